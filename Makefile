@@ -7,7 +7,7 @@ STAMP := .venv/ready-$(shell pwd | cksum | cut -d ' ' -f 1)
 # On all cores; the tests of one file stay together, and in order.
 TIER := $(PY) tests/tier.py
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --durations 20 --durations-min 2
-SOURCES := $(wildcard joinproto models proofs spark_explore tools tests hatch_build.py)
+SOURCES := $(wildcard joinproto models proofs spark_explore tools tests)
 
 .PHONY: help setup check test landing soak lint style types bench docs
 
@@ -36,7 +36,8 @@ $(STAMP): pyproject.toml
 	    echo "  next: install its venv module (on Debian: apt-get install python3-venv)" >&2; \
 	    exit 1; \
 	}
-	$(PY) -m pip install --quiet --editable '.[all,dev]'
+	$(PY) -m pip install --quiet --upgrade 'pip>=25.1'  # knows dependency groups
+	$(PY) -m pip install --quiet --editable '.[all]' --group dev
 	@# Where Python may write no bytecode, a small world would be compiled at each command.
 	@$(PY) -m compileall -q joinproto models proofs spark_explore tools
 	@# The loops of the search, once for all processes.

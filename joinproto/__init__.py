@@ -1,7 +1,7 @@
 """joinproto: the join protocol of a replicated cluster, as a library.
 
 A broker embeds a member from here: `from joinproto import Member`.  Public are the names listed
-in `__all__`, which `docs/api.md` describes, and the modules `joinproto.checking` (a model of
+in `__all__`, which `docs/api.md` describes, and the modules `joinproto.check` (a model of
 one's own), `joinproto.simulating` (random runs) and `joinproto.errors`.  Everything else may
 change without notice.
 
@@ -16,22 +16,21 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from joinproto.contrib.amqtt import ClusteredBroker
-    from joinproto.drivers.addresses import Address
-    from joinproto.drivers.cluster import Cluster
-    from joinproto.drivers.failures import Aborted, NotActive
-    from joinproto.drivers.network import Network
-    from joinproto.drivers.nodata import NoData
-    from joinproto.drivers.outcome import Outcome
-    from joinproto.drivers.ports import Host, Service, StateTransfer, Strand
-    from joinproto.drivers.tcp import TcpTransport
-    from joinproto.drivers.threads import ThreadCluster
-    from joinproto.drivers.tls import TlsFiles
+    from joinproto.apps.contrib.amqtt import ClusteredBroker
+    from joinproto.apps.node.process import run_node
+    from joinproto.apps.node.settings import read_settings
+    from joinproto.apps.node.telling import log_to_stderr
+    from joinproto.codec.malformed import Malformed
     from joinproto.errors import JoinprotoError
+    from joinproto.host.cluster import Cluster
+    from joinproto.host.failures import Aborted, NotActive
+    from joinproto.host.nodata import NoData
+    from joinproto.host.outcome import Outcome
+    from joinproto.host.ports import Host, Service, StateTransfer, Strand
+    from joinproto.host.threads import ThreadCluster
     from joinproto.join import wire
     from joinproto.join.config import Config, TotalFailure
     from joinproto.join.frames import Frame
-    from joinproto.join.malformed import Malformed
     from joinproto.join.member import Member
     from joinproto.join.messages import (
         Abort,
@@ -62,11 +61,12 @@ if TYPE_CHECKING:
     from joinproto.log.entry import Entry
     from joinproto.log.keeper import Keeping, Remembering
     from joinproto.log.replicated import Application, ReplicatedLog
-    from joinproto.node.process import run_node
-    from joinproto.node.settings import read_settings
-    from joinproto.node.telling import log_to_stderr
+    from joinproto.machine.vocabulary import Reason
+    from joinproto.net.addresses import Address
+    from joinproto.net.network import Network
+    from joinproto.net.tcp import TcpTransport
+    from joinproto.net.tls import TlsFiles
     from joinproto.store.handle import Store, create_store, open_store
-    from joinproto.tables.vocabulary import Reason
 
 __all__ = [
     "Abort",
@@ -137,11 +137,11 @@ __all__ = [
 
 # Where each name is found: the same as above, for the interpreter.  A test compares the two.
 _PLACES = {
-    "contrib.amqtt": "ClusteredBroker",
+    "apps.contrib.amqtt": "ClusteredBroker",
     "join": "wire",
     "join.config": "Config TotalFailure",
     "join.frames": "Frame",
-    "join.malformed": "Malformed",
+    "codec.malformed": "Malformed",
     "join.member": "Member",
     "join.messages": (
         "Abort Action Batch Closing CompareAndSet Event Forbids Learned Message"
@@ -152,26 +152,26 @@ _PLACES = {
     "join.phases": "Phase",
     "join.store": "StoreRecord",
     "join.view": "Position Seat View",
-    "drivers.addresses": "Address",
-    "drivers.cluster": "Cluster",
-    "drivers.failures": "Aborted NotActive",
-    "drivers.nodata": "NoData",
-    "drivers.outcome": "Outcome",
-    "drivers.ports": "Host Service StateTransfer Strand",
-    "drivers.network": "Network",
-    "drivers.tcp": "TcpTransport",
-    "drivers.threads": "ThreadCluster",
-    "drivers.tls": "TlsFiles",
+    "net.addresses": "Address",
+    "host.cluster": "Cluster",
+    "host.failures": "Aborted NotActive",
+    "host.nodata": "NoData",
+    "host.outcome": "Outcome",
+    "host.ports": "Host Service StateTransfer Strand",
+    "net.network": "Network",
+    "net.tcp": "TcpTransport",
+    "host.threads": "ThreadCluster",
+    "net.tls": "TlsFiles",
     "errors": "JoinprotoError",
     "log.disk": "Disk open_disk",
     "log.entry": "Entry",
     "log.keeper": "Keeping Remembering",
     "log.replicated": "Application ReplicatedLog",
-    "node.process": "run_node",
-    "node.settings": "read_settings",
-    "node.telling": "log_to_stderr",
+    "apps.node.process": "run_node",
+    "apps.node.settings": "read_settings",
+    "apps.node.telling": "log_to_stderr",
     "store.handle": "Store create_store open_store",
-    "tables.vocabulary": "Reason",
+    "machine.vocabulary": "Reason",
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
 

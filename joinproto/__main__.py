@@ -1,8 +1,7 @@
 """The command `joinproto`, also `python -m joinproto`.
 
-Here a failure becomes an exit code and a text; every command is in `tools/cli`, reached
-by the lazy imports below (the arrow that otherwise never points this way), but `recover`,
-which is in `joinproto/recovery`; only the search of `recover rehearse` is in `tools/cli`, too.
+Here a failure becomes an exit code and a text.  The commands are in `joinproto/cli/commands`, but
+`recover`, which is in `joinproto/recovery`; they are imported when one is run.
 
     0 done, all hold          3 stopped at a limit          130 interrupted (Ctrl-C)
     1 violated, a proof fails 4 something is not installed  141 the reader of our output
@@ -20,7 +19,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from joinproto import __version__, rooms
+from joinproto import __version__
 from joinproto.errors import (
     EnvironmentProblem,
     JoinprotoError,
@@ -101,20 +100,18 @@ def _run(arguments: list[str]) -> int:
 def _reached(arguments: list[str]) -> "tuple[click.Command, list[str], str]":
     """Return the command to run, the words for it, and what it is called."""
     if arguments[:1] == ["recover"] and "_JOINPROTO_COMPLETE" not in os.environ:
-        # Without the rooms: it must work where half of an installation is gone.
+        # Nothing else of ours is loaded: it must work where half of an installation is gone.
         from joinproto.recovery.cli import recover
 
         return recover, arguments[1:], "joinproto recover"
-    rooms.open_rooms()
-    from tools.cli.main import cli  # the one lazy import of tools
+    from joinproto.cli.main import cli
 
     return cli, list(arguments), "joinproto"
 
 
 def _rehearse(*judgement: Any, **options: Any) -> int:
-    """Run the body of `recover rehearse`, which searches: the one command there with rooms."""
-    rooms.open_rooms()
-    from tools.cli.rehearse import rehearse_restart
+    """Run the body of `recover rehearse`: it searches, which the recovery tool itself cannot."""
+    from joinproto.cli.commands.rehearse import rehearse_restart
 
     return rehearse_restart(*judgement, **options)
 
@@ -125,7 +122,7 @@ def _explain(error: Exception, arguments: list[str]) -> JoinprotoError | None:
     if isinstance(error, JoinprotoError):
         problem = error
     elif isinstance(error, ImportError):
-        problem = missing_extra(error)
+        problem = missing_extra(error, _command(arguments))
     elif isinstance(error, MemoryError):
         problem = LimitReached("out of memory", next="search a smaller world, or --max-states")
     elif isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:

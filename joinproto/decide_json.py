@@ -21,8 +21,8 @@ from typing import Any, NoReturn
 
 from joinproto.errors import UsageProblem
 from joinproto.join.given import At, ChainStatus
-from joinproto.tables.verdict import NEW
-from joinproto.tables.vocabulary import Options, Status, Store
+from joinproto.machine.verdict import NEW
+from joinproto.machine.vocabulary import Options, Status, Store
 
 REQUEST_FIELDS = ("wait_for", "members", "electors")
 MEMBER_FIELDS = ("id", "store", "initial", "final", "active", "options", "wait_for")

@@ -20,7 +20,7 @@ A message says what was found and what was expected; `next` says what to do now.
 can be given at the raise where a command has a list of its own (`joinproto recover` has).
 Exit code 10 belongs to no class: it is for whatever was *not* raised on purpose.
 
-This module imports nothing, so that every room, those that decide included, may use it.
+This module imports nothing, so that every package, those that decide included, may use it.
 """
 
 
@@ -107,45 +107,58 @@ class StoreWriteFailed(StoreError):
     """A write of the store failed, and is not tried again; what is on disk is named."""
 
 
-# Top-level import name -> the extra that brings it; "" is the base install.
-EXTRA_OF = {
-    "attr": "",
-    "attrs": "",
-    "cattrs": "",
-    "click": "",
-    "transitions": "",
-    "numpy": "check",
-    "numba": "check",
-    "llvmlite": "check",
-    "scipy": "check",
-    "rich": "check",
-    "z3": "prove",
-    "pyspark": "spark",
-    "py4j": "spark",
-    "pandas": "spark",
-    "pyarrow": "spark",
-    "anyio": "run",
-    "prometheus_client": "run",
-    "uvicorn": "run",
-    "httpx": "discovery",
-    "dns": "discovery",
-    "amqtt": "amqtt",
-    "proton": "standby",
-    "matplotlib": "bench",
+# Top-level import name -> the extras that bring it; none: the base install does.
+EXTRAS_OF = {
+    "attr": (),
+    "attrs": (),
+    "cattrs": (),
+    "click": (),
+    "fastjsonschema": (),
+    "transitions": (),
+    "numpy": ("check",),
+    "numba": ("check",),
+    "llvmlite": ("check",),
+    "scipy": ("check",),
+    "rich": ("check",),
+    "z3": ("prove",),
+    "pyspark": ("spark",),
+    "py4j": ("spark",),
+    "pandas": ("spark",),
+    "pyarrow": ("spark",),
+    "anyio": ("run", "discovery", "standby"),
+    "prometheus_client": ("run", "reconcile", "standby"),
+    "uvicorn": ("run", "standby"),
+    "httpx": ("discovery", "reconcile"),
+    "dns": ("discovery",),
+    "amqtt": ("amqtt",),
+    "proton": ("standby",),
+    "matplotlib": ("plot",),
 }
 
 
-def missing_extra(error: ImportError) -> EnvironmentProblem | None:
+def not_installed(package: str, command: str = "") -> EnvironmentProblem:
+    """Return the problem of a command that lacks a package from outside (see `EXTRAS_OF`)."""
+    return EnvironmentProblem(f"{package} is not installed", next=_to_install(package, command))
+
+
+def missing_extra(error: ImportError, command: str = "") -> EnvironmentProblem | None:
     """Return the problem to show for `error`, or None if no extra would cure it.
 
     None means that one of our own modules did not import: a bug, to be shown as one.
     """
     # pyspark raises its own kind of ImportError, without a name, for a missing pandas.
     package = (error.name or type(error).__module__).partition(".")[0]
-    if package not in EXTRA_OF:
+    if package not in EXTRAS_OF:
         return None
-    extra = EXTRA_OF[package]
-    absent = isinstance(error, ModuleNotFoundError) and error.name == package
-    found = f"{package} is not installed" if absent else f"{package} does not load: {error}"
-    wanted = f"joinproto[{extra}]" if extra else "joinproto"
-    return EnvironmentProblem(found, next=f"pip install '{wanted}'")
+    if isinstance(error, ModuleNotFoundError) and error.name == package:
+        return not_installed(package, command)
+    return EnvironmentProblem(
+        f"{package} does not load: {error}", next=_to_install(package, command)
+    )
+
+
+def _to_install(package: str, command: str) -> str:
+    """Return what installs a package: the extra of the command, where several bring it."""
+    extras = EXTRAS_OF[package]
+    extra = command if command in extras else "".join(extras[:1])
+    return f"pip install 'joinproto[{extra}]'" if extra else "pip install joinproto"

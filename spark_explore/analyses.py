@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from models.engine.faults import Faults
-from models.engine.findings import Findings, add_result, judge_graph
-from models.engine.judge import Claim
-from models.engine.search import Search
-from models.engine.stopping import Limits
-from models.memory import available_bytes, resident_bytes
-from models.report import Trace
+from joinproto.check.engine.faults import Faults
+from joinproto.check.engine.findings import Findings, add_result, judge_graph
+from joinproto.check.engine.judge import Claim
+from joinproto.check.engine.search import Search
+from joinproto.check.engine.stopping import Limits
+from joinproto.check.memory import available_bytes, resident_bytes
+from joinproto.check.report import Trace
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows, padded
 from spark_explore.step import BAD_MAX, Task

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from models.engine.expander import Batch
-from models.engine.graph import Graph
-from models.engine.judge import Claim
-from models.engine.rowset import RowSet
-from models.engine.search import Search
+from joinproto.check.engine.expander import Batch
+from joinproto.check.engine.graph import Graph
+from joinproto.check.engine.judge import Claim
+from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.search import Search
 from spark_explore.keys import Ints, Rows, padded
 from spark_explore.worker_cache import UncountedBudget
 

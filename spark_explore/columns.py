@@ -19,12 +19,12 @@ import numpy.typing as npt
 import pyarrow as pa
 from attrs import asdict, define, field, frozen
 
-from models.engine.layout import Layout
-from models.engine.search import Search
-from models.environment import Surroundings
-from models.events import plain
-from models.freeze import thaw
-from models.view import DOWN, Seen
+from joinproto.check.engine.layout import Layout
+from joinproto.check.engine.search import Search
+from joinproto.check.environment import Surroundings
+from joinproto.check.events import plain
+from joinproto.check.freeze import thaw
+from joinproto.check.view import DOWN, Seen
 
 LEFT = ("crashes", "wipes", "losses", "duplicates", "partitions")
 

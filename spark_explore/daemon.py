@@ -1,6 +1,6 @@
 """Spark's Python daemon, with the compiled loops loaded before it forks a worker."""
 
-from models.engine import search  # noqa: F401  loads NumPy, numba and the loops
+from joinproto.check.engine import search  # noqa: F401  loads NumPy, numba and the loops
 
 
 def main() -> None:

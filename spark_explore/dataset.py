@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from attrs import define, field, frozen
 
-from models.engine.arrays import Arrays
-from models.engine.expander import Expander
-from models.engine.faults import Faults
-from models.engine.paths import uncounted
-from models.engine.search import Search
-from models.engine.watching import Fears, watch
+from joinproto.check.engine.arrays import Arrays
+from joinproto.check.engine.expander import Expander
+from joinproto.check.engine.faults import Faults
+from joinproto.check.engine.paths import uncounted
+from joinproto.check.engine.search import Search
+from joinproto.check.engine.watching import Fears, watch
 from spark_explore.columns import About, Columns, columns_of
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows, padded

@@ -11,14 +11,14 @@ from typing import Any
 
 from attrs import field, frozen
 
+from joinproto.check.answers import Answers
+from joinproto.check.check import conclude
+from joinproto.check.engine.progress import Tick
+from joinproto.check.engine.search import Search
+from joinproto.check.engine.stopping import Limits
+from joinproto.check.report import Report
+from joinproto.check.world import World
 from joinproto.errors import EnvironmentProblem, UsageProblem
-from models.answers import Answers
-from models.check import conclude
-from models.engine.progress import Tick
-from models.engine.search import Search
-from models.engine.stopping import Limits
-from models.report import Report
-from models.world import World
 from spark_explore import cost, reports
 from spark_explore.frontier import Frontier
 from spark_explore.handover import Seeding, take_over

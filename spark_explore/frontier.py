@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from attrs import Factory, define, field
 
+from joinproto.check.engine.layout import Layout
+from joinproto.check.engine.progress import Tick
+from joinproto.check.engine.search import Search
+from joinproto.check.memory import resident_bytes
 from joinproto.errors import EnvironmentProblem
-from models.engine.layout import Layout
-from models.engine.progress import Tick
-from models.engine.search import Search
-from models.memory import resident_bytes
 from spark_explore import parcels, step
 from spark_explore.keys import Rows, by_owner, keys_of, unique
 from spark_explore.layouts import roomy

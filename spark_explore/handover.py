@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define, field
 
-from models.engine.found import Hit
-from models.engine.rowset import RowSet
-from models.engine.search import Search
+from joinproto.check.engine.found import Hit
+from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.search import Search
 from spark_explore.frontier import Frontier, Growth
 from spark_explore.layouts import roomy
 from spark_explore.storage import Storage

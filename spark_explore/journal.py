@@ -23,16 +23,17 @@ import numpy as np
 from attrs import define, field
 
 from joinproto import __version__
+from joinproto.check import packages
+from joinproto.check.engine.expander import Expander
+from joinproto.check.engine.found import Hit
+from joinproto.check.engine.judge import Judge
+from joinproto.check.engine.layout import Layout
+from joinproto.check.engine.numbering import TablesNumbering
+from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.search import Search
 from joinproto.errors import EnvironmentProblem, UsageProblem
-from models.engine.expander import Expander
-from models.engine.found import Hit
-from models.engine.judge import Judge
-from models.engine.layout import Layout
-from models.engine.numbering import TablesNumbering
-from models.engine.rowset import RowSet
-from models.engine.search import Search
 from spark_explore.frontier import Frontier, Growth
-from spark_explore.session import ROOMS, full_disk, is_full
+from spark_explore.session import full_disk, is_full
 from spark_explore.storage import KINDS, Storage
 
 FORMAT = 3
@@ -197,7 +198,7 @@ def _difference(name: str, there: Any, here: Any) -> str:
 def code_of(search: Search) -> str:
     """Return a hash of the source of the members, and of everything of ours they may use."""
     found = hashlib.sha256()
-    files = {path for room in ("joinproto", "models") for path in (ROOMS / room).rglob("*.py")}
+    files = {path for one in packages.MODELS for path in packages.folder(one).rglob("*.py")}
     for code in (*search.tables.codes.members, search.tables.codes.monitor):
         module = sys.modules.get(code.objects.kind.__module__) if code is not None else None
         if module is not None and module.__file__:

@@ -6,11 +6,11 @@ from typing import Any
 
 from attrs import evolve
 
-from models.check import conclude, report_of
-from models.engine.coverage import coverage_of
-from models.engine.findings import Findings, findings_of
-from models.engine.search import Search
-from models.report import Report
+from joinproto.check.check import conclude, report_of
+from joinproto.check.engine.coverage import coverage_of
+from joinproto.check.engine.findings import Findings, findings_of
+from joinproto.check.engine.search import Search
+from joinproto.check.report import Report
 from spark_explore.analyses import judge_runs
 from spark_explore.cost import Spent
 from spark_explore.frontier import Frontier

@@ -1,7 +1,7 @@
 """Claims about whole runs where the driver cannot hold all steps: decided by executors.
 
-The questions are those of `models/engine/graph.py`.  A run that breaks a claim begins with a
-shortest run to a state in which the claim is due and can be put off for ever.  The rest is looked
+The questions are those of `joinproto/check/engine/graph.py`.  A run that breaks a claim begins with
+a shortest run to a state in which the claim is due and can be put off for ever.  The rest is looked
 for by the driver, among at most `AROUND_MAX` states about that one.
 """
 
@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from attrs import define, evolve, field, frozen
 
-from models.engine.duties import Duties, duties_of, unheard
-from models.engine.faults import Faults
-from models.engine.findings import Findings, add_result
-from models.engine.judge import Claim
-from models.properties import ON_FAIR_RUNS
-from models.report import Trace
+from joinproto.check.engine.duties import Duties, duties_of, unheard
+from joinproto.check.engine.faults import Faults
+from joinproto.check.engine.findings import Findings, add_result
+from joinproto.check.engine.judge import Claim
+from joinproto.check.properties import ON_FAIR_RUNS
+from joinproto.check.report import Trace
 from spark_explore.around import Around
 from spark_explore.fair import ROUNDS_MAX, Analysis, TooManyRounds, bits_of
 from spark_explore.frontier import Frontier

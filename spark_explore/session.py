@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from joinproto.check.packages import places
 from joinproto.errors import EnvironmentProblem, JoinprotoError, UsageProblem
 
 JAVA_LEAST = 17
-ROOMS = Path(__file__).resolve().parents[1]
 _INSTALL = (
     f"install Java {JAVA_LEAST} or 21 (Debian: apt install openjdk-{JAVA_LEAST}-jre-headless)"
     " and set JAVA_HOME, or search with --engine local, which needs none"
@@ -66,8 +66,8 @@ def is_local(master: str) -> bool:
 
 def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
     """Return Spark's settings for a search."""
-    # `rooms` is where an archive made by tools/spark_archive.py is unpacked.
-    parts = ["rooms", str(ROOMS), os.environ.get("PYTHONPATH", "")]
+    # Where an archive made by tools/spark_archive.py is unpacked; `rooms` is its name of before.
+    parts = ["packages", "rooms", *places(), os.environ.get("PYTHONPATH", "")]
     path = os.pathsep.join(filter(None, parts))
     return {
         # Blocks of rows are bytes to Spark, so the JVM needs little: it moves them.
@@ -83,9 +83,9 @@ def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
         # A worker that is used again keeps its copy of the tables, and its compiled loops.
         "spark.python.worker.reuse": "true",
         # Imported once, before workers are forked: else each loads NumPy and numba anew.
-        # Only here: on a cluster the rooms may arrive with the first task, after the daemon.
+        # Only here: on a cluster our packages may arrive with the first task, after the daemon.
         **({"spark.python.daemon.module": "spark_explore.daemon"} if is_local(master) else {}),
-        # The rooms, where they are not installed beside pyspark.  Not the working folder,
+        # Our packages, where they are not installed beside pyspark.  Not the working folder,
         # which a daemon would put first: a foreign `models` there would win.
         "spark.executorEnv.PYTHONPATH": path,
         "spark.executorEnv.PYTHONSAFEPATH": "1",
@@ -107,13 +107,8 @@ def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
 
 def ready() -> None:
     """Raise `EnvironmentProblem` for what Spark lacks on this machine."""
-    try:
-        import pyspark  # noqa: F401  only whether it is there
-    except ImportError as error:
-        raise EnvironmentProblem(
-            "pyspark is not installed",
-            next="pip install 'joinproto[spark]', or search with --engine local",
-        ) from error
+    import pyspark  # noqa: F401  only whether it is there
+
     need_java()
 
 
@@ -250,8 +245,8 @@ def frames_of(context: Any, parts: int) -> Any:
 def _for_local_workers() -> None:
     """In local mode the daemon is our own child, and inherits what executors get as settings."""
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if str(ROOMS) not in path:
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOMS), *path]))
+    new = [place for place in places() if place not in path]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [*new, *path]))
     os.environ["PYTHONSAFEPATH"] = "1"
 
 

@@ -27,8 +27,8 @@ import numpy as np
 import numpy.typing as npt
 from attrs import asdict, define, evolve, field, frozen
 
+from joinproto.check.engine.merging import merged, merged_pairs
 from joinproto.errors import UsageProblem
-from models.engine.merging import merged, merged_pairs
 from spark_explore import parcels
 from spark_explore.blocks import ranges
 from spark_explore.keys import Ints, Keys, Rows, known, padded

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from attrs import Factory, define
 
-from models.engine import kernel
-from models.engine.arrays import Arrays
-from models.engine.growing import Growing
-from models.engine.layout import Layout
+from joinproto.check.engine import kernel
+from joinproto.check.engine.arrays import Arrays
+from joinproto.check.engine.growing import Growing
+from joinproto.check.engine.layout import Layout
 
 Ints = npt.NDArray[np.int64]
 Parts = dict[str, npt.NDArray[Any]]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from models.engine.paths import Way, forward, uncounted
-from models.engine.rowset import RowSet
-from models.engine.search import Search
+from joinproto.check.engine.paths import Way, forward, uncounted
+from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.search import Search
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows, padded
 from spark_explore.step import Task

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define, field, frozen
 
-from models.engine.combos import Combos
-from models.engine.expander import Expander
-from models.engine.rowset import RowSet
-from models.engine.watching import Fears, watch
-from models.memory import Budget
+from joinproto.check.engine.combos import Combos
+from joinproto.check.engine.expander import Expander
+from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.watching import Fears, watch
+from joinproto.check.memory import Budget
 from spark_explore import rpc
 from spark_explore.keys import Ints, Rows
 from spark_explore.table_updates import Parts, Replica

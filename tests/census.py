@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from models.catalogue import ENTRIES, entry, load_world
-from models.check import check
-from models.report import Report
+from joinproto.check.catalogue import entry, load_world
+from joinproto.check.check import check
+from joinproto.check.report import Report
+from joinproto_worlds.entries import ENTRIES
 
 FOLDER = "JOINPROTO_TEST_CENSUS"
 """Environment variable with the folder of this run."""

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
-from models.folders import cache_folder
+from joinproto.check.folders import cache_folder
 from tests import census, needs, pulse
 from tests.slices import SLICES
 

@@ -88,5 +88,6 @@ SLICES: dict[str, Slice] = {
     "nodes": Slice("nodes as processes: storms, slow disks, snapshots, ends", spread="loadfile"),
     "brokers": Slice("brokers of hot standby as processes", spread="loadfile"),
     "peers": Slice("SPIN and other checkers count what this one counts; the benchmark itself"),
+    "extras": Slice("each extra alone in an empty environment", spread="alone"),
     "rabbitmq": Slice("real clusters of RabbitMQ and Galera", spread="loadfile"),
 }

@@ -1,1 +1,1 @@
-"""Programs that put rooms together: the commands, diagrams, replay, torture."""
+"""The laboratory: benchmarks, faults, torture, fixtures; run from a checkout, in no wheel."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 from unittest import mock
 
-from models import load_world
-from models.check import check
-from models.engine import KEPT, grids, workers
-from models.engine.fingerprint import fingerprints
-from models.engine.merging import merged, merged_pairs, sought
-from models.engine.search import Search
+from joinproto.check import load_world
+from joinproto.check.check import check
+from joinproto.check.engine import KEPT, grids, workers
+from joinproto.check.engine.fingerprint import fingerprints
+from joinproto.check.engine.merging import merged, merged_pairs, sought
+from joinproto.check.engine.search import Search
 
 SEARCHES: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
     ("two-phase-commit", {"members": 5}, {"workers": 2}),  # rows of one word

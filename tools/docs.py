@@ -17,12 +17,12 @@ from pathlib import Path
 
 import click
 
+from joinproto.check.catalogue import load_world
+from joinproto.check.check import check
+from joinproto.cli.show.chart import chart
 from joinproto.errors import UsageProblem
-from models.catalogue import load_world
-from models.check import check
 from tools import docs_api, docs_tables
-from tools.cli import schema
-from tools.show.chart import chart
+from tools import json_schema as schema
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 88

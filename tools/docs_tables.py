@@ -3,15 +3,15 @@
 NAME of `<!-- drawing: NAME -->` is one that `joinproto draw` lists, or `sets`, or `chain-sets`.
 """
 
+from joinproto.cli.diagrams.catalog import drawings
 from joinproto.clusterer.tables import SETS as CLUSTERER
 from joinproto.discovery import boot, cleanup, keep
 from joinproto.errors import UsageProblem
 from joinproto.join import succession
+from joinproto.machine import sets
+from joinproto.machine.markdown import legend
 from joinproto.reconcile.tables import SETS as RECONCILE
 from joinproto.standby.tables import SETS as STANDBY
-from joinproto.tables import sets
-from joinproto.tables.markdown import legend
-from tools.diagrams.catalog import drawings
 
 SETS = {
     "sets": (sets.I, sets.C, sets.D, sets.E, sets.T, sets.A, sets.R, sets.K),

@@ -1,8 +1,9 @@
 """`python -m tools.spark_archive FILE.tar.gz`: what executors need of ours, in one archive.
 
-    spark-submit --archives FILE.tar.gz#rooms joinproto/__main__.py check WORLD --engine spark ...
+    spark-submit --archives FILE.tar.gz#packages joinproto/__main__.py check WORLD --engine spark
+    ...
 
-Spark unpacks it into the folder `rooms` beside every executor, which is on their Python's path.
+Spark unpacks it into the folder `packages` beside every executor, which is on their Python's path.
 """
 
 from __future__ import annotations
@@ -13,25 +14,25 @@ from pathlib import Path
 
 import click
 
+from joinproto.check.packages import folder
 from joinproto.errors import UsageProblem
 
-ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("joinproto", "models", "spark_explore")
+PACKAGES = ("joinproto", "joinproto_worlds", "spark_explore")
 
 
 def write(archive: Path) -> int:
     """Write the archive; returns how many files are in it."""
     files = [
-        path
-        for room in ROOMS
-        for path in sorted((ROOT / room).rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts and "_rooms" not in path.parts
+        (Path(package, path.relative_to(folder(package))), path)
+        for package in PACKAGES
+        for path in sorted(folder(package).rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
     ]
     try:
         with tarfile.open(archive, "w:gz") as out:
-            for path in files:
+            for name, path in files:
                 # Nobody's name and no time: the same sources give the same archive.
-                info = tarfile.TarInfo(str(path.relative_to(ROOT)))
+                info = tarfile.TarInfo(str(name))
                 info.size, info.mode = path.stat().st_size, 0o644
                 with path.open("rb") as content:
                     out.addfile(info, content)

@@ -1,6 +1,6 @@
 """Three members elect one of them; each votes once, and a vote must survive a crash."""
 
-from joinproto.checking import (
+from joinproto.check import (
     NOT_ENABLED,
     Broadcast,
     Faults,

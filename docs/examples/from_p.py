@@ -1,6 +1,6 @@
 """A bank's server and its clients, and a specification that observes them: P's tutorial."""
 
-from joinproto.checking import (
+from joinproto.check import (
     NOT_ENABLED,
     FifoLinks,
     Message,

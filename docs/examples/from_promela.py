@@ -1,6 +1,6 @@
 """Dijkstra's semaphore over a rendezvous channel, `chan sema = [0]`: from SPIN's manual."""
 
-from joinproto.checking import (
+from joinproto.check import (
     NOT_ENABLED,
     Together,
     World,

@@ -1,6 +1,6 @@
 """A bank that lets anybody withdraw: the first specification of the Quint tutorial, and mended."""
 
-from joinproto.checking import World, always_each, any_of, sometimes_one
+from joinproto.check import World, always_each, any_of, sometimes_one
 
 ACCOUNTS = ("alice", "bob")
 AMOUNTS = (1, 2)

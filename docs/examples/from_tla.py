@@ -1,6 +1,6 @@
 """Two jugs, of three and of five litres: measure four.  The first model of many TLA+ courses."""
 
-from joinproto.checking import World, always_each
+from joinproto.check import World, always_each
 
 
 class Jugs:

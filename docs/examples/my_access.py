@@ -1,6 +1,6 @@
 """Readers and writers of a variable: it is a member, and each step with it a joint one."""
 
-from joinproto.checking import NOT_ENABLED, Maybe, Together, World, always_pair, sometimes_one
+from joinproto.check import NOT_ENABLED, Maybe, Together, World, always_pair, sometimes_one
 
 
 class Access:

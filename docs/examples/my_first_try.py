@@ -1,6 +1,6 @@
 """Who founds the cluster?  First try: whoever hears nobody."""
 
-from joinproto.checking import NOT_ENABLED, Broadcast, Message, Send, World, always_pair, sometimes
+from joinproto.check import NOT_ENABLED, Broadcast, Message, Send, World, always_pair, sometimes
 
 
 class Member:

@@ -1,6 +1,6 @@
 """A lock that two members take in turn: whoever waits gets it, if runs are strongly fair."""
 
-from joinproto.checking import (
+from joinproto.check import (
     EACH_STEP,
     NOT_ENABLED,
     Maybe,

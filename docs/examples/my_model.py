@@ -1,6 +1,6 @@
 """Who founds the cluster?  Second try: the first of the configured members, and nobody else."""
 
-from joinproto.checking import (
+from joinproto.check import (
     NOT_ENABLED,
     Broadcast,
     Faults,

@@ -1,6 +1,6 @@
 """A sender that looks at the line: it sends only while less than `window` words are under way."""
 
-from joinproto.checking import (
+from joinproto.check import (
     NOT_ENABLED,
     FifoLinks,
     Message,

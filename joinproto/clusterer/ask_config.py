@@ -11,11 +11,11 @@ from typing import Annotated, Any
 from attrs import frozen
 
 from joinproto.ask.question import Question, question
-from joinproto.ask.strict import DoesNotFit
 from joinproto.clusterer.config import Age, Held, compare
 from joinproto.clusterer.reading import Form, NotConfig, Release, of_json, read
 from joinproto.clusterer.writing import as_json
-from joinproto.json_form import AtLeast
+from joinproto.codec.json_form import AtLeast
+from joinproto.codec.strict import DoesNotFit
 
 CONFIG = (
     'a config: {"version": 1, "nodes": {"a": "disc", "b": "ram"}, "gospel": {"node": "a"} or'

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 from attrs import evolve, frozen
 
 from joinproto.ask.question import Question, question
-from joinproto.ask.strict import DoesNotFit
 from joinproto.clusterer.ask_config import CONFIG, ONE, config_at
 from joinproto.clusterer.config import Held, Notes, compare, default
 from joinproto.clusterer.coordinator import REPLIES
@@ -30,7 +29,8 @@ from joinproto.clusterer.tables import (
 from joinproto.clusterer.variants import RULES, Variant
 from joinproto.clusterer.why import said
 from joinproto.clusterer.writing import as_json
-from joinproto.json_form import Absent
+from joinproto.codec.json_form import Absent
+from joinproto.codec.strict import DoesNotFit
 
 RELEASE = Annotated[Release, "seed: with shutdown_timeout; head: without it"]
 VARIANT = Annotated[Variant, "whose rules: the document's, those that shipped, ours"]

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 from attrs import frozen
 
 from joinproto.ask.question import Question, question
-from joinproto.ask.strict import DoesNotFit
 from joinproto.clusterer.ask_config import CONFIG, ONE, config_at
 from joinproto.clusterer.ask_nodes import NODE, RELEASE
 from joinproto.clusterer.blocking import blockers
@@ -22,8 +21,9 @@ from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import JOINERS, LOCKS, RAN, Asked, Lock, Next, Seen
 from joinproto.clusterer.waits import may_go
 from joinproto.clusterer.why import reason
-from joinproto.json_form import Absent
-from joinproto.tables.evaluate import members_of
+from joinproto.codec.json_form import Absent
+from joinproto.codec.strict import DoesNotFit
+from joinproto.machine.evaluate import members_of
 
 OTHERS = Literal["preboot", "joining", "rejoining", "booting", "ready", "pending", "unreachable"]
 

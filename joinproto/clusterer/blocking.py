@@ -9,7 +9,7 @@ from joinproto.clusterer.config import Config
 from joinproto.clusterer.rounds import leader
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import Next, Seen
-from joinproto.tables.tables import Case
+from joinproto.machine.tables import Case
 
 
 def blockers(

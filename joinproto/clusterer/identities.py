@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from joinproto.clusterer.config import Config, Held, Notes, compare
 from joinproto.clusterer.tables import BOOT, COMPATIBLE, Choice, Fits, Pair, Takes
 from joinproto.clusterer.variants import Rules
-from joinproto.tables.tables import Case
+from joinproto.machine.tables import Case
 
 
 def tidy(held: Held, me: str, identity: str, *, heads: bool = False) -> Held:

@@ -13,7 +13,7 @@ from attrs import frozen
 from joinproto.clusterer.sim import Choose, Sim
 from joinproto.clusterer.story import Story
 from joinproto.clusterer.telling import NodeTold, StepTold, told
-from joinproto.json_form import Absent, Count
+from joinproto.codec.json_form import Absent, Count
 
 
 @frozen(kw_only=True)

@@ -17,7 +17,7 @@ from typing import Any
 from attrs import frozen
 
 from joinproto.clusterer.config import INFINITY, Config, Held, Notes
-from joinproto.erlang_terms import (
+from joinproto.codec.erlang_terms import (
     Atom,
     Binary,
     List,

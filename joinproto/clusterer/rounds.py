@@ -11,7 +11,7 @@ from joinproto.clusterer.config import Config
 from joinproto.clusterer.state import State
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import JOIN, REJOIN, Next, Seen
-from joinproto.tables.tables import Case
+from joinproto.machine.tables import Case
 
 
 def leader(config: Config) -> str:

@@ -10,9 +10,9 @@ from enum import Enum
 from attrs import frozen
 
 from joinproto.clusterer.reading import Release
-from joinproto.tables.machine import Arrow, StateMachine
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, Members
+from joinproto.machine.machine import Arrow, StateMachine
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Members
 
 
 class Status(Enum):

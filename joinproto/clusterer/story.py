@@ -13,7 +13,7 @@ from attrs import frozen
 
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.variants import Variant
-from joinproto.json_form import AtLeast
+from joinproto.codec.json_form import AtLeast
 
 
 class Op(Enum):

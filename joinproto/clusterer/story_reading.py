@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from joinproto.ask.strict import DoesNotFit, reader_of
 from joinproto.clusterer.reading import MEANT as CONFIG_KEYS
 from joinproto.clusterer.story import Deed, Op, Story
+from joinproto.codec.strict import DoesNotFit, reader_of
 
 NAMES_A_NODE = (
     *(Op.CREATE, Op.DELETE, Op.START, Op.STOP, Op.CRASH, Op.RESET, Op.APPLY),

@@ -11,8 +11,8 @@ from attrs import frozen
 
 from joinproto.clusterer.config import Age
 from joinproto.clusterer.status import Status
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, Condition, Members
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Condition, Members
 
 
 class Fits(Enum):

@@ -14,7 +14,7 @@ from joinproto.clusterer import broker
 from joinproto.clusterer.sim import Machine, Sim, identity_of
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.why import reason
-from joinproto.json_form import AtLeast
+from joinproto.codec.json_form import AtLeast
 
 Shown = Literal["reset", "off", "joining", "rejoining", "ready", "pending"]
 SHOWN: Mapping[Status, Shown] = {

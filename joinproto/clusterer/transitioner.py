@@ -35,7 +35,7 @@ from joinproto.clusterer.tables import (
     Seen,
 )
 from joinproto.clusterer.waits import may_go
-from joinproto.tables.evaluate import members_of
+from joinproto.machine.evaluate import members_of
 
 
 def ask(state: State, token: int, record: Record) -> Step:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from joinproto.clusterer.tables import WAITS, Circle, Next
-from joinproto.tables.tables import Case
+from joinproto.machine.tables import Case
 
 
 @frozen

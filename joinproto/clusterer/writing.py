@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from joinproto.clusterer.config import Config, Held
-from joinproto.erlang_terms import Atom, Binary
+from joinproto.codec.erlang_terms import Atom, Binary
 
 
 def as_erlang(held: Held, own: str | None = None) -> str:

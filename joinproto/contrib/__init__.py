@@ -1,1 +1,1 @@
-"""Integrations: brokers and libraries of others, each with an extra of its own."""
+"""The old name of `joinproto.apps.contrib`; it goes with the next version."""

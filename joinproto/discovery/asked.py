@@ -10,11 +10,11 @@ from typing import Annotated, TypeVar
 
 from attrs import frozen
 
-from joinproto.ask.strict import DoesNotFit
+from joinproto.codec.json_form import AtLeast
+from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery.answers import Failed, Listed, Selected
 from joinproto.discovery.contract import Done, Held
 from joinproto.discovery.exchange import Broken, Flow, Request, Response, Wait
-from joinproto.json_form import AtLeast
 
 R = TypeVar("R")
 

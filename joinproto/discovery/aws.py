@@ -13,6 +13,7 @@ from typing import Annotated
 
 from attrs import evolve, field, frozen
 
+from joinproto.codec.json_form import AtLeast
 from joinproto.discovery import aws_metadata
 from joinproto.discovery.answers import Answer, Failed, Listed
 from joinproto.discovery.aws_answers import (
@@ -40,7 +41,6 @@ from joinproto.discovery.exchange import (
 )
 from joinproto.discovery.names import node_of, prefix_of
 from joinproto.discovery.sigv4 import domain
-from joinproto.json_form import AtLeast
 
 STATES = ("running", "pending")
 KNOWN_STATES = ("pending", "running", "shutting-down", "terminated", "stopping", "stopped")

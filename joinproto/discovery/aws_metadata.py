@@ -10,6 +10,7 @@ from typing import Annotated
 
 from attrs import frozen
 
+from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import (
     Flow,
@@ -21,7 +22,6 @@ from joinproto.discovery.exchange import (
     parsed,
     part,
 )
-from joinproto.json_form import AtLeast
 
 IPV4, IPV6 = "169.254.169.254", "fd00:ec2::254"
 TTL = 60

@@ -11,14 +11,14 @@ from typing import Annotated, Any
 from attrs import frozen
 
 from joinproto.ask.question import Question, question
-from joinproto.ask.strict import DoesNotFit
+from joinproto.codec.json_form import AtLeast
+from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import aws, sigv4
 from joinproto.discovery.asked import Exchanged, Served, played
 from joinproto.discovery.aws_answers import group_of, hosts, members_of, next_token
 from joinproto.discovery.aws_metadata import Metadata, RegionFacts, region
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Argument, Header, Refused, Request, Scheme, Signing
-from joinproto.json_form import AtLeast
 
 _PAGE = (
     "<DescribeInstancesResponse><reservationSet><item><instancesSet><item>"

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from attrs import frozen
 
 from joinproto.ask.question import Question, question
-from joinproto.ask.strict import DoesNotFit
+from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import consul, dns, k8s, k8s_lease, proxy
 from joinproto.discovery.answers import Failed, Listed, Selected
 from joinproto.discovery.asked import Exchanged, Served, played

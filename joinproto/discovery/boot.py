@@ -12,8 +12,8 @@ from enum import Enum
 from attrs import frozen
 
 from joinproto.discovery.releases import Release
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, Members
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Members
 
 
 class Rules(Enum):

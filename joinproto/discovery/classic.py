@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from joinproto.discovery.conf import Line, NotRead
-from joinproto.erlang_terms import (
+from joinproto.codec.erlang_terms import (
     Atom,
     Binary,
     List,
@@ -23,6 +22,7 @@ from joinproto.erlang_terms import (
     Tuple,
     read_terms,
 )
+from joinproto.discovery.conf import Line, NotRead
 
 PREFIX = "cluster_formation"
 APPLICATION = "rabbit"

@@ -12,9 +12,9 @@ from attrs import field, frozen
 from joinproto.discovery.answers import Answer, Failed, Selected
 from joinproto.discovery.releases import Release
 from joinproto.discovery.round import named
-from joinproto.tables.evaluate import members_of
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, Members
+from joinproto.machine.evaluate import members_of
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Members
 
 
 class Deed(Enum):

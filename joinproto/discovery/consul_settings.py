@@ -10,9 +10,9 @@ from typing import Annotated
 
 from attrs import field, frozen
 
+from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Argument, Header, Request, Scheme
-from joinproto.json_form import AtLeast
 
 REQUEST_SECONDS = 2.25
 """The real client's limit for every request, a blocking one included."""

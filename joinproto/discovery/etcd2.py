@@ -12,6 +12,7 @@ from typing import Annotated
 
 from attrs import field, frozen
 
+from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.answers import Failed, Listed
 from joinproto.discovery.contract import Backend, Done, Held, Variant
 from joinproto.discovery.exchange import (
@@ -30,7 +31,6 @@ from joinproto.discovery.exchange import (
     part,
     waited,
 )
-from joinproto.json_form import AtLeast
 
 NONCE_LENGTH = 32
 _FORM = Header("Content-Type", "application/x-www-form-urlencoded")

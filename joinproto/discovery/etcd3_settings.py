@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from attrs import frozen
 
+from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import (
     SECONDS,
@@ -24,7 +25,6 @@ from joinproto.discovery.exchange import (
     parsed,
     part,
 )
-from joinproto.json_form import AtLeast
 
 NODE_TTL, NODE_TTL_LEAST = 61, 15
 LOCK_TTL, LOCK_TTL_LEAST = 70, 30

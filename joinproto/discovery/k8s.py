@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from attrs import field, frozen
 
+from joinproto.codec.json_form import AtLeast
 from joinproto.discovery import k8s_lease
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
 from joinproto.discovery.contract import Backend, Done, Held, Variant
@@ -29,7 +30,6 @@ from joinproto.discovery.exchange import (
     part,
 )
 from joinproto.discovery.names import host_of, prefix_of
-from joinproto.json_form import AtLeast
 
 
 class AddressType(Enum):

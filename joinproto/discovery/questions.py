@@ -11,7 +11,8 @@ from typing import Annotated, Any
 from attrs import field, frozen
 
 from joinproto.ask.question import Question, question
-from joinproto.ask.strict import DoesNotFit
+from joinproto.codec.json_form import AtLeast
+from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import cleanup, lint, lock
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
 from joinproto.discovery.backend_questions import BACKEND_QUESTIONS
@@ -23,7 +24,6 @@ from joinproto.discovery.problem import Problem
 from joinproto.discovery.releases import release
 from joinproto.discovery.round import Properties, Round, decide, sort
 from joinproto.errors import UsageProblem
-from joinproto.json_form import AtLeast
 
 RELEASE = "a release, as 4.1 or 3.8.4; ours: our own rules"
 

@@ -9,11 +9,11 @@ from typing import Annotated
 
 from attrs import field, frozen
 
+from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
 from joinproto.discovery.boot import FIRST, TABLES, WHY, Peer, Rules, Step
-from joinproto.json_form import AtLeast
-from joinproto.tables.evaluate import members_of
-from joinproto.tables.tables import Case
+from joinproto.machine.evaluate import members_of
+from joinproto.machine.tables import Case
 
 
 @frozen(kw_only=True)

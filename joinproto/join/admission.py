@@ -14,9 +14,9 @@ from joinproto.join.config import Config
 from joinproto.join.ids import short
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Hello
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, Members
-from joinproto.tables.vocabulary import Reason
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Members
+from joinproto.machine.vocabulary import Reason
 
 
 class Admit(Enum):

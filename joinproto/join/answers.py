@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
+from joinproto.codec.malformed import Malformed, Said
 from joinproto.join.ids import ViewId
 from joinproto.join.lineage import Lineage
-from joinproto.join.malformed import Malformed, Said
 from joinproto.join.position import PositionOrder, compare_positions
 from joinproto.join.view import Position, Seat, View
 

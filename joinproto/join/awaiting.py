@@ -19,9 +19,9 @@ from joinproto.join.config import Config
 from joinproto.join.heard import Heard
 from joinproto.join.phases import Facts
 from joinproto.join.view import Seat, View
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, Members
-from joinproto.tables.vocabulary import Reason
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Members
+from joinproto.machine.vocabulary import Reason
 
 
 class For(Enum):

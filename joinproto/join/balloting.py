@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from joinproto.codec.malformed import Malformed, Said
 from joinproto.join.answers import Answer
 from joinproto.join.choice_messages import (
     AskRegister,
@@ -27,14 +28,13 @@ from joinproto.join.chooser import Step
 from joinproto.join.draft import Draft
 from joinproto.join.greeting import hello, tell
 from joinproto.join.learning import learn
-from joinproto.join.malformed import Malformed, Said
 from joinproto.join.messages import CompareAndSet, ReadRegister, Ready, Waiting
 from joinproto.join.phases import Phase
 from joinproto.join.proposing import expected, proposal
 from joinproto.join.state import Known
 from joinproto.join.turns import is_out_of_turn, patience, pause
 from joinproto.join.view import View
-from joinproto.tables.vocabulary import Reason
+from joinproto.machine.vocabulary import Reason
 
 IMPOSSIBLE = "what the stores say cannot be"
 """The case of `Waiting` that no correct run ever meets: the operator has to look."""

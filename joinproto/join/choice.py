@@ -25,6 +25,7 @@ from collections.abc import Iterable
 
 from attrs import evolve, frozen
 
+from joinproto.codec.malformed import Said, require
 from joinproto.errors import MisuseError
 from joinproto.join.choice_messages import (
     Accept,
@@ -42,7 +43,6 @@ from joinproto.join.choice_messages import (
 )
 from joinproto.join.chooser import Attempt, Chooser, Step
 from joinproto.join.ids import short
-from joinproto.join.malformed import Said, require
 from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Seat, View
 

@@ -18,6 +18,7 @@ from typing import Self
 
 from attrs import evolve, frozen
 
+from joinproto.codec.malformed import Malformed, Said, require
 from joinproto.errors import MisuseError
 from joinproto.join.choice_messages import (
     Accept,
@@ -32,7 +33,6 @@ from joinproto.join.choice_messages import (
 )
 from joinproto.join.ids import ViewId, short
 from joinproto.join.lineage import follow, linked
-from joinproto.join.malformed import Malformed, Said, require
 from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Seat, View
 

@@ -9,8 +9,8 @@ from enum import Enum
 
 from attrs import field, frozen
 
+from joinproto.codec.malformed import require, require_int, require_text
 from joinproto.errors import MisuseError
-from joinproto.join.malformed import require, require_int, require_text
 
 
 class TotalFailure(Enum):

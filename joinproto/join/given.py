@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from joinproto.join.answers import Answer
 from joinproto.join.lineage import Lineage
 from joinproto.join.view import Kind, Position, Seat, View
-from joinproto.tables.vocabulary import Options, Signature, Status, Store
+from joinproto.machine.vocabulary import Options, Signature, Status, Store
 
 # Where a store's data ends if nobody tells: no frame that anybody would name.
 SOMEWHERE = 2**62

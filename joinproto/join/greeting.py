@@ -13,7 +13,7 @@ from joinproto.join.messages import Abort, Hello, Ready, Refusal, Refused, Welco
 from joinproto.join.phases import Phase
 from joinproto.join.state import Known
 from joinproto.join.turns import taking_in
-from joinproto.tables.vocabulary import Reason
+from joinproto.machine.vocabulary import Reason
 
 
 def hello(it: Known) -> Hello:

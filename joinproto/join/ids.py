@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import field, frozen
 
+from joinproto.codec.malformed import Malformed, Said
 from joinproto.errors import MisuseError
-from joinproto.join.malformed import Malformed, Said
 
 if TYPE_CHECKING:
     from joinproto.join.view import Facts, Kind, Position, Seat

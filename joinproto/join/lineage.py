@@ -24,8 +24,8 @@ from enum import Enum
 
 from attrs import evolve, frozen
 
+from joinproto.codec.malformed import Malformed, Said, require
 from joinproto.join.ids import Digest, ViewId, by_hash, short
-from joinproto.join.malformed import Malformed, Said, require
 from joinproto.join.view import Kind, Position, View, verify_id, verify_successor
 
 VIEWS_KEPT = 1_000

@@ -19,7 +19,7 @@ from joinproto.join.ids import ViewId, short
 from joinproto.join.phases import Phase
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, Seat, View
-from joinproto.tables.vocabulary import Reason
+from joinproto.machine.vocabulary import Reason
 
 # -- messages ------------------------------------------------------------------------------
 

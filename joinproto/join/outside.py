@@ -22,6 +22,7 @@ from collections.abc import Iterable
 
 from attrs import evolve, frozen
 
+from joinproto.codec.malformed import Malformed, Said
 from joinproto.errors import MisuseError
 from joinproto.join.choice_messages import (
     AskRegister,
@@ -34,7 +35,6 @@ from joinproto.join.choice_messages import (
     Promise,
 )
 from joinproto.join.chooser import Attempt, Chooser, Step
-from joinproto.join.malformed import Malformed, Said
 from joinproto.join.store import Ballot, StoreRecord
 from joinproto.join.view import View
 

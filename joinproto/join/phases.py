@@ -14,9 +14,9 @@ from functools import cache
 
 from attrs import frozen
 
-from joinproto.tables.machine import Arrow, StateMachine
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, Members
+from joinproto.machine.machine import Arrow, StateMachine
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Members
 
 
 class Phase(Enum):

@@ -14,7 +14,7 @@ from joinproto.join.succession import Next
 from joinproto.join.successor import Proposer
 from joinproto.join.turns import pause
 from joinproto.join.view import Kind, View
-from joinproto.tables.vocabulary import Reason
+from joinproto.machine.vocabulary import Reason
 
 SILENT = "too few have answered"
 """The case of `Waiting` where no view can be chosen: no majority, or no founders."""

@@ -23,22 +23,22 @@ from functools import lru_cache
 
 from attrs import evolve, frozen
 
+from joinproto.codec.malformed import Malformed
 from joinproto.join.admission import Admit, admission, newcomer
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.config import Config
 from joinproto.join.given import ChainStatus, Given, Path, digest_of, ids_of, told_path
-from joinproto.join.malformed import Malformed
 from joinproto.join.messages import Hello
 from joinproto.join.phases import Facts, standing
 from joinproto.join.phases import Phase as ChainPhase
 from joinproto.join.succession import Next
 from joinproto.join.successor import Proposer
 from joinproto.join.view import Seat, View
-from joinproto.tables.sets import I
-from joinproto.tables.tables import Case
-from joinproto.tables.terms import ALWAYS, Group
-from joinproto.tables.verdict import NEW, RuleSet
-from joinproto.tables.vocabulary import Phase, Reason, Signature, Status, Store
+from joinproto.machine.sets import I
+from joinproto.machine.tables import Case
+from joinproto.machine.terms import ALWAYS, Group
+from joinproto.machine.verdict import NEW, RuleSet
+from joinproto.machine.vocabulary import Phase, Reason, Signature, Status, Store
 
 COUNT_MAX = 2**31
 GOES_ON = (Phase.READY, Phase.UPDATING)

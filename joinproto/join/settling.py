@@ -24,7 +24,7 @@ from joinproto.join.state import Known
 from joinproto.join.turns import patience, pause
 from joinproto.join.updating import find_source
 from joinproto.join.view import View
-from joinproto.tables.vocabulary import Store
+from joinproto.machine.vocabulary import Store
 
 
 def facts(it: Known) -> Facts:

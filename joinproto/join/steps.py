@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from joinproto.codec.malformed import Malformed
 from joinproto.errors import MisuseError
 from joinproto.join.balloting import (
     ask_again,
@@ -30,7 +31,6 @@ from joinproto.join.greeting import hear_hello, hear_refused, hello, hello_to_me
 from joinproto.join.heard import Heard
 from joinproto.join.ids import ViewId
 from joinproto.join.learning import hear_ready
-from joinproto.join.malformed import Malformed
 from joinproto.join.messages import (
     Batch,
     Heartbeat,

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from attrs import evolve, field, frozen
 
-from joinproto.join.ids import ViewId, short
-from joinproto.join.lineage import VIEWS_KEPT, Lineage, follow, verify_position
-from joinproto.join.malformed import (
+from joinproto.codec.malformed import (
     Said,
     require,
     require_int,
     require_text,
     require_type,
 )
+from joinproto.join.ids import ViewId, short
+from joinproto.join.lineage import VIEWS_KEPT, Lineage, follow, verify_position
 from joinproto.join.view import Kind, Position, View, verify_successor
-from joinproto.tables.vocabulary import Store
+from joinproto.machine.vocabulary import Store
 
 
 @frozen(order=True)

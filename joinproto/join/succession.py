@@ -14,9 +14,9 @@ from functools import cache
 from attrs import frozen
 
 from joinproto.join.view import Kind
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, Members
-from joinproto.tables.vocabulary import Reason
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Members
+from joinproto.machine.vocabulary import Reason
 
 
 class Next(Enum):

@@ -17,7 +17,7 @@ from joinproto.join.store import StoreRecord
 from joinproto.join.succession import Next, Row, founding, going_on, reopening
 from joinproto.join.together import Apart, Together
 from joinproto.join.view import Kind, Position, Seat, View, change, close, found, restart
-from joinproto.tables.tables import Case, Table
+from joinproto.machine.tables import Case, Table
 
 
 @frozen(kw_only=True)

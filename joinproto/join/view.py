@@ -17,8 +17,7 @@ from itertools import pairwise
 
 from attrs import asdict, frozen
 
-from joinproto.join.ids import Digest, Name, ViewId, by_hash, short
-from joinproto.join.malformed import (
+from joinproto.codec.malformed import (
     Malformed,
     Said,
     require,
@@ -26,6 +25,7 @@ from joinproto.join.malformed import (
     require_text,
     require_type,
 )
+from joinproto.join.ids import Digest, Name, ViewId, by_hash, short
 
 
 class Kind(Enum):

@@ -21,12 +21,7 @@ from typing import Any, NoReturn
 
 from attrs import frozen
 
-from joinproto.errors import MisuseError
-from joinproto.join.answers import Answer
-from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
-from joinproto.join.ids import ViewId
-from joinproto.join.lineage import VIEWS_KEPT
-from joinproto.join.malformed import (
+from joinproto.codec.malformed import (
     Malformed,
     Said,
     require,
@@ -34,6 +29,11 @@ from joinproto.join.malformed import (
     require_text,
     require_type,
 )
+from joinproto.errors import MisuseError
+from joinproto.join.answers import Answer
+from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
+from joinproto.join.ids import ViewId
+from joinproto.join.lineage import VIEWS_KEPT
 from joinproto.join.messages import (
     Heartbeat,
     Hello,
@@ -45,7 +45,7 @@ from joinproto.join.messages import (
 )
 from joinproto.join.store import Accepted, Ballot
 from joinproto.join.view import Kind, Position, Seat, View, shared, verify_id
-from joinproto.tables.vocabulary import Reason
+from joinproto.machine.vocabulary import Reason
 
 BYTES_MAX = 16 * 2**20
 """Longest message: all the views that are kept, in a large cluster with long names."""

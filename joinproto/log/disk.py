@@ -1,7 +1,7 @@
 """A member's data directory: the store's metadata and the journal, opened as one.
 
 joinproto/      the metadata (`joinproto/store`)
-frames.log      the frames (`joinproto/log/journal.py`)
+frames.log      the frames (`joinproto/durable/journal/journal.py`)
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from secrets import token_hex
 
 from attrs import evolve, frozen
 
+from joinproto.durable.filesystem import REAL, FileSystem
+from joinproto.durable.journal.journal import FILE, Journal, Run, start_from
 from joinproto.errors import StoreCorrupt, StoreForeign, StoreMissing, StoreUnreadable
 from joinproto.join.store import StoreRecord
-from joinproto.log.journal import FILE, Journal, Run, start_from
-from joinproto.store.filesystem import REAL, FileSystem
 from joinproto.store.handle import Store, create_store, open_store
 
 log = logging.getLogger(__name__)

@@ -21,13 +21,13 @@ from zlib import crc32
 
 from attrs import define, field
 
-from joinproto.drivers.ports import Work
-from joinproto.log.bytes_at import read_at, write_at
-from joinproto.log.index import Index
-from joinproto.log.journal import FILE, Journal, Replacement
-from joinproto.log.records import Base, base_of
+from joinproto.durable.journal.bytes_at import read_at, write_at
+from joinproto.durable.journal.index import Index
+from joinproto.durable.journal.journal import FILE, Journal, Replacement
+from joinproto.durable.journal.records import Base, base_of
+from joinproto.durable.journal.survey import read_stretch
+from joinproto.host.ports import Work
 from joinproto.log.snapshot import is_prefix
-from joinproto.log.survey import read_stretch
 
 log = logging.getLogger(__name__)
 

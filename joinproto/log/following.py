@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from joinproto.drivers.ports import Strand, Work
+from joinproto.durable.journal.journal import Frame, Journal
+from joinproto.host.ports import Strand, Work
 from joinproto.join.frames import Frame as May
-from joinproto.log.journal import Frame, Journal
 from joinproto.log.letters import Frames, Kept, write
 
 

@@ -12,12 +12,12 @@ from typing import Protocol, runtime_checkable
 
 from attrs import frozen
 
-from joinproto.drivers.ports import Work
+from joinproto.durable.journal.bytes_at import read_at
+from joinproto.durable.journal.journal import Journal
 from joinproto.errors import MisuseError, StoreForeign
+from joinproto.host.ports import Work
 from joinproto.log import dropping as dropped
 from joinproto.log import rebasing
-from joinproto.log.bytes_at import read_at
-from joinproto.log.journal import Journal
 from joinproto.log.snapshot import FILE, FLOOR, NEW, load, making, until
 
 log = logging.getLogger(__name__)

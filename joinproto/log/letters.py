@@ -15,8 +15,8 @@ from typing import Annotated, Any, TypeAlias
 
 from attrs import frozen
 
-from joinproto.array_form import Field, Form, marks_of
-from joinproto.join.malformed import (
+from joinproto.codec.array_form import Field, Form, marks_of
+from joinproto.codec.malformed import (
     INT_MAX,
     Malformed,
     Said,
@@ -25,8 +25,8 @@ from joinproto.join.malformed import (
     require_text,
     require_type,
 )
-from joinproto.log.journal import FRAME_BYTES_MAX, Frame, Run
-from joinproto.log.records import listed
+from joinproto.durable.journal.journal import FRAME_BYTES_MAX, Frame, Run
+from joinproto.durable.journal.records import listed
 
 BYTES_MAX = 8 * 2**20
 RUNS_MAX = 100_000

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from joinproto.drivers.ports import Strand, Work
+from joinproto.durable.journal.journal import Frame, Journal
+from joinproto.host.ports import Strand, Work
 from joinproto.join.frames import Frame as May
 from joinproto.join.ids import ViewId
 from joinproto.join.view import View
-from joinproto.log.journal import Frame, Journal
 from joinproto.log.letters import AtRest, Committed, Kept, Letter, Submit, Submits, write
 from joinproto.log.sequencer import BATCH_FRAMES, Intake, Sequencer
 

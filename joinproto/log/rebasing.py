@@ -9,11 +9,11 @@ from pathlib import Path
 
 from attrs import define
 
+from joinproto.durable.journal.bytes_at import read_at, write_at
+from joinproto.durable.journal.index import Index
+from joinproto.durable.journal.journal import Journal, Replacement
+from joinproto.durable.journal.records import BASE_BYTES_MAX, HEAD, Run, base_of
 from joinproto.errors import StoreWriteFailed
-from joinproto.log.bytes_at import read_at, write_at
-from joinproto.log.index import Index
-from joinproto.log.journal import Journal, Replacement
-from joinproto.log.records import BASE_BYTES_MAX, HEAD, Run, base_of
 
 NEW = "frames.log.base"
 INDEX_NEW = "frames.index.base"

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Protocol
 
-from joinproto.drivers.ports import Brief, Strand, Work
+from joinproto.durable.journal.journal import Frame, Journal
+from joinproto.host.ports import Brief, Strand, Work
 from joinproto.join.messages import Closing, ServeUpdate, StartUpdate
 from joinproto.join.view import Position, View
 from joinproto.log.entry import digest_of
 from joinproto.log.following import Following
-from joinproto.log.journal import Frame, Journal
 from joinproto.log.keeper import Keeping, keeper_of, kind_of
 from joinproto.log.letters import (
     SECOND,

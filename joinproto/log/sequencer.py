@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 
 from attrs import define, field
 
+from joinproto.durable.journal.journal import Frame, Journal
 from joinproto.join.ids import ViewId
 from joinproto.join.view import Seat, View
 from joinproto.log.entry import packed
-from joinproto.log.journal import Frame, Journal
 from joinproto.log.letters import Frames, Letter
 
 PIECES_AHEAD = 8

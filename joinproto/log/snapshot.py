@@ -21,10 +21,17 @@ from zlib import crc32
 
 from attrs import define, frozen
 
-from joinproto.drivers.ports import Work
+from joinproto.durable.journal.bytes_at import read_at, sync_directory, write_at
+from joinproto.durable.journal.records import (
+    BASE_BYTES_MAX,
+    HEAD,
+    Run,
+    base_head,
+    base_line,
+    base_of,
+)
+from joinproto.host.ports import Work
 from joinproto.join.view import Position
-from joinproto.log.bytes_at import read_at, sync_directory, write_at
-from joinproto.log.records import BASE_BYTES_MAX, HEAD, Run, base_head, base_line, base_of
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from secrets import token_hex
 
 from attrs import define
 
+from joinproto.durable.journal.journal import Frame, Journal
 from joinproto.join.view import Position
 from joinproto.log.entry import Entry
-from joinproto.log.journal import Frame, Journal
 from joinproto.log.letters import Submit, Submits
 from joinproto.log.sequencer import BATCH_BYTES, BATCH_FRAMES
 

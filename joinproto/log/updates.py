@@ -22,12 +22,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from attrs import define, field
 
-from joinproto.drivers.ports import Strand, Work
+from joinproto.durable.journal.bytes_at import read_at
+from joinproto.durable.journal.journal import Frame, Journal, Run
+from joinproto.durable.journal.records import listed
+from joinproto.host.ports import Strand, Work
 from joinproto.join.messages import ServeUpdate, StartUpdate
 from joinproto.join.view import Position
-from joinproto.log.bytes_at import read_at
 from joinproto.log.entry import digest_of
-from joinproto.log.journal import Frame, Journal, Run
 from joinproto.log.letters import (
     THIRD,
     Ask,
@@ -41,7 +42,6 @@ from joinproto.log.letters import (
     write,
 )
 from joinproto.log.rebasing import BasePieces
-from joinproto.log.records import listed
 
 log = logging.getLogger(__name__)
 

@@ -14,10 +14,10 @@ from collections.abc import Collection, Iterator, Sequence
 
 from attrs import evolve
 
+from joinproto.codec.malformed import Malformed
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.ids import ViewId, short
 from joinproto.join.lineage import Comparison, Lineage, Order, compare
-from joinproto.join.malformed import Malformed
 from joinproto.join.outside import ONE as REGISTER
 from joinproto.join.position import PositionOrder, compare_positions
 from joinproto.join.view import Seat, View

@@ -9,11 +9,11 @@ from collections.abc import Collection, Sequence
 
 from attrs import evolve, frozen
 
+from joinproto.machine.tables import Case
 from joinproto.pick import chain, others
 from joinproto.pick.candidate import Candidate, State
 from joinproto.pick.findings import Findings, row_of
 from joinproto.pick.table import Row, Verdict, verdicts
-from joinproto.tables.tables import Case
 
 
 @frozen(kw_only=True)

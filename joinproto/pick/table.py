@@ -13,8 +13,8 @@ from functools import cache
 
 from attrs import frozen
 
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, Members
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Members
 
 
 class Verdict(Enum):

@@ -36,8 +36,8 @@ from itertools import combinations
 from attrs import frozen
 
 from joinproto.errors import MisuseError
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, Members
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Members
 
 
 @frozen(kw_only=True)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from attrs import evolve, frozen
 
+from joinproto.machine.evaluate import members_of
+from joinproto.machine.tables import Case
+from joinproto.machine.terms import Group
 from joinproto.reconcile.placement import Choice, Placement, placement_of
 from joinproto.reconcile.queue import Node, Situation, Variant
 from joinproto.reconcile.tables import CANDIDATES, GONE, TABLES, Action, Spot
 from joinproto.reconcile.target import Wanted, wanted
-from joinproto.tables.evaluate import members_of
-from joinproto.tables.tables import Case
-from joinproto.tables.terms import Group
 
 
 @frozen

@@ -17,7 +17,7 @@ from typing import Annotated
 
 from attrs import evolve, frozen
 
-from joinproto.json_form import AtLeast, Count
+from joinproto.codec.json_form import AtLeast, Count
 from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.explain import why
 from joinproto.reconcile.placement import Placement

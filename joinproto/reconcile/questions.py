@@ -10,8 +10,8 @@ from typing import Annotated
 from attrs import asdict, frozen
 
 from joinproto.ask.question import question
-from joinproto.ask.strict import DoesNotFit
-from joinproto.json_form import AtLeast
+from joinproto.codec.json_form import AtLeast
+from joinproto.codec.strict import DoesNotFit
 from joinproto.reconcile import timers
 from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.explain import why, would_change

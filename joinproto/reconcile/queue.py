@@ -11,7 +11,7 @@ from typing import Annotated
 
 from attrs import field, frozen
 
-from joinproto.json_form import AtLeast
+from joinproto.codec.json_form import AtLeast
 
 
 class Variant(Enum):

@@ -12,9 +12,9 @@ from enum import Enum
 
 from attrs import frozen
 
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Members
 from joinproto.reconcile.queue import Variant
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, Members
 
 
 class Action(Enum):

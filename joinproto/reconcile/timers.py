@@ -18,11 +18,11 @@ from typing import Annotated
 
 from attrs import evolve, frozen
 
-from joinproto.json_form import AtLeast
+from joinproto.codec.json_form import AtLeast
+from joinproto.machine.machine import Arrow, StateMachine
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Members
 from joinproto.reconcile.queue import Variant
-from joinproto.tables.machine import Arrow, StateMachine
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, Members
 
 
 class Happens(Enum):

@@ -10,6 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from joinproto.apps.standby.keeping import form
+from joinproto.apps.standby.keeping.form import ROOM, Kept
+from joinproto.apps.standby.keeping.slots import Slot, Slots, refusal, slot_of
+from joinproto.apps.standby.keeping.views import FRAMES, last_view
+from joinproto.durable.envelope import Validity
 from joinproto.join.ids import short
 from joinproto.pick.candidate import LastView, State
 from joinproto.pick.findings import Findings, Missing, row_of
@@ -20,12 +25,7 @@ from joinproto.recovery.frames import too_short
 from joinproto.recovery.words import typed
 from joinproto.standby.best import Best, best
 from joinproto.standby.broker import Mark
-from joinproto.standby.keeping import form
-from joinproto.standby.keeping.form import ROOM, Kept
-from joinproto.standby.keeping.slots import Slot, Slots, refusal, slot_of
-from joinproto.standby.keeping.views import FRAMES, last_view
 from joinproto.standby.messages import View
-from joinproto.store.envelope import Validity
 
 __all__ = [
     "FORMAT",

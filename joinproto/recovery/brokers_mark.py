@@ -10,8 +10,10 @@ from pathlib import Path
 
 from attrs import evolve
 
+from joinproto.apps.standby.keeping.disk import open_disk
+from joinproto.apps.standby.keeping.form import NAMES, Marked
+from joinproto.codec.json_form import canonical_hash
 from joinproto.errors import UsageProblem
-from joinproto.json_form import canonical_hash
 from joinproto.pick.table import Verdict
 from joinproto.recovery.brokers import kept_of
 from joinproto.recovery.found import Found
@@ -19,8 +21,6 @@ from joinproto.recovery.judgement import Judgement
 from joinproto.recovery.plan import Refused
 from joinproto.recovery.sources import this_host
 from joinproto.recovery.writing import Done, Outcome, Stale
-from joinproto.standby.keeping.disk import open_disk
-from joinproto.standby.keeping.form import NAMES, Marked
 
 
 def target_of(judgement: Judgement, path: Path) -> Found:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from joinproto.json_form import printed
+from joinproto.codec.json_form import printed
 from joinproto.recovery import show, verification
 from joinproto.recovery.cli_look import judgement_of, judging, looking
 from joinproto.recovery.found import Format

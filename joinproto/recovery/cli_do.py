@@ -16,8 +16,8 @@ import click
 from attrs import evolve
 
 from joinproto import __version__
+from joinproto.codec.json_form import printed
 from joinproto.errors import StoreUnreadable, StoreWriteFailed, UsageProblem
-from joinproto.json_form import printed
 from joinproto.pick.table import Verdict
 from joinproto.recovery import schema, show, writing
 from joinproto.recovery.access import SUDO, WRITE_ERROR

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from joinproto import __version__
-from joinproto.json_form import printed
+from joinproto.codec.json_form import printed
 from joinproto.pick.table import Verdict
 from joinproto.recovery import info, show
 from joinproto.recovery.found import Format, Found, State

@@ -58,8 +58,8 @@ from typing import Annotated, Any
 
 from attrs import field, frozen
 
+from joinproto.codec.json_form import Written
 from joinproto.join.store import StoreRecord
-from joinproto.json_form import Written
 from joinproto.pick.candidate import Candidate, LastView, State
 from joinproto.pick.wait_graph import NodeList
 from joinproto.recovery.frames import Journal

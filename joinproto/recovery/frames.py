@@ -1,8 +1,8 @@
 """Where a store's frames really end: the journal of joinproto's own log, read and left alone.
 
 A host writes positions into the metadata only now and then; beside each frame it writes them
-always.  So where there is a journal (`joinproto/log/journal.py`), it says how far the store is.
-Of other brokers' frames nothing is known here: their operators say it with --position.
+always.  So where there is a journal (`joinproto/durable/journal/journal.py`), it says how far the
+store is. Of other brokers' frames nothing is known here: their operators say it with --position.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Annotated
 
 from attrs import field, frozen
 
+from joinproto.codec.json_form import Absent, Written
+from joinproto.durable.filesystem import FileSystem, let_go, reason
+from joinproto.durable.journal.journal import FILE, Run, holds, start_from, survey, too_short
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position
-from joinproto.json_form import Absent, Written
-from joinproto.log.journal import FILE, Run, holds, start_from, survey, too_short
-from joinproto.store.filesystem import FileSystem, let_go, reason
 
 __all__ = ["FILE", "Journal", "Run", "look_at_journal", "too_short", "with_frames"]
 

@@ -16,13 +16,13 @@ from typing import Any
 
 from attrs import evolve
 
+from joinproto.durable.filesystem import REAL, FileSystem, let_go, read_all, reason
+from joinproto.durable.lock import LockState, look_at_lock
 from joinproto.errors import StoreError, UsageProblem
 from joinproto.recovery import own
 from joinproto.recovery.found import FILE_BYTES_MAX, Format, Found, Raw, RawFile, State
 from joinproto.recovery.frames import look_at_journal
 from joinproto.recovery.known import Known
-from joinproto.store.filesystem import REAL, FileSystem, let_go, read_all, reason
-from joinproto.store.lock import LockState, look_at_lock
 from joinproto.store.places import open_data_directory
 from joinproto.store.slots import ROOM, TEMPORARY
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from joinproto.json_form import canonical_hash
+from joinproto.codec.json_form import canonical_hash
 
 Entry = Mapping[str, Any]
 

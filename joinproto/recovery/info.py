@@ -10,9 +10,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from joinproto.codec.json_form import canonical_hash, encoded
+from joinproto.codec.json_form import read as read_as
 from joinproto.errors import StoreCorrupt, StoreNewer
-from joinproto.json_form import canonical_hash, encoded
-from joinproto.json_form import read as read_as
 from joinproto.recovery.found import Raw
 
 MAGIC = "joinproto-info"

@@ -18,13 +18,13 @@ from typing import Any
 
 from attrs import Factory, define, evolve
 
+from joinproto.codec.malformed import Malformed
+from joinproto.durable.envelope import Envelope, Validity, unseal
 from joinproto.join.ids import ViewId
 from joinproto.join.lineage import Lineage, lineage_of
-from joinproto.join.malformed import Malformed
 from joinproto.join.view import View
 from joinproto.store.codec import decode
 from joinproto.store.contents import Contents
-from joinproto.store.envelope import Envelope, Validity, unseal
 from joinproto.store.slots import Slot, judge
 
 # A line break stands in no JSON string, so these can only be what they look like.

@@ -15,7 +15,7 @@ from typing import Annotated
 
 from attrs import frozen
 
-from joinproto.json_form import Key, read
+from joinproto.codec.json_form import Key, read
 
 SECONDS = 5.0
 ANSWER_BYTES_MAX = 1 << 20

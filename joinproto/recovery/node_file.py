@@ -12,8 +12,8 @@ from typing import Any
 
 from attrs import frozen
 
+from joinproto.codec.toml_file import read_toml
 from joinproto.errors import UsageProblem
-from joinproto.toml_file import read_toml
 
 CONTROL = "control.sock"
 

@@ -13,9 +13,10 @@ from typing import Any
 
 from attrs import evolve
 
+from joinproto.codec.malformed import Malformed
+from joinproto.durable.envelope import Validity
 from joinproto.errors import StoreMissing, StoreNewer, StoreUnreadable
 from joinproto.join.ids import short
-from joinproto.join.malformed import Malformed
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, View
 from joinproto.recovery.found import Fact, Format, Found, Raw, RawFile, State
@@ -23,7 +24,6 @@ from joinproto.recovery.frames import with_frames
 from joinproto.recovery.history import broken_link
 from joinproto.recovery.known import Known
 from joinproto.store.contents import Contents
-from joinproto.store.envelope import Validity
 from joinproto.store.slots import CURRENT, PREVIOUS, ROOM, Slot, Slots, problems, refusal
 
 FORMAT = Format.JOINPROTO

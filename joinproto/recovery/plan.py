@@ -17,12 +17,12 @@ from typing import Annotated
 
 from attrs import evolve, field, frozen
 
+from joinproto.codec.json_form import Absent, Key, Written, canonical_hash, encoded, read
+from joinproto.codec.malformed import Malformed
 from joinproto.errors import JoinprotoError, StoreCorrupt, StoreNewer, UsageProblem
 from joinproto.join.ids import short
 from joinproto.join.lineage import Lineage
-from joinproto.join.malformed import Malformed
 from joinproto.join.view import Position, Seat, View, restart
-from joinproto.json_form import Absent, Key, Written, canonical_hash, encoded, read
 from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Format, Found, Raw
 from joinproto.recovery.judgement import Judgement

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from attrs import frozen
 
-from joinproto.json_form import Absent, Count, Merged, schema_of
+from joinproto.codec.json_form import Absent, Count, Merged, schema_of
 from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Format, State
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
+from joinproto.durable.filesystem import REAL, FileSystem
 from joinproto.errors import StoreUnreadable, UsageProblem
 from joinproto.recovery import info, own
 from joinproto.recovery.access import SUDO, require_reachable
@@ -17,7 +18,6 @@ from joinproto.recovery.found import Format, Found, Raw
 from joinproto.recovery.gather import gather, read, stores_inside
 from joinproto.recovery.known import Known
 from joinproto.recovery.words import shown, typed
-from joinproto.store.filesystem import REAL, FileSystem
 
 INFO_BYTES_MAX = info.FILE_BYTES_MAX
 

@@ -21,9 +21,9 @@ from typing import Any
 
 from attrs import field, frozen
 
+from joinproto.codec.malformed import Malformed
 from joinproto.join.ids import short
 from joinproto.join.lineage import Lineage, Order, compare
-from joinproto.join.malformed import Malformed
 from joinproto.join.view import Kind, View
 from joinproto.pick.table import Verdict
 from joinproto.recovery import schema

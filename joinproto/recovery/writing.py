@@ -19,8 +19,9 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from joinproto.codec.malformed import Malformed
+from joinproto.durable.filesystem import REAL, FileSystem, let_go, reason, write_all
 from joinproto.errors import JoinprotoError, StoreInUse, StoreUnreadable, StoreWriteFailed
-from joinproto.join.malformed import Malformed
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import View
 from joinproto.recovery.access import (
@@ -41,7 +42,6 @@ from joinproto.recovery.plan import STALE, Input, Plan, backup_name, forced_view
 from joinproto.recovery.words import shown
 from joinproto.store.after_crash import make_durable
 from joinproto.store.contents import Contents
-from joinproto.store.filesystem import REAL, FileSystem, let_go, reason, write_all
 from joinproto.store.handle import Store, open_store
 from joinproto.store.places import open_room
 from joinproto.store.slots import CURRENT, ROOM

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from joinproto.tables.vocabulary import Reason, Signature, Status, Store
+from joinproto.machine.vocabulary import Reason, Signature, Status, Store
 
 
 class Deed(Enum):

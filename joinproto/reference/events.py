@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from joinproto.tables.vocabulary import Signature, Status
+from joinproto.machine.vocabulary import Signature, Status
 
 
 @frozen

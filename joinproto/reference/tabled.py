@@ -12,6 +12,9 @@ from typing import ClassVar
 from attrs import frozen
 
 from joinproto.errors import MisuseError
+from joinproto.machine.evaluate import members_of
+from joinproto.machine.machine import StateMachine, Step
+from joinproto.machine.vocabulary import Options, Phase, Reason, Signature, Status, Store
 from joinproto.reference.effects import (
     Abort,
     Acknowledge,
@@ -36,9 +39,6 @@ from joinproto.reference.events import (
     Start,
     UpdateDone,
 )
-from joinproto.tables.evaluate import members_of
-from joinproto.tables.machine import StateMachine, Step
-from joinproto.tables.vocabulary import Options, Phase, Reason, Signature, Status, Store
 
 
 @frozen

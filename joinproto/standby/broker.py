@@ -10,7 +10,7 @@ from typing import Annotated
 
 from attrs import frozen
 
-from joinproto.json_form import AtLeast
+from joinproto.codec.json_form import AtLeast
 
 
 class Variant(Enum):

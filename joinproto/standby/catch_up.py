@@ -11,7 +11,7 @@ from typing import Annotated
 
 from attrs import frozen
 
-from joinproto.json_form import AtLeast
+from joinproto.codec.json_form import AtLeast
 from joinproto.standby.broker import Variant
 
 SEQUENCE = 1 << 32

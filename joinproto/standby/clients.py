@@ -9,10 +9,10 @@ from enum import Enum
 
 from attrs import evolve, frozen
 
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Condition, Members
 from joinproto.standby.broker import Role, Variant
 from joinproto.standby.practice import practice_of
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, Condition, Members
 
 
 class Entrance(Enum):

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from attrs import frozen
 
-from joinproto.json_form import AtLeast
+from joinproto.codec.json_form import AtLeast
 from joinproto.standby.catch_up import Message
 from joinproto.standby.replicates import Default, Level
 

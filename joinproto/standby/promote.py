@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from joinproto.machine.evaluate import members_of
+from joinproto.machine.tables import Case
 from joinproto.standby.broker import Mark, Role, Variant, word_of
 from joinproto.standby.tables import AHEAD, BETTER, TABLES, WHY, Row, Verdict
-from joinproto.tables.evaluate import members_of
-from joinproto.tables.tables import Case
 
 BETTER_REAL = frozenset(Role) - {Role.CONNECTING, Role.STOPPED}
 BETTER_OURS = frozenset({Role.BACKUP, Role.RECOVERING, Role.PRIMARY})

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 from attrs import frozen
 
 from joinproto.ask.question import Question, question
-from joinproto.ask.strict import DoesNotFit
-from joinproto.json_form import AtLeast
+from joinproto.codec.json_form import AtLeast
+from joinproto.codec.strict import DoesNotFit
+from joinproto.machine.evaluate import members_of
 from joinproto.standby import best as best_store
 from joinproto.standby import catch_up as catching_up
 from joinproto.standby.broker import SHIPPED, WORDS, Mark, Role, Store, Variant, word_of
@@ -20,7 +21,6 @@ from joinproto.standby.messages import View
 from joinproto.standby.promote import Peer, Promotion, promote, rows_of
 from joinproto.standby.replicates import Default, Level, replicates
 from joinproto.standby.tables import BETTER, Verdict
-from joinproto.tables.evaluate import members_of
 
 WHOSE = "whose rules: the document's, those of the broker that shipped, ours"
 STATUS = (

@@ -9,10 +9,10 @@ from functools import cache
 
 from attrs import frozen
 
+from joinproto.machine.machine import Arrow, StateMachine
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Members
 from joinproto.standby.broker import Role
-from joinproto.tables.machine import Arrow, StateMachine
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, Members
 
 
 @frozen(kw_only=True)

@@ -11,9 +11,9 @@ from enum import Enum
 
 from attrs import frozen
 
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Condition, Members
 from joinproto.standby.broker import Mark, Role, Variant
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, Condition, Members
 
 
 class Verdict(Enum):

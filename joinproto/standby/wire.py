@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from joinproto.codec.json_form import encoded, read
 from joinproto.errors import PeerError
-from joinproto.json_form import encoded, read
 from joinproto.standby import messages
 
 KINDS: dict[str, type] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from joinproto.store.filesystem import FileSystem, let_go
+from joinproto.durable.filesystem import FileSystem, let_go
 from joinproto.store.slots import CURRENT, TEMPORARY
 
 

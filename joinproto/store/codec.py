@@ -26,9 +26,9 @@ from cattrs import (
     IterableValidationNote,
 )
 
+from joinproto.codec.malformed import Malformed, Said, require, require_type, shown
 from joinproto.join.ids import Name
 from joinproto.join.lineage import lineage_of
-from joinproto.join.malformed import Malformed, Said, require, require_type, shown
 from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Kind, Position, Seat, View, shared, verify_id
 from joinproto.store.contents import Contents, Json, verify_carried

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-from joinproto.join.malformed import Said, require, require_text, require_type
+from joinproto.codec.malformed import Said, require, require_text, require_type
 from joinproto.join.store import StoreRecord
 
 Json: TypeAlias = "Mapping[str, Json] | list[Json] | str | int | float | bool | None"

@@ -21,17 +21,17 @@ from types import TracebackType
 
 from attrs import evolve
 
+from joinproto.codec.malformed import INT_MAX, Malformed
+from joinproto.durable.envelope import FORMAT, PLAIN, Envelope, Validity, seal
+from joinproto.durable.filesystem import REAL, FileSystem, let_go, reason
+from joinproto.durable.lock import LOCK, take_lock
+from joinproto.durable.replace import Progress, replace
 from joinproto.errors import MisuseError, StoreError, StoreExists, StoreInUse, StoreWriteFailed
-from joinproto.join.malformed import INT_MAX, Malformed
 from joinproto.join.store import StoreRecord
 from joinproto.store.after_crash import make_durable, remove_leftovers
 from joinproto.store.codec import decode, encode
 from joinproto.store.contents import Contents
-from joinproto.store.envelope import FORMAT, PLAIN, Envelope, Validity, seal
-from joinproto.store.filesystem import REAL, FileSystem, let_go, reason
-from joinproto.store.lock import LOCK, take_lock
 from joinproto.store.places import open_data_directory, open_room, reading
-from joinproto.store.replace import Progress, replace
 from joinproto.store.slots import (
     CURRENT,
     PREVIOUS,

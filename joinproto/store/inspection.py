@@ -9,10 +9,10 @@ from pathlib import Path
 
 from attrs import frozen
 
+from joinproto.durable.envelope import Validity
+from joinproto.durable.filesystem import REAL, FileSystem, let_go
+from joinproto.durable.lock import LockReport, LockState, look_at_lock
 from joinproto.store.contents import Contents
-from joinproto.store.envelope import Validity
-from joinproto.store.filesystem import REAL, FileSystem, let_go
-from joinproto.store.lock import LockReport, LockState, look_at_lock
 from joinproto.store.places import open_room, reading
 from joinproto.store.slots import ROOM, TEMPORARY, Slot, problems, read_slots, refusal
 

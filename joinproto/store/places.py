@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from joinproto.durable.filesystem import FileSystem, let_go, reason
 from joinproto.errors import StoreError, StoreMissing, StoreUnreadable
-from joinproto.store.filesystem import FileSystem, let_go, reason
 from joinproto.store.slots import ROOM
 
 

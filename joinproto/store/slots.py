@@ -19,6 +19,9 @@ from pathlib import Path
 
 from attrs import field, frozen
 
+from joinproto.codec.malformed import Malformed
+from joinproto.durable.envelope import FILE_BYTES_MAX, Fault, Validity, unseal
+from joinproto.durable.filesystem import NO_FILE, FileSystem, let_go, read_all, reason
 from joinproto.errors import (
     StoreCorrupt,
     StoreError,
@@ -27,11 +30,8 @@ from joinproto.errors import (
     StoreNewer,
     StoreUnreadable,
 )
-from joinproto.join.malformed import Malformed
 from joinproto.store.codec import decode
 from joinproto.store.contents import Contents
-from joinproto.store.envelope import FILE_BYTES_MAX, Fault, Validity, unseal
-from joinproto.store.filesystem import NO_FILE, FileSystem, let_go, read_all, reason
 
 ROOM = "joinproto"
 """The directory that is ours, within the member's data directory."""

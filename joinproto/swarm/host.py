@@ -14,8 +14,8 @@ from typing import Protocol
 
 from attrs import define, field
 
-from joinproto.drivers.ports import Channel, Work
-from joinproto.drivers.session import VERSIONS
+from joinproto.durable.journal.journal import Frame as Kept
+from joinproto.host.ports import Channel, Work
 from joinproto.join.frames import Frame
 from joinproto.join.ids import ViewId
 from joinproto.join.member import Member
@@ -40,8 +40,8 @@ from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, Seat, View
 from joinproto.join.wire import decode
 from joinproto.log.entry import Entry
-from joinproto.log.journal import Frame as Kept
 from joinproto.log.replicated import ReplicatedLog
+from joinproto.net.session import VERSIONS
 from joinproto.swarm.place import Died, Opened, Place
 
 DEEDS_MOST = 10_000

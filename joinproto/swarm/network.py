@@ -14,7 +14,7 @@ from typing import Protocol
 
 from attrs import define, field
 
-from joinproto.drivers.ports import Channel
+from joinproto.host.ports import Channel
 from joinproto.join.messages import Message
 from joinproto.join.wire import MISSES, encode
 from joinproto.swarm.scenario import Scenario

@@ -15,9 +15,9 @@ from joinproto.join.ids import ViewId
 from joinproto.join.messages import Learned, Waiting
 from joinproto.join.store import Ballot, StoreRecord
 from joinproto.join.view import Kind, Position, Seat, View
+from joinproto.machine.vocabulary import Store
 from joinproto.swarm.host import Process
 from joinproto.swarm.scenario import Scenario
-from joinproto.tables.vocabulary import Store
 
 CLAIMS = {
     "one_successor": "no view has two chosen successors, and nothing is founded twice",

@@ -12,10 +12,10 @@ from typing import Protocol
 
 from attrs import define, evolve, field
 
+from joinproto.durable.journal.journal import FILE, Journal
 from joinproto.errors import StoreMissing
 from joinproto.join.store import StoreRecord
 from joinproto.log.disk import open_disk
-from joinproto.log.journal import FILE, Journal
 from joinproto.store.handle import create_store, open_store
 from joinproto.swarm.disk import MemoryDisk
 

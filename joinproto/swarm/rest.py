@@ -11,11 +11,11 @@ from itertools import combinations
 
 from attrs import frozen
 
+from joinproto.durable.journal.journal import Run
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Seat, View
-from joinproto.log.journal import Run
+from joinproto.machine.vocabulary import Store
 from joinproto.swarm.oracle import Oracle
-from joinproto.tables.vocabulary import Store
 
 
 @frozen

@@ -15,7 +15,7 @@ from random import Random
 
 from attrs import define, evolve, field
 
-from joinproto.drivers.ports import Channel
+from joinproto.host.ports import Channel
 from joinproto.join.ids import ViewId
 from joinproto.join.member import Member
 from joinproto.join.store import StoreRecord

@@ -1,1 +1,1 @@
-"""What all systems are written in: terms, decision tables, state machines made of them."""
+"""The old name of `joinproto.machine`; it goes with the next version."""

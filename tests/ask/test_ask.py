@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from joinproto.ask.catalogue import questions
 from joinproto.ask.question import Question
-from joinproto.ask.strict import DoesNotFit, parse, reader_of
-from joinproto.json_form import encoded, schema_of
-from tests.tools.running import Done, Run, run_here
-from tools.cli.ask import answered, described
+from joinproto.cli.commands.ask import answered, described
+from joinproto.codec.json_form import encoded, schema_of
+from joinproto.codec.strict import DoesNotFit, parse, reader_of
+from tests.cli.running import Done, Run, run_here
 
 ALL = questions()
 NAMES = [one.name for one in ALL]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from joinproto.clusterer.running.service import Booting, ServiceStatus
+from joinproto.apps.clusterer.service import Booting, ServiceStatus
 from tools.faults.clusterer_service import Labelled
 
 

@@ -9,8 +9,8 @@ import pytest
 from attrs import evolve
 
 from joinproto.clusterer.config import Age, Config, compare
+from tests.cli.running import Run, run_here
 from tests.clusterer.test_reading import SEED, config_with
-from tests.tools.running import Run, run_here
 
 ONE = Config(2, frozenset("ab"), gospel="a", shutdown_timeout=30)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from joinproto.apps.clusterer.operator import ask
 from joinproto.clusterer.config import Config
-from joinproto.clusterer.running.operator import ask
 from joinproto.errors import EnvironmentProblem
-from tests.tools.running import run_here
+from tests.cli.running import run_here
 from tools.faults.clusterer import LABELLED, Fleet
 
 pytestmark = pytest.mark.landing

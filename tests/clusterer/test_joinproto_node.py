@@ -15,7 +15,7 @@ import pytest
 from attrs import define, field
 
 from joinproto.clusterer.config import Config
-from tests.tools.running import run_here
+from tests.cli.running import run_here
 from tools.faults.clusterer import Fleet
 from tools.faults.ports import free_ports
 

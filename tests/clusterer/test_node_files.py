@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from joinproto.apps.clusterer import wire
+from joinproto.apps.clusterer.keeping.members import Members, MembersFile
+from joinproto.apps.clusterer.wire import AskService, Hello, ServiceTold
 from joinproto.clusterer.config import Config, Held, Notes
-from joinproto.clusterer.keeping.members import Members, MembersFile
 from joinproto.clusterer.messages import (
     AskAwaited,
     AskLock,
@@ -24,12 +26,10 @@ from joinproto.clusterer.messages import (
     Unlock,
 )
 from joinproto.clusterer.reading import Release
-from joinproto.clusterer.running import wire
-from joinproto.clusterer.running.wire import AskService, Hello, ServiceTold
 from joinproto.clusterer.status import Status
-from joinproto.drivers.refused import Refused
 from joinproto.errors import StoreCorrupt
-from tests.tools.running import Run, run_here
+from joinproto.net.refused import Refused
+from tests.cli.running import Run, run_here
 from tools.faults.ports import free_ports
 
 GOOD: dict[str, Any] = {

@@ -9,7 +9,7 @@ import pytest
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.plan import Plan, Up, plan
 from joinproto.clusterer.writing import as_toml
-from tests.tools.running import Run, run_here
+from tests.cli.running import Run, run_here
 
 
 def config(version: int, nodes: str, gospel: str | None) -> Config:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from joinproto.ask.catalogue import question
-from joinproto.ask.strict import DoesNotFit, reader_of
-from joinproto.json_form import encoded
+from joinproto.codec.json_form import encoded
+from joinproto.codec.strict import DoesNotFit, reader_of
 from tests.clusterer.stories import config
 
 ONE = config(1, "ab", "a")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from joinproto.clusterer.config import INFINITY, Config, Held, Notes
 from joinproto.clusterer.reading import Form, NotConfig, Release, of_json, read
 from joinproto.clusterer.writing import as_erlang, as_json, as_toml
-from joinproto.erlang_terms import read_terms
+from joinproto.codec.erlang_terms import read_terms
 
 SEED = """[{version, 43},
      {nodes, [{rabbit@hostA, {rabbit@hostB, ram}, {rabbit@hostD, disc}}]},

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from joinproto.apps.clusterer import wire
+from joinproto.apps.clusterer.channel import fed, length_of, session_of
+from joinproto.apps.clusterer.keeping.members import MembersFile
 from joinproto.clusterer.config import Config
-from joinproto.clusterer.keeping.members import MembersFile
 from joinproto.clusterer.messages import AskLock
 from joinproto.clusterer.reading import Release
-from joinproto.clusterer.running import wire
-from joinproto.clusterer.running.channel import fed, length_of, session_of
-from joinproto.drivers.framing import LENGTH_BYTES
-from joinproto.drivers.refused import Refused
-from tests.tools.running import run_here
-from tests.tools.schemas import faults
-from tools.cli import schema
+from joinproto.net.framing import LENGTH_BYTES
+from joinproto.net.refused import Refused
+from tests.cli.running import run_here
+from tests.cli.schemas import faults
+from tools import json_schema as schema
 from tools.faults.clusterer import Fleet
 
 pytestmark = pytest.mark.landing

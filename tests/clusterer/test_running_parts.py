@@ -11,17 +11,17 @@ from typing import Any, cast
 
 import pytest
 
+from joinproto.apps.clusterer.channel import Channel
+from joinproto.apps.clusterer.joinproto_node import JoinprotoNode
+from joinproto.apps.clusterer.keeping.members import MembersFile
+from joinproto.apps.clusterer.memory import Memory
+from joinproto.apps.clusterer.network import _reached
+from joinproto.apps.clusterer.peering import Peering
+from joinproto.apps.clusterer.service import ServiceFailed
+from joinproto.apps.clusterer.wire import AskService, ServiceTold
 from joinproto.clusterer.config import Config, Held
-from joinproto.clusterer.keeping.members import MembersFile
 from joinproto.clusterer.messages import NewConfig, Receive
-from joinproto.clusterer.running.channel import Channel
-from joinproto.clusterer.running.joinproto_node import JoinprotoNode
-from joinproto.clusterer.running.memory import Memory
-from joinproto.clusterer.running.network import _reached
-from joinproto.clusterer.running.peering import Peering
-from joinproto.clusterer.running.service import ServiceFailed
-from joinproto.clusterer.running.wire import AskService, ServiceTold
-from joinproto.drivers.addresses import Address
+from joinproto.net.addresses import Address
 
 
 def test_a_question_that_was_given_up_does_not_answer_the_next_one() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from joinproto.clusterer.config import Config
-from tests.tools.running import run_here
+from tests.cli.running import run_here
 from tools.faults.clusterer import Fleet
 
 pytestmark = pytest.mark.landing

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from attrs import define, evolve, frozen
 
+from joinproto.apps.clusterer.keeping.stored import StoredConfig
 from joinproto.clusterer.config import Config, Held, Notes
-from joinproto.clusterer.keeping.stored import StoredConfig
+from joinproto.durable.filesystem import RealFileSystem
 from joinproto.errors import StoreCorrupt, StoreError, StoreInUse, StoreUnreadable, StoreWriteFailed
-from joinproto.store.filesystem import RealFileSystem
 
 ONE = Held(
     Config(1, frozenset("ab"), gospel="a", shutdown_timeout=30),

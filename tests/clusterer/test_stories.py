@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from joinproto.ask.strict import DoesNotFit
 from joinproto.clusterer.config import Held, Notes
 from joinproto.clusterer.coordinator import step
 from joinproto.clusterer.messages import Record, Start
@@ -17,9 +16,10 @@ from joinproto.clusterer.reading import of_json
 from joinproto.clusterer.state import State, Who
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.story_reading import story_of
-from joinproto.json_form import encoded
+from joinproto.codec.json_form import encoded
+from joinproto.codec.strict import DoesNotFit
+from tests.cli.running import Run, run_here
 from tests.clusterer.stories import apply, config, deed, orders_of, seen, start, steps_of, story
-from tests.tools.running import Run, run_here
 
 AB = config(1, "ab", "a")
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.running import run_apart, run_here
+from tests.cli.running import run_apart, run_here
 from tools.faults.nodes import ROOT, Fleet, Node, until
 from tools.faults.ports import free_ports
 from tools.faults.recovering import recover

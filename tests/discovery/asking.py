@@ -8,9 +8,9 @@ from typing import TypeVar
 import anyio
 from attrs import define, evolve
 
-from joinproto.discovery.clients.http import Http
-from joinproto.discovery.clients.perform import Exchange
-from joinproto.discovery.clients.port import Port, Served
+from joinproto.apps.discovery.http import Http
+from joinproto.apps.discovery.perform import Exchange
+from joinproto.apps.discovery.port import Port, Served
 from joinproto.discovery.contract import Backend
 from joinproto.discovery.exchange import Broken, Request, Response
 from tools.boots.recorded import Recorded, written

@@ -13,7 +13,7 @@ import anyio
 from anyio.abc import TaskGroup
 from attrs import define, field
 
-from joinproto.discovery.clients.successors import Successors
+from joinproto.apps.discovery.successors import Successors
 from joinproto.join.config import Config
 from joinproto.join.ids import ViewId
 from joinproto.join.member import Member

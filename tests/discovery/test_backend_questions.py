@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from joinproto.ask.question import Question
-from joinproto.ask.strict import DoesNotFit, reader_of
+from joinproto.codec.json_form import encoded, schema_of
+from joinproto.codec.strict import DoesNotFit, reader_of
 from joinproto.discovery.backend_questions import BACKEND_QUESTIONS
-from joinproto.json_form import encoded, schema_of
 
 NAMES = [one.name for one in BACKEND_QUESTIONS]
 EACH = pytest.mark.parametrize("question", BACKEND_QUESTIONS, ids=NAMES)

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from joinproto.errors import EnvironmentProblem
-from joinproto.node.control import ask_control
+from joinproto.host.process.control import ask_control
 from tests.needs import need
 from tools.boots.places import BACKENDS
 from tools.boots.recorded import ConsulServer, serving

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.running import ROOT, run_apart, run_here
+from tests.cli.running import ROOT, run_apart, run_here
 
 pytestmark = pytest.mark.landing
 

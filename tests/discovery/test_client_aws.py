@@ -15,13 +15,13 @@ import anyio
 import pytest
 from attrs import define, field
 
+from joinproto.apps.discovery.conform_file import conform_file
+from joinproto.apps.discovery.http import Http
+from joinproto.apps.discovery.opened import opened
 from joinproto.discovery.answers import Failed, Listed
 from joinproto.discovery.aws import Aws, AwsBackend, Endpoint, Names
 from joinproto.discovery.aws_metadata import Metadata
 from joinproto.discovery.chosen import chosen
-from joinproto.discovery.clients.conform_file import conform_file
-from joinproto.discovery.clients.http import Http
-from joinproto.discovery.clients.opened import opened
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Broken, Request, Signing
 from joinproto.discovery.lint import Given

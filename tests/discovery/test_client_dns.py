@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import anyio
 import pytest
 
+from joinproto.apps.discovery.conform_file import StandIns, conform_file
+from joinproto.apps.discovery.port import Dns
+from joinproto.apps.discovery.resolver import Resolver
 from joinproto.discovery import dns
 from joinproto.discovery.answers import Answer, Failed, Listed
-from joinproto.discovery.clients.conform_file import StandIns, conform_file
-from joinproto.discovery.clients.port import Dns
-from joinproto.discovery.clients.resolver import Resolver
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.lint import Given
 from joinproto.errors import EnvironmentProblem

@@ -10,12 +10,12 @@ from pathlib import Path
 import anyio
 import pytest
 
+from joinproto.apps.discovery.conformance import conformance
+from joinproto.apps.discovery.failover import Address, addressed
+from joinproto.apps.discovery.http import Http
+from joinproto.apps.discovery.perform import perform
+from joinproto.apps.discovery.port import Served
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
-from joinproto.discovery.clients.conformance import conformance
-from joinproto.discovery.clients.failover import Address, addressed
-from joinproto.discovery.clients.http import Http
-from joinproto.discovery.clients.perform import perform
-from joinproto.discovery.clients.port import Served
 from joinproto.discovery.contract import Done, Held, Variant
 from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
 from joinproto.discovery.etcd3 import Etcd3Backend

@@ -10,14 +10,14 @@ import anyio
 import pytest
 import trustme
 
+from joinproto.apps.discovery.failover import Address, addressed
+from joinproto.apps.discovery.http import Http
+from joinproto.apps.discovery.opened import opened
+from joinproto.apps.discovery.port import Served
 from joinproto.discovery.answers import Failed, Listed
 from joinproto.discovery.aws import Aws, AwsBackend, Endpoint, Names
 from joinproto.discovery.aws_metadata import Metadata
 from joinproto.discovery.chosen import chosen
-from joinproto.discovery.clients.failover import Address, addressed
-from joinproto.discovery.clients.http import Http
-from joinproto.discovery.clients.opened import opened
-from joinproto.discovery.clients.port import Served
 from joinproto.discovery.consul import ConsulBackend
 from joinproto.discovery.consul_settings import Consul
 from joinproto.discovery.contract import Backend, Done, Variant

@@ -13,12 +13,12 @@ from pathlib import Path
 import anyio
 import pytest
 
+from joinproto.apps.discovery.conform_file import conform_file
+from joinproto.apps.discovery.conformance import conformance
+from joinproto.apps.discovery.http import Http
+from joinproto.apps.discovery.port import Served
 from joinproto.discovery import k8s_lease
 from joinproto.discovery.answers import Failed, Listed, Selected
-from joinproto.discovery.clients.conform_file import conform_file
-from joinproto.discovery.clients.conformance import conformance
-from joinproto.discovery.clients.http import Http
-from joinproto.discovery.clients.port import Served
 from joinproto.discovery.consul import ConsulBackend
 from joinproto.discovery.consul_settings import Consul
 from joinproto.discovery.contract import Done, Held, Variant
@@ -36,7 +36,7 @@ from tools.boots.recorded import Answer, ConsulServer, K8sServer, serving
 @pytest.fixture(autouse=True)
 def _short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """The conformance suite waits this long for a lock that it does not get."""
-    monkeypatch.setattr("joinproto.discovery.clients.conformance.LOCK_WAIT", 0.5)
+    monkeypatch.setattr("joinproto.apps.discovery.conformance.LOCK_WAIT", 0.5)
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from joinproto.discovery.clients.http import Http
-from joinproto.discovery.clients.perform import Exchange
-from joinproto.discovery.clients.successors import Successors
+from joinproto.apps.discovery.http import Http
+from joinproto.apps.discovery.perform import Exchange
+from joinproto.apps.discovery.successors import Successors
 from joinproto.discovery.consul_settings import Consul
 from joinproto.discovery.etcd3_settings import Etcd3
 from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register

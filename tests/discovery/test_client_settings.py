@@ -8,13 +8,13 @@ from pathlib import Path
 import anyio
 import pytest
 
+from joinproto.apps.discovery import opened as opening
+from joinproto.apps.discovery.conformance import server_of
+from joinproto.apps.discovery.listing import Listing, list_file
+from joinproto.apps.discovery.opened import nic_address, opened, tls_context
+from joinproto.apps.discovery.port import Port
 from joinproto.discovery import proxy
 from joinproto.discovery.chosen import Chosen, chosen
-from joinproto.discovery.clients import opened as opening
-from joinproto.discovery.clients.conformance import server_of
-from joinproto.discovery.clients.listing import Listing, list_file
-from joinproto.discovery.clients.opened import nic_address, opened, tls_context
-from joinproto.discovery.clients.port import Port
 from joinproto.discovery.contract import Done, Variant
 from joinproto.discovery.exchange import Refused
 from joinproto.discovery.lint import Given

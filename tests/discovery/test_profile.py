@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.discovery.clients.aws_profile import Profile, profile
+from joinproto.apps.discovery.aws_profile import Profile, profile
 from joinproto.errors import UsageProblem
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from joinproto.codec.malformed import Malformed
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.lineage import Lineage
-from joinproto.join.malformed import Malformed
 from joinproto.join.view import Position, Seat, View
 from tests.join.pictures import lineage, seats, views
 

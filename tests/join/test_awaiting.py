@@ -15,7 +15,7 @@ from joinproto.join.messages import Hello, Waiting
 from joinproto.join.phases import Facts
 from joinproto.join.store import Ballot, StoreRecord
 from joinproto.join.view import Seat, View, change
-from joinproto.tables.vocabulary import Reason
+from joinproto.machine.vocabulary import Reason
 from tests.join.bus import cluster
 from tests.join.pictures import lineage, views
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
+from joinproto.codec.malformed import Malformed, Said
 from joinproto.join import balloting
 from joinproto.join.answers import Answer
 from joinproto.join.balloting import (
@@ -22,7 +23,6 @@ from joinproto.join.draft import Draft
 from joinproto.join.greeting import hello
 from joinproto.join.heard import Heard
 from joinproto.join.lineage import Lineage
-from joinproto.join.malformed import Malformed, Said
 from joinproto.join.messages import Waiting
 from joinproto.join.pace import Pace
 from joinproto.join.phases import Phase

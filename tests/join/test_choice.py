@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
+from joinproto.codec.malformed import Malformed
 from joinproto.errors import MisuseError
 from joinproto.join.choice import Choice
 from joinproto.join.choice_messages import (
@@ -24,7 +25,6 @@ from joinproto.join.choice_messages import (
 )
 from joinproto.join.chooser import Step
 from joinproto.join.lineage import Lineage
-from joinproto.join.malformed import Malformed
 from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Position, Seat, View, change
 from tests.join.pictures import lineage, views

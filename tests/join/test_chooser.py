@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
+from joinproto.codec.malformed import Malformed
 from joinproto.errors import MisuseError
 from joinproto.join.choice_messages import (
     Accept,
@@ -19,7 +20,6 @@ from joinproto.join.choice_messages import (
     Voted,
 )
 from joinproto.join.lineage import Lineage
-from joinproto.join.malformed import Malformed
 from joinproto.join.outside import ONE, OutsideChoice
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import View, change

@@ -7,7 +7,7 @@ from attrs import evolve
 
 from joinproto.join.given import At, ChainStatus, Given, ids_of, told_path
 from joinproto.join.view import Position, Seat
-from joinproto.tables.vocabulary import Status, Store
+from joinproto.machine.vocabulary import Status, Store
 
 
 @pytest.mark.parametrize(

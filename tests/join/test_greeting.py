@@ -13,7 +13,7 @@ from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Hello, Refused, Welcome
 from joinproto.join.phases import Phase
 from joinproto.join.view import change
-from joinproto.tables.vocabulary import Reason
+from joinproto.machine.vocabulary import Reason
 from tests.join.drafts import draft, sends
 from tests.join.pictures import lineage, seats
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from joinproto.codec.malformed import Malformed
 from joinproto.join.admission import Admit, Newcomer, admission
 from joinproto.join.choice import Choice
 from joinproto.join.choice_messages import Accept, Learned, Nack, Prepare, Promise, Voted
 from joinproto.join.greeting import tell
 from joinproto.join.lineage import Lineage
-from joinproto.join.malformed import Malformed
 from joinproto.join.messages import (
     Message,
     Ready,
@@ -33,7 +33,7 @@ from joinproto.join.succession import Next, Row, going_on
 from joinproto.join.turns import _is_held
 from joinproto.join.view import Position, verify_successor
 from joinproto.join.wire import decode, encode
-from joinproto.tables.vocabulary import Reason
+from joinproto.machine.vocabulary import Reason
 from tests.join.bus import Bus, Data, Host, Letter, cluster, config
 from tests.join.pictures import views
 from tests.join.test_choice import A, B, V, ballot, choice, promise, seat, sent

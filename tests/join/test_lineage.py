@@ -5,6 +5,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from joinproto.codec.malformed import Malformed
 from joinproto.join.ids import by_content, by_hash
 from joinproto.join.lineage import (
     VIEWS_KEPT,
@@ -15,7 +16,6 @@ from joinproto.join.lineage import (
     follow,
     lineage_of,
 )
-from joinproto.join.malformed import Malformed
 from joinproto.join.view import Position, View
 from tests.join.pictures import lineage, seats, views
 from tests.join.trees import Tree, slow_compare, trees

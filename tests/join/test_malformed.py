@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from joinproto.join.malformed import Malformed, Said, require_int, shown
+from joinproto.codec.malformed import Malformed, Said, require_int, shown
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ from joinproto.join.proposing import SILENT
 from joinproto.join.store import Ballot, StoreRecord
 from joinproto.join.view import Kind, Position, Seat, View, change
 from joinproto.join.wire import decode
-from joinproto.tables.vocabulary import Reason, Store
+from joinproto.machine.vocabulary import Reason, Store
 from tests.join import pictures
 from tests.join.bus import Bus, Host, Letter, cluster, config, start_all
 

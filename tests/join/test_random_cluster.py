@@ -36,10 +36,10 @@ from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Waiting
 from joinproto.join.store import Ballot
 from joinproto.join.view import Kind, Position, Seat, View
+from joinproto.machine.vocabulary import Store
 from joinproto.store.handle import open_store
-from joinproto.tables.vocabulary import Store
-from models.mutations.mutation import applied
-from models.mutations.named import mutation
+from joinproto_worlds.mutations.mutation import applied
+from joinproto_worlds.mutations.named import mutation
 from tests.join.bus import Bus, Crashed, Host
 
 NAMES = "abcd"

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from joinproto.join.given import At, ChainStatus
 from joinproto.join.rules import CHAIN_RULES
+from joinproto.machine.verdict import Outcome, Verdict, decide
+from joinproto.machine.vocabulary import Status, Store
 from joinproto.reference.note.rules import note_rules
-from joinproto.tables.verdict import Outcome, Verdict, decide
-from joinproto.tables.vocabulary import Status, Store
-from tests.tables.judging import judge, reasons, short
-from tests.tables.pictures import members, small_worlds
+from tests.machine.judging import judge, reasons, short
+from tests.machine.pictures import members, small_worlds
 
 
 def chain(picture: str, wait_for: int = 1) -> Verdict:

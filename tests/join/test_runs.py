@@ -13,7 +13,7 @@ from joinproto.join.config import TotalFailure
 from joinproto.join.messages import Refusal, Waiting
 from joinproto.join.phases import Phase
 from joinproto.join.wire import decode
-from joinproto.tables.vocabulary import Reason
+from joinproto.machine.vocabulary import Reason
 from tests.join.bus import Bus, Data, Letter, cluster, config, start_all
 
 

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from attrs import fields
 
+from joinproto.codec.malformed import Malformed
 from joinproto.join.lineage import Lineage
-from joinproto.join.malformed import Malformed
 from joinproto.join.position import PositionOrder, compare_positions
 from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Position
-from joinproto.tables.vocabulary import Store
+from joinproto.machine.vocabulary import Store
 from tests.join.pictures import lineage, position, views
 
 

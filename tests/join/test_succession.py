@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from joinproto.join.succession import Next, Row, founding, going_on, reopening
-from joinproto.tables.vocabulary import Reason
+from joinproto.machine.vocabulary import Reason
 
 
 def test_founders_that_are_missing_are_waited_for_whatever_the_others_say() -> None:

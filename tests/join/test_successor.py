@@ -12,8 +12,8 @@ from joinproto.join.lineage import Lineage
 from joinproto.join.succession import Next
 from joinproto.join.together import Apart
 from joinproto.join.view import Kind, Position, Seat, View, close
-from models.mutations.mutation import applied
-from models.mutations.named import mutation
+from joinproto_worlds.mutations.mutation import applied
+from joinproto_worlds.mutations.named import mutation
 from tests.join.test_together import OPTIONS, SEATS, answered, proposer, tip_of
 
 

@@ -15,8 +15,8 @@ from joinproto.join.lineage import Lineage
 from joinproto.join.successor import Proposer
 from joinproto.join.together import GROUPS_MAX, Apart, Together
 from joinproto.join.view import Kind, Seat, View, found
-from models.mutations.mutation import applied
-from models.mutations.named import mutation
+from joinproto_worlds.mutations.mutation import applied
+from joinproto_worlds.mutations.named import mutation
 
 names = st.sampled_from("abcdef")
 aparts = st.builds(Apart, st.frozensets(st.tuples(names, names), max_size=12))

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from joinproto.codec.malformed import INT_MAX, Malformed
 from joinproto.join.ids import by_hash
-from joinproto.join.malformed import INT_MAX, Malformed
 from joinproto.join.view import (
     Kind,
     Position,

@@ -8,11 +8,11 @@ from attrs import evolve, fields
 from hypothesis import given
 from hypothesis import strategies as st
 
+from joinproto.check.freeze import freeze, rename, thaw
+from joinproto.codec.malformed import Malformed
 from joinproto.errors import MisuseError
 from joinproto.join.ids import HEADER, by_content, by_hash, encode, short
-from joinproto.join.malformed import Malformed
 from joinproto.join.view import Facts, Kind, Position, Seat, change, found, verify_id
-from models.freeze import freeze, rename, thaw
 from tests.join.pictures import seats, views
 from tests.join.trees import Tree, trees
 

@@ -10,12 +10,12 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from joinproto.codec.malformed import FORBIDDEN, INT_MAX, Malformed
 from joinproto.errors import MisuseError
 from joinproto.join.answers import Answer
 from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
 from joinproto.join.ids import by_content
 from joinproto.join.lineage import lineage_of
-from joinproto.join.malformed import FORBIDDEN, INT_MAX, Malformed
 from joinproto.join.messages import (
     Heartbeat,
     Hello,
@@ -28,7 +28,7 @@ from joinproto.join.messages import (
 from joinproto.join.store import Accepted, Ballot
 from joinproto.join.view import Position, Seat
 from joinproto.join.wire import BYTES_MAX, MISSES, SEATS_MAX, TEXT_MAX, decode, encode
-from joinproto.tables.vocabulary import Reason
+from joinproto.machine.vocabulary import Reason
 from tests.join.pictures import views
 
 DRAWN = views("F C1:ab@F.5 X@C1.6 R:abc@C1.6 C3")

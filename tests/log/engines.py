@@ -13,15 +13,15 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from joinproto.drivers.engine import Engine
-from joinproto.drivers.ports import Call, Came, Channel, Down, Host, Item, Up
+from joinproto.durable.journal.journal import Frame
+from joinproto.host.engine import Engine
+from joinproto.host.ports import Call, Came, Channel, Down, Host, Item, Up
 from joinproto.join.config import Config
 from joinproto.join.messages import Abort, Closing, Stop
 from joinproto.join.phases import Phase
 from joinproto.join.view import Position, View
 from joinproto.log.disk import Disk, open_disk
 from joinproto.log.entry import Entry
-from joinproto.log.journal import Frame
 from joinproto.log.keeper import Keeping
 from joinproto.log.replicated import ReplicatedLog
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from joinproto.durable.journal.journal import FILE, Frame, Journal
 from joinproto.errors import StoreCorrupt, StoreUnreadable
 from joinproto.join.lineage import Lineage
 from joinproto.join.view import Position, Seat, found
 from joinproto.log.disk import open_disk
-from joinproto.log.journal import FILE, Frame, Journal
 from joinproto.store.handle import create_store, open_store
 from tests.recovery.disks import record
 

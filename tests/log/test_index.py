@@ -10,12 +10,12 @@ from random import Random
 
 import pytest
 
+from joinproto.durable.journal import index as indexes
+from joinproto.durable.journal import survey as surveys
+from joinproto.durable.journal.index import Index
+from joinproto.durable.journal.journal import FILE, Frame, Journal
+from joinproto.durable.journal.records import record
 from joinproto.errors import StoreCorrupt
-from joinproto.log import index as indexes
-from joinproto.log import survey as surveys
-from joinproto.log.index import Index
-from joinproto.log.journal import FILE, Frame, Journal
-from joinproto.log.records import record
 
 VIEWS = [letter * 64 for letter in "abc"]
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from joinproto.durable.journal import survey as surveys
+from joinproto.durable.journal.journal import FILE, FRAME_BYTES_MAX, Frame, Journal, Run
+from joinproto.durable.journal.records import record
 from joinproto.errors import MisuseError, StoreCorrupt
 from joinproto.join.view import Position
-from joinproto.log import survey as surveys
-from joinproto.log.journal import FILE, FRAME_BYTES_MAX, Frame, Journal, Run
-from joinproto.log.records import record
 from joinproto.log.updates import common_seq
 
 FIRST, SECOND = "1" * 64, "2" * 64

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joinproto.join.malformed import Malformed
+from joinproto.codec.malformed import Malformed
+from joinproto.durable.journal.journal import Frame, Run
 from joinproto.log.entry import Entry, packed
-from joinproto.log.journal import Frame, Run
 from joinproto.log.letters import (
     Ask,
     AtRest,

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from joinproto.drivers.ports import Channel, Up
+from joinproto.host.ports import Channel, Up
 from joinproto.join.messages import Stop
 from joinproto.join.phases import Phase
 from tests.log.engines import Town

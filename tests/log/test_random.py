@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from attrs import define, field
 
+from joinproto.durable.journal.journal import Journal
 from joinproto.join.messages import Closing, StartUpdate
-from joinproto.log.journal import Journal
 from tests.log.test_replicated import Bench, Three, first_view, next_view
 
 STEPS = 60

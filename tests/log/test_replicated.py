@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from attrs import define, field
 
-from joinproto.drivers.session import VERSIONS
+from joinproto.durable.journal.journal import Frame, Journal
 from joinproto.join.frames import Frame as May
 from joinproto.join.ids import ViewId
 from joinproto.join.messages import Closing, StartUpdate
 from joinproto.join.view import Position, Seat, View, change, found
 from joinproto.log.entry import Entry
-from joinproto.log.journal import Frame, Journal
 from joinproto.log.replicated import ReplicatedLog
+from joinproto.net.session import VERSIONS
 
 SEATS = {name: Seat(name, f"store of {name}") for name in "abc"}
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from joinproto.log import index as indexes
+from joinproto.durable.journal import index as indexes
+from joinproto.durable.journal.journal import FILE, Frame
 from joinproto.log import keeper as keepers
 from joinproto.log.disk import Disk, open_disk
 from joinproto.log.entry import packed
-from joinproto.log.journal import FILE, Frame
 from joinproto.log.keeper import Keeper, Keeping
 from joinproto.log.snapshot import FILE as SNAPSHOT
 from tests.log.engines import Applied

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from joinproto.durable import envelope
+from joinproto.durable.journal.journal import FILE, Frame, Journal
 from joinproto.errors import MisuseError, StoreCorrupt, StoreForeign, StoreNewer
 from joinproto.join.phases import Phase
 from joinproto.log import dropping, snapshot
 from joinproto.log.disk import open_disk
-from joinproto.log.journal import FILE, Frame, Journal
 from joinproto.log.keeper import Keeping
 from joinproto.log.replicated import ReplicatedLog
-from joinproto.store import envelope
 from tests.log.engines import Applied, Town
 
 SNAPSHOT, FLOOR = snapshot.FILE, snapshot.FLOOR

@@ -7,16 +7,17 @@ from functools import cache
 import pytest
 from attrs import evolve
 
-from models.catalogue import ENTRIES, load_world
-from models.check import check
-from models.mutations.catalogue import OF_THE_CHOICE
-from models.replay import Replay
-from models.report import Report
-from models.worlds.chain_register import KINDS, TOO_FEW, build, by_nonce
+from joinproto.check.catalogue import load_world
+from joinproto.check.check import check
+from joinproto.check.replay import Replay
+from joinproto.check.report import Report
+from joinproto_worlds.entries import ENTRIES
+from joinproto_worlds.mutations.catalogue import OF_THE_CHOICE
+from joinproto_worlds.register.chain import KINDS, TOO_FEW, build, by_nonce
 from tests.census import searched
 from tests.join.pictures import views
 
-REGISTER = [item for item in ENTRIES if item.build == "models.worlds.chain_register:build"]
+REGISTER = [item for item in ENTRIES if item.build == "joinproto_worlds.register.chain:build"]
 
 COUNTS = {
     "chain-register": (88_271, 1_229_078, 24),

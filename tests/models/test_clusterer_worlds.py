@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from joinproto.clusterer.story_reading import story_of
-from joinproto.json_form import encoded
-from models.worlds.clusterer.entries import ENTRIES
-from models.worlds.clusterer.scenes import SCENES, scene
+from joinproto.codec.json_form import encoded
+from joinproto_worlds.clusterer.entries import ENTRIES
+from joinproto_worlds.clusterer.scenes import SCENES, scene
 from tests.census import searched, weight
 
 COUNTS = {

@@ -13,19 +13,23 @@ from math import comb, sqrt
 
 import pytest
 
-from models.catalogue import ENTRIES, load_world
-from models.check import check
-from models.entry import Entry
-from models.freeze import thaw
-from models.reference import explore
-from models.worlds.paxos_founding import Accepted
+from joinproto.check.catalogue import load_world
+from joinproto.check.check import check
+from joinproto.check.entry import Entry
+from joinproto.check.freeze import thaw
+from joinproto.check.reference import explore
+from joinproto_worlds.classics.paxos_founding import Accepted
+from joinproto_worlds.entries import ENTRIES
 from tests.census import searched
 
-NOTE = "models.worlds.note:build"
-JOIN = "models.worlds.join:build"
-PICK = "models.worlds.join_pick:build"
+NOTE = "joinproto_worlds.note.world:build"
+JOIN = "joinproto_worlds.join.world:build"
+PICK = "joinproto_worlds.join.pick:build"
 SYSTEMS = ("clusterer", "discovery", "fair", "reconcile", "standby", "zen")
-OF_SYSTEMS = (*(f"models.worlds.{name}." for name in SYSTEMS), "models.worlds.view_register:")
+OF_SYSTEMS = (
+    *(f"joinproto_worlds.{name}." for name in SYSTEMS),
+    "joinproto_worlds.register.views:",
+)
 """Pinned in files of their own."""
 
 CLASSICS = [

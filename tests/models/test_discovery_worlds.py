@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.worlds.discovery.entries import ENTRIES
+from joinproto_worlds.discovery.entries import ENTRIES
 from tests.census import searched, weight
 
 COUNTS = {

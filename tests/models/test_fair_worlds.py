@@ -6,11 +6,11 @@ from itertools import product
 
 import pytest
 
-from models.catalogue import load_world
-from models.check import check
-from models.entry import Entry
-from models.properties import ON_FAIR_RUNS
-from models.worlds.fair.entries import ENTRIES
+from joinproto.check.catalogue import load_world
+from joinproto.check.check import check
+from joinproto.check.entry import Entry
+from joinproto.check.properties import ON_FAIR_RUNS
+from joinproto_worlds.fair.entries import ENTRIES
 from tests.census import searched
 
 
@@ -33,7 +33,7 @@ def test_a_ring_stabilises_if_there_are_as_many_numbers_as_other_machines(
     members: int, numbers: int, result: str
 ) -> None:
     """K >= N - 1; K^N states, all of them at the outset, and a step for each privilege."""
-    from models.worlds.fair.stabilising_ring import build
+    from joinproto_worlds.fair.stabilising_ring import build
 
     report = check(build(members, numbers=numbers))
 
@@ -43,7 +43,7 @@ def test_a_ring_stabilises_if_there_are_as_many_numbers_as_other_machines(
 
 
 def test_a_ring_without_any_step_never_stabilises() -> None:
-    from models.worlds.fair.stabilising_ring import build
+    from joinproto_worlds.fair.stabilising_ring import build
 
     assert "violated" == check(build(3, fair=False)).result
 
@@ -51,7 +51,7 @@ def test_a_ring_without_any_step_never_stabilises() -> None:
 @pytest.mark.parametrize(("readers", "writers"), [(1, 1), (2, 1), (4, 1), (2, 2), (1, 3)])
 def test_readers_and_writers_have_their_closed_form(readers: int, writers: int) -> None:
     """Nobody writes: 2^w 3^r; one writes, no reader is in: w 2^(w-1) 2^r."""
-    from models.worlds.fair.readers_writers import build
+    from joinproto_worlds.fair.readers_writers import build
 
     report = check(build(readers, writers=writers, strongly=True))
 
@@ -112,7 +112,7 @@ def test_a_node_that_stays_white_lets_rest_be_told_too_early() -> None:
 
 def test_losses_alone_break_the_alternating_bit() -> None:
     """Over links that lose nothing weak fairness is enough."""
-    from models.worlds.fair.bits_for_ever import build
+    from joinproto_worlds.fair.bits_for_ever import build
 
     assert "holds" == check(build(losses=False, fair="none")).result
     assert "violated" == check(build(losses=True, fair="none")).result

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from models.catalogue import ENTRIES, load_world
-from models.mutations.catalogue import OF_PICK
-from models.replay import Replay
+from joinproto.check.catalogue import load_world
+from joinproto.check.replay import Replay
+from joinproto_worlds.entries import ENTRIES
+from joinproto_worlds.mutations.catalogue import OF_PICK
 from tests.census import searched
 
-WORLDS = [item for item in ENTRIES if item.build == "models.worlds.join_pick:build"]
+WORLDS = [item for item in ENTRIES if item.build == "joinproto_worlds.join.pick:build"]
 
 COUNTS = {
     "join-pick": (117_166, 450_258, 38),

@@ -7,21 +7,22 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from joinproto.check.catalogue import load_world
+from joinproto.check.check import check
+from joinproto.check.engine.search import Search
+from joinproto.check.replay import Replay
 from joinproto.join.admission import admission
 from joinproto.join.phases import standing
 from joinproto.join.succession import founding, going_on, reopening
-from models.catalogue import ENTRIES, load_world
-from models.check import check
-from models.engine.search import Search
-from models.mutations.catalogue import OF_THE_MEMBER
-from models.replay import Replay
-from models.worlds.join import build
-from models.worlds.join_bounds import LAPSES
-from models.worlds.join_claims import LEDGER
-from models.worlds.join_host import row
+from joinproto_worlds.entries import ENTRIES
+from joinproto_worlds.join.bounds import LAPSES
+from joinproto_worlds.join.claims import LEDGER
+from joinproto_worlds.join.host import row
+from joinproto_worlds.join.world import build
+from joinproto_worlds.mutations.catalogue import OF_THE_MEMBER
 from tests.census import searched
 
-WORLDS = [item for item in ENTRIES if item.build == "models.worlds.join:build"]
+WORLDS = [item for item in ENTRIES if item.build == "joinproto_worlds.join.world:build"]
 DEEP = [item.name for item in WORLDS if item.tier == "deep"]
 
 QUICK = {

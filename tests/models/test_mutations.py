@@ -11,17 +11,18 @@ from typing import Any
 
 import pytest
 
+from joinproto.check.catalogue import load_world
+from joinproto.check.check import check
 from joinproto.errors import MisuseError, UsageProblem
 from joinproto.join import succession
 from joinproto.join.frames import may_append
 from joinproto.join.phases import standing
 from joinproto.join.succession import going_on, reopening
-from models.catalogue import ENTRIES, load_world
-from models.check import check
-from models.mutations.catalogue import MUTATIONS
-from models.mutations.mutation import Mutation, Patch, applied, changing, inside, without
-from models.mutations.named import mutation
-from models.worlds import join_member
+from joinproto_worlds.entries import ENTRIES
+from joinproto_worlds.join import member as join_member
+from joinproto_worlds.mutations.catalogue import MUTATIONS
+from joinproto_worlds.mutations.mutation import Mutation, Patch, applied, changing, inside, without
+from joinproto_worlds.mutations.named import mutation
 from tools.torture import MUTANTS
 
 TABLES = {

@@ -6,15 +6,16 @@ from functools import cache
 
 import pytest
 
+from joinproto.check.catalogue import load_world
+from joinproto.check.replay import Replay
+from joinproto.check.report import Report
 from joinproto.reference.note.machine import note_arrows
 from joinproto.reference.note.readings import READINGS
 from joinproto.reference.qpid.machine import qpid_arrows
-from models.catalogue import ENTRIES, load_world
-from models.replay import Replay
-from models.report import Report
+from joinproto_worlds.entries import ENTRIES
 from tests.census import searched
 
-NOTE = [item for item in ENTRIES if item.build == "models.worlds.note:build"]
+NOTE = [item for item in ENTRIES if item.build == "joinproto_worlds.note.world:build"]
 
 DISTINCT = {
     "note-wait-for-n": 21,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from models.check import check
-from models.worlds.reconcile.entries import ENTRIES
-from models.worlds.reconcile.repair import build
+from joinproto.check.check import check
+from joinproto_worlds.reconcile.entries import ENTRIES
+from joinproto_worlds.reconcile.repair import build
 from tests.census import searched, weight
 
 COUNTS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.entry import Entry
-from models.worlds.standby.entries import ENTRIES, FAILOVER
+from joinproto.check.entry import Entry
+from joinproto_worlds.standby.entries import ENTRIES, FAILOVER
 from tests.census import searched, weight
 
 OLDER = [item for item in ENTRIES if item.build == FAILOVER.build]

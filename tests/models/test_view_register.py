@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from models.catalogue import load_world
-from models.check import check
-from models.replay import Replay
-from models.report import Report
+from joinproto.check.catalogue import load_world
+from joinproto.check.check import check
+from joinproto.check.replay import Replay
+from joinproto.check.report import Report
 from tests.census import searched
 
 CLAIM = "views are kept as in a register"

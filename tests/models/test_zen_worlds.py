@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from models.catalogue import load_world
-from models.check import check
-from models.engine.search import Search
-from models.worlds.zen.entries import IN_ONE_TERM, IN_TWO_TERMS
-from models.worlds.zen.world import build
+from joinproto.check.catalogue import load_world
+from joinproto.check.check import check
+from joinproto.check.engine.search import Search
+from joinproto_worlds.zen.entries import IN_ONE_TERM, IN_TWO_TERMS
+from joinproto_worlds.zen.world import build
 from tests.census import searched
 from tests.models.slow_zen import Model
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from joinproto.apps.node.discovering import CALLED_MAX, MISSED_MAX, Discovering
 from joinproto.discovery.answers import Answer, Failed, Listed
-from joinproto.drivers.addresses import Address
-from joinproto.node.discovering import CALLED_MAX, MISSED_MAX, Discovering
+from joinproto.net.addresses import Address
 
 
 class Transport:

@@ -11,11 +11,11 @@ import pytest
 from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from joinproto.node import clients
-from joinproto.node.clients import ClientPort
-from joinproto.node.process import Node
-from joinproto.node.settings import read_settings
-from tests.drivers.nearby import PATIENCE, until
+from joinproto.apps.node import clients
+from joinproto.apps.node.clients import ClientPort
+from joinproto.apps.node.process import Node
+from joinproto.apps.node.settings import read_settings
+from tests.host.nearby import PATIENCE, until
 from tools.faults.ports import free_ports
 
 pytestmark = pytest.mark.anyio

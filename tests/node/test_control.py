@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from joinproto.errors import EnvironmentProblem, UsageProblem
-from joinproto.node.control import ask_control, serve_control
-from tests.tools.running import run_here
+from joinproto.host.process.control import ask_control, serve_control
+from tests.cli.running import run_here
 
 pytestmark = pytest.mark.anyio
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.drivers.addresses import Address
+from joinproto.apps.node.settings import read_settings
 from joinproto.errors import UsageProblem
-from joinproto.node.settings import read_settings
+from joinproto.net.addresses import Address
 
 GOOD = """\
 member = "n@127.0.0.1"

@@ -9,9 +9,9 @@ from pathlib import Path
 import attrs
 import pytest
 
+from joinproto.apps.node.settings import Faulty, NodeFile, Security, Timing, read_settings
+from joinproto.host.process import exits, http
 from joinproto.join.phases import Phase
-from joinproto.node import exits, http
-from joinproto.node.settings import Faulty, NodeFile, Security, Timing, read_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"

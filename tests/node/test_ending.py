@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from joinproto.node import ending
+from joinproto.host.process import ending
 
 HANGS = {
     "a thread that does not end": "threading.Thread(target=time.sleep, args=(NEVER,)).start()",
@@ -18,7 +18,7 @@ HANGS = {
 }
 PROGRAM = """
 import asyncio, logging, threading, time
-from joinproto.node import ending
+from joinproto.host.process import ending
 NEVER = 3_600
 async def stubborn():
     while True:

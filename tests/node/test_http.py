@@ -14,10 +14,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from joinproto import __version__
-from joinproto.drivers.addresses import Address
 from joinproto.errors import EnvironmentProblem
-from joinproto.node import http
-from joinproto.node.http import CONNECTIONS_MAX, http_server
+from joinproto.host.process import http
+from joinproto.host.process.http import CONNECTIONS_MAX, http_server
+from joinproto.net.addresses import Address
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.node import notify
+from joinproto.host.process import notify
 from tools.faults.nodes import Fleet, until
 
 ROOT = Path(__file__).resolve().parents[2]

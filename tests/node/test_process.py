@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import trustme
 
-from tests.tools.running import run_here
-from tests.tools.schemas import faults, unexplained
-from tools.cli import schema
+from tests.cli.running import run_here
+from tests.cli.schemas import faults, unexplained
+from tools import json_schema as schema
 from tools.faults.clients import Connection
 from tools.faults.nodes import Fleet, until
 from tools.faults.ports import free_ports

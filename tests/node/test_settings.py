@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from joinproto.apps.node.settings import read_settings
 from joinproto.errors import UsageProblem
-from joinproto.node.settings import read_settings
-from tests.tools.running import run_here
-from tests.tools.schemas import faults, unexplained
-from tools.cli import schema
+from tests.cli.running import run_here
+from tests.cli.schemas import faults, unexplained
+from tools import json_schema as schema
 
 GOOD = """\
 member = "a"

@@ -11,9 +11,9 @@ from time import sleep
 
 import pytest
 
-from joinproto.log.journal import Journal
+from joinproto.durable.journal.journal import Journal
 from joinproto.log.snapshot import FILE as SNAPSHOT
-from tests.tools.running import run_here
+from tests.cli.running import run_here
 from tools.bench.restart import cost
 from tools.faults.clients import Connection
 from tools.faults.nodes import Fleet, until

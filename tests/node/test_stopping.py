@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
+from joinproto.machine.vocabulary import Store
 from joinproto.store.handle import open_store
-from joinproto.tables.vocabulary import Store
-from tests.tools.running import run_apart, run_here
+from tests.cli.running import run_apart, run_here
 from tools.faults.clients import Connection, Ledger, Writers
 from tools.faults.nodes import Fleet, until
 

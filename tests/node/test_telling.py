@@ -7,10 +7,10 @@ import logging
 
 import pytest
 
+from joinproto.apps.node.telling import OneLine, Teller
 from joinproto.join.messages import PhaseChanged, Refusal, Waiting
 from joinproto.join.phases import Phase
-from joinproto.node.telling import OneLine, Teller
-from joinproto.tables.vocabulary import Reason
+from joinproto.machine.vocabulary import Reason
 
 FEW = Waiting("I1", "too few members", Reason.TOO_FEW_MEMBERS, "no answer from c")
 FAILED = Waiting("I6", "no clean store", Reason.NO_CLEAN_STORE)

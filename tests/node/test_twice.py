@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from attrs import evolve
 
-from joinproto.drivers.addresses import Address
+from joinproto.net.addresses import Address
 from tools.faults.clients import Connection
 from tools.faults.nodes import Fleet, Node
 from tools.faults.ports import free_ports

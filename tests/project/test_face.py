@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 import joinproto
-from joinproto import checking, simulating
+from joinproto import check, simulating
 from tools import docs
 from tools.faults.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLIC = {
     "joinproto": joinproto.__all__,
-    "joinproto.checking": checking.__all__,
+    "joinproto.check": check.__all__,
     "joinproto.simulating": simulating.__all__,
 }
 IMPORT = re.compile(
@@ -58,8 +58,8 @@ def test_examples_and_documents_import_public_names_only(path: Path) -> None:
         "from joinproto.store.handle import open_store",
         "Like this:\n\n    from joinproto import Member, Chooser\n",
         "from joinproto import (\n    Member,\n    Outbox,\n)\n",
-        "import joinproto.drivers.tcp",
-        "from joinproto.checking import Search",
+        "import joinproto.net.tcp",
+        "from joinproto.check import Search",
     ],
 )
 def test_a_deeper_import_is_found(text: str) -> None:

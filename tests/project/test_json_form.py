@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 from attrs import frozen
 
-from joinproto.json_form import (
+from joinproto.codec.json_form import (
     Absent,
     Count,
     Key,
@@ -22,7 +22,7 @@ from joinproto.json_form import (
     read,
     schema_of,
 )
-from tests.tools.schemas import faults, unexplained
+from tests.cli.schemas import faults, unexplained
 
 
 class Colour(Enum):

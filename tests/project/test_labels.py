@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from joinproto.join.awaiting import awaiting
-from joinproto.tables.tables import SILENT, Table
-from proofs.tables import shipped
+from joinproto.machine.tables import SILENT, Table
+from joinproto_claims.tables import shipped
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("joinproto", "models", "proofs", "spark_explore", "tools")

@@ -1,12 +1,12 @@
 """The package as its users get it: built, installed into an empty place, and run.
 
-The commands run in a folder that has a `models` and a `tools` of its own, as many
-projects have.  There the command must find our rooms, and the folder's own programs
-must find theirs.
+The commands run in a project that has packages named `models`, `proofs`, `tests` and `tools` of
+its own, as many projects have; its model imports them.
 """
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -18,9 +18,7 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from hatch_build import STAYS
 from joinproto import __version__
-from joinproto.rooms import ROOMS
 from tools.bench.pythons import newer_python
 from tools.faults.nodes import until
 from tools.faults.ports import free_ports
@@ -28,6 +26,15 @@ from tools.faults.ports import free_ports
 pytestmark = pytest.mark.landing
 
 ROOT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).parent / "stranger"
+"""A user's project: a model that imports packages of common names, and one with mistakes."""
+
+PACKAGES = {
+    "joinproto": ROOT / "joinproto",
+    "joinproto_claims": ROOT / "proofs" / "joinproto_claims",
+    "joinproto_worlds": ROOT / "models" / "joinproto_worlds",
+    "spark_explore": ROOT / "spark_explore",
+}
 
 
 @frozen
@@ -67,9 +74,7 @@ def install(wheel: Path, place: Path, *, extra: str, python: str = sys.executabl
     assert 0 == done.returncode, done.stdout + done.stderr
 
     folder = place / "project"
-    for name in ("models", "tools"):
-        (folder / name).mkdir(parents=True)
-        (folder / name / "__init__.py").write_text(f'raise_if_ours = "{name} of the project"\n')
+    shutil.copytree(PROJECT, folder)
     return Installed(str(programs / "python"), str(programs / "joinproto"), folder)
 
 
@@ -108,27 +113,18 @@ def names_in(wheel: Path) -> list[str]:
     return zipfile.ZipFile(wheel).namelist()
 
 
-def test_the_wheel_has_one_package_at_its_top(wheel: Path) -> None:
-    """The rooms never become top-level packages of somebody's installation."""
-    tops = {name.partition("/")[0] for name in names_in(wheel)}
+def test_the_wheel_holds_our_packages_whole_and_nothing_else(wheel: Path) -> None:
+    """No top-level package has a name that a user's own may have; `tools` and tests stay out."""
+    wanted = {
+        f"{name}/{file.relative_to(folder).as_posix()}"
+        for name, folder in PACKAGES.items()
+        for file in folder.rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
 
-    assert {"joinproto", f"joinproto-{__version__}.dist-info"} == tops
+    names = {name for name in names_in(wheel) if ".dist-info/" not in name}
 
-
-def test_the_wheel_holds_every_file_of_a_room_that_a_command_may_need(wheel: Path) -> None:
-    """`joinproto/_rooms`: the rooms of the checkout without benchmark, torture and the like.
-
-    That no command imports one of those is held by `test_arrows.py`.
-    """
-    files = [file.relative_to(ROOT) for room in ROOMS for file in (ROOT / room).rglob("*.py")]
-    stays = {file for file in files if any(file.is_relative_to(place) for place in STAYS)}
-    wanted = {f"joinproto/_rooms/{file.as_posix()}" for file in {*files} - stays}
-
-    names = names_in(wheel)
-
-    assert wanted == {name for name in names if "/_rooms/" in name and name.endswith(".py")}
-    assert {place for place in STAYS if not (ROOT / place).exists()} == set()
-    assert not [name for name in names if "__pycache__" in name]
+    assert wanted == names
     assert "joinproto/py.typed" in names
 
 
@@ -162,15 +158,50 @@ def test_the_source_archive_holds_everything_and_builds_the_same_wheel(
     assert sorted(names_in(wheel)) == sorted(names_in(again))
 
 
-def test_an_editable_install_copies_no_room(tmp_path: Path) -> None:
+def test_an_editable_install_copies_nothing(tmp_path: Path) -> None:
     """A copy in site-packages would go stale, and would be the one that runs."""
     names = names_in(build("wheel:editable", ROOT, tmp_path))
 
-    assert not [name for name in names if "_rooms" in name]
+    assert {"_joinproto.pth"} == {name for name in names if ".dist-info/" not in name}
 
 
-def test_the_command_starts_beside_foreign_rooms(base: Installed, command: list[str]) -> None:
-    """Not the folder's `tools`, which has no `cli`, but ours."""
+@pytest.mark.parametrize("kind", ["wheel", "wheel:editable"])
+def test_an_edited_world_is_the_one_that_runs(kind: str, tmp_path: Path) -> None:
+    """Both kinds of install, before and after an edit; a wheel is installed anew."""
+    checkout = tmp_path / "checkout"
+    shutil.copytree(ROOT, checkout, ignore=shutil.ignore_patterns(".*", "__pycache__", "tests"))
+    entries = checkout / "models" / "joinproto_worlds" / "classics" / "entries.py"
+    env = tmp_path / "env"
+    subprocess.run([sys.executable, "-m", "venv", str(env)], check=True)
+    # What it depends on lies where our own environment has it.
+    (site,) = (env / "lib").glob("python*/site-packages")
+    ours = Path(pytest.__file__).resolve().parents[1]
+    (site / "dependencies.pth").write_text(f"{ours}\n")
+
+    def about() -> str:
+        python = str(env / "bin" / "python")
+        built = build(kind, checkout, tmp_path / f"built{len(list(tmp_path.iterdir()))}")
+        pip = (python, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall")
+        subprocess.run([*pip, str(built)], check=True)
+        done = subprocess.run(
+            [python, "-m", "joinproto", "models", "--json"],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return str(json.loads(done.stdout)["worlds"][0]["about"])
+
+    before = about()
+    entries.write_text(entries.read_text().replace(before, "edited"))
+
+    assert "edited" == about()
+
+
+def test_the_command_starts_beside_packages_of_the_same_name(
+    base: Installed, command: list[str]
+) -> None:
+    """The folder has a `tools` and a `models`, neither of them ours."""
     version = base.run(*command, "--version")
     usage = base.run(*command, "--help")
 
@@ -186,67 +217,52 @@ def test_a_usage_error_is_one_json_object(base: Installed, command: list[str]) -
     assert "" == done.stderr
 
 
-def test_a_program_that_embeds_us_keeps_its_own_packages(base: Installed) -> None:
-    """A broker sees nothing but `joinproto`."""
+@pytest.mark.parametrize("first", ["models, proofs, tests, tools", "joinproto.check"])
+def test_a_program_keeps_its_own_packages(base: Installed, first: str) -> None:
+    """In either order of the imports."""
+    both = ("models, proofs, tests, tools", "joinproto.check")
+    (other,) = {*both} - {first}
     (base.folder / "broker.py").write_text(
-        "import joinproto, models, tools\nprint(models.__file__, tools.__file__)\n"
+        f"import {first}\nimport {other}\n"
+        "print(*(one.__file__ for one in (models, proofs, tests, tools)))\n"
+        "print(joinproto.check.World.__module__)\n"
     )
 
     done = base.run(base.python, "broker.py")
 
-    own = [str(base.folder / name / "__init__.py") for name in ("models", "tools")]
-    assert own == done.stdout.split()
+    names = ("models", "proofs", "tests", "tools")
+    own = [str(base.folder / name / "__init__.py") for name in names]
+    assert [*own, "joinproto.check.world"] == done.stdout.split()
 
 
-def test_no_room_is_importable_where_nobody_asked(base: Installed) -> None:
-    """Without `joinproto.checking`, the name `proofs` is free for everybody."""
-    done = base.run(base.python, "-c", "import joinproto, proofs", expected=1)
-
-    assert "No module named 'proofs'" in done.stderr
-
-
-def test_a_foreign_package_loaded_first_is_refused(base: Installed) -> None:
-    """Two packages cannot both be `models` in one process: say so, name both."""
-    done = base.run(base.python, "-c", "import models, joinproto.checking", expected=1)
-
-    assert "another package named models is loaded already" in done.stderr
-    assert str(base.folder / "models") in done.stderr
-
-
-def test_a_foreign_package_in_reach_is_announced(base: Installed) -> None:
-    """After `joinproto.checking`, `import models` finds ours: that is no silent change."""
-    program = "from joinproto.rooms import open_rooms; open_rooms(warn_of_hidden=True)"
-
-    done = base.run(base.python, "-W", "always", "-c", program)
-
-    assert "from now on `import models` finds joinproto's models" in done.stderr
-
-
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_a_child_process_finds_our_rooms(base: Installed, method: str) -> None:
-    """A spawned child starts with the folder first again, and inherits `sys.path`."""
-    (base.folder / "parent.py").write_text(
-        "import importlib.util, multiprocessing\n"
-        "from joinproto.rooms import open_rooms\n"
-        "if __name__ == '__main__':\n"
-        "    print(open_rooms())\n"
-        f"    with multiprocessing.get_context('{method}').Pool(1) as pool:\n"
-        "        print(pool.apply(importlib.util.find_spec, ('models',)).origin)\n"
-        "        print(pool.apply(importlib.util.find_spec, ('tools',)).origin)\n"
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("joinproto.checking", "joinproto.check"),
+        ("joinproto.drivers.threads", "joinproto.host.threads"),
+        ("joinproto.contrib.amqtt", "joinproto.apps.contrib.amqtt"),
+        ("joinproto.clusterer.running.service", "joinproto.apps.clusterer.service"),
+        ("joinproto.tables.terms", "joinproto.machine.terms"),
+    ],
+)
+def test_a_name_of_before_says_that_it_is_old(with_amqtt: Installed, old: str, new: str) -> None:
+    """It works in this version, and its classes are the same ones."""
+    program = (
+        f"import {old} as old, {new} as new\n"
+        "assert all(getattr(old, name) is getattr(new, name) for name in getattr(new, '__all__', "
+        "[one for one in vars(new) if not one.startswith('_')]))"
     )
 
-    for start in (["parent.py"], ["-m", "parent"]):
-        folder, *found = base.run(base.python, *start).stdout.split()
+    done = with_amqtt.run(with_amqtt.python, "-W", "always", "-c", program)
 
-        assert "_rooms" in folder
-        assert [f"{folder}/models/__init__.py", f"{folder}/tools/__init__.py"] == found
+    assert f"DeprecationWarning: {old} is called {new} now" in done.stderr
 
 
 SEARCH = ("check", "two-phase-commit", "--members", "5", "--json")
 
 
 @pytest.mark.parametrize("start", ["script", "module"])
-def test_the_installed_command_searches_beside_foreign_rooms(
+def test_the_installed_command_searches_beside_packages_of_the_same_name(
     with_check: Installed, start: str
 ) -> None:
     """The whole search, from the wheel, in a folder with packages called models and tools."""
@@ -257,6 +273,16 @@ def test_the_installed_command_searches_beside_foreign_rooms(
     report = json.loads(done.stdout)
     assert 2**5 + 4**5 + 6**5 == report["distinct"]
     assert "holds" == report["result"]
+
+
+@pytest.mark.parametrize("start", ["script", "module"])
+def test_a_model_imports_what_its_project_has(with_check: Installed, start: str) -> None:
+    """`my_model.py` imports `models`, `proofs`, `tests` and `tools` of the project."""
+    command = [with_check.script] if start == "script" else [with_check.python, "-m", "joinproto"]
+
+    done = with_check.run(*command, "check", "my_model.py", "--json")
+
+    assert ("holds", 3) == (json.loads(done.stdout)["result"], json.loads(done.stdout)["distinct"])
 
 
 def test_a_failing_world_of_the_installed_command_exits_1(with_check: Installed) -> None:
@@ -270,7 +296,7 @@ def test_a_child_process_can_search(with_check: Installed, method: str) -> None:
     """A notebook or a test runner that checks several worlds at once."""
     (with_check.folder / "searching.py").write_text(
         "import multiprocessing\n"
-        "from joinproto.checking import check, load_world\n"
+        "from joinproto.check import check, load_world\n"
         "def distinct(members):\n"
         "    return check(load_world('two-phase-commit', members=members)).distinct\n"
         "if __name__ == '__main__':\n"
@@ -283,10 +309,37 @@ def test_a_child_process_can_search(with_check: Installed, method: str) -> None:
     assert "[288, 1568]" == done.stdout.strip()
 
 
-def test_a_search_without_its_extra_says_which_to_install(base: Installed) -> None:
-    done = base.run(base.script, *SEARCH, expected=4)
+@pytest.mark.parametrize(
+    ("words", "package", "extra"),
+    [
+        ("check two-phase-commit --members 6", "numba", "check"),
+        ("simulate two-phase-commit", "numba", "check"),
+        ("prove", "z3", "prove"),
+        ("node --config node.toml", "anyio", "run"),
+        ("status --config node.toml", "anyio", "run"),
+        ("standby run --config node.toml", "anyio", "standby"),
+        ("standby status --config node.toml", "anyio", "standby"),
+        ("reconcile run --url http://localhost:1", "httpx", "reconcile"),
+        ("reconcile simulate --queues 100 --nodes 10 --picture a.svg", "matplotlib", "plot"),
+        ("reconcile simulate --queues 100 --nodes 10 --out runs", "pyspark", "spark"),
+        ("discovery list rabbitmq.conf", "anyio", "discovery"),
+        ("discovery boot rabbitmq.conf --node a", "anyio", "discovery"),
+    ],
+)
+def test_a_command_without_its_extra_says_which_to_install(
+    base: Installed, words: str, package: str, extra: str
+) -> None:
+    """The same two lines and exit code 4, whatever the command."""
+    (base.folder / "node.toml").write_text('member = "a"\n')
+    (base.folder / "rabbitmq.conf").write_text(
+        "cluster_formation.peer_discovery_backend = consul\n"
+        "cluster_formation.consul.host = localhost\n"
+    )
 
-    assert "joinproto[check]" in json.loads(done.stdout)["error"]["next"]
+    done = base.run(base.script, *words.split(), expected=4)
+
+    wanted = f"joinproto: {package} is not installed\n  next: pip install 'joinproto[{extra}]'\n"
+    assert done.stderr.endswith(wanted)
 
 
 def test_with_the_extra_amqtt_alone_the_broker_of_the_documents_runs(
@@ -341,6 +394,28 @@ def test_a_strict_type_checker_finds_a_wrong_call(with_amqtt: Installed, tmp_pat
 
     kinds = {line.rpartition("[")[2] for line in done.stdout.splitlines() if ": error: " in line}
     assert {"arg-type]", "assignment]", "call-arg]"} == kinds
+
+
+def test_a_strict_type_checker_finds_the_mistakes_of_a_model(with_check: Installed) -> None:
+    """Five are planted, each in a line that says which error it must be; there are no others."""
+    text = (PROJECT / "mistakes.py").read_text("utf-8").splitlines()
+    wanted = {
+        (number, line.rpartition("# error: ")[2])
+        for number, line in enumerate(text, start=1)
+        if "# error: " in line
+    }
+
+    done = _mypy(with_check, with_check.folder / "mistakes.py")
+    right = _mypy(with_check, with_check.folder / "my_model.py")
+
+    found = {
+        (int(line.split(":")[1]), line.rpartition("[")[2].rstrip("]"))
+        for line in done.stdout.splitlines()
+        if ": error: " in line
+    }
+    assert 5 == len(wanted)
+    assert wanted == found, done.stdout
+    assert 0 == right.returncode, right.stdout
 
 
 def _mypy(installed: Installed, program: Path) -> subprocess.CompletedProcess[str]:

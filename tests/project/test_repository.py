@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.rooms import ROOMS
-
 ROOT = Path(__file__).resolve().parents[2]
-PLACES = ("joinproto", *ROOMS)
+PLACES = ("joinproto", "models", "proofs", "spark_explore", "tools")
 
 # Folders that exist on the machine of whoever wrote the line, and nowhere else.
 OWN_PATHS = re.compile(r"(?<![\w.~}$-])/(?:work|root|home|Users|opt|mnt)/[\w.-]+")
@@ -135,34 +133,16 @@ def test_the_changelog_has_a_place_for_the_next_change() -> None:
     assert re.search(r"^## Unreleased$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
 
 
-def test_the_test_tools_are_the_same_as_extra_and_as_group() -> None:
-    """An older pip knows only extras, newer tools look for the group."""
+def test_no_extra_holds_development_tools() -> None:
+    """What only a checkout needs is a dependency group, which no wheel mentions."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
-    extra = project["project"]["optional-dependencies"]["dev"]
+    def names(wanted: list[str]) -> set[str]:
+        return {re.split(r"[<>=\[]", one)[0] for one in wanted}
 
-    assert extra == project["dependency-groups"]["dev"]
+    published = [names(wanted) for wanted in project["project"]["optional-dependencies"].values()]
 
-
-def test_the_build_packs_the_rooms_that_the_command_opens() -> None:
-    """hatch_build.py cannot import joinproto, so it has a list of its own."""
-    tree = ast.parse((ROOT / "hatch_build.py").read_text("utf-8"))
-
-    (packed,) = (
-        ast.literal_eval(part.value)
-        for part in tree.body
-        if isinstance(part, ast.Assign) and ast.unparse(part.targets[0]) == "ROOMS"
-    )
-
-    assert ROOMS == packed
-
-
-def test_the_public_face_of_models_is_complete() -> None:
-    """`joinproto.checking` lists by hand what `models` offers."""
-    import models
-    from joinproto import checking
-
-    assert sorted(models.__all__) == sorted(checking.__all__)
+    assert set() == names(project["dependency-groups"]["dev"]) & set().union(*published)
 
 
 def test_what_is_started_by_name_is_executable() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from models import catalogue
-from tools.cli.main import COMMANDS
+from joinproto.cli.main import COMMANDS
+from joinproto_worlds.entries import ENTRIES
 
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEMS = ("standby", "clusterer", "reconcile", "discovery")
@@ -18,10 +18,11 @@ OWED: dict[str, set[str]] = {}
 """What a system that is being built still owes.  Remove a line by adding the part."""
 PARTS = (
     "joinproto/{}/__init__.py",
+    "joinproto/apps/{}/__init__.py",
     "docs/{}.md",
-    "models/worlds/{}/__init__.py",
-    "proofs/{}.py",
-    "tools/cli/{}.py",
+    "models/joinproto_worlds/{}/__init__.py",
+    "proofs/joinproto_claims/{}.py",
+    "joinproto/cli/commands/{}.py",
     "tests/{}",
 )
 
@@ -41,9 +42,9 @@ def lacks(root: Path, system: str) -> Iterator[str]:
         if is_due and not (root / part.format(system)).exists():
             yield part.format(system)
     if system not in COMMANDS:
-        yield f"a row in tools/cli/main.py: {system}"
-    if not any(item.name.startswith(f"{system}-") for item in catalogue.ENTRIES):
-        yield f"worlds in models/catalogue.py: {system}-..."
+        yield f"a row in joinproto/cli/main.py: {system}"
+    if not any(item.name.startswith(f"{system}-") for item in ENTRIES):
+        yield f"worlds in joinproto_worlds/entries.py: {system}-..."
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import z3
 
-from proofs import show
-from proofs.obligations import HASTY, Obligation, Query
+from joinproto.prove import show
+from joinproto.prove.obligations import HASTY, Obligation, Query
 
 FILE = Path(__file__).with_name("pins.toml")
 HEAD = "# A part of a layer, and an obligation that fails without it.  See pins.py.\n"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from proofs import register
-from proofs.bounded import WORLDS, Guards, Run, World, shortest, shortest_without
+from joinproto.prove.bounded import Guards, Run, World, shortest, shortest_without
+from joinproto_claims import register
+from joinproto_claims.bounded_worlds import WORLDS
 
 BY_NAME = {world.name: world for world in WORLDS}
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from proofs.claims import wanted
-from proofs.clusterer import LAYER
-from proofs.link.clusterer_mapping import ClustererMapping, whole
-from proofs.link.run import WORLDS, Linked, link
-from proofs.obligations import discharge, obligations
+from joinproto.prove.link.run import Linked, link
+from joinproto.prove.obligations import discharge, obligations
+from joinproto_claims.claims import wanted
+from joinproto_claims.clusterer import LAYER
+from joinproto_claims.linked import WORLDS
+from joinproto_claims.mappings.clusterer import ClustererMapping, whole
 
 LARGE = {"clusterer-hole-5", "clusterer-hole-8"}
 LINKED = [one for one in WORLDS if one.layers == {"clusterer"}]

@@ -9,12 +9,11 @@ import sys
 import pytest
 from attrs import evolve
 
-from proofs import bounded, tables
-from proofs.claims import claims
-from proofs.link import run
-from tests.tools.running import ROOT, run_here
-from tests.tools.schemas import faults, unexplained
-from tools.cli import schema
+from joinproto_claims import bounded_worlds, linked, tables
+from joinproto_claims.claims import claims
+from tests.cli.running import ROOT, run_here
+from tests.cli.schemas import faults, unexplained
+from tools import json_schema as schema
 
 
 def test_a_claim_is_proved_with_one_line_for_each_obligation(
@@ -113,8 +112,8 @@ def test_a_failing_obligation_is_looked_up(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether its state is reachable, and which lemmas exclude it."""
-    (register,) = run.worlds(frozenset({"register"}), None)
-    monkeypatch.setattr(run, "WORLDS", (evolve(register, near=1_000),))
+    (register,) = linked.worlds(frozenset({"register"}), None)
+    monkeypatch.setattr(linked, "WORLDS", (evolve(register, near=1_000),))
     words = ("prove", "one_successor", "--without", "open_is_unproposed", "--link", "--json")
 
     done = run_here(capsys, *words)
@@ -136,9 +135,9 @@ def test_the_search_finds_what_is_left_out(
     """
     few = tables.shipped()[:2]
     monkeypatch.setattr(tables, "shipped", lambda: few)
-    below, *_ = bounded.WORLDS
+    below, *_ = bounded_worlds.WORLDS
     unbroken = evolve(below, claim="stranger_never_votes", steps=None)
-    monkeypatch.setattr(bounded, "WORLDS", (below, unbroken))
+    monkeypatch.setattr(bounded_worlds, "WORLDS", (below, unbroken))
 
     done = run_here(capsys, "prove", "tables", "--search", "--json")
 

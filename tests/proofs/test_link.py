@@ -6,13 +6,14 @@ import pytest
 from attrs import evolve
 
 from joinproto.errors import UsageProblem
-from proofs import chain
-from proofs import chain_relations as said
-from proofs.layer import Claim
-from proofs.link.lookup import Fact, as_formula, look_up, occurs
-from proofs.link.run import WORLDS, Found, Linked, link, worlds
-from proofs.logic import every
-from proofs.obligations import Kind, Obligation, discharge
+from joinproto.prove.layer import Claim
+from joinproto.prove.link.lookup import Fact, as_formula, look_up, occurs
+from joinproto.prove.link.run import Found, Linked, link
+from joinproto.prove.logic import every
+from joinproto.prove.obligations import Kind, Obligation, discharge
+from joinproto_claims import chain
+from joinproto_claims import chain_relations as said
+from joinproto_claims.linked import WORLDS, worlds
 
 BY_NAME = {linked.world: linked for linked in WORLDS}
 LAYERS = frozenset({"register", "chain", "serving"})

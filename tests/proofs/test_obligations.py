@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from proofs import show
-from proofs.claims import LAYERS, claims, conjuncts, wanted
-from proofs.layer import Layer
-from proofs.obligations import Kind, Obligation, discharge, obligations
+from joinproto.prove import show
+from joinproto.prove.layer import Layer
+from joinproto.prove.obligations import Kind, Obligation, discharge, obligations
+from joinproto_claims.claims import LAYERS, claims, conjuncts, wanted
 from tests.proofs import pins
 
 BY_NAME = {layer.name: layer for layer in LAYERS}

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from joinproto.errors import MisuseError
-from proofs.finite import Finite
-from proofs.layer import Guard, Layer, Step, Update
-from proofs.logic import (
+from joinproto.prove.finite import Finite
+from joinproto.prove.layer import Guard, Layer, Step, Update
+from joinproto.prove.logic import (
     FALSE,
     TRUE,
     And,
@@ -29,8 +29,8 @@ from proofs.logic import (
     same,
     some,
 )
-from proofs.structure import Structure
-from proofs.to_z3 import Reader
+from joinproto.prove.structure import Structure
+from joinproto.prove.to_z3 import Reader
 
 A, B = Sort("a"), Sort("b")
 x, y, z = Var("x", A), Var("y", A), Var("z", B)

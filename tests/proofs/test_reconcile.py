@@ -6,10 +6,11 @@ from itertools import combinations, product
 
 import pytest
 
-from proofs.claims import wanted
-from proofs.link.reconcile_mapping import ReconcileMapping
-from proofs.link.run import WORLDS, Linked, link
-from proofs.reconcile import LAYER
+from joinproto.prove.link.run import Linked, link
+from joinproto_claims.claims import wanted
+from joinproto_claims.linked import WORLDS
+from joinproto_claims.mappings.reconcile import ReconcileMapping
+from joinproto_claims.reconcile import LAYER
 
 LINKED = [one for one in WORLDS if one.layers == {"reconcile"}]
 OF_NODES = {"one_change_at_a_time", "no_rivals", "memberships_share_a_majority"}

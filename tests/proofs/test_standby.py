@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from models.catalogue import load_world
-from models.worlds.standby.claims import shown
-from models.worlds.standby.played import Act, Played, begun
-from models.worlds.standby.scenes import SCENES
-from models.worlds.standby.story import Manager
-from proofs.claims import wanted
-from proofs.link.explore import Walk
-from proofs.link.run import WORLDS, Found, link
-from proofs.link.standby_mapping import StandbyMapping
-from proofs.standby import LAYER
+from joinproto.check.catalogue import load_world
+from joinproto.prove.link.explore import Walk
+from joinproto.prove.link.run import Found, link
+from joinproto_claims.claims import wanted
+from joinproto_claims.linked import WORLDS
+from joinproto_claims.mappings.standby import StandbyMapping
+from joinproto_claims.standby import LAYER
+from joinproto_worlds.standby.claims import shown
+from joinproto_worlds.standby.played import Act, Played, begun
+from joinproto_worlds.standby.scenes import SCENES
+from joinproto_worlds.standby.story import Manager
 
 LINKED = {one.world: one for one in WORLDS if one.layers == {"standby"}}
 

@@ -11,14 +11,14 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joinproto.tables.evaluate import holds as holds_in_python
-from joinproto.tables.sets import ME, C, D, I
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS, FewerThan
-from joinproto.tables.vocabulary import Phase, Status, Store
-from proofs import differences, tables
-from proofs.tables import Shipped, shipped
-from proofs.terms import Few, Many, holds
+from joinproto.machine.evaluate import holds as holds_in_python
+from joinproto.machine.sets import ME, C, D, I
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, FewerThan
+from joinproto.machine.vocabulary import Phase, Status, Store
+from joinproto.prove.terms import Few, Many, holds
+from joinproto_claims import differences, tables
+from joinproto_claims.tables import Shipped, shipped
 
 TABLES = {item.table.name: item for item in shipped()}
 OF_SYSTEMS = ("reconcile", "standby", "discovery", "clusterer")

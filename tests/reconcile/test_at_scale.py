@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from joinproto.cli.at_scale.cluster import Cluster
+from joinproto.cli.at_scale.results import least
+from joinproto.cli.at_scale.run import Run
+from joinproto.cli.at_scale.stories import HOUR, Blow, Shape, Story, Way, blows
 from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.queue import Queue, Situation, Target, Variant
 from joinproto.reconcile.timers import Clock, Pace
+from tests.cli.running import run_here
+from tests.cli.schemas import faults, unexplained
 from tests.needs import need
-from tests.tools.running import run_here
-from tests.tools.schemas import faults, unexplained
-from tools.at_scale.cluster import Cluster
-from tools.at_scale.results import least
-from tools.at_scale.run import Run
-from tools.at_scale.stories import HOUR, Blow, Shape, Story, Way, blows
-from tools.cli import schema
+from tools import json_schema as schema
 
 SMALL = Shape(queues=300, nodes=20, zones=5, bytes_mean=1e9)
 

@@ -19,19 +19,19 @@ import pytest
 from attrs import define, field
 from prometheus_client import generate_latest
 
+from joinproto.apps.reconcile.api import Api, NoAnswer, Refused
+from joinproto.apps.reconcile.commands import Tools
+from joinproto.apps.reconcile.journal import Journal
+from joinproto.apps.reconcile.loop import Loop
+from joinproto.apps.reconcile.telling import Teller
 from joinproto.errors import StoreCorrupt, StoreInUse
-from joinproto.reconcile.broker.api import Api, NoAnswer, Refused
-from joinproto.reconcile.broker.commands import Tools
-from joinproto.reconcile.broker.journal import Journal
-from joinproto.reconcile.broker.loop import Loop
-from joinproto.reconcile.broker.telling import Teller
 from joinproto.reconcile.keeper import Keeper, Rules
 from joinproto.reconcile.plan import Limits
 from joinproto.reconcile.queue import Kind
 from joinproto.reconcile.reading import caught_up, replicas_of
 from joinproto.reconcile.timers import Pace
+from tests.cli.running import Run, run_apart, run_here
 from tests.reconcile.scripted import Broker, scripted
-from tests.tools.running import Run, run_apart, run_here
 
 CLOSED = "http://127.0.0.1:1"
 
@@ -140,8 +140,8 @@ def test_an_answer_without_end_is_given_up(
 ) -> None:
     """Each piece came in time, so it was read for ever, and kept."""
     clock = SimpleNamespace(monotonic=count(step=seconds_a_look).__next__)
-    monkeypatch.setattr("joinproto.reconcile.broker.api.BYTES_MAX", bytes_max)
-    monkeypatch.setattr("joinproto.reconcile.broker.api.time", clock)
+    monkeypatch.setattr("joinproto.apps.reconcile.api.BYTES_MAX", bytes_max)
+    monkeypatch.setattr("joinproto.apps.reconcile.api.time", clock)
     with ThreadingTCPServer(("127.0.0.1", 0), Endless) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}"

@@ -14,8 +14,8 @@ from attrs import evolve
 from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.explain import would_change
 from joinproto.reconcile.queue import Node, Situation, Target, Variant
+from tests.cli.running import Done, run_here
 from tests.reconcile.situations import situation
-from tests.tools.running import Done, run_here
 
 CASES = {"enough", "nobody takes it", "it would be even", "a member is down"}
 STATES = "-rdm"

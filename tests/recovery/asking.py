@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.running import Done, run_here
+from tests.cli.running import Done, run_here
 
 Snapshot = dict[str, tuple[int, int, bytes | None]]
 

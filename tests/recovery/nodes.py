@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from joinproto.durable.journal.journal import FILE, Frame, Journal
 from joinproto.log.disk import open_disk
-from joinproto.log.journal import FILE, Frame, Journal
 from joinproto.log.keeper import Keeper, Keeping
 from joinproto.store.handle import create_store
 from tests.join.pictures import views

@@ -13,13 +13,13 @@ from typing import Any
 
 from attrs import evolve
 
+from joinproto.cli.diagrams.mermaid import table_as_mermaid
 from joinproto.pick.table import verdicts
 from joinproto.recovery import info
 from joinproto.recovery.gather import gather
 from joinproto.recovery.schema import RESULT
+from tests.cli.running import Done
 from tests.recovery.disks import lay
-from tests.tools.running import Done
-from tools.diagrams.mermaid import table_as_mermaid
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "recovery.md"
 BLOCK = re.compile(r"(<!-- recover: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

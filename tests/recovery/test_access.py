@@ -17,17 +17,17 @@ from pathlib import Path
 
 import pytest
 
+from joinproto.durable.filesystem import RealFileSystem
 from joinproto.errors import JoinprotoError
 from joinproto.recovery import writing
 from joinproto.recovery.plan import load
 from joinproto.recovery.sources import look
 from joinproto.recovery.words import typed
-from joinproto.store.filesystem import RealFileSystem
+from tests.cli.running import ROOT, Done, run_apart
 from tests.needs import AS_NOBODY
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay
 from tests.recovery.nodes import of_node
-from tests.tools.running import ROOT, Done, run_apart
 
 MADE = {"who": "an operator", "when": "now", "host": "here", "tool": "0"}
 

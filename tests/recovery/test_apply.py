@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from joinproto.durable.filesystem import RealFileSystem
 from joinproto.errors import JoinprotoError
 from joinproto.join.lineage import Lineage
 from joinproto.join.store import Accepted, Ballot, StoreRecord
@@ -22,7 +23,6 @@ from joinproto.recovery.gather import gather, read
 from joinproto.recovery.history import broken_link
 from joinproto.recovery.plan import Plan, load
 from joinproto.recovery.writing import Outcome
-from joinproto.store.filesystem import RealFileSystem
 from joinproto.store.handle import open_store
 from joinproto.store.inspection import inspect
 from tests.join.pictures import seats, views

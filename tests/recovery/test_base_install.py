@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 import joinproto
+from joinproto.durable.envelope import Envelope, seal
 from joinproto.store.codec import encode
 from joinproto.store.contents import Contents
-from joinproto.store.envelope import Envelope, seal
 from tests.recovery.disks import record
 
 pytestmark = pytest.mark.landing

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.log.journal import FILE
+from joinproto.durable.journal.journal import FILE
 from joinproto.recovery.plan import load
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay

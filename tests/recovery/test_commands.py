@@ -18,18 +18,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from joinproto.durable.envelope import Envelope, seal, unseal
+from joinproto.durable.filesystem import RealFileSystem
 from joinproto.recovery import info, writing
 from joinproto.recovery.cli import COMMANDS
 from joinproto.recovery.found import Format, Found, Raw, RawFile
 from joinproto.recovery.gather import read
 from joinproto.recovery.judgement import judge
 from joinproto.recovery.schema import RESULT
-from joinproto.store.envelope import Envelope, seal, unseal
-from joinproto.store.filesystem import RealFileSystem
+from tests.cli.running import ROOT, run_apart
+from tests.cli.schemas import faults, unexplained
 from tests.recovery.asking import ask, ask_json, names, snapshot
 from tests.recovery.disks import lay, put, record
-from tests.tools.running import ROOT, run_apart
-from tests.tools.schemas import faults, unexplained
 
 DATA = Path(__file__).parent / "foreign" / "data"
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from attrs import evolve, frozen
 
+from joinproto.durable.envelope import FORMAT, PLAIN
+from joinproto.durable.filesystem import RealFileSystem
 from joinproto.errors import StoreError
 from joinproto.recovery.found import Found, Raw, RawFile, State
 from joinproto.recovery.gather import gather, read
-from joinproto.store.envelope import FORMAT, PLAIN
-from joinproto.store.filesystem import RealFileSystem
 from joinproto.store.handle import open_store
 from tests.recovery.asking import ask, ask_json, names, snapshot
 from tests.recovery.disks import lay, put, record

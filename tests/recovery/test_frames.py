@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from joinproto.durable.filesystem import REAL
+from joinproto.durable.journal.journal import FILE, Frame
+from joinproto.durable.journal.journal import Journal as Written
 from joinproto.errors import StoreCorrupt, StoreError
 from joinproto.log.disk import open_disk
-from joinproto.log.journal import FILE, Frame
-from joinproto.log.journal import Journal as Written
 from joinproto.recovery import frames
 from joinproto.recovery.frames import Journal, look_at_journal
-from joinproto.store.filesystem import REAL
 from tests.join.pictures import views
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from joinproto.codec.json_form import canonical_hash
 from joinproto.errors import StoreCorrupt
-from joinproto.json_form import canonical_hash
 from joinproto.recovery import found, info, sources
 from joinproto.recovery.found import Format, Raw, RawFile
 from joinproto.recovery.frames import Journal, Run

@@ -13,12 +13,12 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from joinproto.durable.envelope import Envelope, Validity, seal
 from joinproto.join.store import StoreRecord
 from joinproto.recovery import known as module
 from joinproto.recovery.known import Known
 from joinproto.store.codec import decode, encode
 from joinproto.store.contents import Contents
-from joinproto.store.envelope import Envelope, Validity, seal
 from joinproto.store.slots import Slot, judge
 from tests.recovery.disks import record
 

@@ -12,8 +12,8 @@ import pytest
 
 from joinproto.join.messages import Refused
 from joinproto.join.store import StoreRecord
+from joinproto.machine.vocabulary import Reason
 from joinproto.store.handle import create_store, open_store
-from joinproto.tables.vocabulary import Reason
 from tests.recovery.asking import ask, ask_json, names
 from tests.recovery.life import Life, alive
 

@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 from attrs import define, field
 
+from joinproto.durable.filesystem import RealFileSystem
 from joinproto.recovery import writing
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.judgement import judge
 from joinproto.recovery.plan import Plan, plan_for
-from joinproto.store.filesystem import RealFileSystem
 from joinproto.store.handle import create_store
 from tests.needs import Unable
 from tests.recovery.disks import record

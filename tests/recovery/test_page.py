@@ -10,10 +10,10 @@ from attrs import evolve
 from joinproto.recovery import info
 from joinproto.recovery.gather import gather
 from joinproto.recovery.judgement import EXIT
+from tests.cli.running import Done
 from tests.recovery.asking import ask
 from tests.recovery.disks import lay
 from tests.recovery.page import PAGE, regenerate
-from tests.tools.running import Done
 
 
 def test_the_generated_parts_are_fresh(

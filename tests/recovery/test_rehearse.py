@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from joinproto.cli.rehearse.disks import Scene, scene_of
 from joinproto.errors import UsageProblem
 from joinproto.join.ids import Name
 from joinproto.join.position import compare_positions
@@ -20,13 +21,12 @@ from joinproto.join.store import StoreRecord
 from joinproto.pick.candidate import Candidate, State
 from joinproto.pick.pick import Pick, pick
 from joinproto.recovery.schema import RESULT
+from tests.cli.running import ROOT
+from tests.cli.schemas import faults, unexplained
 from tests.pick.test_latest import Steps, live, lives
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay, record
 from tests.recovery.life import Life, alive
-from tests.tools.running import ROOT
-from tests.tools.schemas import faults, unexplained
-from tools.rehearse.disks import Scene, scene_of
 
 searches = pytest.mark.needs("numpy")
 
@@ -220,7 +220,7 @@ def test_a_search_that_was_stopped_says_so(
 @pytest.mark.landing
 def test_a_frame_that_can_be_lost_is_found() -> None:
     """A claim that cannot fail proves nothing: here more was acknowledged than all had."""
-    from tools.rehearse.search import choices, rehearse
+    from joinproto.cli.rehearse.search import choices, rehearse
 
     life = died("c")
     life.write()

@@ -19,8 +19,8 @@ from attrs import evolve
 
 from joinproto.recovery.plan import load
 from joinproto.store.inspection import inspect
+from tests.cli.running import ROOT, run_apart, run_here
 from tests.recovery.disks import lay
-from tests.tools.running import ROOT, run_apart, run_here
 
 CALLS = ("openat", "flock", "ftruncate", "write", "fsync", "renameat", "unlinkat")
 

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from joinproto.recovery import live
 from joinproto.recovery.schema import RESULT
+from tests.cli.schemas import faults, unexplained
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay
-from tests.tools.schemas import faults, unexplained
 
 CHAIN = "F R:abc"
 Answers = Callable[[Path, bytes], None]

@@ -17,16 +17,16 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from joinproto.durable.envelope import Envelope, seal, unseal
+from joinproto.durable.journal import index as indexes
+from joinproto.durable.journal.journal import FILE
 from joinproto.errors import StoreError, UsageProblem
-from joinproto.log import index as indexes
 from joinproto.log.disk import open_disk
-from joinproto.log.journal import FILE
 from joinproto.log.replicated import ReplicatedLog
 from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Found, State
 from joinproto.recovery.judgement import Judgement, judge
 from joinproto.recovery.sources import look
-from joinproto.store.envelope import Envelope, seal, unseal
 from tests.log.engines import Applied
 from tests.recovery.asking import snapshot
 from tests.recovery.nodes import drop, of_node

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from joinproto.durable.journal.journal import FILE
 from joinproto.log.disk import open_disk
-from joinproto.log.journal import FILE
 from tests.recovery.asking import ask, ask_json, names
 
 WRITTEN = Path(__file__).parent / "written" / "0.1.0"

@@ -6,6 +6,7 @@ every active member of the group at once.  Crashes take what was not persisted.
 
 from collections.abc import Iterator
 
+from joinproto.machine.vocabulary import Phase, Store
 from joinproto.reference.effects import (
     Abort,
     Acknowledge,
@@ -28,7 +29,6 @@ from joinproto.reference.note.member import NoteMember
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
 from joinproto.reference.qpid.member import QpidMember
 from joinproto.reference.tabled import Identity, TabledMember
-from joinproto.tables.vocabulary import Phase, Store
 
 EMPTY = Kept(Store.EMPTY)
 

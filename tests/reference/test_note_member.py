@@ -3,6 +3,7 @@
 import pytest
 
 from joinproto.errors import MisuseError
+from joinproto.machine.vocabulary import Phase, Reason, Status, Store
 from joinproto.reference.effects import (
     Abort,
     Acknowledge,
@@ -29,7 +30,6 @@ from joinproto.reference.events import (
 from joinproto.reference.note.member import NoteMember
 from joinproto.reference.note.readings import READINGS, Readings
 from joinproto.reference.tabled import Identity
-from joinproto.tables.vocabulary import Phase, Reason, Status, Store
 from tests.reference.cluster import Cluster
 
 ME = Identity("a")

@@ -6,13 +6,13 @@ and not a rule, the test shows whether the rules keep it; some do not, and say s
 
 import pytest
 
+from joinproto.machine.vocabulary import Store
 from joinproto.reference.effects import Kept, Log
 from joinproto.reference.note.readings import READINGS
 from joinproto.reference.note.recovery import Kinship, comparison
-from joinproto.tables.vocabulary import Store
+from tests.machine.judging import judge, reasons, short
+from tests.machine.pictures import members
 from tests.reference.cluster import Cluster
-from tests.tables.judging import judge, reasons, short
-from tests.tables.pictures import members
 
 CLEAN_AND_BEHIND = {"a": Kept(Store.CLEAN, 1, 2, ("x",)), "b": Kept(Store.DIRTY, 1, 1, ("y",))}
 

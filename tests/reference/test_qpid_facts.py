@@ -6,12 +6,12 @@ store; then the traps, as stories of several brokers.
 
 import pytest
 
+from joinproto.machine.vocabulary import Store
 from joinproto.reference.effects import Abort, Kept
 from joinproto.reference.qpid.member import QpidMember
 from joinproto.reference.qpid.store_status import loaded
-from joinproto.tables.vocabulary import Store
+from tests.machine.judging import judge, qpid, reasons, short
 from tests.reference.cluster import Cluster
-from tests.tables.judging import judge, qpid, reasons, short
 
 # -- Starting ----------------------------------------------------------------------------------
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from attrs import evolve
 
-from models import check
-from models.report import Report
-from models.world import World
+from joinproto.check import check
+from joinproto.check.report import Report
+from joinproto.check.world import World
 from spark_explore import cost
 from spark_explore.explore import Plan, explore
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from models import always, check, implements, load_world
+from joinproto.check import always, check, implements, load_world
 from spark_explore import analyses
-from tests.models.test_step_claims import Held, by_hours, clock, hours
+from tests.check.test_step_claims import Held, by_hours, clock, hours
 from tests.spark_explore.compare import on_spark
 
 

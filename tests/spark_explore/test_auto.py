@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from joinproto.check import check, load_world
+from joinproto.check.engine import space as space_room
+from joinproto.check.engine.found import Found
+from joinproto.check.engine.search import Search
+from joinproto.check.engine.stopping import Limits
+from joinproto.check.memory import resident_bytes
 from joinproto.errors import EnvironmentProblem
-from models import check, load_world
-from models.engine import space as space_room
-from models.engine.found import Found
-from models.engine.search import Search
-from models.engine.stopping import Limits
-from models.memory import resident_bytes
 from spark_explore import explore, handover
 from spark_explore.explore import Plan, auto
 from spark_explore.frontier import Frontier

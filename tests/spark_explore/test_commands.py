@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from models import load_world
+from joinproto.check import load_world
 from spark_explore.explore import Plan, here
-from tests.tools.running import run_here
-from tests.tools.schemas import faults
-from tools.cli import schema
+from tests.cli.running import run_here
+from tests.cli.schemas import faults
+from tools import json_schema as schema
 
 pytestmark = pytest.mark.usefixtures("lasting")
 SPARK = ("--master", "local[2]", "--json")

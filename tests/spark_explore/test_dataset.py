@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from models import load_world
-from models.engine.stopping import Limits
+from joinproto.check import load_world
+from joinproto.check.engine.stopping import Limits
 from spark_explore import cost
 from spark_explore.columns import column_of
 from spark_explore.explore import Plan, explore, here
-from tests.models.compare import explored
+from tests.check.compare import explored
 
 WORLD = "note-hasty-abort"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.json_form import encoded
-from models import check, load_world
+from joinproto.check import check, load_world
+from joinproto.codec.json_form import encoded
 from tests.needs import need
 from tests.spark_explore.cluster import ROOT, cluster, kill_tree
 from tests.spark_explore.runs import WORDS, begin, command, finished, wait_for_level

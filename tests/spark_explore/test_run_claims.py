@@ -12,20 +12,20 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from models import EACH_STEP, check, load_world, strong
-from models.engine.duties import Duties
-from models.engine.fair_runs import Family, fair_parts
-from models.properties import ON_FAIR_RUNS
-from models.reference import explore
-from models.report import Report
-from models.world import World
+from joinproto.check import EACH_STEP, check, load_world, strong
+from joinproto.check.engine.duties import Duties
+from joinproto.check.engine.fair_runs import Family, fair_parts
+from joinproto.check.properties import ON_FAIR_RUNS
+from joinproto.check.reference import explore
+from joinproto.check.report import Report
+from joinproto.check.world import World
 from spark_explore import analyses, fair, run_claims
 from spark_explore.dataset import Parts
 from spark_explore.fair import Analysis, bits_of
 from spark_explore.listing import Listed
 from spark_explore.session import frames_of
-from tests.models.slow_ltl import breaks, is_broken
-from tests.models.test_fair_runs import Plan, build, lock, plans
+from tests.check.slow_ltl import breaks, is_broken
+from tests.check.test_fair_runs import Plan, build, lock, plans
 from tests.spark_explore.compare import on_spark
 
 

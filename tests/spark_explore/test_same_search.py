@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 
-from models import load_world
+from joinproto.check import load_world
 from tests.census import QUICK
-from tests.models.chosen import CHOSEN
-from tests.models.compare import explored
-from tests.models.random_models import LIVENESS, SAFETY, Plan, build, plans
+from tests.check.chosen import CHOSEN
+from tests.check.compare import explored
+from tests.check.random_models import LIVENESS, SAFETY, Plan, build, plans
 from tests.spark_explore.compare import same
 
 SOAK = pytest.mark.soak("spark-worlds")

@@ -6,9 +6,9 @@ from typing import Any
 
 import numba
 
-from models import load_world
-from models.engine.arrays import Arrays
-from models.engine.search import Search
+from joinproto.check import load_world
+from joinproto.check.engine.arrays import Arrays
+from joinproto.check.engine.search import Search
 from spark_explore.table_server import TableServer
 from spark_explore.worker_cache import Address, RemoteTables
 

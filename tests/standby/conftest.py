@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.drivers.eventlog import NoLog
-from joinproto.standby.keeping.disk import open_disk
-from joinproto.standby.serving.core import Core
-from joinproto.standby.serving.settings import read_settings
+from joinproto.apps.standby.core import Core
+from joinproto.apps.standby.keeping.disk import open_disk
+from joinproto.apps.standby.settings import read_settings
+from joinproto.host.eventlog import NoLog
 from tools.failover.manager import Manager
 
 

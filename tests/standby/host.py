@@ -7,12 +7,12 @@ from typing import Any
 
 from attrs import define
 
-from joinproto.drivers.addresses import Address
-from joinproto.json_form import encoded
+from joinproto.apps.standby.core import Core
+from joinproto.apps.standby.peers import Envelope
+from joinproto.codec.json_form import encoded
+from joinproto.net.addresses import Address
 from joinproto.standby.broker import Role
 from joinproto.standby.messages import Kind, Thing, View, Wired
-from joinproto.standby.serving.core import Core
-from joinproto.standby.serving.peers import Envelope
 from joinproto.standby.wire import to_tree
 
 PUBLIC = Address("127.0.0.1", 5672)

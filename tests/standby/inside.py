@@ -16,15 +16,15 @@ from typing import Any, TypeAlias
 
 from attrs import define, field
 
-from joinproto.drivers.eventlog import NoLog
+from joinproto.apps.standby.core import Core
+from joinproto.apps.standby.keeping.disk import open_disk
+from joinproto.apps.standby.keeping.shortening import clear
+from joinproto.apps.standby.process import TICK_SECONDS
+from joinproto.apps.standby.queues import Held
+from joinproto.apps.standby.settings import BrokerFile, Timing, settings_of
+from joinproto.apps.standby.telling import status_of
+from joinproto.host.eventlog import NoLog
 from joinproto.standby.broker import Role
-from joinproto.standby.keeping.disk import open_disk
-from joinproto.standby.keeping.shortening import clear
-from joinproto.standby.serving.core import Core
-from joinproto.standby.serving.process import TICK_SECONDS
-from joinproto.standby.serving.queues import Held
-from joinproto.standby.serving.settings import BrokerFile, Timing, settings_of
-from joinproto.standby.serving.telling import status_of
 
 Delivered: TypeAlias = list[tuple[str, bool]]
 """Of each message its body, and whether it is marked as delivered before."""

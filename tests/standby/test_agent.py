@@ -14,10 +14,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from joinproto.standby.serving import agent as agents
-from joinproto.standby.serving.agent import ACTIONS, Exit, call
+from joinproto.apps.standby import agent as agents
+from joinproto.apps.standby.agent import ACTIONS, Exit, call
+from tests.cli.running import ROOT, run_here
 from tests.needs import need
-from tests.tools.running import ROOT, run_here
 from tools.failover.manager import Manager, running
 
 

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from attrs import define, evolve, field
 
+from joinproto.apps.standby import peers
+from joinproto.apps.standby.core import Core
+from joinproto.apps.standby.peers import Envelope, Me, Peers, Session
+from joinproto.apps.standby.settings import Timing
 from joinproto.standby.broker import Role
 from joinproto.standby.events import Promote
 from joinproto.standby.leading import Leading
 from joinproto.standby.messages import Join, Subscribe, View
 from joinproto.standby.replicates import Default
-from joinproto.standby.serving import peers
-from joinproto.standby.serving.core import Core
-from joinproto.standby.serving.peers import Envelope, Me, Peers, Session
-from joinproto.standby.serving.settings import Timing
 from joinproto.standby.wire import to_tree
 from tests.standby.host import PUBLIC, Wire, follows, says
 

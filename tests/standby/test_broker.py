@@ -20,8 +20,8 @@ pytest.importorskip("proton", reason="the extra `standby` is not installed")
 from proton import ConnectionException, Message, symbol
 from proton.utils import LinkDetached, SendException
 
+from tests.cli.running import run_here
 from tests.standby.clients import connected, consume, publish
-from tests.tools.running import run_here
 from tools.failover.__main__ import storm
 from tools.failover.manager import Manager, free_ports, running
 

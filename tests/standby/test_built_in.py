@@ -15,8 +15,8 @@ import pytest
 
 pytest.importorskip("proton", reason="the extra `standby` is not installed")
 
+from tests.cli.running import run_here
 from tests.standby.clients import consume, publish
-from tests.tools.running import run_here
 from tools.failover.__main__ import storm
 from tools.failover.chase import ORDERS, chase
 from tools.failover.condition import RUNS, run

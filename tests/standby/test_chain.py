@@ -13,15 +13,15 @@ from typing import Any, cast
 import pytest
 from attrs import evolve
 
+from joinproto.apps.standby import managing as serving
+from joinproto.apps.standby.copying import Pace
+from joinproto.apps.standby.keeping.views import packed
+from joinproto.apps.standby.settings import read_settings
+from joinproto.durable.journal.journal import Frame
 from joinproto.errors import UsageProblem
 from joinproto.log import entry
-from joinproto.log.journal import Frame
 from joinproto.standby.chain import follows, may_promote, promoted, turn
-from joinproto.standby.keeping.views import packed
 from joinproto.standby.messages import View
-from joinproto.standby.serving import managing as serving
-from joinproto.standby.serving.copying import Pace
-from joinproto.standby.serving.settings import read_settings
 from tools.failover.manager import Manager
 
 LAST = View(generation=3, number=2, primary="a", members=("a", "b", "c"))

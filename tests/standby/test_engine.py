@@ -13,10 +13,10 @@ pytest.importorskip("proton", reason="the extra `standby` is not installed")
 
 from proton import Connection, Message, Terminus, Transport
 
-from joinproto.standby.serving.amqp import ClientPort
-from joinproto.standby.serving.amqp_bytes import redelivered
-from joinproto.standby.serving.queues import LiveQueue
-from joinproto.standby.serving.service import Refusal
+from joinproto.apps.standby.amqp import ClientPort
+from joinproto.apps.standby.amqp_bytes import redelivered
+from joinproto.apps.standby.queues import LiveQueue
+from joinproto.apps.standby.service import Refusal
 from tests.standby.host import Wire
 
 

@@ -14,22 +14,22 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from joinproto.drivers.addresses import Address
+from joinproto.apps.standby import links
+from joinproto.apps.standby.core import Core
+from joinproto.apps.standby.keeping.disk import open_disk
+from joinproto.apps.standby.keeping.form import PREVIOUS
+from joinproto.apps.standby.peers import Envelope, Peers
+from joinproto.apps.standby.process import run_broker
+from joinproto.apps.standby.queues import Held, LiveQueue
+from joinproto.apps.standby.settings import read_settings
+from joinproto.codec.json_form import encoded
 from joinproto.errors import EnvironmentProblem, StoreWriteFailed
-from joinproto.json_form import encoded
+from joinproto.net.addresses import Address
 from joinproto.standby.broker import Mark, Role
 from joinproto.standby.events import Promote
-from joinproto.standby.keeping.disk import open_disk
-from joinproto.standby.keeping.form import PREVIOUS
 from joinproto.standby.leading import Leading
 from joinproto.standby.messages import Join, View
 from joinproto.standby.replicates import Default
-from joinproto.standby.serving import links
-from joinproto.standby.serving.core import Core
-from joinproto.standby.serving.peers import Envelope, Peers
-from joinproto.standby.serving.process import run_broker
-from joinproto.standby.serving.queues import Held, LiveQueue
-from joinproto.standby.serving.settings import read_settings
 from joinproto.standby.wire import to_tree
 from tests.standby.host import follows, says
 from tools.failover.manager import Manager

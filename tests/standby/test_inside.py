@@ -14,9 +14,9 @@ from random import Random
 
 import pytest
 
-from joinproto.drivers.framing import framed
+from joinproto.apps.standby.settings import Copying
+from joinproto.net.framing import framed
 from joinproto.standby.broker import Role
-from joinproto.standby.serving.settings import Copying
 from tests.recovery.asking import ask_json
 from tests.standby.inside import Inside, play
 

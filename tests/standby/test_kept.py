@@ -13,10 +13,9 @@ from tempfile import TemporaryDirectory
 import pytest
 from attrs import evolve
 
-from joinproto.errors import MisuseError, StoreCorrupt, StoreError, StoreForeign, StoreInUse
-from joinproto.standby.keeping import disk as keeping
-from joinproto.standby.keeping.disk import Disk, open_disk
-from joinproto.standby.keeping.form import (
+from joinproto.apps.standby.keeping import disk as keeping
+from joinproto.apps.standby.keeping.disk import Disk, open_disk
+from joinproto.apps.standby.keeping.form import (
     Declared,
     Deleted,
     Kept,
@@ -26,6 +25,7 @@ from joinproto.standby.keeping.form import (
     as_bytes,
     deed_of,
 )
+from joinproto.errors import MisuseError, StoreCorrupt, StoreError, StoreForeign, StoreInUse
 from joinproto.standby.messages import Kind, Thing, View
 from tests.store.crashes import DoesNotWait, Files, Judge, enumerate_crashes, lay
 from tests.store.recording import RECORDERS, Killed, Leaves, Legal, Recording
@@ -312,7 +312,7 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 from attrs import evolve
-from joinproto.standby.keeping.disk import open_disk
+from joinproto.apps.standby.keeping.disk import open_disk
 from tests.standby.test_kept import LIFE, QUEUE, put
 disk = open_disk(Path(sys.argv[1]), "a")
 disk.write(LIFE[1])

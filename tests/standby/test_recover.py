@@ -12,11 +12,11 @@ from zlib import crc32
 import pytest
 from attrs import evolve
 
+from joinproto.apps.standby.keeping.disk import open_disk
+from joinproto.apps.standby.keeping.form import Declared, Kept, Put
+from joinproto.apps.standby.keeping.views import packed
+from joinproto.durable.journal.records import Frame, Run, base_head, base_line, record
 from joinproto.log.entry import packed as entry
-from joinproto.log.records import Frame, Run, base_head, base_line, record
-from joinproto.standby.keeping.disk import open_disk
-from joinproto.standby.keeping.form import Declared, Kept, Put
-from joinproto.standby.keeping.views import packed
 from joinproto.standby.messages import Kind, Thing, View
 from tests.recovery.asking import ask, ask_json, snapshot
 

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from joinproto.apps.standby.keeping.disk import open_disk
 from joinproto.recovery.schema import RESULT
-from joinproto.standby.keeping.disk import open_disk
 from joinproto.standby.messages import View
+from tests.cli.schemas import faults, unexplained
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay as lay_members
 from tests.standby.test_recover import ALL, CHAIN, chain_on, lay
-from tests.tools.schemas import faults, unexplained
 
 searches = pytest.mark.skipif(find_spec("numpy") is None, reason="needs the extra check")
 

@@ -17,7 +17,7 @@ import pytest
 
 pytest.importorskip("proton", reason="the extra `standby` is not installed")
 
-from tests.needs import need
+from tests.needs import Unable, need
 from tools.failover.manager import Manager, running
 
 pytestmark = pytest.mark.soak("brokers")
@@ -39,9 +39,9 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     except subprocess.TimeoutExpired:
-        pytest.skip("rhea is not there, and npm has not got it within two minutes")
+        raise Unable("rhea, which npm has not got within two minutes") from None
     if done.returncode:
-        pytest.skip(f"rhea is not there, and npm has not got it: {done.stderr.strip()[-200:]}")
+        raise Unable(f"rhea, which npm has not got: {done.stderr.strip()[-200:]}")
     return str(top / "node_modules")
 
 

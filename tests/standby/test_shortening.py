@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from joinproto.apps.standby.keeping import disk as keeping
+from joinproto.apps.standby.keeping import shortening
+from joinproto.apps.standby.keeping.disk import Disk, open_disk
+from joinproto.apps.standby.keeping.form import Deed, Taken
 from joinproto.log import dropping, snapshot
-from joinproto.standby.keeping import disk as keeping
-from joinproto.standby.keeping import shortening
-from joinproto.standby.keeping.disk import Disk, open_disk
-from joinproto.standby.keeping.form import Deed, Taken
 from tests.log.kills import counted, told_until_killed
 from tests.standby.test_kept import LIFE, QUEUE, ids, put
 

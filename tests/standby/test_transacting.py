@@ -15,8 +15,8 @@ pytest.importorskip("proton", reason="the extra `standby` is not installed")
 from attrs import define, field
 from proton import Described, Message, symbol, ulong
 
-from joinproto.standby.serving.queues import Held
-from joinproto.standby.serving.transacting import (
+from joinproto.apps.standby.queues import Held
+from joinproto.apps.standby.transacting import (
     EACH_BYTES,
     ROLLBACK,
     TRANSACTIONAL,

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.cli.running import ROOT
 from tests.project.test_arrows import SPEAK_AMQP
-from tests.tools.running import ROOT
 
 NEED_IT = {"test_built_in", "test_broker", "test_engine", "test_rhea", "test_speed"}
 NEED_IT |= {"test_transacting", "test_transactions"}
@@ -15,9 +15,12 @@ NEED_IT |= {"test_transacting", "test_transactions"}
 
 IMPORTS = """
 import importlib, pkgutil, sys
-import joinproto.standby
+import joinproto.apps.standby, joinproto.standby
 sys.modules["proton"] = None
-ours = pkgutil.walk_packages(joinproto.standby.__path__, "joinproto.standby.")
+ours = [
+    *pkgutil.walk_packages(joinproto.standby.__path__, "joinproto.standby."),
+    *pkgutil.walk_packages(joinproto.apps.standby.__path__, "joinproto.apps.standby."),
+]
 for name in (*(one.name for one in ours), *sys.argv[1:]):
     try:
         importlib.import_module(name)

@@ -17,10 +17,10 @@ from tempfile import TemporaryDirectory
 
 from attrs import field, frozen, mutable
 
+from joinproto.durable.filesystem import RealFileSystem
+from joinproto.durable.lock import LOCK
 from joinproto.errors import StoreError, StoreMissing
-from joinproto.store.filesystem import RealFileSystem
 from joinproto.store.handle import open_store
-from joinproto.store.lock import LOCK
 from tests.store.recording import (
     DATA,
     ROOM,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from joinproto.store.filesystem import RealFileSystem
+from joinproto.durable.filesystem import RealFileSystem
 
 DATA = "data"
 ROOM = "joinproto"

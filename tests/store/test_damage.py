@@ -12,10 +12,10 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from joinproto.durable.envelope import Envelope, Validity, seal
 from joinproto.errors import StoreCorrupt, StoreError, StoreForeign, StoreMissing, StoreNewer
 from joinproto.store.codec import encode
 from joinproto.store.contents import Contents
-from joinproto.store.envelope import Envelope, Validity, seal
 from joinproto.store.handle import create_store, open_store
 from joinproto.store.inspection import inspect
 from joinproto.store.slots import CURRENT, PREVIOUS, ROOM, Slot, Slots, judge, problems, refusal

@@ -9,6 +9,8 @@ from typing import Any, cast
 
 import pytest
 
+from joinproto.durable.filesystem import REAL, FileSystem, RealFileSystem
+from joinproto.durable.lock import LockState
 from joinproto.errors import (
     MisuseError,
     StoreError,
@@ -16,10 +18,8 @@ from joinproto.errors import (
     StoreUnreadable,
     StoreWriteFailed,
 )
-from joinproto.store.filesystem import REAL, FileSystem, RealFileSystem
 from joinproto.store.handle import Store, create_store, open_store
 from joinproto.store.inspection import inspect
-from joinproto.store.lock import LockState
 from joinproto.store.slots import CURRENT, ROOM
 from tests.store.records import life
 

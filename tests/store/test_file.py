@@ -11,13 +11,13 @@ from attrs import evolve
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from joinproto.codec.malformed import Malformed
+from joinproto.durable.envelope import FORMAT, Envelope, Validity, seal, unseal
 from joinproto.errors import MisuseError, StoreCorrupt, StoreForeign, StoreNewer
-from joinproto.join.malformed import Malformed
 from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Position
 from joinproto.store.codec import decode, encode
 from joinproto.store.contents import DEPTH_MAX, Contents
-from joinproto.store.envelope import FORMAT, Envelope, Validity, seal, unseal
 from joinproto.store.handle import create_store, open_store
 from joinproto.store.inspection import inspect
 from joinproto.store.slots import CURRENT, ROOM, judge

@@ -11,6 +11,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from joinproto.durable.envelope import Validity
+from joinproto.durable.lock import LOCK, LockState
 from joinproto.errors import (
     MisuseError,
     StoreError,
@@ -21,10 +23,8 @@ from joinproto.errors import (
     StoreNewer,
     StoreUnreadable,
 )
-from joinproto.store.envelope import Validity
 from joinproto.store.handle import create_store, open_store
 from joinproto.store.inspection import inspect
-from joinproto.store.lock import LOCK, LockState
 from joinproto.store.slots import CURRENT, PREVIOUS, ROOM
 from tests.store.records import life
 

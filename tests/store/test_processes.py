@@ -12,11 +12,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from joinproto.durable import lock
+from joinproto.durable.lock import LOCK, PAUSE_SECONDS, TRIES, LockState
 from joinproto.errors import MisuseError, StoreInUse, StoreWriteFailed
-from joinproto.store import lock
 from joinproto.store.handle import create_store, open_store
 from joinproto.store.inspection import inspect
-from joinproto.store.lock import LOCK, PAUSE_SECONDS, TRIES, LockState
 from joinproto.store.slots import ROOM
 from tests.store.records import life
 from tests.store.writer import number_of

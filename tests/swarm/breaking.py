@@ -19,9 +19,9 @@ from joinproto.swarm.draw import draw
 from joinproto.swarm.place import Opened, Place
 from joinproto.swarm.run import Outcome, run
 from joinproto.swarm.scenario import Scenario, What
-from models.mutations.catalogue import MUTATIONS
-from models.mutations.mutation import Mutation, Patch, applied
-from models.mutations.named import mutation
+from joinproto_worlds.mutations.catalogue import MUTATIONS
+from joinproto_worlds.mutations.mutation import Mutation, Patch, applied
+from joinproto_worlds.mutations.named import mutation
 
 
 def plain(scenario: Scenario, *, options: bool = False) -> Scenario:

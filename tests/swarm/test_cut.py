@@ -10,8 +10,8 @@ import pytest
 from joinproto.join.config import Config
 from joinproto.join.member import Member
 from joinproto.swarm.run import run
-from models.mutations.catalogue import MUTATIONS
-from models.mutations.mutation import applied, inside
+from joinproto_worlds.mutations.catalogue import MUTATIONS
+from joinproto_worlds.mutations.mutation import applied, inside
 from tests.swarm.cut import acknowledged, scenario, views, with_a_majority
 
 KEEPS_ALL = MUTATIONS["apart-kept"]

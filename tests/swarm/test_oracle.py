@@ -13,6 +13,7 @@ from joinproto.join.lineage import Lineage
 from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Kind, Seat, View, change, close, found, restart
 from joinproto.log.sequencer import Intake, Sequencer
+from joinproto.machine.vocabulary import Store
 from joinproto.swarm.draw import draw
 from joinproto.swarm.host import Process
 from joinproto.swarm.oracle import Oracle, Violation
@@ -20,7 +21,6 @@ from joinproto.swarm.place import Place
 from joinproto.swarm.rest import Up, who_must_serve
 from joinproto.swarm.run import run
 from joinproto.swarm.scenario import Deed, Scenario, What
-from joinproto.tables.vocabulary import Store
 
 SCENARIO = Scenario(seed=1, members="abc", electors="abc", wait_for=2)
 SEATS = {name: Seat(name, f"{name}1") for name in "abc"}

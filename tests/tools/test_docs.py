@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from tools import docs
-from tools.cli import schema
+from tools import json_schema as schema
 
 
 @pytest.mark.parametrize("path", docs.documents(), ids=lambda path: str(path.name))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from joinproto.__main__ import main
-from models.catalogue import load_world
-from models.check import check
+from joinproto.check.catalogue import load_world
+from joinproto.check.check import check
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from models import catalogue
-from tests.tools.running import model, run_here
-from tests.tools.schemas import faults, unexplained
-from tools.cli import schema
+from joinproto.check import catalogue
+from joinproto_worlds import entries
+from tests.cli.running import model, run_here
+from tests.cli.schemas import faults, unexplained
+from tools import json_schema as schema
 
 REAL = {
     "holds": (schema.CHECK, ("check", "two-phase-commit")),
@@ -47,7 +48,7 @@ def test_a_tier_is_as_documented(
 ) -> None:
     """One entry for each world and each of its mutants."""
     some = [catalogue.entry(name) for name in ("note-partition", "note-options")]
-    monkeypatch.setattr(catalogue, "ENTRIES", tuple(some))
+    monkeypatch.setattr(entries, "ENTRIES", tuple(some))
     found = run_here(capsys, "check", "--tier", "quick", "--json").object
 
     assert [] == list(faults(found, schema.TIER))

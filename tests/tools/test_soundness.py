@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from models import freeze, kinds, member_objects, member_steps, ways
-from models.local import LocalState
-from models.network import MessageSet
+from joinproto.check import freeze, kinds, member_objects, member_steps, ways
+from joinproto.check.local import LocalState
+from joinproto.check.network import MessageSet
 from tools.soundness import compare
 from tools.soundness.__main__ import main
 from tools.soundness.plain_search import Setting, search

@@ -12,22 +12,26 @@ from tools.spark_archive import write
 
 def test_an_executor_finds_all_it_imports_in_the_archive(tmp_path: Path) -> None:
     """Unpacked elsewhere, with nothing of ours on the path but the archive."""
-    write(tmp_path / "rooms.tar.gz")
-    with tarfile.open(tmp_path / "rooms.tar.gz") as archive:
+    write(tmp_path / "packages.tar.gz")
+    with tarfile.open(tmp_path / "packages.tar.gz") as archive:
         # Python 3.11 takes no `filter` before 3.11.4.
         archive.extraction_filter = getattr(tarfile, "data_filter", None)
-        archive.extractall(tmp_path / "rooms")
+        archive.extractall(tmp_path / "packages")
 
     done = subprocess.run(
         [sys.executable, "-c", "import spark_explore.step as s; print(s.__file__)"],
-        env={"PYTHONPATH": str(tmp_path / "rooms"), "PYTHONSAFEPATH": "1", "HOME": str(tmp_path)},
+        env={
+            "PYTHONPATH": str(tmp_path / "packages"),
+            "PYTHONSAFEPATH": "1",
+            "HOME": str(tmp_path),
+        },
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=True,
     )
 
-    assert Path(done.stdout.strip()).is_relative_to(tmp_path / "rooms")
+    assert Path(done.stdout.strip()).is_relative_to(tmp_path / "packages")
 
 
 def test_the_same_sources_give_the_same_files(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 from attrs import evolve
 
-from joinproto.errors import EnvironmentProblem, JoinprotoError, UsageProblem
+from joinproto.errors import JoinprotoError, UsageProblem, not_installed
 from tools.bench import plot, report, results
 from tools.bench.run import ROOT, Plan, benchmark, cost_of_member, cost_of_node, cost_of_restart
 from tools.bench.spin import MEMBERS_MAX
@@ -82,9 +82,7 @@ def main(
     try:
         # Before the measurement, not after ten minutes of it.
         if find_spec("matplotlib") is None:
-            raise EnvironmentProblem(
-                "matplotlib is not installed", next="pip install 'joinproto[bench]'"
-            )
+            raise not_installed("matplotlib")
         if only_member:
             found = evolve(earlier(out / "benchmarks.json"), member=cost_of_member())
         elif only_node:

@@ -22,9 +22,7 @@ INSTALL_SECONDS = 300
 def minicheck() -> tuple[str, ...]:
     """Return how its model is run; raises `EnvironmentProblem` where it is not installed."""
     if find_spec("minicheck") is None:
-        raise EnvironmentProblem(
-            "minicheck is left out: it is not installed", next="pip install 'joinproto[bench]'"
-        )
+        raise EnvironmentProblem("minicheck is left out: it is not installed", next="make setup")
     return (sys.executable, "-m", "tools.bench.peers.in_minicheck")
 
 

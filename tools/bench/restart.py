@@ -20,10 +20,10 @@ from pathlib import Path
 
 import cattrs
 
+from joinproto.durable.journal.journal import FILE, Frame
+from joinproto.durable.journal.records import record
 from joinproto.log.disk import open_disk
 from joinproto.log.entry import packed
-from joinproto.log.journal import FILE, Frame
-from joinproto.log.records import record
 from joinproto.log.snapshot import FILE as SNAPSHOT
 from tools.bench.results import RestartCost
 from tools.faults.network import Direct

@@ -22,7 +22,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from joinproto.errors import EnvironmentProblem
-from joinproto.node.control import ask_control
+from joinproto.host.process.control import ask_control
 from tools.boots.places import Found, Place
 from tools.boots.running import run
 from tools.boots.spaces import Spaces
@@ -33,7 +33,7 @@ SERVES_WITHIN = 180.0
 QUIET_SECONDS = 10.0
 """So long a node that has found the others may wait for them without saying for whom."""
 ASKED_EVERY = 0.1
-PRELOAD = ["joinproto.node.process", "joinproto.node.discovering", "tools.boots.running"]
+PRELOAD = ["joinproto.apps.node.process", "joinproto.apps.node.discovering", "tools.boots.running"]
 TIMING = "patience = 0.4\nheartbeat = 0.25\nsilence = 2.0"
 
 _processes = multiprocessing.get_context("forkserver")

@@ -9,11 +9,11 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
+from joinproto.apps.node.process import run_node
+from joinproto.apps.node.settings import read_settings
+from joinproto.apps.node.telling import log_to_stderr
 from joinproto.errors import JoinprotoError
-from joinproto.node.exits import BUG
-from joinproto.node.process import run_node
-from joinproto.node.settings import read_settings
-from joinproto.node.telling import log_to_stderr
+from joinproto.host.process.exits import BUG
 from tools.boots.spaces import enter
 
 

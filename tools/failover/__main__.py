@@ -19,10 +19,10 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from joinproto.cli.validate.judge import Judged
+from joinproto.cli.validate.standby import validate_brokers
 from tools.failover.faults import FAULTS, THEIR_OWN
 from tools.failover.manager import Manager, running
-from tools.validate.judge import Judged
-from tools.validate.standby import validate_brokers
 
 
 def storm(

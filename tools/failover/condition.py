@@ -21,9 +21,9 @@ from typing import Any
 from proton import ConnectionException, Message, Timeout
 from proton.utils import BlockingConnection
 
+from joinproto.cli.validate.standby import validate_brokers
 from tools.failover.faults import SECONDS, cut_off, promote_at_the_same_time, stopped
 from tools.failover.manager import Manager, running
-from tools.validate.standby import validate_brokers
 
 QUEUE = "q"
 

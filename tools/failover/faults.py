@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from joinproto.standby.keeping.form import PREVIOUS
+from joinproto.apps.standby.keeping.form import PREVIOUS
 from tools.failover.manager import Manager
 
 SECONDS = 30.0

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from attrs import define, field
 
-from joinproto.standby.serving.agent import Agent, Exit, Said, call
-from joinproto.standby.serving.settings import read_settings
+from joinproto.apps.standby.agent import Agent, Exit, Said, call
+from joinproto.apps.standby.settings import read_settings
 from tools.faults.network import Direct, Network, Proxies
 
 TIMEOUT_MS = "60000"

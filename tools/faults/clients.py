@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from attrs import define, field
 
-from joinproto.drivers.addresses import Address
+from joinproto.net.addresses import Address
 
 SECONDS = 10.0
 

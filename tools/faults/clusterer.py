@@ -17,11 +17,11 @@ from typing import Any
 
 from attrs import define, field
 
+from joinproto.apps.clusterer.operator import ask
 from joinproto.clusterer.config import Config
-from joinproto.clusterer.running.operator import ask
 from joinproto.clusterer.writing import as_erlang, as_toml
-from joinproto.drivers.addresses import Address
 from joinproto.errors import JoinprotoError
+from joinproto.net.addresses import Address
 from tools.faults import clusterer_broker as broker
 from tools.faults.ports import free_ports
 from tools.faults.proxy import Link

@@ -10,7 +10,7 @@ import sys
 import click
 
 from joinproto.__main__ import main as joinproto
-from models.mutations.catalogue import MUTATIONS
+from joinproto_worlds.mutations.catalogue import MUTATIONS
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -19,7 +19,7 @@ from models.mutations.catalogue import MUTATIONS
 def main(mutant: str, words: tuple[str, ...]) -> None:
     """Start a node without a rule, for as long as its process runs."""
     # Whatever holds the rule must be there before it is replaced.
-    import joinproto.clusterer.running.process  # noqa: F401
+    import joinproto.apps.clusterer.process  # noqa: F401
 
     MUTATIONS[mutant].apply()
     sys.exit(joinproto_main(["clusterer", "node", *words]))

@@ -17,8 +17,8 @@ from secrets import token_hex
 
 from attrs import define, field
 
+from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus
 from joinproto.clusterer.messages import Boot
-from joinproto.clusterer.running.service import Booting, ServiceFailed, ServiceStatus
 from tools.faults import clusterer_broker
 from tools.faults.clusterer_broker import ask
 

@@ -9,9 +9,9 @@ from contextlib import suppress
 
 from attrs import define, field
 
-from joinproto.drivers.framing import framed
-from joinproto.drivers.refused import Refused
-from joinproto.drivers.session import Identity, Session
+from joinproto.net.framing import framed
+from joinproto.net.refused import Refused
+from joinproto.net.session import Identity, Session
 
 SECONDS = 5.0
 FRAMES_EACH = 5

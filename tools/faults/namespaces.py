@@ -18,8 +18,8 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import NoReturn
 
-from joinproto.drivers.addresses import Address
 from joinproto.errors import EnvironmentProblem
+from joinproto.net.addresses import Address
 from tools.faults.network import Network
 
 BRIDGE, NOBODY = "bridge", "02:00:00:00:00:00"

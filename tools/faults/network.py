@@ -9,8 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 
-from joinproto.drivers.addresses import Address, dials
 from joinproto.errors import MisuseError
+from joinproto.net.addresses import Address, dials
 from tools.faults.proxy import Link
 
 

@@ -11,7 +11,7 @@ import sys
 import click
 
 from joinproto.__main__ import main as joinproto
-from models.mutations.catalogue import MUTATIONS
+from joinproto_worlds.mutations.catalogue import MUTATIONS
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

@@ -15,9 +15,9 @@ from typing import Any
 
 from attrs import define, field
 
-from joinproto.drivers.addresses import Address
 from joinproto.errors import EnvironmentProblem, JoinprotoError
-from joinproto.node.control import ask_control
+from joinproto.host.process.control import ask_control
+from joinproto.net.addresses import Address
 from tools.faults.network import Network, Proxies
 from tools.faults.ports import free_ports
 from tools.faults.register import Register, member

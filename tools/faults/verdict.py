@@ -6,10 +6,10 @@ from typing import Any
 
 from attrs import frozen
 
-from joinproto.json_form import encoded
+from joinproto.cli.validate.judge import Verdict, validate
+from joinproto.codec.json_form import encoded
 from tools.faults.clients import Connection, Ledger
 from tools.faults.nodes import Fleet
-from tools.validate.judge import Verdict, validate
 
 SHOWN = 5
 READ_SECONDS = 60.0

@@ -16,13 +16,16 @@ from joinproto.errors import UsageProblem
 from tools.mutate import catchers, unit
 from tools.mutate.isolated import isolated
 from tools.mutate.patched import forget
-from tools.mutate.patches import JOIN, ROOT, SCOPE, hash_of
+from tools.mutate.patches import ROOT, SCOPE, hash_of
 
 T = TypeVar("T")
 Lines = dict[str, list[int]]
 
 TESTS = ("tests/join",)
-REST = ("models", "proofs", "joinproto/swarm", "joinproto/log")
+REST = (
+    *("models", "proofs", "joinproto/check", "joinproto/prove", "joinproto/swarm"),
+    *("joinproto/log", "joinproto/durable/journal"),
+)
 """What decides, beside the protocol itself, whether a mutation is noticed."""
 
 STATES_MOST = 120_000
@@ -145,7 +148,7 @@ def counted(look: Callable[[], Any]) -> tuple[Any, Lines]:
 def _counter() -> Any:
     from coverage import Coverage
 
-    return Coverage(data_file=None, config_file=False, include=[f"{ROOT / JOIN}/*"])
+    return Coverage(data_file=None, config_file=False, include=[str(ROOT / path) for path in SCOPE])
 
 
 def _lines_of(data: Any, context: str | None = None) -> Lines:
@@ -182,9 +185,9 @@ def _link(name: str) -> list[Asked]:
 
 
 def _world_names() -> Collection[str]:
-    from models.catalogue import ENTRIES
+    from joinproto_worlds.entries import ENTRIES
 
-    builds = ("models.worlds.join:build", "models.worlds.chain_register:build")
+    builds = ("joinproto_worlds.join.world:build", "joinproto_worlds.register.chain:build")
     return [item.name for item in ENTRIES if item.build in builds and item.tier != "deep"]
 
 

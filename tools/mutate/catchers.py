@@ -57,8 +57,8 @@ def tables_are_whole() -> str:
 
 def world(name: str, states_max: int | None) -> dict[str, Any]:
     """Search a world; what is broken, and the counts."""
-    from models.catalogue import load_world
-    from models.check import check
+    from joinproto.check.catalogue import load_world
+    from joinproto.check.check import check
 
     found = check(load_world(name), states_max=states_max)
     broken = [
@@ -75,7 +75,8 @@ def linked(name: str) -> str:
     """Hold the first steps of a world against the relations that are proved."""
     from attrs import evolve
 
-    from proofs.link.run import WORLDS, link
+    from joinproto.prove.link.run import link
+    from joinproto_claims.linked import WORLDS
 
     (one,) = [item for item in WORLDS if item.world == name]
     near, far = LINKED[name]

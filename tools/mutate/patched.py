@@ -10,15 +10,13 @@ from types import CodeType, ModuleType
 
 from tools.mutate.patches import ROOT
 
-KEPT = ("joinproto.errors", "joinproto.__version__", "models.worlds")
-"""What imports nothing that is mutated stays as it is; of packages, the name alone."""
+KEPT = ("joinproto.errors.", "joinproto.__version__.", "joinproto.check.", "joinproto.cli.")
+"""What imports nothing that is mutated stays as it is."""
 
 _OURS = (
     "joinproto.",
-    "models.worlds.",
-    "models.mutations.",
-    "models.catalogue",
-    "proofs.",
+    "joinproto_worlds.",
+    "joinproto_claims.",
     "tests.",
 )
 
@@ -52,7 +50,8 @@ class _Finder(MetaPathFinder):
 def forget() -> None:
     """Have all modules of ours imported anew, but those that know nothing of the protocol."""
     for name in list(sys.modules):
-        if f"{name}.".startswith(_OURS) and name not in KEPT:
+        title = f"{name}."
+        if title.startswith(_OURS) and not title.startswith(KEPT):
             del sys.modules[name]
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))

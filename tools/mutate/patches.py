@@ -15,7 +15,13 @@ from tools.mutate.operators import Change, changes
 
 ROOT = Path(__file__).parents[2]
 JOIN = "joinproto/join"
-SCOPE = tuple(sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / JOIN).glob("*.py")))
+SCOPE = tuple(
+    path.relative_to(ROOT).as_posix()
+    for path in sorted(
+        [*(ROOT / JOIN).glob("*.py"), ROOT / "joinproto/codec/malformed.py"],
+        key=lambda path: path.name,
+    )
+)
 """What is mutated: the join protocol as it ships."""
 
 
@@ -75,7 +81,7 @@ def mutations(path: str, source: bytes) -> Iterator[Mutation]:
     starts = [0]
     for part in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(part))
-    stem = path.removeprefix(f"{JOIN}/").removesuffix(".py")
+    stem = Path(path).stem
     seen: Counter[tuple[str, str]] = Counter()
     met: set[tuple[int, int, str]] = set()
     for change in sorted(changes(ast.parse(source), source), key=_place):

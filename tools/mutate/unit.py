@@ -119,7 +119,7 @@ def catch(ids: Sequence[str], usual: dict[str, float]) -> dict[str, str]:
 def forget_caches() -> None:
     """Empty every cache of ours: otherwise the first test alone runs what is kept in one."""
     for name, module in list(sys.modules.items()):
-        if name.startswith(("joinproto.join", "joinproto.tables", "tests.join")):
+        if name.startswith(("joinproto.join", "joinproto.machine", "tests.join")):
             for thing in list(vars(module).values()):
                 for one in (thing, *(vars(thing).values() if isinstance(thing, type) else ())):
                     if callable(clear := getattr(one, "cache_clear", None)):

@@ -22,8 +22,8 @@ def warm_up() -> None:
     """
     from importlib import import_module
 
-    from models.catalogue import load_world
-    from models.check import check
+    from joinproto.check.catalogue import load_world
+    from joinproto.check.check import check
 
     for name in WORLDS:
         check(load_world(name), states_max=200)

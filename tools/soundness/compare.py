@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from models.check import check
-from models.faults import Faults
-from models.network import FifoLinks, MessageBag, MessageSet, Network
-from models.problems import ModelProblem
-from models.properties import Property, always, always_possible, sometimes
-from models.world import World
+from joinproto.check.check import check
+from joinproto.check.faults import Faults
+from joinproto.check.network import FifoLinks, MessageBag, MessageSet, Network
+from joinproto.check.problems import ModelProblem
+from joinproto.check.properties import Property, always, always_possible, sometimes
+from joinproto.check.world import World
 from tools.soundness.plain_search import Plain, Setting, Space, TooLarge, search
 from tools.soundness.random_model import Model
 

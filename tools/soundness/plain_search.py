@@ -16,8 +16,8 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from models.events import NOT_ENABLED, Broadcast, Maybe, Message, Persist, Rule, Send
-from models.view import DOWN
+from joinproto.check.events import NOT_ENABLED, Broadcast, Maybe, Message, Persist, Rule, Send
+from joinproto.check.view import DOWN
 
 UP, STOPPED, ENDED = "up", "stopped", "ended"
 

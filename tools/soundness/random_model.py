@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from joinproto.checking import (
+from joinproto.check import (
     NOT_ENABLED, Broadcast, Maybe, Message, Persist, Send,
 )
 

@@ -1,4 +1,1 @@
-"""A node of the Clusterer as a process: the steps of `coordinator` over TCP, beside a real service.
-
-It may import all of `joinproto.clusterer`, the store's files and the drivers' frames.
-"""
+"""The old name of `joinproto.apps.clusterer`; it goes with the next version."""

@@ -8,12 +8,12 @@ the promise that I1 and I8 are to keep, and the searched worlds say whether they
 "own store is clean": several members start from their own stores.
 """
 
+from joinproto.machine.sets import ME, MY_WAIT_FOR, C, D, E, I
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS
+from joinproto.machine.vocabulary import Phase, Reason
 from joinproto.reference.effects import Deed
 from joinproto.reference.note.readings import AS_WRITTEN, DirtyFrom, Readings
-from joinproto.tables.sets import ME, MY_WAIT_FOR, C, D, E, I
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS
-from joinproto.tables.vocabulary import Phase, Reason
 
 
 def go_active(readings: Readings) -> tuple[Deed, ...]:

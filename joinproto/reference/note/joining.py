@@ -5,13 +5,13 @@ cluster.  The newcomer alone is judged, against the active members only: other n
 do not matter, and no active member is disturbed.  N does not matter either.
 """
 
+from joinproto.machine.sets import ME, A, E, K, T
+from joinproto.machine.tables import SILENT, Case, Table
+from joinproto.machine.terms import ALWAYS
+from joinproto.machine.vocabulary import Phase, Reason
 from joinproto.reference.effects import Deed
 from joinproto.reference.note.initialization import go_active, start_update
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
-from joinproto.tables.sets import ME, A, E, K, T
-from joinproto.tables.tables import SILENT, Case, Table
-from joinproto.tables.terms import ALWAYS
-from joinproto.tables.vocabulary import Phase, Reason
 
 
 def joining(readings: Readings = AS_WRITTEN) -> Table[Phase]:

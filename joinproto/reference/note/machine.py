@@ -5,6 +5,9 @@ Every arrow names a trigger, the phases it may come in, and the table that answe
 
 from functools import cache
 
+from joinproto.machine.machine import Arrow, StateMachine
+from joinproto.machine.sets import A
+from joinproto.machine.vocabulary import Phase
 from joinproto.reference.note.initialization import all_updates_done, initialization, updated
 from joinproto.reference.note.joining import joined, joining, others_change
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
@@ -17,9 +20,6 @@ from joinproto.reference.note.shutdown import (
     start,
     takes_part,
 )
-from joinproto.tables.machine import Arrow, StateMachine
-from joinproto.tables.sets import A
-from joinproto.tables.vocabulary import Phase
 
 RUNNING = (Phase.INITIALIZING, Phase.UPDATING, Phase.READY, Phase.JOINING, Phase.ACTIVE)
 UNDECIDED = (Phase.INITIALIZING, Phase.UPDATING, Phase.JOINING)

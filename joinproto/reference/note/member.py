@@ -1,13 +1,13 @@
 """The note's member: the tables of this folder, at work."""
 
+from joinproto.machine.machine import StateMachine
+from joinproto.machine.vocabulary import Phase, Signature
 from joinproto.reference.effects import Deed, Kept
 from joinproto.reference.events import Agreed, Event, Start
 from joinproto.reference.note.machine import note_machine
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
 from joinproto.reference.note.shutdown import store_after
 from joinproto.reference.tabled import Identity, TabledMember
-from joinproto.tables.machine import StateMachine
-from joinproto.tables.vocabulary import Phase, Signature
 
 
 class NoteMember(TabledMember):

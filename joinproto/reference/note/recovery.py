@@ -6,11 +6,11 @@ the tools how "latest" is found; a final signature that only knows equality cann
 
 from enum import Enum
 
+from joinproto.machine.sets import ME, C, D, E, I, T
+from joinproto.machine.tables import SILENT, Case, Table
+from joinproto.machine.terms import ALWAYS
+from joinproto.machine.vocabulary import Phase
 from joinproto.reference.effects import Deed
-from joinproto.tables.sets import ME, C, D, E, I, T
-from joinproto.tables.tables import SILENT, Case, Table
-from joinproto.tables.terms import ALWAYS
-from joinproto.tables.vocabulary import Phase
 
 
 class Kinship(Enum):

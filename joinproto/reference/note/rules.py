@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
+from joinproto.machine.sets import A
+from joinproto.machine.tables import Case
+from joinproto.machine.terms import ALWAYS
+from joinproto.machine.verdict import NEW, RuleSet
+from joinproto.machine.vocabulary import Phase, Signature, Status, Store
 from joinproto.reference.effects import Deed
 from joinproto.reference.note.initialization import initialization
 from joinproto.reference.note.joining import joining
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
-from joinproto.tables.sets import A
-from joinproto.tables.tables import Case
-from joinproto.tables.terms import ALWAYS
-from joinproto.tables.verdict import NEW, RuleSet
-from joinproto.tables.vocabulary import Phase, Signature, Status, Store
 
 GOES_ON = (Phase.ACTIVE, Phase.READY, Phase.UPDATING)
 

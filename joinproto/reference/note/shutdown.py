@@ -7,12 +7,12 @@ cluster makes it final, by marking the store clean.
 
 from attrs import frozen
 
+from joinproto.machine.sets import ME, T
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS
+from joinproto.machine.vocabulary import Phase, Store
 from joinproto.reference.effects import Deed
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
-from joinproto.tables.sets import ME, T
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS
-from joinproto.tables.vocabulary import Phase, Store
 
 
 @frozen

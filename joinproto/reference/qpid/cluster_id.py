@@ -8,7 +8,7 @@ of the set.
 
 from collections.abc import Sequence
 
-from joinproto.tables.vocabulary import Signature, Status
+from joinproto.machine.vocabulary import Signature, Status
 
 
 def agreed_cluster_id(members: Sequence[Status]) -> Signature | None:

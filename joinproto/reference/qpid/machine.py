@@ -2,6 +2,8 @@
 
 from functools import cache
 
+from joinproto.machine.machine import Arrow, StateMachine
+from joinproto.machine.vocabulary import Phase
 from joinproto.reference.qpid.starting import STARTING, UPDATED, WAITING_FOR_UPDATE
 from joinproto.reference.qpid.store_status import (
     LOADING,
@@ -11,8 +13,6 @@ from joinproto.reference.qpid.store_status import (
     SHUTDOWN,
     STOPPING,
 )
-from joinproto.tables.machine import Arrow, StateMachine
-from joinproto.tables.vocabulary import Phase
 
 ALIVE = (Phase.INITIALIZING, Phase.JOINING, Phase.ACTIVE)
 ENDED = (Phase.STOPPED, Phase.ABORTED)

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from joinproto.machine.tables import Case
+from joinproto.machine.terms import ALWAYS
+from joinproto.machine.verdict import NEW, RuleSet
+from joinproto.machine.vocabulary import Phase, Signature, Status, Store
 from joinproto.reference.qpid.cluster_id import agreed_cluster_id
 from joinproto.reference.qpid.starting import STARTING
-from joinproto.tables.tables import Case
-from joinproto.tables.terms import ALWAYS
-from joinproto.tables.verdict import NEW, RuleSet
-from joinproto.tables.vocabulary import Phase, Signature, Status, Store
 
 STOPS = (Phase.INITIALIZING, Phase.ABORTED)
 

@@ -6,11 +6,11 @@ table, also one that still waits for its own update; only members that have the 
 give updates.
 """
 
+from joinproto.machine.sets import ME, MY_WAIT_FOR, A, C, D, E, I, R, T
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS
+from joinproto.machine.vocabulary import Phase, Reason
 from joinproto.reference.effects import Deed
-from joinproto.tables.sets import ME, MY_WAIT_FOR, A, C, D, E, I, R, T
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS
-from joinproto.tables.vocabulary import Phase, Reason
 
 # Whoever goes on adopts the agreed cluster-id and writes it at once, whatever it had.
 GO_ACTIVE = (Deed.SET_INITIAL, Deed.JUDGE_STORE, Deed.SERVE, Deed.ANNOUNCE)

@@ -8,11 +8,11 @@ The last member of a group is always clean, on the thought that it is the one to
 from.  A strict reading of the note has no such rule.
 """
 
+from joinproto.machine.sets import ME, C, D, I, T
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS
+from joinproto.machine.vocabulary import Phase, Signature, Store
 from joinproto.reference.effects import Deed
-from joinproto.tables.sets import ME, C, D, I, T
-from joinproto.tables.tables import Case, Table
-from joinproto.tables.terms import ALWAYS
-from joinproto.tables.vocabulary import Phase, Signature, Store
 
 STORE_STATUS: Table[Store] = Table(
     "qpid-store-status",

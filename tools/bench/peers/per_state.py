@@ -18,8 +18,8 @@ import click
 def main(world_name: str, members: int, states_max: int | None) -> None:
     """Search WORLD and ask every property that must always hold in every state."""
     # Here and not above: whoever only reads this module need not have the models' needs.
-    from models.catalogue import load_world
-    from models.reference import explore
+    from joinproto.check.catalogue import load_world
+    from joinproto.check.reference import explore
 
     world = load_world(world_name, members=members)
     found = explore(world, states_max=states_max)

@@ -1,0 +1,1 @@
+"""Each system as a process: one system and what runs it."""

@@ -1,0 +1,4 @@
+"""A node of the Clusterer as a process: the steps of `coordinator` over TCP, beside a real service.
+
+It may import all of `joinproto.clusterer`, the store's files and the drivers' frames.
+"""

@@ -1,0 +1,233 @@
+"""`joinproto node` as the service: its configuration is written anew at each start, and it is run.
+
+The electors are the disc nodes of the config that founds; who joins later has no vote, and takes
+electors and N over from those that run.  Who is left out is started once more with `stop =
+"leave"`, so that the others do without its vote.
+
+Source: running, "Changing a cluster".
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from joinproto.apps.clusterer.keeping.members import put
+from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus
+from joinproto.clusterer.messages import Boot
+from joinproto.errors import StoreWriteFailed
+from joinproto.net.addresses import Address
+
+log = logging.getLogger("joinproto.clusterer")
+
+LOOK_SECONDS = 0.1
+LEAVE_SECONDS = 20.0
+SOCKET_SECONDS = 5.0
+
+
+@define
+class JoinprotoNode:
+    """`members`: where each node's member listens.  `timeout`: seconds until it answers."""
+
+    node: str
+    data: Path
+    listen: Address
+    clients: Address
+    members: Mapping[str, Address] = field(factory=dict)
+    cluster: str = "clusterer"
+    timeout: float = 30.0
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def _file(self) -> Path:
+        return self.data.parent / f"{self.data.name}-node.toml"
+
+    @property
+    def _kept(self) -> Path:
+        return self.data.parent / f"{self.data.name}-electors.json"
+
+    # -- the port ----------------------------------------------------------------------------
+
+    def boot(self, booting: Booting) -> None:
+        says: Mapping[str, str] = next(
+            (one for _, one in sorted(booting.running.items()) if "electors" in one), {}
+        )
+        if booting.how is Boot.JOIN and not says:
+            raise ServiceFailed("nobody who runs names electors", next="it asks again")
+        if says:
+            self._keep_electors(_names(says["electors"]))
+        elif not self._kept.exists():
+            self._keep_electors(sorted(booting.nodes - booting.ram))
+        self._start(leaves=False)
+
+    def stop(self, *, leaves: bool) -> None:
+        runs = self._asked() is not None
+        self._end_process()
+        if leaves and runs:
+            self._start(leaves=True)
+            if not self._until(LEAVE_SECONDS, lambda: bool((self._asked() or {}).get("serves"))):
+                log.warning("it is not taken in again, so that it leaves with its vote")
+            self._end_process()
+
+    def wipe(self) -> None:
+        try:
+            if self.data.exists():
+                shutil.rmtree(self.data)
+            self._kept.unlink(missing_ok=True)
+        except OSError as error:
+            raise ServiceFailed(f"{self.data}: {error.strerror}", next="check the disk") from error
+
+    def status(self) -> ServiceStatus:
+        found = self._asked()
+        if found is None:
+            return ServiceStatus(runs=False)
+        says = {"electors": json.dumps(self._electors()), "phase": str(found.get("phase"))}
+        waiting = found.get("waiting")
+        if not found.get("serves") and isinstance(waiting, dict):
+            said = (waiting.get("case"), waiting.get("detail"), waiting.get("next"))
+            says["waits"] = "; ".join(str(one) for one in said if one)
+        return ServiceStatus(runs=True, says=says)
+
+    def forget(self, nodes: frozenset[str]) -> None:
+        """Who leaves says so itself."""
+
+    def end(self) -> None:
+        """The process has ended with the stop."""
+
+    # -- its files ---------------------------------------------------------------------------
+
+    def _electors(self) -> list[str]:
+        try:
+            return _names(self._kept.read_text())
+        except (OSError, UnicodeError) as error:
+            raise ServiceFailed(f"{self._kept}: {error}", next="restore it") from error
+
+    def _keep_electors(self, electors: list[str]) -> None:
+        self._put(self._kept, json.dumps(electors))
+
+    @staticmethod
+    def _put(path: Path, text: str) -> None:
+        try:
+            put(path, text.encode())
+        except StoreWriteFailed as error:
+            raise ServiceFailed(error.message, next="mend the disk; it is tried again") from error
+
+    def _write(self, *, leaves: bool) -> None:
+        electors = self._electors()
+        members = {self.node: self.listen, **self.members}
+        lacking = [name for name in electors if name not in members]
+        if lacking:
+            raise ServiceFailed(
+                f"no address of {', '.join(lacking)}", next="name it under service.members"
+            )
+        quoted = partial(json.dumps, ensure_ascii=False)  # TOML knows no surrogate pairs
+        rows = [
+            f"member = {quoted(self.node)}",
+            f"cluster = {quoted(self.cluster)}",
+            f"data = {quoted(str(self.data.resolve()))}",
+            f"electors = {quoted(electors)}",
+            f"wait_for = {len(electors) // 2 + 1}",
+            f"listen = {quoted(str(self.listen))}",
+            f"clients = {quoted(str(self.clients))}",
+            f"stop = {quoted('leave' if leaves else 'away')}",
+            'total_failure = "automatic"',
+            "[members]",
+            *(f"{quoted(name)} = {quoted(str(where))}" for name, where in sorted(members.items())),
+        ]
+        self._put(self._file, "\n".join(rows) + "\n")
+
+    # -- its process -------------------------------------------------------------------------
+
+    def _start(self, *, leaves: bool) -> None:
+        self._write(leaves=leaves)
+        place = self.data.parent / f"{self.data.name}-node.out"
+        words = [sys.executable, "-m", "joinproto", "node", "--config", str(self._file)]
+        try:
+            with place.open("ab") as out:
+                self._process = process = subprocess.Popen(
+                    words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+                )
+        except OSError as error:
+            raise ServiceFailed(f"{place}: {error.strerror}", next="check the disk") from error
+        if self._until(
+            self.timeout, lambda: self._asked() is not None or process.poll() is not None
+        ):
+            if process.poll() is None:
+                return
+            raise ServiceFailed(
+                f"joinproto node ended with code {process.returncode}; see {place}",
+                next="see there what is wrong",
+            )
+        self._end_process()
+        raise ServiceFailed(f"joinproto node does not answer; see {place}", next="see there")
+
+    def _end_process(self) -> None:
+        pid = self._running()
+        if pid is None:
+            return
+        for number, seconds in ((signal.SIGTERM, self.timeout), (signal.SIGKILL, self.timeout)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+            if self._until(seconds, lambda: self._running() is None):
+                self._process = None
+                return
+        raise ServiceFailed(f"process {pid} does not end", next="end it, then start the node again")
+
+    def _running(self) -> int | None:
+        """Return the process, of this run or of one that was killed; None: it has ended."""
+        if self._process is not None:
+            return self._process.pid if self._process.poll() is None else None
+        # Not by a file: a node killed before it was written would leave a process that nobody ends.
+        for place in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                words = place.read_bytes().split(b"\0")
+                if {b"joinproto", b"node", os.fsencode(self._file)} <= {*words}:
+                    return int(place.parent.name)
+        return None
+
+    def _asked(self) -> dict[str, Any] | None:
+        """Return what it says at its control socket; None: it does not answer."""
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+                link.settimeout(SOCKET_SECONDS)
+                link.connect(str(self.data.resolve() / "control.sock"))
+                link.sendall(b"status\n")
+                with link.makefile("rb") as lines:
+                    found = json.loads(lines.readline())
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    @staticmethod
+    def _until(seconds: float, says: Callable[[], bool]) -> bool:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if says():
+                return True
+            time.sleep(LOOK_SECONDS)
+        return says()
+
+
+def _names(text: str) -> list[str]:
+    """Return the electors, as another node or the file says them; raises `ServiceFailed`."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not found or not all(isinstance(one, str) for one in found):
+        raise ServiceFailed(f"electors {text[:80]!r}: not a list of names", next="look who says so")
+    return found

@@ -1,0 +1,71 @@
+"""Who the service runs with, kept on disk as it changes; after its own end that stays as it is.
+
+Source: Clusterer, U5.
+"""
+
+from __future__ import annotations
+
+from attrs import Factory, define, evolve
+
+from joinproto.apps.clusterer.keeping.members import Members, MembersFile
+from joinproto.clusterer.config import Config
+from joinproto.clusterer.messages import AskStatus, Down, NewConfig, Receive, Record
+
+
+@define
+class Memory:
+    """`now`: what the file has.  All that changes it raises `StoreWriteFailed`.
+
+    `boots`: while the service boots, who runs, as far as others have said; else None.
+    """
+
+    file: MembersFile
+    now: Members = Factory(Members)
+    boots: set[str] | None = None
+
+    def load(self) -> None:
+        """Read the file; raises `StoreError`."""
+        self.now = self.file.load()
+
+    def keep(self, members: Members) -> None:
+        if members != self.now:
+            self.file.keep(members)
+            self.now = members
+
+    @property
+    def record(self) -> Record:
+        """Return what a round is told."""
+        return Record(members=frozenset(self.now.members), ran=frozenset(self.now.ran))
+
+    def saw(self, event: object, config: Config) -> None:
+        """Note what an event says of others; the service runs with `config`."""
+        match event:
+            case Receive(sender, NewConfig(held, achieved)):
+                self._note(sender, runs=achieved and held.config == config)
+            case Receive(sender, AskStatus()) | Down(sender):
+                self._note(sender, runs=False)
+
+    def _note(self, node: str, *, runs: bool) -> None:
+        if self.boots is not None:
+            (self.boots.add if runs else self.boots.discard)(node)
+            return
+        ran, members = {*self.now.ran} - {node}, {*self.now.members}
+        if runs:
+            ran, members = ran | {node}, members | {node}
+        self.keep(evolve(self.now, ran=tuple(sorted(ran)), members=tuple(sorted(members))))
+
+    def only(self, nodes: frozenset[str]) -> frozenset[str]:
+        """Drop who is not among these; return them."""
+        before = self.now
+        members = tuple(sorted(nodes.intersection(before.members)))
+        self.keep(
+            evolve(before, members=members, ran=tuple(sorted(nodes.intersection(before.ran))))
+        )
+        return frozenset(before.members) - nodes
+
+    def booted(self, me: str, former: set[str], forget: frozenset[str]) -> None:
+        """The service runs beside those that said so before and while it booted; its data count."""
+        ran = {me, *(self.boots or ())}
+        members = (former | ran) - forget
+        self.boots = None
+        self.keep(Members(members=tuple(sorted(members)), ran=tuple(sorted(ran))))

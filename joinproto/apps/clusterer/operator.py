@@ -1,0 +1,66 @@
+"""An operator's word with a node: one request, one answer, over the node's port."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+from joinproto.apps.clusterer import wire
+from joinproto.apps.clusterer.channel import ANY, OPERATOR, fed, length_of, session_of
+from joinproto.clusterer.reading import Release
+from joinproto.errors import EnvironmentProblem, PeerError
+from joinproto.net.addresses import Address
+from joinproto.net.framing import LENGTH_BYTES
+from joinproto.net.refused import Refused
+
+SECONDS = 10.0
+
+
+def ask(
+    address: Address, request: Mapping[str, Any], seconds: float = SECONDS, secret: bytes = b""
+) -> dict[str, Any]:
+    """Return what the node at this address answers; raises `EnvironmentProblem`, `PeerError`."""
+    place = f"no node of the Clusterer answers at {address}"
+    try:
+        with socket.create_connection((address.host, address.port), seconds) as link:
+            link.settimeout(seconds)
+            session = session_of(OPERATOR, secret, ANY)
+            while session.peer is None:
+                link.sendall(session.take_out())
+                fed(session, _frame(link))
+            link.sendall(session.take_out())
+            link.sendall(session.seal(wire.hello(wire.Hello(node=None, release=Release.SEED))))
+            wire.hello_of(fed(session, _frame(link)) or b"", Release.SEED)
+            link.sendall(session.seal(wire.packed(request)))
+            found = wire.unpacked(fed(session, _frame(link)) or b"")
+    except TimeoutError:
+        raise EnvironmentProblem(
+            f"{place}: nothing within {seconds:g} s",
+            next="look whether it is busy, or hangs; what was given is dropped, or status shows it",
+        ) from None
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"{place}: {error.strerror or error}", next="start the node, or check the address"
+        ) from error
+    except Refused as error:
+        raise PeerError(
+            f"{place}: {error}", next="look what listens there; --secret-file if it has a secret"
+        ) from None
+    if "error" in found and found.get("next"):
+        raise PeerError(f"{address}: {found['error']}", next=str(found["next"]))
+    return found
+
+
+def _frame(link: socket.socket) -> bytes:
+    return _exactly(link, length_of(_exactly(link, LENGTH_BYTES)))
+
+
+def _exactly(link: socket.socket, count: int) -> bytes:
+    found = bytearray()
+    while len(found) < count:
+        data = link.recv(count - len(found))
+        if not data:
+            raise Refused("the connection ended in the middle of an answer")
+        found += data
+    return bytes(found)

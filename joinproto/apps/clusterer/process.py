@@ -1,0 +1,206 @@
+"""A node of the Clusterer from its start to its end.
+
+0    stopped in order, or left out of the config                  leave it down
+1    the service, or the disk; not stopped in time                look, then restart
+2    the configuration is wrong                                   do not restart
+4    the machine: an address in use, another node on this data    restart after a while
+143  stopped at once, by a second SIGTERM                         as you like
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import signal
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from joinproto.apps.clusterer.host import Asked, Broke, Host, Stopped
+from joinproto.apps.clusterer.keeping.members import MembersFile
+from joinproto.apps.clusterer.keeping.stored import StoredConfig
+from joinproto.apps.clusterer.memory import Memory
+from joinproto.apps.clusterer.network import Heard, Network
+from joinproto.apps.clusterer.peering import Peering
+from joinproto.apps.clusterer.settings import Settings
+from joinproto.apps.clusterer.wire import Hello
+from joinproto.clusterer.config import Config
+from joinproto.clusterer.messages import Reply
+from joinproto.clusterer.reading import NotConfig, read
+from joinproto.clusterer.state import Who
+from joinproto.clusterer.status import Status
+from joinproto.clusterer.why import reason
+from joinproto.clusterer.writing import as_erlang
+from joinproto.errors import EnvironmentProblem
+from joinproto.host.eventlog import EventLog, NoLog, open_log
+
+log = logging.getLogger("joinproto.clusterer")
+
+AT_ONCE = 143
+
+
+def run_node(settings: Settings, given: Config | None = None) -> int:
+    """Run until the node has ended; return the exit code, or raise with one.
+
+    `given`: the operator's config for this start.
+    """
+    lock = _locked(settings.data)
+    try:
+        return asyncio.run(_run(settings, given))
+    finally:
+        os.close(lock)
+
+
+def _locked(data: Path) -> int:
+    """Return the lock of this data directory, for one node at a time."""
+    path = data.parent / f"{data.name}-cluster.node"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"{path}: {error.strerror}", next="a directory that can be written"
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise EnvironmentProblem(
+            f"{path}: another node runs on these data", next="stop that one"
+        ) from None
+    return lock
+
+
+async def _run(settings: Settings, given: Config | None) -> int:
+    run = token_hex(8)
+    host = Host(
+        who=Who(settings.node, release=settings.release),
+        stored=StoredConfig(settings.data, settings.release),
+        memory=Memory(MembersFile(settings.data)),
+        service=settings.service(),
+        timing=settings.timing,
+        events=NoLog(),
+        fresh=token_hex(12),
+        given=given,
+    )
+    port = _Port(host, settings)
+    host.network = Network(
+        me=Hello(
+            node=settings.node, release=settings.release, run=run, listen=str(settings.listen)
+        ),
+        release=settings.release,
+        addresses=settings.nodes,
+        timing=settings.timing,
+        secret=settings.secret,
+        heard=Heard(
+            message=host.message,
+            lost=host.lost,
+            down=host.down,
+            operator=port.answer,
+            broke=lambda error: host.post(Broke(error)),
+        ),
+    )
+    host.peering = Peering(host.network.send)
+    server = await host.network.listen(settings.listen)
+    stops = 0
+
+    def stop(number: int) -> None:
+        nonlocal stops
+        stops += 1
+        if stops > 1:
+            os._exit(AT_ONCE)
+        log.info("%s: stops; once more ends at once", signal.Signals(number).name)
+        loop.call_later(settings.timing.stop, _too_long, settings.timing.stop)
+        host.post(Stopped("stopped"))
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop, number)
+    log.info("%s answers at %s", settings.node, settings.listen)
+    try:
+        host.events = _events(settings)
+        await host.run()
+    finally:
+        server.close()
+        await host.network.close()
+        host.events.write("ended", why=host.ended or "failed")
+        host.events.close()
+    return 0
+
+
+def _too_long(seconds: float) -> None:
+    log.error("not stopped after %g s (timing.stop): ends; its service may run on", seconds)
+    os._exit(1)  # a thread that waits for the service cannot be ended
+
+
+def _events(settings: Settings) -> EventLog:
+    name = "".join(one if one.isalnum() else "-" for one in settings.node)
+    return open_log(settings.events, name)
+
+
+class _Port:
+    """What operators are answered."""
+
+    def __init__(self, host: Host, settings: Settings) -> None:
+        self.host, self.settings = host, settings
+
+    async def answer(self, asked: Mapping[str, Any], is_gone: Callable[[], bool]) -> dict[str, Any]:
+        match asked.get("op"):
+            case "status":
+                return await self._status()
+            case "apply" if isinstance(asked.get("config"), str):
+                return await self._apply(asked["config"], is_gone)
+        return {"error": "no such request", "next": "status, or apply with a config as text"}
+
+    async def _status(self) -> dict[str, Any]:
+        host = self.host
+        state, network = host.state, host.network
+        held = state.held
+        named = frozenset() if held is None else held.config.nodes
+        others = (named | set(self.settings.nodes)) - {state.who.me}
+        return {
+            "node": state.who.me,
+            "status": state.status.value,
+            "version": None if held is None else held.config.version,
+            "config": None if held is None else as_erlang(held),
+            "identity": state.identity or None,
+            "waits_for": sorted(state.waits_for),
+            "why": reason(state.why.rule, state.why.case, state.waits_for),
+            "service": {
+                "runs": host.runs,
+                "says": dict(await host.says()) if host.runs else {},
+                "failure": host.failure or None,
+            },
+            "nodes": {
+                name: {
+                    "address": _address(network.peer(name).address),
+                    "connected": network.reaches(name),
+                }
+                for name in sorted(others)
+            },
+            "release": state.who.release.value,
+        }
+
+    async def _apply(self, text: str, is_gone: Callable[[], bool]) -> dict[str, Any]:
+        config, error = None, ""
+        try:
+            config = read(text, release=self.settings.release).held.config
+        except NotConfig as found:
+            error = str(found)
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self.host.post(Asked(config, answer, is_gone))
+        reply = await answer
+        accepted = reply in (Reply.BEGINS, Reply.IN_TRANSITION)
+        return {
+            "reply": reply.value,
+            "accepted": accepted,
+            "error": error or None,
+            "off": self.host.state.status is Status.SHUTDOWN,
+        }
+
+
+def _address(found: object) -> str | None:
+    return None if found is None else str(found)

@@ -1,0 +1,219 @@
+"""RabbitMQ 3.10 as the service: the server is a process, and `rabbitmqctl` does the rest.
+
+The node's name is the clusterer's name of it (rabbit@hostA), its Mnesia directory is `data`.  A
+server that a killed node left behind is found by its name, and its broker stopped.
+
+    found   force_boot, start_app; the former members are forgotten
+    join    (after reset) join_cluster, start_app
+    own     start_app, beside members that run
+    first   force_boot, start_app; who does not count any more is forgotten
+
+Source: Clusterer, U4 and U5.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from attrs import define, field
+
+from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus
+from joinproto.clusterer.messages import Boot
+from joinproto.net.lines import one_line
+
+log = logging.getLogger("joinproto.clusterer")
+
+SAID_CHARS_MAX = 400
+LOOK_SECONDS = 2.0
+PAUSE_SECONDS = 10.0
+"""Between two looks for a pause: each one starts an Erlang VM."""
+NOT_MEMBER = ("not_a_cluster_node", "not in the cluster", "not a member")
+
+
+@define
+class RabbitMQ:
+    """`server`, `ctl`: programs with their first words.  `timeout`: seconds that each may take."""
+
+    node: str
+    data: Path
+    server: Sequence[str] = ("rabbitmq-server",)
+    ctl: Sequence[str] = ("rabbitmqctl",)
+    environment: Mapping[str, str] = field(factory=dict)
+    timeout: float = 120.0
+    _process: subprocess.Popen[bytes] | None = None
+    _paused: bool = False
+    _looked: float = 0.0
+
+    # -- the port ----------------------------------------------------------------------------
+
+    def boot(self, booting: Booting) -> None:
+        self._boot(booting)
+        self._paused, self._looked = False, time.monotonic()
+
+    def _boot(self, booting: Booting) -> None:
+        how, others = booting.how, booting.members - {self.node}
+        if how is Boot.JOIN:
+            self._join(min(booting.running), ram=self.node in booting.ram)
+            return
+        if how is not Boot.OWN and others:
+            self._ctl("force_boot")
+        self._start()
+        if how is not Boot.OWN:
+            for name in sorted(others if how is Boot.FOUND else booting.forget & others):
+                self._forget(name)
+
+    def _join(self, to: str, *, ram: bool) -> None:
+        with suppress(ServiceFailed):  # it knows us only where a reset could not tell it
+            self._ctl("forget_cluster_node", self.node, at=to)
+        if not self._is_up():
+            self._start()  # the server cannot be started without its broker
+            self._ctl("stop_app")
+        self._ctl("join_cluster", *(["--ram"] if ram else []), to)
+        self._ctl("start_app")
+
+    def stop(self, *, leaves: bool) -> None:
+        if self._is_up():
+            self._ctl("stop_app")
+
+    def wipe(self) -> None:
+        if not self._is_up():
+            try:
+                if self.data.exists():
+                    shutil.rmtree(self.data)
+            except OSError as error:
+                raise ServiceFailed(f"{self.data}: {error.strerror}", next="mend it") from error
+            return
+        try:
+            self._ctl("reset")
+        except ServiceFailed as error:
+            log.info("reset, now without asking the others: %s", error.message)
+            self._ctl("force_reset")
+
+    def status(self) -> ServiceStatus:
+        # A server that a killed node left behind is not this one's child.
+        process = self._process
+        runs = self._is_up() if process is None else process.poll() is None
+        return ServiceStatus(runs=runs, paused=runs and self._is_paused())
+
+    def _is_paused(self) -> bool:
+        """Return whether the server runs without its broker: partition handling stops that."""
+        if time.monotonic() - self._looked >= PAUSE_SECONDS:
+            self._looked = time.monotonic()
+            with suppress(ServiceFailed):  # what it said last stands
+                self._paused = self._ctl("eval", "rabbit:is_running().").strip() == "false"
+        return self._paused
+
+    def forget(self, nodes: frozenset[str]) -> None:
+        for name in sorted(nodes):
+            self._forget(name)
+
+    def end(self) -> None:
+        if self._is_up():
+            self._ctl("stop")
+        elif self._process is not None:
+            self._process.terminate()  # it has not come as far as to answer
+        if self._process is not None:
+            try:
+                self._process.wait(self.timeout)
+            except subprocess.TimeoutExpired:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+
+    # -- the server and its tool -------------------------------------------------------------
+
+    def _forget(self, name: str) -> None:
+        try:
+            self._ctl("forget_cluster_node", name)
+        except ServiceFailed as error:
+            if not any(said in error.message for said in NOT_MEMBER):
+                raise
+
+    def _is_up(self) -> bool:
+        if self._process is not None and self._process.poll() is not None:
+            self._process = None
+        try:
+            self._ctl("ping")
+        except ServiceFailed:
+            return False
+        return True
+
+    def _start(self) -> None:
+        """Return when the broker runs, in the server that is there or in a new one."""
+        if self._is_up():
+            self._ctl("start_app")
+            return
+        self.data.parent.mkdir(parents=True, exist_ok=True)
+        place = self.data.parent / f"{self.data.name}-server.out"
+        with place.open("ab") as out:
+            try:
+                self._process = process = subprocess.Popen(
+                    list(self.server),
+                    env=self._environment(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=out,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise ServiceFailed(
+                    f"{self.server[0]}: {error.strerror}", next="check service.server"
+                ) from error
+        end = time.monotonic() + self.timeout
+        while time.monotonic() < end:
+            time.sleep(LOOK_SECONDS)
+            if process.poll() is not None:
+                raise ServiceFailed(
+                    f"{self.server[0]} ended with code {process.returncode}; see {place}",
+                    next="mend the server",
+                )
+            with suppress(ServiceFailed):
+                self._ctl("await_startup")
+                return
+        raise ServiceFailed(f"{self.server[0]}: not started; see {place}", next="mend the server")
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "RABBITMQ_LOG_BASE": str(self.data.parent / f"{self.data.name}-log"),
+            "RABBITMQ_PID_FILE": str(self.data.parent / f"{self.data.name}.pid"),
+            **self.environment,
+            "RABBITMQ_NODENAME": self.node,
+            "RABBITMQ_MNESIA_BASE": str(self.data.parent),
+            "RABBITMQ_MNESIA_DIR": str(self.data),
+        }
+
+    def _ctl(self, *words: str, at: str | None = None) -> str:
+        line = [*self.ctl, "--node", at or self.node, "--quiet", *words]
+        try:
+            done = subprocess.run(
+                line,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=self.timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ServiceFailed(
+                f"{words[0]}: no end after {self.timeout:g} s", next="mend the server"
+            ) from None
+        except OSError as error:
+            raise ServiceFailed(f"{self.ctl[0]}: {error.strerror}", next="check service.ctl") from (
+                error
+            )
+        if done.returncode != 0:
+            said = one_line(" ".join((done.stderr or done.stdout).split()), SAID_CHARS_MAX)
+            raise ServiceFailed(
+                f"{words[0]}: exit code {done.returncode}: {said}", next="see above"
+            )
+        return done.stdout

@@ -1,0 +1,73 @@
+"""The port behind which a managed service stands, and what it is told when it boots.
+
+They are called from one thread at a time, may take as long as they need, and raise
+`ServiceFailed`.  Each may be called again after a crash in the middle of it, and must then come to
+the same end: stopping what is off, wiping what is empty.
+
+Source: Clusterer, U3 to U6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from attrs import field, frozen
+
+from joinproto.clusterer.messages import NOBODY, Boot
+from joinproto.errors import PeerError
+
+
+class ServiceFailed(PeerError):
+    """The service did not do what it was told; a boot is tried again."""
+
+
+@frozen(kw_only=True)
+class Booting:
+    """How the service is to boot.
+
+    `nodes`, `ram`: of the config.  `running`: other nodes of the config whose service runs with it,
+    and what each says of itself.  `members`: of the former cluster; `forget`: those of them that do
+    not count any more.
+    """
+
+    how: Boot
+    nodes: frozenset[str]
+    ram: frozenset[str] = NOBODY
+    running: Mapping[str, Mapping[str, str]] = field(factory=dict)
+    members: frozenset[str] = NOBODY
+    forget: frozenset[str] = NOBODY
+
+
+@frozen(kw_only=True)
+class ServiceStatus:
+    """What there is.  `says`: to the services of other nodes, and to operators.
+
+    `paused`: it is there, and something else has stopped its broker, and will start it again.
+    """
+
+    runs: bool
+    paused: bool = False
+    says: Mapping[str, str] = field(factory=dict)
+
+
+class Service(Protocol):
+    """A broker, or whatever has data and peers."""
+
+    def boot(self, booting: Booting) -> None:
+        """Return when it runs.  With `Boot.JOIN` there are no data, and others run."""
+
+    def stop(self, *, leaves: bool) -> None:
+        """Return when it does not run any more.  `leaves`: the next config does without it."""
+
+    def wipe(self) -> None:
+        """Throw the data away; it does not run."""
+
+    def status(self) -> ServiceStatus:
+        """Return what there is; it should not take long."""
+
+    def forget(self, nodes: frozenset[str]) -> None:
+        """The config does without these former members any more; it runs."""
+
+    def end(self) -> None:
+        """The node's process ends, after a stop."""

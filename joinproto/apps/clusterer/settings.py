@@ -1,0 +1,258 @@
+"""node.toml of a node of the Clusterer: read and judged before anything is done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from attrs import asdict, field, frozen
+
+from joinproto.apps.clusterer.channel import ANY
+from joinproto.apps.clusterer.commands import Commands
+from joinproto.apps.clusterer.joinproto_node import JoinprotoNode
+from joinproto.apps.clusterer.network import Timing
+from joinproto.apps.clusterer.rabbitmq import RabbitMQ
+from joinproto.apps.clusterer.service import Service
+from joinproto.apps.clusterer.wire import NAME_CHARS_MAX
+from joinproto.clusterer.reading import Release
+from joinproto.codec.strict import DoesNotFit, reader_of
+from joinproto.codec.toml_file import read_toml
+from joinproto.errors import UsageProblem
+from joinproto.net.addresses import Address
+from joinproto.net.secret import read_secret
+
+Words = tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class TimingFile:
+    """In seconds."""
+
+    poll: Annotated[float, "between two rounds of a node that waits"] = 0.5
+    poke: Annotated[float, "between two looks for members that are away"] = 2.0
+    retry: Annotated[float, "until a boot that failed is tried again"] = 5.0
+    heartbeat: Annotated[float, "between two signs of life"] = 1.0
+    silence: Annotated[float, "after which a peer is lost"] = 5.0
+    stop: Annotated[float, "until a node that is told to stop ends, whatever hangs"] = 300.0
+
+
+@frozen(kw_only=True)
+class CommandsFile:
+    """A service behind commands; each is a list of words."""
+
+    kind: Annotated[Literal["commands"], "this"]
+    start: Annotated[Words, "starts it"]
+    stop: Annotated[Words, "stops it"]
+    wipe: Annotated[Words, "throws its data away"]
+    status: Annotated[Words, "ends with 0 where it runs"]
+    join: Annotated[Words | None, "starts it without data, where others run; null: start"] = None
+    timeout: Annotated[float, "seconds that a command may take"] = 60.0
+
+
+@frozen(kw_only=True)
+class PythonFile:
+    """A service that is a Python object."""
+
+    kind: Annotated[Literal["python"], "this"]
+    object: Annotated[str, "MODULE:NAME, called with node, data (Path) and settings"]
+    settings: Annotated[Mapping[str, str], "for it"] = {}
+
+
+@frozen(kw_only=True)
+class JoinprotoFile:
+    """`joinproto node`."""
+
+    kind: Annotated[Literal["joinproto"], "this"]
+    listen: Annotated[str, "HOST:PORT for its members"]
+    clients: Annotated[str, "HOST:PORT for its clients"]
+    members: Annotated[Mapping[str, str], "NAME = HOST:PORT of the others' members"] = {}
+    cluster: Annotated[str, "the cluster's name"] = "clusterer"
+    timeout: Annotated[float, "seconds until it answers after a start"] = 30.0
+
+
+@frozen(kw_only=True)
+class RabbitFile:
+    """RabbitMQ 3.10."""
+
+    kind: Annotated[Literal["rabbitmq"], "this"]
+    server: Annotated[Words, "starts the server in the foreground"] = ("rabbitmq-server",)
+    ctl: Annotated[Words, "its tool"] = ("rabbitmqctl",)
+    environment: Annotated[Mapping[str, str], "of both, beside the node's own"] = {}
+    timeout: Annotated[float, "seconds that a command may take"] = 120.0
+
+
+KINDS: Mapping[str, type] = {
+    "commands": CommandsFile,
+    "python": PythonFile,
+    "joinproto": JoinprotoFile,
+    "rabbitmq": RabbitFile,
+}
+
+
+@frozen(kw_only=True)
+class NodeFile:
+    """The file as it stands, without `service`; paths in it are relative to it."""
+
+    node: Annotated[str, "its name, as configs have it"]
+    data: Annotated[str, "the service's data directory; the config is kept beside it"]
+    listen: Annotated[str, "HOST:PORT for other nodes and operators, or PORT"]
+    nodes: Annotated[Mapping[str, str], "NAME = HOST:PORT of other nodes"] = {}
+    release: Annotated[Release, "seed: with shutdown_timeout; head: without it"] = Release.SEED
+    events: Annotated[str | None, "a directory for event logs"] = None
+    secret_file: Annotated[str | None, "with the secret of all nodes, 16 bytes or more"] = None
+    insecure: Annotated[bool, "other machines may reach the port, which nothing protects"] = False
+    timing: Annotated[TimingFile, "in seconds"] = TimingFile()
+
+
+@frozen(kw_only=True)
+class Settings:
+    """What a node needs, checked.  `service`: makes it; it loads what only that kind needs."""
+
+    node: str
+    data: Path
+    listen: Address
+    nodes: Mapping[str, Address]
+    release: Release
+    events: Path | None
+    secret: bytes = field(repr=False)
+    timing: Timing
+    service: Callable[[], Service]
+
+
+def read_settings(path: Path) -> Settings:
+    """Return the settings in a file; raises `UsageProblem` that names the place in it."""
+    tree = read_toml(path)
+    try:
+        json.dumps(tree, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UsageProblem(
+            f"{path}: a date, or a number without an end: {error}", next="write text, or a number"
+        ) from None
+    try:
+        return settings_of(tree, path.resolve().parent)
+    except DoesNotFit as error:
+        place = f"{error.path}: " if error.path else ""
+        # A node's settings have no --schema.
+        said = "" if error.next.startswith("--schema") else f"{error.next}; "
+        there = f"{said}docs/clusterer.md has a file"
+        raise UsageProblem(f"{path}: {place}{error.message}", next=there) from error
+    except UsageProblem as error:
+        raise UsageProblem(f"{path}: {error.message}", next=error.next) from error
+
+
+def settings_of(tree: Mapping[str, Any], top: Path) -> Settings:
+    """Return the settings; `top`: what paths are relative to."""
+    said = dict(tree)
+    service = said.pop("service", None)
+    file: NodeFile = reader_of(NodeFile).read(said)
+    for path, name in (("node", file.node), *((f"nodes.{name}", name) for name in file.nodes)):
+        if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable() or name == ANY:
+            raise DoesNotFit(path, f"{name[:60]!r} is not a name", next="such as rabbit@hostA")
+    listen = Address.parse_local(file.listen)
+    secret = b"" if file.secret_file is None else read_secret("secret_file", top / file.secret_file)
+    if not (listen.is_loopback or secret or file.insecure):
+        raise DoesNotFit(
+            "listen",
+            f"{listen} is for other machines, and nothing protects it: whoever reaches it can wipe"
+            " this node",
+            next="secret_file; or a firewall before it, and insecure = true",
+        )
+    for one, seconds in asdict(file.timing).items():
+        if not (isfinite(seconds) and seconds > 0):
+            raise DoesNotFit(f"timing.{one}", f"{seconds} s", next="more than 0")
+    if file.timing.silence < 2 * file.timing.heartbeat:
+        raise DoesNotFit(
+            "timing.silence", "less than two heartbeats", next="several times timing.heartbeat"
+        )
+    data = top / file.data
+    return Settings(
+        node=file.node,
+        data=data,
+        listen=listen,
+        nodes={name: Address.parse(text) for name, text in file.nodes.items() if name != file.node},
+        release=file.release,
+        secret=secret,
+        events=None if file.events is None else top / file.events,
+        timing=Timing(**asdict(file.timing)),
+        service=_service(service, file.node, data, top),
+    )
+
+
+def _service(found: Any, node: str, data: Path, top: Path) -> Callable[[], Service]:
+    kind = found.get("kind") if isinstance(found, dict) else None
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise DoesNotFit(
+            "service.kind" if isinstance(found, dict) else "service",
+            "missing" if kind is None else f"{kind!r} is no kind of service",
+            next=f"[service] with kind = one of {', '.join(KINDS)}",
+        )
+    try:
+        file: Any = reader_of(KINDS[kind]).read(found)
+    except DoesNotFit as error:
+        path = f"service.{error.path}" if error.path else "service"
+        raise DoesNotFit(path, error.message, next=error.next) from None
+    seconds = getattr(file, "timeout", 1.0)
+    if not (isfinite(seconds) and seconds > 0):
+        raise DoesNotFit("service.timeout", f"{seconds} s", next="more than 0")
+    match file:
+        case CommandsFile():
+            for name in ("start", "stop", "wipe", "status"):
+                if not getattr(file, name):
+                    raise DoesNotFit(f"service.{name}", "no words", next="a program and its words")
+            return lambda: Commands(
+                node=node,
+                data=data,
+                start=file.start,
+                stop_command=file.stop,
+                wipe_command=file.wipe,
+                status_command=file.status,
+                join=file.join or None,
+                timeout=file.timeout,
+            )
+        case PythonFile():
+            return lambda: _object(file, node, data)
+        case JoinprotoFile():
+            listen, clients = (Address.parse_local(one) for one in (file.listen, file.clients))
+            members = {name: Address.parse(text) for name, text in file.members.items()}
+            members.pop(node, None)
+            return lambda: JoinprotoNode(
+                node=node,
+                data=data,
+                listen=listen,
+                clients=clients,
+                members=members,
+                cluster=file.cluster,
+                timeout=file.timeout,
+            )
+    return lambda: RabbitMQ(
+        node=node,
+        data=data,
+        server=file.server,
+        ctl=file.ctl,
+        environment=file.environment,
+        timeout=file.timeout,
+    )
+
+
+def _object(file: PythonFile, node: str, data: Path) -> Service:
+    module, _, name = file.object.partition(":")
+    try:
+        made = getattr(import_module(module), name)
+        found: Service = made(node=node, data=data, settings=file.settings)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise UsageProblem(
+            f"service.object {file.object}: {error}",
+            next="MODULE:NAME of what takes node, data and settings",
+        ) from error
+    needed = ("boot", "stop", "wipe", "status", "forget", "end")
+    lacking = [one for one in needed if not hasattr(found, one)]
+    if lacking:
+        raise UsageProblem(
+            f"service.object {file.object}: no {', '.join(lacking)}",
+            next="the methods of joinproto.apps.clusterer.service.Service",
+        )
+    return found

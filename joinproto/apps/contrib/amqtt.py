@@ -1,0 +1,312 @@
+"""An amqtt broker as a member: its port is open while the member is active, and only then.
+
+    broker = ClusteredBroker(broker_config, config=config, network=network, data=path)
+    await broker.run()                 until the member has ended; raises what ended it
+
+or as the front of a node, with its signals, exit codes, `status`, `shutdown`, /health and /metrics:
+
+    run_node(settings, lambda: ClusteredBroker(broker_config, ...))
+
+What is replicated: retained messages, and nothing else.  Sessions, subscriptions, queued messages
+of QoS 1 and 2, and messages that are not retained stay with the broker they came to, and end with
+it: a client that connects to another member subscribes anew.  A message that is not retained
+reaches the subscribers of its own broker only.
+
+A publisher of a retained message with QoS 1 or 2 is answered when every member of the view has it
+on the disk, and a subscriber at any member gets it.  Clients are cut off before the member says
+anything to the others when its view ends.
+
+amqtt starts its listeners by itself and swallows what `on_broker_pre_start` raises, so nothing
+here is a plugin: the broker is started when the log has opened, and shut down when it closes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+from amqtt.broker import Broker, RetainedApplicationMessage
+from amqtt.contexts import Action
+
+from joinproto.durable.journal.journal import FRAME_BYTES_MAX, Frame
+from joinproto.host.cluster import Cluster
+from joinproto.host.eventlog import EventLog, NoLog
+from joinproto.host.failures import NotActive
+from joinproto.host.ports import Host
+from joinproto.join.config import Config
+from joinproto.join.messages import Abort, Closing, Stop
+from joinproto.join.view import Position, View
+from joinproto.log.disk import open_disk
+from joinproto.log.entry import Entry
+from joinproto.log.replicated import ReplicatedLog
+from joinproto.net.network import Network
+from joinproto.net.tcp import TcpTransport
+
+log = logging.getLogger(__name__)
+
+SHUTDOWN_SECONDS = 10.0
+END_SECONDS = 3.0
+
+
+class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
+    """An amqtt broker that serves while its member does.  For asyncio, as amqtt is."""
+
+    def __init__(
+        self,
+        broker_config: Any,
+        *,
+        config: Config,
+        network: Network,
+        data: Path,
+        events: EventLog | None = None,
+    ) -> None:
+        super().__init__(broker_config)
+        self.member_config = config
+        self.network = network
+        self.data = data
+        self.cluster: Cluster | None = None
+        self._event_log = NoLog() if events is None else events
+        self._log: ReplicatedLog | None = None
+        self._retained: dict[str, tuple[bytes, int | None]] = {}
+        self._committed: Counter[tuple[str | None, str, bytes]] = Counter()
+        self._waiting: set[asyncio.Future[bool]] = set()
+        self._background: set[asyncio.Task[None]] = set()
+        self._changed = asyncio.Event()
+        self._wanted = False
+        self._is_started = False
+        self.acknowledged = 0
+        self.opened_views = 0
+
+    @property
+    def count(self) -> int:
+        """Return how many clients are connected."""
+        return len(self._sessions)
+
+    # -- its life ------------------------------------------------------------------------------
+
+    async def run(self) -> Stop | Abort | None:
+        """Be a member until it has ended; returns how, or raises why."""
+        name, cluster_name = self.member_config.member, self.member_config.cluster_name
+        disk = open_disk(self.data, name, cluster_name)
+        try:
+            log = ReplicatedLog(disk.journal, self)
+            host = Host(
+                store=disk.store,
+                transport=TcpTransport(self.network),
+                service=log,
+                transfer=log,
+                events=self._event_log,
+            )
+            async with Cluster(self.member_config, host, record=disk.record) as cluster:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self.serve, cluster, log)
+                    ended = await cluster.wait_ended()
+                    tasks.cancel_scope.cancel()
+                return ended
+        finally:
+            disk.close()
+
+    async def serve(self, cluster: Cluster, log: ReplicatedLog) -> None:
+        """Serve clients while the log is open, until cancelled."""
+        self.cluster, self._log = cluster, log
+        try:
+            await self._follow()
+        finally:
+            # Whatever ended the member, an abort above all, ends the broker with it.
+            self._cut()
+            await self._stop_broker(END_SECONDS)
+
+    async def stop(self, *, timeout: float = 10.0) -> None:  # noqa: ASYNC109
+        """Leave the cluster in order; `run` returns then."""
+        if self.cluster is not None:
+            await self.cluster.stop(timeout=timeout)
+
+    async def _follow(self) -> None:
+        """Start the broker when the log has opened, and shut it down when it has closed."""
+        while True:
+            self._changed.clear()
+            if self._wanted and not self._is_started:
+                self._is_started = True
+                with anyio.CancelScope(shield=True):
+                    await self.start()
+                if self.is_closed:
+                    self._cut()
+            elif not self._wanted and self._is_started:
+                await self._stop_broker(SHUTDOWN_SECONDS)
+            else:
+                await self._changed.wait()
+
+    async def _stop_broker(self, seconds: float) -> None:
+        if self._is_started:
+            # amqtt neither starts nor stops again what was cancelled half-way.
+            with anyio.move_on_after(seconds, shield=True):
+                await self.shutdown()
+            self._is_started = False
+
+    async def _start_listeners(self) -> None:
+        # `start` has just cleared them; nobody can connect yet.
+        self._retained_messages.update(
+            {topic: _message(topic, *kept) for topic, kept in self._retained.items()}
+        )
+        await super()._start_listeners()
+
+    @property
+    def is_closed(self) -> bool:
+        """Return whether clients may not be served now."""
+        return not self._wanted
+
+    # -- the application of the log ------------------------------------------------------------
+
+    def opened(self, view: View) -> None:
+        self._wanted = True
+        self.opened_views += 1
+        self._changed.set()
+
+    def closed(self, why: Closing) -> None:
+        """Serve nobody from here on: the port is shut and the connections are gone."""
+        self._wanted = False
+        self._cut()
+        for answer in self._waiting:
+            if not answer.done():
+                answer.set_result(False)
+        self._changed.set()
+
+    def apply(self, frame: Frame) -> None:
+        """Keep a retained message that is committed; an empty one removes it."""
+        entry = Entry.of(frame.data)
+        topic, qos, data = read_message(entry.body)
+        if data:
+            self._retained[topic] = (data, qos)
+        else:
+            self._retained.pop(topic, None)
+        if not self._is_started:
+            return
+        if data:
+            self._retained_messages[topic] = _message(topic, data, qos)
+        else:
+            self._retained_messages.pop(topic, None)
+        if self._log is not None and entry.origin != self._log.origin:
+            # Its publisher is at another member; our subscribers hear of it, too.
+            self._do(self.internal_message_broadcast(topic, data, qos))
+
+    def _cut(self) -> None:
+        for server in self._servers.values():
+            if server.instance is not None:
+                server.instance.close()
+        for _, handler in list(self._sessions.values()):
+            writer = getattr(handler.writer, "_writer", None)
+            transport = getattr(writer, "transport", None)
+            if transport is not None:
+                transport.abort()
+
+    def _do(self, deed: Awaitable[None]) -> None:
+        async def done() -> None:
+            await deed
+
+        task = asyncio.ensure_future(done())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    # -- clients -------------------------------------------------------------------------------
+
+    async def _handle_client_session(
+        self,
+        reader: Any,
+        writer: Any,
+        client_session: Any,
+        handler: Any,
+        server: Any,
+        listener_name: str,
+    ) -> None:
+        """Serve one client; its retained messages are committed before they are answered."""
+        plain: Callable[[Any], Awaitable[None]] = handler.handle_publish
+
+        async def handle_publish(packet: Any) -> None:
+            topic, data = packet.topic_name, packet.data
+            if not packet.retain_flag or topic is None or data is None or _is_odd(topic):
+                await plain(packet)  # odd topics are refused further on
+                return
+            may = await self._topic_filtering(client_session, topic=topic, action=Action.PUBLISH)
+            if may:
+                if not await self.replicate(topic, bytes(data), packet.qos):
+                    return  # not committed, so not answered: the connection is gone
+                self._committed[client_session.client_id, topic, bytes(data)] += 1
+            await plain(packet)
+
+        handler.handle_publish = handle_publish
+        await super()._handle_client_session(
+            reader, writer, client_session, handler, server, listener_name
+        )
+
+    async def retain_message(
+        self,
+        source_session: Any,
+        topic_name: str | None,
+        data: bytes | bytearray | None,
+        qos: int | None = None,
+    ) -> None:
+        """Keep what the broker says of itself; what clients say is kept by `apply`."""
+        if source_session is None or topic_name is None:
+            await super().retain_message(source_session, topic_name, data, qos)
+            return
+        said = (source_session.client_id, topic_name, bytes(data or b""))
+        if self._committed[said] > 0:
+            self._committed[said] -= 1
+            self._committed += Counter()  # forget those that are used up
+        else:
+            await self.replicate(topic_name, said[2], qos)  # the will of a client that is gone
+
+    async def replicate(self, topic: str, data: bytes, qos: int | None) -> bool:
+        """Return True once all members of the view have the message; False: it is unknown."""
+        body = write_message(topic, qos, data)
+        if self.cluster is None or self._log is None or len(body) > FRAME_BYTES_MAX - 1_000:
+            return False
+        replicated = self._log
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+        def done(position: Position) -> None:
+            self.acknowledged += 1
+            if not answer.done():
+                answer.set_result(True)
+
+        def submit() -> bool:
+            if replicated.is_open:
+                replicated.submit(body, done)
+            return replicated.is_open
+
+        self._waiting.add(answer)
+        try:
+            return await self.cluster.call(submit) and await answer
+        except NotActive:
+            return False
+        finally:
+            self._waiting.discard(answer)
+
+
+# -- messages in frames ------------------------------------------------------------------------
+
+
+def write_message(topic: str, qos: int | None, data: bytes) -> bytes:
+    """Return a retained message as the body of a frame."""
+    return json.dumps([topic, qos]).encode() + b"\n" + data
+
+
+def read_message(body: bytes) -> tuple[str, int | None, bytes]:
+    """Return topic, QoS and data; a frame that no such broker wrote is refused."""
+    head, _, data = body.partition(b"\n")
+    topic, qos = json.loads(head)
+    return str(topic), qos, data
+
+
+def _message(topic: str, data: bytes, qos: int | None) -> Any:
+    return RetainedApplicationMessage(None, topic, data, qos)
+
+
+def _is_odd(topic: str) -> bool:
+    return not topic or topic.startswith("$") or "#" in topic or "+" in topic

@@ -1,0 +1,138 @@
+"""Whether the backend of a file answers as one must: `joinproto discovery conformance FILE`.
+
+For DNS, AWS and Kubernetes, which take more than an address: names, keys, a token.  Nothing is
+written but a Lease of Kubernetes under a name that nobody else has, which is removed.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+import anyio
+from attrs import evolve, frozen
+
+from joinproto.apps.discovery.conformance import (
+    ONE,
+    TWO,
+    Check,
+    Conformance,
+    locks,
+    require_answer,
+    unreached,
+)
+from joinproto.apps.discovery.opened import opened
+from joinproto.apps.discovery.port import Dns, Port, Served
+from joinproto.apps.discovery.resolver import Resolver
+from joinproto.discovery import values
+from joinproto.discovery.answers import Answer, Failed, Listed
+from joinproto.discovery.aws import Endpoint
+from joinproto.discovery.aws_metadata import Metadata
+from joinproto.discovery.chosen import chosen
+from joinproto.discovery.dns import Kind, Lookup
+from joinproto.discovery.k8s import EndpointsBackend
+from joinproto.discovery.lint import Given
+from joinproto.discovery.names import host_of, prefix_of
+from joinproto.errors import UsageProblem
+
+ASKED = (values.DNS, values.AWS, values.K8S)
+
+
+@frozen(kw_only=True)
+class StandIns:
+    """What takes the place of the system's resolver, the machine's metadata, AWS's addresses."""
+
+    resolver: Resolver | None = None
+    metadata: Metadata | None = None
+    endpoint: Endpoint | None = None
+
+
+def conform_file(
+    text: str | bytes, given: Given, *, node: str | None = None, stand_ins: StandIns | None = None
+) -> Conformance:
+    """Return what the backend of this file does right and wrong.
+
+    Raises `UsageProblem`, or `EnvironmentProblem` where nobody answers.
+
+    `node`: this node's name, which is to be in the list; None: not asked.
+    """
+    about = chosen(text, given, node=node)
+    if about.backend not in ASKED or (about.backend == values.K8S and about.is_pods):
+        raise UsageProblem(
+            f"{about.backend} of {given.release} is not asked by a file",
+            next="name dns, aws, or kubernetes with --release 4.0; a server of etcd or Consul by"
+            " its address, as etcd3+http://HOST:2379",
+        )
+
+    async def asked() -> Conformance:
+        found = stand_ins or StandIns()
+        async with opened(
+            about, resolver=found.resolver, metadata=found.metadata, endpoint=found.endpoint
+        ) as port:
+            if isinstance(port, Served):
+                await require_answer(port, about.backend)
+            elif isinstance(port, Dns) and port.about.hostname is not None:
+                looked = await port.resolver.look(Lookup(Kind.A, port.about.hostname))
+                if looked.error is not None:
+                    raise unreached(about.backend, looked.error)
+            checks = [*await _lists(port, node), *await _absent(port)]
+            if isinstance(port, Served) and isinstance(port.backend, EndpointsBackend):
+                checks += await _lease(port, port.backend)
+            return Conformance(server=about.backend, checks=tuple(checks))
+
+    return anyio.run(asked)
+
+
+async def _lists(port: Port, node: str | None) -> list[Check]:
+    first, again = await port.list_nodes(), await port.list_nodes()
+    nodes = first.nodes if isinstance(first, Listed) else ()
+    whole = all(prefix_of(one) and host_of(one) for one in nodes)
+    checks = [
+        Check(name="it lists nodes, and no error", holds=bool(nodes), found=str(first)),
+        Check(
+            name="asked again it names the same nodes", holds=_same(first, again), found=str(again)
+        ),
+        Check(
+            name="each node is named once, as PREFIX@HOST",
+            holds=bool(nodes) and whole and len(set(nodes)) == len(nodes),
+            found=str(first),
+        ),
+    ]
+    if node is not None:
+        checks.append(Check(name=f"{node} is listed", holds=node in nodes, found=str(first)))
+    return checks
+
+
+def _same(first: Answer, again: Answer) -> bool:
+    if not isinstance(first, Listed) or not isinstance(again, Listed):
+        return False
+    return set(first.nodes) == set(again.nodes)
+
+
+async def _absent(port: Port) -> list[Check]:
+    """D1: what is not there is an error, and no empty list."""
+    nobody = f"joinproto-{secrets.token_hex(8)}"
+    if isinstance(port, Served) and isinstance(port.backend, EndpointsBackend):
+        asked: Port = evolve(
+            port, backend=EndpointsBackend(evolve(port.backend.about, service_name=nobody))
+        )
+    elif isinstance(port, Dns):
+        # Beside the name, not below it: what answers for a name may answer for all below.
+        beside = f"{nobody}.{(port.about.hostname or '').partition('.')[2]}"
+        asked = Dns(evolve(port.about, hostname=beside), port.resolver)
+    else:
+        return []  # an AWS without instances of a tag says just that
+    got = await asked.list_nodes()
+    name = "a name that was never made is an error, and no empty list"
+    return [Check(name=name, holds=isinstance(got, Failed), found=str(got))]
+
+
+async def _lease(port: Served, backend: EndpointsBackend) -> list[Check]:
+    nobody = f"joinproto-{secrets.token_hex(8)}"
+    one, two = (
+        evolve(
+            port,
+            backend=EndpointsBackend(evolve(backend.about, service_name=nobody, node=node)),
+        )
+        for node in (ONE, TWO)
+    )
+    return await locks(one, two)

@@ -1,0 +1,61 @@
+"""Asks the backend of a file who is there: `joinproto discovery list FILE`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import anyio
+from attrs import frozen
+
+from joinproto.apps.discovery.opened import opened
+from joinproto.discovery.answers import Answer, Failed, Listed, Selected
+from joinproto.discovery.chosen import chosen
+from joinproto.discovery.contract import Variant
+from joinproto.discovery.lint import Given
+
+
+@frozen(kw_only=True)
+class Listing:
+    """Who is there, as the backend says."""
+
+    backend: Annotated[str, "who was asked"]
+    nodes: Annotated[tuple[str, ...] | None, "who is there, in its order; null: not known"]
+    selected: Annotated[bool, "it names one node, which all are to join"]
+    error: Annotated[str | None, "why it is not known; null: it is"]
+
+
+def list_file(
+    text: str | bytes,
+    given: Given,
+    *,
+    variant: Variant = Variant.OURS,
+    node: str | None = None,
+) -> Listing:
+    """Ask the backend that this `rabbitmq.conf` chooses; writes nothing, and takes no lock.
+
+    Raises `UsageProblem` for a file with which no node starts.  A server's error is in the
+    answer.
+    """
+    found = chosen(text, given, variant=variant, node=node)
+
+    async def asked() -> Answer:
+        async with opened(found, locked=False) as port:
+            return await port.list_nodes()
+
+    answer = anyio.run(asked)
+    return Listing(
+        backend=found.backend,
+        nodes=_nodes(answer),
+        selected=isinstance(answer, Selected),
+        error=answer.why if isinstance(answer, Failed) else None,
+    )
+
+
+def _nodes(answer: Answer) -> tuple[str, ...] | None:
+    match answer:
+        case Listed(nodes):
+            return nodes
+        case Selected(node):
+            return (node,)
+        case Failed():
+            return None

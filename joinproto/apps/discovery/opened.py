@@ -1,0 +1,224 @@
+"""The backend of a file, ready to be asked: what the machine knows is added to the settings."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import socket
+import ssl
+import string
+import struct
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from attrs import evolve
+
+from joinproto.apps.discovery.aws_profile import profile
+from joinproto.apps.discovery.failover import Address, addressed
+from joinproto.apps.discovery.http import Http
+from joinproto.apps.discovery.perform import Exchange
+from joinproto.apps.discovery.port import Configured, Dns, Port, Remade, Served
+from joinproto.apps.discovery.resolver import Resolver
+from joinproto.apps.discovery.successors import Successors
+from joinproto.discovery import values
+from joinproto.discovery.aws import AwsBackend, Endpoint
+from joinproto.discovery.aws_metadata import Metadata
+from joinproto.discovery.chosen import Chosen
+from joinproto.discovery.consul import ConsulBackend
+from joinproto.discovery.contract import Backend, Variant
+from joinproto.discovery.etcd2 import NONCE_LENGTH, Etcd2Backend
+from joinproto.discovery.etcd3 import Etcd3Backend
+from joinproto.discovery.exchange import Broken, Header, Request, Response, Signing
+from joinproto.discovery.k8s import EndpointsBackend, PodBackend
+from joinproto.discovery.names import port_of
+from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register
+from joinproto.discovery.releases import Release
+from joinproto.errors import UsageProblem
+
+V313 = Release(3, 13)
+SIOCGIFADDR = 0x8915
+
+
+@asynccontextmanager
+async def opened(
+    chosen: Chosen,
+    *,
+    locked: bool = True,
+    resolver: Resolver | None = None,
+    metadata: Metadata | None = None,
+    endpoint: Endpoint | None = None,
+) -> AsyncIterator[Port]:
+    """Open the backend; raises `UsageProblem` for settings that cannot hold on this machine.
+
+    `locked`: list under Consul's lock where the release does; a person who only looks does not.
+    The others stand in for the system's resolver, the instance's metadata, and AWS's addresses.
+    """
+    match chosen.backend:
+        case values.CLASSIC:
+            yield Configured(chosen.nodes)
+            return
+        case values.DNS:
+            yield Dns(chosen.dns, resolver or Resolver())
+            return
+    tls, backend, addresses = _backend(chosen, locked, metadata, endpoint)
+    async with Http(chosen.proxies, tls_context(tls)) as http:
+        exchange = addressed(http.exchange, addresses)
+        if isinstance(backend, AwsBackend):
+            yield Remade(lambda: _aws(chosen, metadata, endpoint), exchange)
+            return
+        if isinstance(backend, EndpointsBackend):
+            exchange = _renewed(exchange, str(chosen.get("k8s.token_path")))
+        yield Served(backend, exchange)
+
+
+@asynccontextmanager
+async def opened_register(chosen: Chosen) -> AsyncIterator[Successors]:
+    """Open the register of the view chain on etcd v3 or Consul, as this file chooses."""
+    tls, backend, addresses = _backend(chosen, False, None, None)
+    match backend:
+        case Etcd3Backend(about):
+            register: Register = EtcdRegister(about)
+        case ConsulBackend(about=consul):
+            register = ConsulRegister(consul)
+        case _:
+            raise UsageProblem(
+                f"no register is kept on {chosen.backend} of {chosen.given.release}",
+                next="name etcd, of 3.9 or later, or consul",
+            )
+    async with Http(chosen.proxies, tls_context(tls)) as http:
+        yield Successors(register, addressed(http.exchange, addresses))
+
+
+def _backend(
+    chosen: Chosen, locked: bool, metadata: Metadata | None, endpoint: Endpoint | None
+) -> tuple[Mapping[str, str], Backend, tuple[Address, ...]]:
+    """Return its TLS settings, the backend, and several addresses where it has them."""
+    match chosen.backend:
+        case values.CONSUL:
+            nic = chosen.consul.svc_addr_nic
+            about = evolve(
+                chosen.consul,
+                hostname=socket.gethostname(),
+                nic_address=None if nic is None else nic_address(nic),
+            )
+            real = chosen.variant is Variant.REAL and chosen.given.release >= V313
+            return chosen.tls("consul.ssl_options"), ConsulBackend(about, locked and real), ()
+        case values.ETCD if chosen.is_etcd2:
+            letters = "".join(secrets.choice(string.ascii_letters) for _ in range(NONCE_LENGTH))
+            return (
+                chosen.tls("etcd.ssl_options"),
+                Etcd2Backend(evolve(chosen.etcd2, nonce=letters)),
+                (),
+            )
+        case values.ETCD:
+            etcd = chosen.etcd3
+            found = tuple(map(_address, chosen.endpoints))
+            if found:
+                etcd = evolve(etcd, host=found[0].host, port=found[0].port)
+            return chosen.tls("etcd.ssl_options"), Etcd3Backend(etcd), found
+        case values.K8S if chosen.is_pods:
+            return {}, PodBackend(chosen.pod), ()
+        case values.K8S:
+            token, namespace = (
+                _content(str(chosen.get(f"k8s.{name}_path"))) for name in ("token", "namespace")
+            )
+            k8s = evolve(chosen.k8s, token=token, namespace=namespace)
+            return chosen.k8s_tls, EndpointsBackend(k8s), ()
+        case values.AWS:
+            return {}, _aws(chosen, metadata, endpoint), ()
+    raise UsageProblem(
+        f"the backend {chosen.backend} is not one that can be asked",
+        next="name classic_config, dns, aws, kubernetes, consul or etcd",
+    )
+
+
+def _aws(chosen: Chosen, metadata: Metadata | None, endpoint: Endpoint | None) -> AwsBackend:
+    access, secret = chosen.get("aws.access_key_id"), chosen.get("aws.secret_key")
+    found = profile(os.environ, Path.home())
+    keys = found.keys
+    if access and secret:
+        keys = Signing(access_key=access, secret_key=secret, region="", service="")
+    region = chosen.about.values.get("aws.region") or found.region
+    prefers = chosen.about.values.get("aws.prefer_imdsv2", True)
+    at = found.metadata
+    there = Metadata() if at is None else Metadata(host=at.host, port=at.port)
+    return AwsBackend(
+        evolve(chosen.aws, endpoint=endpoint or found.endpoint),
+        chosen.aws_names,
+        evolve(metadata or there, prefer_imdsv2=bool(prefers)),
+        keys,
+        region,
+    )
+
+
+def _address(text: str) -> Address:
+    host, _, said = text.rpartition(":")
+    port = port_of(said)
+    host = host.removeprefix("http://").removeprefix("https://").strip("[]")
+    if not host or port is None:
+        raise UsageProblem(
+            f"etcd.endpoints: {text!r} is not an address", next="write HOST:PORT, as etcd1:2379"
+        )
+    return Address(host, port)
+
+
+def _content(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageProblem(
+            f"{path} cannot be read: {error}", next="run it in the pod, or set its path"
+        ) from None
+
+
+def _renewed(exchange: Exchange, path: str) -> Exchange:
+    """Return an exchange with the token that its file holds now: Kubernetes replaces it."""
+
+    async def asked(request: Request) -> Response | Broken:
+        try:
+            bearer = Header("Authorization", f"Bearer {_content(path)}")
+        except UsageProblem as problem:
+            return Broken(why=problem.message)
+        others = tuple(one for one in request.headers if one.name != bearer.name)
+        return await exchange(evolve(request, headers=(bearer, *others)))
+
+    return asked
+
+
+def nic_address(name: str) -> str | None:
+    """Return the IPv4 address of an interface; None where it has none, or is not there."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        try:
+            packed = fcntl.ioctl(any_socket, SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+        except OSError:
+            return None
+    return socket.inet_ntoa(packed[20:24])
+
+
+def tls_context(about: Mapping[str, str]) -> ssl.SSLContext | None:
+    """Return the context of these settings, None where none is set.
+
+    Raises `UsageProblem` for files that cannot be read.  `verify`: verify_peer unless it says
+    verify_none.
+    """
+    if not about:
+        return None
+    context = ssl.create_default_context()
+    try:
+        if "cacertfile" in about:
+            context = ssl.create_default_context(cafile=about["cacertfile"])
+        if "certfile" in about:
+            context.load_cert_chain(
+                about["certfile"], about.get("keyfile"), about.get("password", "")
+            )
+    except OSError as error:  # ssl.SSLError is one
+        raise UsageProblem(
+            f"TLS: the files cannot be used: {error.strerror or error}",
+            next="check the paths, and that the files are PEM",
+        ) from None
+    if about.get("verify") == "verify_none":
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context

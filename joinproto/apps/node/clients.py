@@ -1,0 +1,291 @@
+"""The port for clients: lines of text, one answer to each.
+
+    append TEXT     ok SEQ                       once every member of the view has it on its disk
+    read [FIRST]    SEQ TEXT ..., then end SEQ   all that was acknowledged before, and no more
+    get SEQ         ok TEXT
+    quit
+
+Where the first frames were dropped, `read` begins with the first one that is there, and `no
+dropped SEQ` answers who asks for an earlier one; SEQ is the last one that was dropped.
+
+An answer that begins with `no` says why not: `no not-active suspended` and the like.  Then
+nothing was written.  A connection that ends without an answer leaves open whether it was.
+
+Who is slow costs little: an answer is made and sent in pieces, few are made at once, and who does
+not take one in time, or does not end its line, or says nothing for long, is cut off.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+
+import anyio
+from anyio.abc import TaskGroup
+from attrs import define, field
+
+from joinproto.apps.node.connection import PIECE_BYTES, Connection
+from joinproto.durable.journal.journal import Frame
+from joinproto.errors import EnvironmentProblem
+from joinproto.host.cluster import Cluster
+from joinproto.host.failures import NotActive
+from joinproto.join.messages import Closing
+from joinproto.join.view import Position, View
+from joinproto.log.entry import Entry
+from joinproto.log.replicated import ReplicatedLog
+from joinproto.net.addresses import Address
+from joinproto.net.direct import listening
+
+log = logging.getLogger(__name__)
+
+CLIENTS_MAX = 1_000
+IDLE_SECONDS = 600.0
+"""How long a client may say nothing."""
+SLOW_SECONDS = 10.0
+"""How long a line may take to come, and a piece of an answer to be taken."""
+READS_AT_ONCE = 4
+"""Pieces that are read on the member's strand before it does something else."""
+PENDING_MAX = 10_000
+PENDING_BYTES_MAX = 16 * 2**20
+NO_SUCH_COMMAND = b"no such command: append TEXT, read [FIRST], get SEQ, quit\n"
+BUFFER_BYTES = 64 * 2**10
+LOOK_SECONDS = 1.0
+"""How often is looked for those who are slow."""
+
+
+@define
+class ClientPort:
+    """Serves clients of one node, as long as it is active: the front of `joinproto node`.
+
+    `why`: why nobody is served, "" while they are.
+    """
+
+    address: Address
+    why: str = "starting"
+    opened_views: int = 0
+    acknowledged: int = 0
+    _cluster: Cluster | None = None
+    _log: ReplicatedLog | None = None
+    _clients: dict[Connection, None] = field(factory=dict)
+    _tasks: TaskGroup | None = None
+    _pending_bytes: int = 0
+    _reads: anyio.CapacityLimiter = field(factory=lambda: anyio.CapacityLimiter(READS_AT_ONCE))
+
+    @property
+    def count(self) -> int:
+        """Return how many clients are connected."""
+        return len(self._clients)
+
+    # -- the application of the log: it only says when clients may come ------------------------
+
+    @property
+    def kind(self) -> str:
+        """Return what the log is: its frames are the data, and there is no other state."""
+        return "lines"
+
+    def state(self) -> Iterator[bytes]:
+        return iter(())
+
+    def restore(self, state: bytes) -> None:
+        pass
+
+    def apply(self, frame: Frame) -> None:
+        pass
+
+    def opened(self, view: View) -> None:
+        self.why = ""
+        self.opened_views += 1
+
+    def closed(self, why: Closing) -> None:
+        self.why = why.value
+
+    # -- the port ------------------------------------------------------------------------------
+
+    @property
+    def cluster(self) -> Cluster:
+        assert self._cluster is not None
+        return self._cluster
+
+    @property
+    def log(self) -> ReplicatedLog:
+        assert self._log is not None
+        return self._log
+
+    async def serve(self, cluster: Cluster, log: ReplicatedLog) -> None:
+        """Listen until cancelled."""
+        self._cluster, self._log = cluster, log
+        address = self.address
+        try:
+            listener = await anyio.create_tcp_listener(
+                local_host=address.host, local_port=address.port
+            )
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"cannot listen for clients on {address}: {error.strerror or error}",
+                next="look who else listens there, or configure another address",
+            ) from error
+        buffer = memoryview(bytearray(BUFFER_BYTES))
+
+        def connection() -> Connection:
+            return Connection(buffer, self._came, self._answer, self._gone)
+
+        async with listener, anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            try:
+                async with listening(listener, connection):
+                    await self._watch()
+            finally:
+                for client in list(self._clients):
+                    client.cut()
+
+    async def _watch(self) -> None:
+        """Cut off who is slow, or says nothing for long."""
+        while True:
+            await anyio.sleep(min(LOOK_SECONDS, SLOW_SECONDS / 4, IDLE_SECONDS / 4))
+            now = time.monotonic()
+            for client in list(self._clients):
+                idle, slow = client.idle_since, client.slow_since
+                is_idle = idle is not None and now - idle >= IDLE_SECONDS
+                if is_idle or (slow is not None and now - slow >= SLOW_SECONDS):
+                    log.debug("a client was too slow, or said nothing for long: cut off")
+                    client.cut()
+
+    def _came(self, client: Connection) -> bool:
+        if not self._has_room():
+            client.answer(b"no too-many-clients\n")
+            return False
+        self._clients[client] = None
+        return True
+
+    def _gone(self, client: Connection) -> None:
+        # A write of its own may be in the log.
+        self._clients.pop(client, None)
+
+    def _has_room(self) -> bool:
+        """Return whether one more may come; who says nothing for long makes room."""
+        if len(self._clients) < CLIENTS_MAX:
+            return True
+        idle = [one for one in self._clients if one.idle_since is not None]
+        longest = min(idle, key=lambda one: one.idle_since or 0.0, default=None)
+        if longest is None or time.monotonic() - (longest.idle_since or 0.0) < SLOW_SECONDS:
+            return False
+        del self._clients[longest]
+        longest.cut()
+        return True
+
+    def _answer(self, client: Connection, line: bytes) -> None:
+        word, _, rest = line.rstrip(b"\r").partition(b" ")
+        match word:
+            case b"append":
+                self._append(client, rest)
+            case b"quit":
+                client.end()
+            case b"read" | b"get":
+                assert self._tasks is not None
+                number = max(1, int(rest)) if rest.isdigit() and len(rest) < 19 else None
+                self._tasks.start_soon(self._look_up, client, word, number)
+            case _:
+                client.answer(NO_SUCH_COMMAND)
+
+    def _append(self, client: Connection, text: bytes) -> None:
+        def acknowledged(position: Position) -> None:
+            self._pending_bytes -= len(text)
+            self.acknowledged += 1
+            client.answer(b"ok %d\n" % position.seq)
+
+        def lost() -> None:
+            self._pending_bytes -= len(text)
+            client.end()  # nobody can tell whether it is in the log
+
+        is_full = self.log.pending >= PENDING_MAX or self._pending_bytes >= PENDING_BYTES_MAX
+        if is_full or not self.log.is_open:
+            client.answer(self._closed())
+            return
+        self._pending_bytes += len(text)
+        # All that comes while a step lasts goes into the next one, and into one fsync.
+        self.log.submit(text, acknowledged, lost)
+        self.cluster.nudge()
+
+    async def _look_up(self, client: Connection, word: bytes, number: int | None) -> None:
+        try:
+            if word == b"read":
+                await self._read(client, number)
+            else:
+                await client.send(await self._get(number or 1))
+        except NotActive:
+            client.answer(b"no not-active the member has ended\n")
+        except (anyio.EndOfStream, anyio.BrokenResourceError):
+            client.end()
+        else:
+            client.served()
+
+    async def _read(self, client: Connection, wanted: int | None) -> None:
+        """Send what is committed from `wanted` on, piece by piece; None: all that is there."""
+        upto = await self._committed()
+        first = self.log.journal.first_seq if wanted is None else wanted
+        at = first
+        while upto is not None and at <= upto:
+            frames = await self._frames(at, upto)
+            if not frames:
+                if at > first:
+                    raise anyio.EndOfStream  # closed in the middle: it ends without an end
+                if wanted is None and self.log.is_open:
+                    at = first = self.log.journal.first_seq  # just now some more were dropped
+                    continue
+                await client.send(self._refused(at))
+                return
+            shown = (b"%d %s\n" % (frame.seq, Entry.of(frame.data).body) for frame in frames)
+            await client.send(b"".join(shown))
+            at = frames[-1].seq + 1
+        await client.send(self._refused(at) if upto is None else b"end %d\n" % upto)
+
+    async def _get(self, number: int) -> bytes:
+        upto = await self._committed()
+        frames = None if upto is None else await self._frames(number, min(number, upto))
+        if frames is None:
+            return self._refused(number)
+        return b"ok %s\n" % Entry.of(frames[0].data).body if frames else b"no such frame\n"
+
+    async def _committed(self) -> int | None:
+        """Return up to where all is committed that was acknowledged before; None: closed."""
+        done = anyio.Event()
+        upto: list[int] = []
+
+        def committed(seq: int) -> None:
+            upto.append(seq)
+            done.set()
+
+        def ask() -> bool:
+            if self.log.is_open:
+                self.log.barrier(committed)
+            return self.log.is_open
+
+        if not await self.cluster.call(ask):
+            return None
+        await done.wait()
+        return upto[0]
+
+    async def _frames(self, first: int, last: int) -> list[Frame] | None:
+        """Return some frames from `first` to `last`; None: closed, or they were dropped."""
+
+        def read() -> list[Frame] | None:
+            if not self.log.is_open or first < self.log.journal.first_seq:
+                return None
+            found = self.log.journal.read(first, bytes_max=PIECE_BYTES) if first <= last else []
+            return [frame for frame in found if frame.seq <= last]
+
+        async with self._reads:
+            return await self.cluster.call(read)
+
+    def _refused(self, at: int) -> bytes:
+        dropped = self.log.journal.first_seq - 1
+        if self.log.is_open and at <= dropped:
+            return b"no dropped %d\n" % dropped
+        return self._closed()
+
+    def _closed(self) -> bytes:
+        if self.log.is_open:
+            return b"no too-many-pending\n"
+        why = self.why or "opening"
+        return f"no not-active {self.cluster.phase.value}: {why}\n".encode()

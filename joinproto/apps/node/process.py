@@ -1,0 +1,318 @@
+"""A node from its start to its end: puts the driver, the log and the ports together."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from attrs import define, evolve, field
+
+from joinproto import __version__
+from joinproto.apps.node.clients import ClientPort
+from joinproto.apps.node.front import Front
+from joinproto.apps.node.settings import Settings, Stopping
+from joinproto.apps.node.status import status_of
+from joinproto.apps.node.stopped import permit_restart
+from joinproto.apps.node.telling import Teller
+from joinproto.errors import JoinprotoError
+from joinproto.host.clock import OffsetClock, SystemClock
+from joinproto.host.cluster import Cluster
+from joinproto.host.eventlog import EventLog, open_log
+from joinproto.host.failures import NotActive, only_one
+from joinproto.host.ports import Host
+from joinproto.host.process.control import serve_control
+from joinproto.host.process.ending import END_SECONDS, end_at_once, end_within
+from joinproto.host.process.exits import AT_ONCE, BUG, with_code
+from joinproto.host.process.http import http_server
+from joinproto.host.process.notify import keep_watchdog, notify
+from joinproto.join.config import Config
+from joinproto.join.messages import Stop
+from joinproto.log.disk import open_disk
+from joinproto.log.keeper import Keeping
+from joinproto.log.replicated import ReplicatedLog
+from joinproto.net.tcp import TcpTransport
+
+if TYPE_CHECKING:
+    from joinproto.apps.node.discovering import Discovering
+
+log = logging.getLogger("joinproto.node")
+
+WAITING_SECONDS = 10.0
+SWITCH_SECONDS = 0.000_2
+
+
+def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> int:
+    """Run until the member has ended; return the exit code, or raise with one.
+
+    `front`: makes what clients speak to, inside the event loop (asyncio); None: lines of text.
+    """
+    # Whoever writes to the disk waits for the lock of the interpreter before and after, each
+    # time as long as this: of 14 ms of a lone client's write 5 were such waits.
+    sys.setswitchinterval(SWITCH_SECONDS)
+    node = Node(settings, front or (lambda: ClientPort(settings.clients)))
+    try:
+        anyio.run(node.run)
+    except BaseException as error:
+        found = only_one(error)
+        if isinstance(found, JoinprotoError):
+            raise with_code(found, node.teller.reason) from error
+        if found is error:
+            raise
+        raise found from error
+    finally:
+        for call_off in node.limits:
+            call_off()
+    return node.code
+
+
+@define
+class Node:
+    """One run.  `code`: how it ended.  `is_away`: it was told to end, and did not leave; `gone`:
+    the others know.  `limits`: what calls off the hard limits of its end.  `finding`: None: the
+    file names its peers; `is_anew`: it goes on as a member with other electors.
+    """
+
+    settings: Settings
+    front: Callable[[], Front]
+    code: int = 0
+    teller: Teller = field(factory=Teller)
+    is_away: bool = False
+    is_anew: bool = False
+    finding: Discovering | None = None
+    began: float = field(factory=time.monotonic)
+    gone: anyio.Event = field(factory=anyio.Event)
+    limits: list[Callable[[], None]] = field(factory=list)
+
+    async def run(self) -> None:
+        """Run until the member has ended."""
+        settings = self.settings
+        config = settings.config
+        log.info("joinproto %s, of cluster %s", __version__, config.cluster_name)
+        for warning in settings.warnings:
+            log.warning("%s", warning)
+        if settings.discovery is None:
+            await self._run_member(config)
+            return
+        # Its clients are an extra, which a node without it does not need.
+        from joinproto.apps.node.discovering import discovering
+
+        async with (
+            discovering(settings.discovery, config.member) as self.finding,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(self.finding.keep_registered)
+            self.is_anew = True
+            while self.is_anew:
+                self.is_anew = False
+                await self._run_member(config)
+                config = evolve(config, electors=self.finding.electors or config.electors)
+            tasks.cancel_scope.cancel()
+
+    async def _run_member(self, config: Config) -> None:
+        """Run a member until it has ended, or goes on with other electors."""
+        settings = self.settings
+        with ExitStack() as stack:
+            disk = open_disk(settings.data, config.member, config.cluster_name)
+            stack.callback(disk.close)
+            front = self.front()
+            replicated = ReplicatedLog(
+                disk.journal,
+                front,
+                keeping=Keeping(
+                    snapshot_every=settings.log.snapshot_every,
+                    keep_frames=settings.log.keep_frames,
+                    before_dropping=disk.before_dropping,
+                ),
+            )
+            transport = TcpTransport(settings.network)
+            offset = settings.testing.clock_offset
+            host = Host(
+                store=disk.store,
+                transport=transport,
+                service=replicated,
+                transfer=replicated,
+                clock=SystemClock() if offset is None else OffsetClock(settings.data / offset),
+                events=self._events(),
+                seen=self.teller.see,
+                facts={"version": __version__},
+                register=None if self.finding is None else self.finding.successors,
+            )
+            async with Cluster(config, host, record=disk.record) as cluster:
+                with self._ending(cluster):
+                    await self._serve(cluster, replicated, transport, front)
+            if self.is_away:
+                permit_restart(disk.store)
+
+    async def _serve(
+        self, cluster: Cluster, log: ReplicatedLog, transport: TcpTransport, front: Front
+    ) -> None:
+        """Return when the member has ended."""
+
+        def facts() -> dict[str, Any]:
+            return _numbers(cluster, log, front, transport)
+
+        settings = self.settings
+        async with AsyncExitStack() as stack:
+            if settings.http is not None:
+                await stack.enter_async_context(http_server(settings.http, facts))
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            tasks.start_soon(front.serve, cluster, log)
+            tasks.start_soon(self._control, cluster, log, transport)
+            tasks.start_soon(self._obey_signals, cluster, tasks.cancel_scope)
+            tasks.start_soon(self._say_while_waiting, cluster, log, transport)
+            if self.finding is not None:
+                tasks.start_soon(self._find, self.finding, cluster, transport)
+            tasks.start_soon(keep_watchdog)
+            notify("READY=1")
+            await self._until_ended(cluster)
+            tasks.cancel_scope.cancel()
+
+    @contextmanager
+    def _ending(self, cluster: Cluster) -> Iterator[None]:
+        """Whatever comes out of the block is soon the end of the process, and with its code."""
+        try:
+            yield
+        except BaseException as error:
+            found = cluster.failure or only_one(error)
+            if isinstance(found, JoinprotoError):
+                self._end_within(END_SECONDS, with_code(found, self.teller.reason).code)
+            elif isinstance(found, Exception):
+                self._end_within(END_SECONDS, BUG)
+            raise
+        else:
+            if not self.is_anew:
+                self._end_within(END_SECONDS, self.code)
+
+    def _end_within(self, seconds: float, code: int) -> None:
+        self.limits.append(end_within(seconds, code))
+
+    async def _until_ended(self, cluster: Cluster) -> None:
+        wait = self.settings.timing.wait
+        if wait > 0:
+            left = self.began + wait - time.monotonic()
+            try:
+                await cluster.wait_active(timeout=max(left, 0.0))
+            except NotActive:
+                if cluster.ended is None and not self.is_anew:
+                    raise NotActive.because(cluster.phase, cluster.engine.waiting, wait) from None
+        ended = await cluster.wait_ended()
+        if isinstance(ended, Stop):
+            log.info("stopped in order; its store is %s", "clean" if ended.is_clean else "dirty")
+        elif self.is_anew:
+            log.info("founds as one of those that were found")
+        elif self.is_away:
+            await self.gone.wait()
+            log.info("stopped; it stays a member of its view, and comes back when it is started")
+
+    async def _find(self, finding: Discovering, cluster: Cluster, transport: TcpTransport) -> None:
+        """Look for peers; end the member where it is to go on with other electors."""
+        await finding.look(cluster, transport)
+        if not self.is_away:
+            self.is_anew = True
+            await cluster.halt()
+
+    async def _obey_signals(self, cluster: Cluster, all_of_it: anyio.CancelScope) -> None:
+        """The first signal ends it in order, a second one at once."""
+        stopping = False
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async with anyio.create_task_group() as tasks:
+                async for number in signals:
+                    if stopping:
+                        end_at_once(AT_ONCE, f"{number.name} again")
+                    stopping = True
+                    notify("STOPPING=1")
+                    leaves = self.settings.stop is Stopping.LEAVE
+                    does = "leaves the cluster" if leaves else "stops, and stays a member"
+                    log.info("%s: %s; once more ends at once", number.name, does)
+                    if leaves:
+                        tasks.start_soon(self._leave, cluster, all_of_it)
+                    else:
+                        tasks.start_soon(self._go_away, cluster)
+
+    async def _go_away(self, cluster: Cluster) -> None:
+        self._end_within(END_SECONDS, AT_ONCE)
+        self.is_away = cluster.ended is None
+        try:
+            with suppress(JoinprotoError):  # `_until_ended` raises it, too
+                await cluster.halt()
+        finally:
+            self.gone.set()
+
+    async def _leave(self, cluster: Cluster, all_of_it: anyio.CancelScope) -> None:
+        limit = self.settings.timing.leave
+        if limit:
+            self._end_within(limit + END_SECONDS, AT_ONCE)
+        with anyio.move_on_after(limit or None):
+            try:
+                await cluster.leave()
+            except NotActive:
+                return
+            await cluster.wait_ended()
+            return
+        log.warning("could not leave within %g s: ends as it is; the others will notice", limit)
+        self.code = AT_ONCE
+        all_of_it.cancel()
+
+    async def _say_while_waiting(
+        self, cluster: Cluster, replicated: ReplicatedLog, transport: TcpTransport
+    ) -> None:
+        config = cluster.config
+        while True:
+            await anyio.sleep(WAITING_SECONDS)
+            away = sorted(config.electors - {config.member, *transport.peers})
+            self.teller.see_who_is_away([] if replicated.is_open else away)
+
+    async def _control(
+        self, cluster: Cluster, replicated: ReplicatedLog, transport: TcpTransport
+    ) -> None:
+        async def status() -> Mapping[str, Any]:
+            found = None if self.finding is None else self.finding.seen
+            return status_of(cluster, replicated, transport.peers, found)
+
+        async def shutdown() -> Mapping[str, Any]:
+            with suppress(NotActive):
+                await cluster.shutdown_cluster()
+            return await status()
+
+        await serve_control(self.settings.control, {"status": status, "shutdown": shutdown})
+
+    # -- what is seen --------------------------------------------------------------------------
+
+    def _events(self) -> EventLog:
+        settings = self.settings
+        return open_log(
+            settings.events,
+            settings.config.member,
+            bytes_max=settings.events_bytes,
+            is_needed=settings.events_needed,
+        )
+
+
+def _numbers(
+    cluster: Cluster, replicated: ReplicatedLog, front: Front, transport: TcpTransport
+) -> dict[str, Any]:
+    member = cluster.engine.member.it
+    tip, position = member.view, member.record.position
+    return {
+        "phase": member.phase.value,
+        "serves": replicated.is_open,
+        "view_number": member.record.lineage.length,
+        "view_members": 0 if tip is None else len(tip.members),
+        "peers": len(transport.peers),
+        "committed": replicated.committed,
+        "position": 0 if position is None else position.seq,
+        "pending": replicated.pending,
+        "first_frame": replicated.journal.first_seq,
+        "snapshot": replicated.snapshot,
+        "journal_bytes": replicated.journal.size,
+        "clients": front.count,
+        "acknowledged": front.acknowledged,
+        "opened": front.opened_views,
+        "refused_connections": transport.refusals.count,
+    }

@@ -1,0 +1,95 @@
+"""What a configuration may not say although each field of it is well formed, and what is risky."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import combinations
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attrs import fields
+
+from joinproto.errors import UsageProblem
+from joinproto.net.addresses import Address
+
+if TYPE_CHECKING:
+    from joinproto.apps.node.settings import LogKept, Security, Timing
+
+
+def require_times(timing: Timing) -> None:
+    for one in fields(type(timing)):
+        seconds = getattr(timing, one.name)
+        may_be_none = one.name in ("wait", "leave")
+        if not (isfinite(seconds) and (seconds > 0 or (may_be_none and seconds == 0))):
+            raise UsageProblem(
+                f"timing.{one.name} is {seconds}",
+                next=f"give seconds, {'0 for no limit' if may_be_none else 'more than 0'}",
+            )
+    if timing.silence < 2 * timing.heartbeat:
+        raise UsageProblem(
+            f"timing.silence is {timing.silence} s, timing.heartbeat {timing.heartbeat} s: one"
+            " lost heartbeat would end a connection",
+            next="set silence to several heartbeats",
+        )
+
+
+def require_kept(kept: LogKept) -> None:
+    for one in fields(type(kept)):
+        frames = getattr(kept, one.name)
+        if frames is not None and frames < 1:
+            raise UsageProblem(f"log.{one.name} is {frames}", next="give frames, 1 or more")
+
+
+def require_apart(
+    listen: Address,
+    clients: Address,
+    http: Address | None,
+    members: Mapping[str, Address],
+    member: str,
+) -> None:
+    """Refuse two listeners on one port, and one address for two members."""
+    ours = {"listen": listen, "clients": clients} | ({} if http is None else {"http": http})
+    for (one, here), (other, there) in combinations(ours.items(), 2):
+        if here.clashes(there):
+            raise UsageProblem(
+                f"{one} {here} and {other} {there} are one port", next="give each its own port"
+            )
+    others = [(name, where) for name, where in members.items() if name != member]
+    known = [*others, (member, members.get(member, listen))]
+    for (one, here), (other, there) in combinations(known, 2):
+        if here == there:
+            raise UsageProblem(
+                f"members.{one} and {other} have one address, {here}",
+                next="give each member its own HOST:PORT",
+            )
+
+
+def require_protected(security: Security, clients: Address, http: Address | None) -> None:
+    """Refuse ports that others reach and nothing protects, unless that is said."""
+    unknown = sorted(set(security.insecure) - {"listen", "clients", "http"})
+    if unknown:
+        raise UsageProblem(
+            f"security.insecure names {', '.join(unknown)}", next="name listen, clients or http"
+        )
+    for name, where in (("clients", clients), ("http", http)):
+        if where is not None and not where.is_loopback and name not in security.insecure:
+            raise UsageProblem(
+                f"{name} {where} can be reached from other machines, and nothing protects it",
+                next=f'listen on 127.0.0.1, or say that it is meant so: `insecure = ["{name}"]`'
+                " under [security]",
+            )
+
+
+def warnings_of(security: Security, top: Path) -> Iterator[str]:
+    for name, file in (("secret_file", security.secret_file), ("key", security.key)):
+        if file is None:
+            continue
+        with suppress(OSError):
+            mode = stat.S_IMODE((top / file).stat().st_mode)
+            if mode & 0o007:
+                yield f"security.{name} {top / file}: all may read it (mode {mode:o}); chmod o= it"
+    if security.insecure:
+        yield f"security.insecure: {', '.join(security.insecure)}: open to whoever reaches it"

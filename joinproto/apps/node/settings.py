@@ -1,0 +1,304 @@
+"""node.toml: what a node is started with, read and judged before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from joinproto.apps.node.discovery_file import (
+    Discovery,
+    DiscoveryFile,
+    discovery_of,
+    require_expected,
+)
+from joinproto.apps.node.sanity import (
+    require_apart,
+    require_kept,
+    require_protected,
+    require_times,
+    warnings_of,
+)
+from joinproto.codec.malformed import Malformed
+from joinproto.codec.toml_file import read_toml, structured
+from joinproto.errors import JoinprotoError, MisuseError, UsageProblem
+from joinproto.host.eventlog import BYTES_MAX
+from joinproto.host.process.control import require_place
+from joinproto.join.config import Config, TotalFailure
+from joinproto.net.addresses import Address
+from joinproto.net.network import Network
+from joinproto.net.secret import read_secret
+from joinproto.net.tls import TlsFiles
+
+EVENTS_BYTES_MIN = 2**20
+TOLD = "docs/running.md names all fields, and shows a whole file"
+
+
+class Stopping(Enum):
+    """What the first SIGTERM means."""
+
+    AWAY = "away"  # it ends, stays a member and an elector, and comes back when it is started
+    LEAVE = "leave"  # the others choose a view without it; then it ends
+
+
+class OnFull(Enum):
+    """What becomes of a member whose event log cannot be written."""
+
+    GO_ON = "go-on"  # the log ends
+    END = "end"  # the member ends: nothing happens of which the log is silent
+
+
+@frozen(kw_only=True)
+class Timing:
+    """Seconds.  `patience`: until it goes on without those who do not answer.  `silence`: after
+    which a peer that is not heard of is taken for lost.  `wait`, `leave`: limits for becoming
+    active and for leaving in order; 0: none.
+    """
+
+    patience: float = 0.5
+    heartbeat: float = 0.5
+    silence: float = 2.0
+    wait: float = 0.0
+    leave: float = 10.0
+
+
+@frozen(kw_only=True)
+class Security:
+    """How members prove who they are: a file with a shared secret, or mutual TLS.
+
+    `insecure`: ports (`listen`, `clients`, `http`) that other machines may reach although nothing
+    protects them.
+    """
+
+    insecure: list[str] = field(factory=list)
+    secret_file: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    ca: str | None = None
+
+
+@frozen(kw_only=True)
+class LogKept:
+    """`snapshot_every`: frames between two snapshots.  `keep_frames`: how many of the last
+    frames stay readable at least, and the earlier ones are dropped; None: all stay.
+    """
+
+    snapshot_every: int = 100_000
+    keep_frames: int | None = None
+
+
+@frozen(kw_only=True)
+class Faulty:
+    """For fault tests, never for data that matters.  `clock_offset`: a file with seconds by which
+    the clock is off.
+    """
+
+    clock_offset: str | None = None
+
+
+@frozen(kw_only=True)
+class NodeFile:
+    """The file as it stands; paths in it are relative to it."""
+
+    member: str
+    cluster: str
+    data: str
+    wait_for: int
+    listen: str
+    clients: str
+    electors: list[str] = field(factory=list)
+    discovery: DiscoveryFile | None = None
+    members: dict[str, str] = field(factory=dict)
+    control: str | None = None
+    http: str | None = None
+    events: str | None = None
+    events_bytes: int = BYTES_MAX
+    events_full: str = "go-on"
+    stop: str = "away"
+    total_failure: str = "manual"
+    found_with: int | None = None
+    options: dict[str, Any] = field(factory=dict)
+    timing: Timing = field(factory=Timing)
+    security: Security = field(factory=Security)
+    log: LogKept = field(factory=LogKept)
+    testing: Faulty = field(factory=Faulty)
+
+
+@frozen(kw_only=True)
+class Settings:
+    """What a node needs, checked.  `http`, `events`: None: not wanted.  `discovery`: None: the
+    file names all electors; else those of `config` are stand-ins, until they are found.
+    `warnings`: what may be meant so, and is dangerous.
+    """
+
+    config: Config
+    network: Network
+    clients: Address
+    data: Path
+    control: Path
+    http: Address | None
+    events: Path | None
+    events_bytes: int
+    events_needed: bool
+    stop: Stopping
+    timing: Timing
+    log: LogKept
+    testing: Faulty
+    discovery: Discovery | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def read_settings(path: Path) -> Settings:
+    """Return the settings in a file; raises `UsageProblem` that names the place in it."""
+    tree = read_toml(path)
+    try:
+        return settings_of(structured(tree, NodeFile, next=TOLD), path.resolve().parent)
+    except JoinprotoError as error:
+        raise UsageProblem(f"{path}: {error.message}", next=error.next) from error
+    except Malformed as error:
+        raise UsageProblem(f"{path}: {error}", next="mend the file") from error
+
+
+def settings_of(file: NodeFile, top: Path) -> Settings:
+    """Return the settings; `top`: what paths are relative to."""
+    timing, security = file.timing, file.security
+    _require_one_of(TotalFailure, "total_failure", file.total_failure)
+    _require_one_of(Stopping, "stop", file.stop)
+    _require_one_of(OnFull, "events_full", file.events_full)
+    if file.events_bytes < EVENTS_BYTES_MIN:
+        raise UsageProblem(
+            f"events_bytes is {file.events_bytes}", next=f"give {EVENTS_BYTES_MIN} or more"
+        )
+    electors = _electors(file)
+    missing = [name for name in file.electors if name not in {file.member, *file.members}]
+    if missing:
+        raise UsageProblem(
+            f"no address of the electors {', '.join(missing)}",
+            next="name each member and its HOST:PORT under [members]",
+        )
+    require_times(timing)
+    require_kept(file.log)
+    if len(set(file.electors)) < len(file.electors):
+        twice = sorted({name for name in file.electors if file.electors.count(name) > 1})
+        raise UsageProblem(f"electors: {', '.join(twice)} twice", next="name each elector once")
+    if file.wait_for > len(electors):
+        raise UsageProblem(
+            f"wait_for is {file.wait_for}, and there are {len(electors)} electors: clients"
+            " would never be served",
+            next="set wait_for to the number of electors at most",
+        )
+    listen, clients = Address.parse_local(file.listen), Address.parse_local(file.clients)
+    http = None if file.http is None else Address.parse_local(file.http)
+    addresses = {name: Address.parse(text) for name, text in file.members.items()}
+    require_apart(listen, clients, http, addresses, file.member)
+    require_protected(security, clients, http)
+    found = _discovery(file, listen, addresses)
+    config = Config(
+        member=file.member,
+        electors=electors,
+        outside=found is not None and found.register is not None,
+        wait_for=file.wait_for,
+        options=_digest(file.options),
+        cluster_name=file.cluster,
+        total_failure=TotalFailure(file.total_failure),
+        found_with=file.found_with,
+        patience=timing.patience,
+        heartbeat=timing.heartbeat,
+    )
+    network = Network(
+        member=file.member,
+        cluster_name=file.cluster,
+        # Where members are found as they come, all call each other by their names alone.
+        electors=config.electors if found is None else frozenset(),
+        listen=listen,
+        addresses={name: where for name, where in addresses.items() if name != file.member},
+        silence=timing.silence,
+        secret=_secret(security, top),
+        tls=_tls(security, top),
+        is_insecure="listen" in security.insecure,
+    )
+    if network.tls is not None:
+        network.tls.context(accepts=True)  # now, so that `--check` says what is wrong with them
+    data = top / file.data
+    control = data / "control.sock" if file.control is None else top / file.control
+    require_place(control)
+    return Settings(
+        config=config,
+        network=network,
+        clients=clients,
+        data=data,
+        control=control,
+        http=http,
+        events=None if file.events is None else top / file.events,
+        events_bytes=file.events_bytes,
+        events_needed=OnFull(file.events_full) is OnFull.END,
+        stop=Stopping(file.stop),
+        timing=timing,
+        log=file.log,
+        testing=file.testing,
+        discovery=found,
+        warnings=tuple(warnings_of(security, top)),
+    )
+
+
+def _electors(file: NodeFile) -> frozenset[str]:
+    """Return the electors; stand-ins for those that are to be found, who never answer."""
+    if file.discovery is None:
+        if not file.electors:
+            raise UsageProblem(
+                "no electors", next="name those who vote, or a backend that does: [discovery]"
+            )
+        return frozenset(file.electors)
+    if file.electors:
+        raise UsageProblem(
+            "electors and [discovery]: both say who founds the cluster", next="keep one of them"
+        )
+    return stand_ins(require_expected(file.discovery))
+
+
+def stand_ins(expected: int) -> frozenset[str]:
+    """Return electors in whose place real ones come: nobody founds with them."""
+    return frozenset(f"(not found yet: {at} of {expected})" for at in range(1, expected + 1))
+
+
+def _discovery(file: NodeFile, listen: Address, members: Mapping[str, Address]) -> Discovery | None:
+    if file.discovery is None:
+        return None
+    return discovery_of(
+        file.discovery, member=file.member, cluster=file.cluster, listen=listen, members=members
+    )
+
+
+def _digest(options: Mapping[str, Any]) -> str:
+    """Return what stands for the options that must be the same in all members (I2)."""
+    if not options:
+        return "default"
+    said = repr(sorted((name, repr(value)) for name, value in options.items()))
+    return sha256(said.encode()).hexdigest()[:16]
+
+
+def _secret(security: Security, top: Path) -> bytes:
+    if security.secret_file is None:
+        return b""
+    return read_secret("security.secret_file", top / security.secret_file)
+
+
+def _tls(security: Security, top: Path) -> TlsFiles | None:
+    given = {"certificate": security.certificate, "key": security.key, "ca": security.ca}
+    if not any(given.values()):
+        return None
+    certificate, key, ca = given.values()
+    if certificate is None or key is None or ca is None:
+        missing = ", ".join(name for name, value in given.items() if value is None)
+        raise UsageProblem(f"security without {missing}", next="TLS needs all three, as PEM files")
+    return TlsFiles(certificate=top / certificate, key=top / key, ca=top / ca)
+
+
+def _require_one_of(kind: type[Enum], what: str, found: str) -> None:
+    known = [one.value for one in kind]
+    if found not in known:
+        raise MisuseError(f"{what} is {found!r}", next=f"write {' or '.join(known)}")

@@ -1,0 +1,139 @@
+"""What a node says about itself: for `joinproto status`, health and metrics."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from attrs import frozen
+
+from joinproto import __version__
+from joinproto.codec.json_form import Count, encoded
+from joinproto.discovery.boot import Step
+from joinproto.host.cluster import Cluster
+from joinproto.host.failures import what_helps
+from joinproto.host.outcome import Outcome
+from joinproto.join.ids import ViewId
+from joinproto.join.phases import Phase
+from joinproto.join.view import Kind, Seat
+from joinproto.log.replicated import ReplicatedLog
+from joinproto.machine.vocabulary import Reason, Store
+
+
+@frozen
+class SeenView:
+    """A view."""
+
+    id: Annotated[str, "its id"]
+    number: Annotated[Count, "how many views there have been"]
+    kind: Annotated[Kind, "what it is for"]
+    members: Annotated[tuple[str, ...], "who takes part"]
+    electors: Annotated[tuple[str, ...], "who chooses the next one"]
+
+
+@frozen
+class LastFrame:
+    """A frame."""
+
+    view: Annotated[str, "the id of its view"]
+    seq: Annotated[Count, "its number"]
+
+
+@frozen
+class Wait:
+    """Why there is no next view."""
+
+    rule: Annotated[str, "label of the rule"]
+    case: Annotated[str, "case of its table"]
+    reason: Annotated[Reason | None, "as `decide` names it"]
+    next: Annotated[str, "what helps"]
+    detail: Annotated[str, "who is waited for, where that is known; else empty"] = ""
+
+
+@frozen(kw_only=True)
+class Discovered:
+    """What came of the last round of discovery."""
+
+    backend: Annotated[str, "who was asked"]
+    register: Annotated[str | None, "outside: a register chooses the views; null: the electors"]
+    expected: Annotated[Count, "how many members found the cluster"]
+    listed: Annotated[tuple[str, ...] | None, "who is there, as the backend says; null: not known"]
+    step: Annotated[Step, "what follows"]
+    rule: Annotated[str, "label of the rule"]
+    case: Annotated[str, "case of its table"]
+    why: Annotated[str, "the reason, in a sentence: for what it waits"]
+    record: Annotated[str, "what became of its own record"]
+
+
+@frozen(kw_only=True)
+class Status:
+    """`joinproto status --config FILE --json`, and `shutdown`"""
+
+    version: Annotated[str, "of joinproto"]
+    member: Annotated[str, "its name"]
+    store_id: Annotated[str, "of its store"]
+    cluster: Annotated[str, "the cluster's name"]
+    phase: Annotated[Phase, "where it is between its start and its end"]
+    serves: Annotated[bool, "whether it serves clients now"]
+    is_sequencer: Annotated[bool, "whether it orders the frames"]
+    outcome: Annotated[Outcome | None, "how it became active"]
+    store: Annotated[Store, "what its store is"]
+    initial: Annotated[str | None, "the initial signature"]
+    final: Annotated[str | None, "the final signature, if it is closed"]
+    view: Annotated[SeenView | None, "the newest view it knows"]
+    position: Annotated[LastFrame | None, "the last frame on its disk"]
+    committed: Annotated[Count, "number of the last frame that it knows to be committed"]
+    pending: Annotated[Count, "frames of its clients that wait to be committed"]
+    peers: Annotated[tuple[str, ...], "to whom it has a connection"]
+    waiting: Annotated[
+        Wait | None, "why the next view is not chosen; of the last time that it tried"
+    ]
+    discovery: Annotated[Discovered | None, "where a backend names its peers; null: the file does"]
+
+
+def status_of(
+    cluster: Cluster, log: ReplicatedLog, peers: list[str], discovered: Discovered | None = None
+) -> dict[str, Any]:
+    """Return the facts as JSON; ids are whole, so that two nodes can be compared."""
+    engine = cluster.engine
+    member = engine.member.it
+    record, tip, waiting = member.record, member.view, engine.waiting
+    position = record.position
+    status = Status(
+        version=__version__,
+        member=cluster.config.member,
+        store_id=record.store_id,
+        cluster=cluster.config.cluster_name,
+        phase=member.phase,
+        serves=log.is_open,
+        is_sequencer=log.is_open and member.is_sequencer,
+        outcome=engine.outcome,
+        store=record.state,
+        initial=_id(record.lineage.initial),
+        final=_id(record.lineage.final),
+        view=None
+        if tip is None
+        else SeenView(str(tip.id), tip.number, tip.kind, _names(tip.members), _names(tip.electors)),
+        position=None if position is None else LastFrame(str(position.view), position.seq),
+        committed=log.committed,
+        pending=log.pending,
+        peers=tuple(peers),
+        waiting=None
+        if waiting is None
+        else Wait(
+            waiting.label,
+            waiting.case,
+            waiting.reason,
+            what_helps(waiting.reason),
+            waiting.detail,
+        ),
+        discovery=discovered,
+    )
+    return dict(encoded(status))
+
+
+def _names(seats: frozenset[Seat]) -> tuple[str, ...]:
+    return tuple(sorted(seat.member for seat in seats))
+
+
+def _id(view: ViewId | None) -> str | None:
+    return None if view is None else str(view)

@@ -1,0 +1,78 @@
+"""What a node writes to its log: what happened, and what it waits for as often as that changes."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from attrs import define
+
+from joinproto.host.failures import what_helps
+from joinproto.host.process.notify import notify
+from joinproto.join.messages import Event, Learned, PhaseChanged, Refusal, Waiting
+from joinproto.machine.vocabulary import Reason
+from joinproto.net.lines import one_line
+
+log = logging.getLogger("joinproto.node")
+
+LINE_MAX = 4_000
+
+
+@define
+class Teller:
+    """Tells the log.  `reason`: what the node waited for last."""
+
+    reason: Reason | None = None
+    _waits: tuple[object, ...] | None = None
+    _away: tuple[str, ...] = ()
+
+    def see(self, event: Event) -> None:
+        """Tell of an event of the member."""
+        match event:
+            case PhaseChanged(before, after, label, case):
+                log.info("%s -> %s (%s: %s)", before.value, after.value, label, case)
+                notify(f"STATUS={after.value}")
+                self._waits = None
+            case Learned(view):
+                log.info("view %s", view)
+                self._waits = None
+            case Waiting(label, case, reason, detail):
+                self.reason = reason
+                waits = (label, case, reason, detail)
+                if waits != self._waits:
+                    self._waits = waits
+                    why = "" if reason is None else f" ({reason.value})"
+                    helps = what_helps(reason) if reason is Reason.NO_CLEAN_STORE else ""
+                    detail = f" {detail}" if detail else ""
+                    helps = f"; next: {helps}" if helps else ""
+                    log.warning("waiting, %s: %s%s%s%s", label, case, why, detail, helps)
+            case Refusal(peer, what):
+                log.warning("refused %s: %s", peer, what)
+
+    def see_who_is_away(self, away: list[str]) -> None:
+        """Tell to whom there is no connection, while nobody is served; [] when all is well."""
+        if tuple(away) == self._away:
+            return
+        self._away = tuple(away)
+        if away:
+            log.warning("not active; no connection to %s", ", ".join(away))
+
+
+class OneLine(logging.Formatter):
+    """One event, one line, whatever a peer said: a log cannot be made to say what is not so."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        record.message = one_line(record.message, LINE_MAX)
+        return super().formatMessage(record)
+
+
+def log_to_stderr(member: str, *, verbose: bool) -> None:
+    """Show what happens, one line for each, with the member's name."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine(f"%(asctime)s {member} %(levelname)s %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.DEBUG if verbose else logging.INFO)
+    # The library below the tables tells of each step of each machine.
+    logging.getLogger("transitions").setLevel(logging.WARNING)
+    # Ours tells of each request, at debug level and without what may be secret.
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,0 +1,381 @@
+"""AMQP 1.0 to clients: connections, links, deliveries; what they mean is decided elsewhere.
+
+A client publishes over a link whose target is a queue's name, and its delivery is settled when the
+message is confirmed (H4).  It consumes over a link whose source is one; a delivery that it accepts
+is settled when all who must know of it do (LM4).  A backup ends the connection, after which
+clients with a list of addresses try the next one, and names the primary to those that ask (H11).
+
+Source: hot standby, H4, H11; AMQP 1.0 by Proton's engine, without its reactor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from attrs import define, field
+from proton import (
+    Condition,
+    Delivery,
+    Endpoint,
+    Event,
+    Link,
+    Terminus,
+    symbol,
+)
+
+from joinproto.apps.standby.amqp_bytes import is_durable, redelivered
+from joinproto.apps.standby.engine import EnginePort
+from joinproto.apps.standby.queues import Held, LiveQueue
+from joinproto.apps.standby.service import Port, Refusal, Service
+from joinproto.apps.standby.transacting import (
+    UNKNOWN,
+    Reply,
+    Taken,
+    Transactions,
+    say_declared,
+    say_in,
+    told_in,
+)
+
+log = logging.getLogger(__name__)
+
+CREDIT = 500
+ADMIN = "qpid.ha-admin"
+"""A property of a connection, as the broker that shipped has it: it may enter a backup."""
+WHERE = "joinproto.where"
+"""Another one: a backup tells it where the primary is, in place of ending without a word."""
+REDIRECT = "amqp:connection:redirect"
+
+
+def _nothing() -> None:
+    """Nobody waits for it."""
+
+
+def _answer(link: Link) -> None:
+    """Take a link as it was asked for."""
+    link.source.copy(link.remote_source)
+    link.target.copy(link.remote_target)
+    link.snd_settle_mode = link.remote_snd_settle_mode
+    link.rcv_settle_mode = link.remote_rcv_settle_mode
+    link.open()
+
+
+@define(eq=False)
+class Consumer:
+    """A link over which a queue's messages go out.  `sent`: those that are not settled."""
+
+    port: ClientPort
+    link: Link
+    queue: LiveQueue
+    sent: dict[str, tuple[Delivery, Held]] = field(factory=dict)
+    count: int = 0
+    is_gone: bool = False
+
+    @property
+    def credit(self) -> int:
+        return int(self.link.credit)
+
+    def send(self, held: Held) -> None:
+        """Send a message of the queue; there must be credit."""
+        self.count += 1
+        tag = str(self.count)
+        delivery = self.link.delivery(tag)
+        self.link.send(redelivered(held.body) if held.is_redelivered else held.body)
+        self.link.advance()
+        if self.link.snd_settle_mode == Link.SND_SETTLED:
+            delivery.settle()
+            self.port.service.take(self.queue.name, held, _nothing)
+        else:
+            self.sent[tag] = (delivery, held)
+        self.port.soon()
+
+    def settle(self, delivery: Delivery, state: int) -> None:
+        """Tell the client what became of a message."""
+        if not self.port.is_there:
+            return
+        if not delivery.settled:
+            delivery.update(state)
+        delivery.settle()
+        self.port.soon()
+
+    def have_again(self, delivery: Delivery, held: Held) -> None:
+        """Have a message as it was before its transaction, which is undone."""
+        if self.is_gone or delivery.settled:
+            self.queue.give_back([held])
+        else:
+            self.sent[delivery.tag] = (delivery, held)
+
+    def gone(self) -> None:
+        """Give back what was not settled."""
+        self.is_gone = True
+        self.queue.remove(self)
+        self.queue.give_back([held for _, held in self.sent.values()])
+        self.sent.clear()
+
+
+@define(eq=False)
+class ClientPort(EnginePort):
+    """One connection of a client."""
+
+    service: Service = field(kw_only=True)
+    ports: set[Port] = field(kw_only=True)
+    _consumers: dict[Link, Consumer] = field(factory=dict)
+    _unconfirmed: dict[Link, int] = field(factory=dict)
+    _coordinators: set[Link] = field(factory=set)
+    _transactions: Transactions = field(init=False)
+    is_admin: bool = False
+    _is_refused: bool = False
+    _asks_where: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        """Have no transaction yet."""
+        self._transactions = Transactions(self.service)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Close the connection of an ordinary client, with the primary's address (H11)."""
+        if self._wire is None or self.is_admin or self._is_refused:
+            return
+        self._is_refused = True
+        if not self._asks_where or refusal.primary is None:
+            # Without an answer: Proton's client begins its list of addresses anew at each
+            # connection that was opened, and does not see the end of one that was closed by a
+            # frame.  So it would call the first backup of the list for ever, or wait for ever.
+            self._wire.abort()
+            return
+        where = refusal.primary
+        info = {symbol("network-host"): where.host, symbol("port"): where.port}
+        self._connection.open()
+        self._connection.condition = Condition(REDIRECT, refusal.why, info)
+        self._connection.close()
+        self.soon()
+
+    # -- events ----------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.ports.add(self)
+        super().connection_made(transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.ports.discard(self)
+        for consumer in list(self._consumers.values()):
+            consumer.gone()
+        self._consumers.clear()
+        self._transactions.gone()
+        super().connection_lost(error)
+
+    def _see(self, event: Event) -> None:
+        if self._is_refused:
+            return
+        match event.type:
+            case Event.DELIVERY:
+                self._delivered(event.delivery)
+            case Event.LINK_FLOW:
+                consumer = self._consumers.get(event.link)
+                if consumer is not None:
+                    consumer.queue.serve()
+                    if event.link.drain_mode:
+                        event.link.drained()
+            case Event.CONNECTION_REMOTE_OPEN:
+                self._opened()
+            case Event.SESSION_REMOTE_OPEN:
+                event.session.open()
+            case Event.LINK_REMOTE_OPEN:
+                self._attached(event.link)
+            case Event.LINK_REMOTE_CLOSE | Event.LINK_REMOTE_DETACH:
+                self._detached(event.link, closes=event.type == Event.LINK_REMOTE_CLOSE)
+            case Event.SESSION_REMOTE_CLOSE:
+                for link in [one for one in self._consumers if one.session == event.session]:
+                    self._consumers.pop(link).gone()
+                for link in [one for one in self._unconfirmed if one.session == event.session]:
+                    self._forget(link)
+                event.session.close()
+            case Event.CONNECTION_REMOTE_CLOSE:
+                self._connection.close()
+            case Event.TRANSPORT_ERROR:
+                condition = self._engine.condition
+                log.info("a client's connection ended: %s", condition)
+
+    def _opened(self) -> None:
+        properties = self._connection.remote_properties or {}
+        self.is_admin = bool(properties.get(ADMIN) or properties.get(symbol(ADMIN)))
+        self._asks_where = bool(properties.get(WHERE) or properties.get(symbol(WHERE)))
+        refusal = self.service.refusal(is_admin=self.is_admin)
+        if refusal is not None:
+            log.info("refused a client: %s", refusal.why)
+            self.refuse(refusal)
+            return
+        self._connection.open()
+
+    def _attached(self, link: Link) -> None:
+        address = link.remote_source.address if link.is_sender else link.remote_target.address
+        refusal = self.service.refusal()
+        if refusal is not None:
+            self._no_link(link, refusal.why)
+        elif link.is_receiver and link.remote_target.type == Terminus.COORDINATOR:
+            self._coordinators.add(link)
+            self._unconfirmed[link] = 0
+            _answer(link)
+            link.flow(CREDIT)
+            self.soon()
+        elif not address:
+            self._no_link(link, "a link without a queue's name")
+        else:
+            self.service.queue(address, lambda found: self._linked(link, found))
+
+    def _no_link(self, link: Link, why: str) -> None:
+        link.condition = Condition("amqp:not-found", why)
+        link.open()
+        link.close()
+        self.soon()
+
+    def _linked(self, link: Link, found: LiveQueue | str) -> None:
+        """The declaration is confirmed, or there is no such queue."""
+        if self._wire is None or link.state & Endpoint.REMOTE_CLOSED:
+            return
+        if isinstance(found, str):
+            self._no_link(link, found)
+            return
+        _answer(link)
+        if link.is_sender:
+            consumer = Consumer(self, link, found)
+            self._consumers[link] = consumer
+            found.add(consumer)
+        else:
+            self._unconfirmed[link] = 0
+            link.flow(CREDIT)
+        self.soon()
+
+    def _detached(self, link: Link, *, closes: bool) -> None:
+        self._forget(link)
+        consumer = self._consumers.pop(link, None)
+        if consumer is not None:
+            consumer.gone()
+        if not link.state & Endpoint.LOCAL_CLOSED:
+            link.close() if closes else link.detach()
+        self.soon()
+
+    def _forget(self, link: Link) -> None:
+        self._unconfirmed.pop(link, None)
+        if link in self._coordinators:
+            self._coordinators.discard(link)
+            self._transactions.gone(link)
+
+    # -- deliveries ------------------------------------------------------------------------
+
+    def _delivered(self, delivery: Delivery) -> None:
+        link = delivery.link
+        if link.is_receiver:
+            if delivery.readable and not delivery.partial:
+                self._received(link, delivery)
+            elif delivery.pending > 2 * self.service.message_bytes_max:
+                # It is refused when it is whole; one without an end fills the memory before.
+                log.warning("a client's message has no end: %d bytes so far", delivery.pending)
+                self._end()
+            elif delivery.aborted:
+                delivery.settle()
+        elif delivery.updated:
+            self._answered(link, delivery)
+
+    def _received(self, link: Link, delivery: Delivery) -> None:
+        body = link.recv(delivery.pending) or b""
+        is_settled = delivery.settled
+        link.advance()
+        self._unconfirmed[link] = self._unconfirmed.get(link, 0) + 1
+
+        def done(problem: str) -> None:
+            if self._wire is None or link not in self._unconfirmed:
+                return
+            self._unconfirmed[link] -= 1
+            self._give_credit(link)
+            if is_settled:
+                return
+            if problem:
+                delivery.local.condition = Condition("amqp:precondition-failed", problem)
+            delivery.update(Delivery.REJECTED if problem else Delivery.ACCEPTED)
+            delivery.settle()
+            self.soon()
+
+        address = link.remote_target.address
+        told = told_in(delivery)
+        problem = ""
+        if len(body) > (most := self.service.message_bytes_max):
+            problem = f"a message of {len(body)} bytes, at most {most} fit"
+        if link in self._coordinators:
+            self._transactions.ask(link, body, lambda reply: self._reply(link, delivery, reply))
+        elif told is None and problem:
+            done(problem)
+        elif told is None:
+            self.service.publish(address, body, is_durable(body), done)
+        elif not self._transactions.put(told[0], address, body, is_durable(body), problem):
+            self._no_transaction(link)
+        else:
+            self._unconfirmed[link] -= 1
+            self._give_credit(link)
+            say_in(delivery, told[0])
+            delivery.settle()
+            self.soon()
+        if is_settled:
+            delivery.settle()
+
+    def _reply(self, link: Link, delivery: Delivery, reply: Reply) -> None:
+        """Answer a request to the coordinator."""
+        if self._wire is None or link not in self._coordinators:
+            return
+        self._unconfirmed[link] -= 1
+        self._give_credit(link)
+        if reply.id:
+            say_declared(delivery, reply.id)
+        elif reply.condition:
+            delivery.local.condition = Condition(reply.condition, reply.why)
+            delivery.update(Delivery.REJECTED)
+        else:
+            delivery.update(Delivery.ACCEPTED)
+        delivery.settle()
+        self.soon()
+
+    def _no_transaction(self, link: Link) -> None:
+        link.condition = Condition(UNKNOWN, "there is no such transaction on this connection")
+        link.close()
+        self._detached(link, closes=True)
+
+    def _give_credit(self, link: Link) -> None:
+        """Take as many more as are confirmed: what waits in memory has a bound."""
+        held = int(link.credit) + self._unconfirmed[link]
+        if held <= CREDIT // 2:
+            link.flow(CREDIT - held)
+            self.soon()
+
+    def _answered(self, link: Link, delivery: Delivery) -> None:
+        consumer = self._consumers.get(link)
+        if consumer is None:
+            return
+        found = consumer.sent.get(delivery.tag)
+        if found is None:
+            return
+        _, held = found
+        state = delivery.remote_state
+        told = told_in(delivery)
+        if told is not None:
+            name, outcome = told
+            is_gone = outcome in (Delivery.ACCEPTED, Delivery.REJECTED)
+            if self._transactions.take(name, Taken(consumer, delivery, held, is_gone)):
+                del consumer.sent[delivery.tag]
+            else:
+                self._no_transaction(link)
+            return
+        if state in (Delivery.ACCEPTED, Delivery.REJECTED):
+            del consumer.sent[delivery.tag]
+
+            def done() -> None:
+                if self._wire is not None:
+                    delivery.update(state)
+                    delivery.settle()
+                    self.soon()
+
+            # There is no queue for what was rejected: it is gone, as if it had been accepted.
+            self.service.take(consumer.queue.name, held, done)
+        elif state in (Delivery.RELEASED, Delivery.MODIFIED) or delivery.settled:
+            del consumer.sent[delivery.tag]
+            delivery.settle()
+            consumer.queue.give_back([held], is_redelivered=state != Delivery.RELEASED)

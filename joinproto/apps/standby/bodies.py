@@ -1,0 +1,131 @@
+"""The content of messages: in memory, and what is durable on the disk.
+
+The machine knows messages by identity and place; what is in them is only carried, here.
+
+Source: hot standby, H4, H5, H10.
+"""
+
+from __future__ import annotations
+
+from attrs import define, field
+
+from joinproto.apps.standby.keeping.disk import Disk
+from joinproto.apps.standby.keeping.form import Declared, Deed, Deleted, Put, Queue, Queues, Taken
+from joinproto.apps.standby.queues import Held
+from joinproto.standby.catch_up import Message
+from joinproto.standby.line import Line
+from joinproto.standby.messages import Change, Kind, Thing
+from joinproto.standby.stock import Queue as Stocked
+from joinproto.standby.stock import Stock
+
+
+@define(eq=False)
+class Bodies:
+    """`queues`: all of them, with all messages.  What is durable is written with `write`."""
+
+    disk: Disk
+    queues: Queues = field(init=False)
+    has_unwritten: bool = False  # of what is to be on the disk before the next effect is begun
+    _unwritten: list[Deed] = field(factory=list)
+    _kept: set[tuple[str, str]] = field(factory=set)
+    _arrived: dict[tuple[str, str], bytes] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        """Begin with what is on the disk."""
+        there = self.disk.queues
+        self.queues = {name: Queue(one.thing, dict(one.messages)) for name, one in there.items()}
+        self._kept = {(name, put) for name, one in there.items() for put in one.messages}
+
+    @property
+    def stock(self) -> Stock:
+        """Return it as the machine begins with it."""
+        things, queues = {}, {}
+        for name, queue in self.queues.items():
+            line = Line.of(
+                Message(id=put.id, sequence=put.position, durable=True) for put in queue.in_order
+            )
+            coming = 0 if line.last is None else line.last.sequence + 1
+            things[queue.thing.key] = queue.thing
+            queues[name] = Stocked(id=queue.thing.id, line=line, next=coming)
+        return Stock(things=things, queues=queues)
+
+    def is_kept(self, queue: str, name: str) -> bool:
+        """Return whether a message is on the disk, or will be with the next write."""
+        return (queue, name) in self._kept
+
+    def body(self, queue: str, name: str) -> bytes:
+        """Return the content of a message; it must be there."""
+        return self.queues[queue].messages[name].body
+
+    def size(self, queue: str, name: str) -> int:
+        """Return the length of a message's content; it must be there."""
+        return len(self.body(queue, name))
+
+    # -- what happens ----------------------------------------------------------------------
+
+    def arrived(self, queue: str, name: str, body: bytes) -> None:
+        """Hold the content of a message of which the machine hears next."""
+        self._arrived[queue, name] = body
+
+    def hold(self, queue: str, held: Held) -> None:
+        """Hold a message that a client published."""
+        if queue in self.queues:
+            self.queues[queue].messages[held.id] = Put(queue, held.id, held.position, held.body)
+
+    def forget(self, queue: str, message: Message) -> None:
+        """Let go of a message that is gone."""
+        if queue in self.queues:
+            self.queues[queue].messages.pop(message.id, None)
+
+    def change(self, change: Change, *, is_awaited: bool = False) -> None:
+        """Keep a change of a queue.  `is_awaited`: others need not wait until it is written."""
+        queue = self.queues.get(change.queue)
+        if queue is None:
+            return
+        for message in change.puts:
+            key = (change.queue, message.id)
+            put = queue.messages.get(message.id)
+            if put is None:
+                body = self._arrived.pop(key, None)
+                if body is None:
+                    continue  # it was there before, and went meanwhile
+                put = Put(change.queue, message.id, message.sequence, body)
+                queue.messages[message.id] = put
+            self._arrived.pop(key, None)
+            if message.durable and queue.thing.durable and key not in self._kept:
+                self._kept.add(key)
+                self._do(put, is_awaited=is_awaited)
+        for message in change.takes:
+            queue.messages.pop(message.id, None)
+            key = (change.queue, message.id)
+            if key in self._kept:
+                self._kept.discard(key)
+                self._do(Taken(change.queue, message.id), is_awaited=is_awaited)
+
+    def make(self, thing: Thing) -> None:
+        """Have a queue; other wiring has no content."""
+        if thing.kind is not Kind.QUEUE:
+            return
+        self.queues[thing.name] = Queue(thing, {})
+        if thing.durable:
+            self._do(Declared(thing))
+
+    def remove(self, thing: Thing) -> None:
+        """Have it no more, with all that is in it."""
+        if thing.kind is not Kind.QUEUE or thing.name not in self.queues:
+            return
+        gone = self.queues.pop(thing.name)
+        self._kept -= {(thing.name, name) for name in gone.messages}
+        if gone.thing.durable:
+            self._do(Deleted(thing.name, gone.thing.id))
+
+    def _do(self, deed: Deed, *, is_awaited: bool = False) -> None:
+        self._unwritten.append(deed)
+        self.has_unwritten = self.has_unwritten or not is_awaited
+
+    def write(self) -> None:
+        """Return once all that was done is on the disk, as far as it is durable."""
+        self.has_unwritten = False
+        if self._unwritten:
+            deeds, self._unwritten = self._unwritten, []
+            self.disk.append(deeds)

@@ -1,0 +1,269 @@
+"""What clients have of a primary: its queues, what is on its way, what is confirmed.
+
+What they do in one turn of the event loop is one commit of the machine.
+
+Source: hot standby, H4, H7, H11.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from joinproto.apps.standby.gathering import Gathered
+from joinproto.apps.standby.keeping.disk import MESSAGE_BYTES_MAX
+from joinproto.apps.standby.queues import Held, LiveQueue
+from joinproto.apps.standby.recording import spans
+from joinproto.apps.standby.service import Port, Refusal
+from joinproto.standby.broker import Variant
+from joinproto.standby.clients import Entrance, admit
+from joinproto.standby.events import Commit, Declare, Draft
+from joinproto.standby.messages import Kind, Thing
+from joinproto.standby.replicates import Level
+
+if TYPE_CHECKING:
+    from joinproto.apps.standby.core import Core
+
+log = logging.getLogger("joinproto.standby")
+
+NAME_MAX = 200
+COUNTS = ("confirmed", "acknowledged", "promotions", "refused_clients")
+
+
+@define(eq=False)
+class Clients:
+    """Stands behind the port.  `live`: the queues, while this broker serves."""
+
+    core: Core
+    ports: set[Port]
+    live: dict[str, LiveQueue] = field(factory=dict)
+    counts: dict[str, int] = field(factory=lambda: dict.fromkeys(COUNTS, 0))
+    _gathered: Gathered = field(factory=Gathered)
+    _waiting: dict[int, list[Callable[[], None]]] = field(factory=dict)
+    _declaring: dict[str, list[Callable[[LiveQueue | str], None]]] = field(factory=dict)
+    _token: int = 0
+    _made: int = 0
+
+    def touched(self) -> None:
+        """Have a turn end, soon, with a write."""
+        self.core.touched()
+
+    def confirm(self, token: int) -> None:
+        """Tell the clients that wait for it."""
+        waiting = self._waiting.pop(token, ())
+        if waiting:
+            self.core.say("confirm", token=token)
+        for done in waiting:
+            done()
+
+    def removed(self, queue: str) -> None:
+        """Serve a queue no more."""
+        if queue in self.live:
+            self.live.pop(queue).is_gone = True
+
+    def serve(self, generation: int) -> None:
+        """Open for clients; somebody may have had each message before."""
+        self.counts["promotions"] += 1
+        log.info("serves in generation %d", generation)
+        if self.core.events.is_on:
+            there = {
+                name: spans(
+                    put.id for put in queue.in_order if self.core.bodies.is_kept(name, put.id)
+                )
+                for name, queue in self.core.bodies.queues.items()
+                if self._is_shared(name)
+            }
+            self.core.say("serves", generation=generation, has=there)
+        for name, queue in self.core.bodies.queues.items():
+            live = self.live[name] = LiveQueue(name)
+            for put in queue.in_order:
+                durable = self.core.bodies.is_kept(name, put.id)
+                live.offer(Held(put.id, put.position, put.body, durable, is_redelivered=True))
+        asyncio.get_running_loop().call_soon(self._declare_configured)
+
+    def _declare_configured(self) -> None:
+        for name in self.core.settings.queues:
+            if self.core.serves and name not in self.live:
+                self.queue(name, lambda _: None)
+
+    def close(self, why: str) -> None:
+        """Close for clients; what is not confirmed never will be."""
+        log.warning("serves no more: %s", why)
+        self._waiting.clear()
+        self._declaring.clear()
+        self._gathered = Gathered()
+        for live in self.live.values():
+            live.is_gone = True
+        self.live.clear()
+        asyncio.get_running_loop().call_soon(self._refuse_all)
+
+    def _refuse_all(self) -> None:
+        for port in list(self.ports):
+            refusal = self.refusal(is_admin=port.is_admin)
+            if refusal is not None:
+                port.refuse(refusal)
+            else:
+                # An administrator may come again; what it waits for here never comes.
+                port.drop()
+
+    # -- the port's questions (`Service`) ---------------------------------------------------
+
+    @property
+    def message_bytes_max(self) -> int:
+        return MESSAGE_BYTES_MAX
+
+    def refusal(self, *, is_admin: bool = False) -> Refusal | None:
+        """Return why a client may not enter, None: it may (H11)."""
+        primary = self.core.links.primary_address
+        said = None if primary is None else str(primary)
+        found = admit(Variant.OURS, self.core.role, primary=said, is_admin=is_admin)
+        if found.entrance is Entrance.ADMITTED:
+            return None
+        self.counts["refused_clients"] += 1
+        return Refusal(found.why, None if found.primary is None else primary)
+
+    def queue(self, name: str, done: Callable[[LiveQueue | str], None]) -> None:
+        """Give this queue, when all backups that count have its declaration (LC2)."""
+        if name in self._declaring:
+            self._declaring[name].append(done)
+            return
+        if name in self.live:
+            done(self.live[name])
+            return
+        if not name.isprintable() or len(name) > NAME_MAX:
+            done(f"a queue's name is 1 to {NAME_MAX} printable characters")
+            return
+        said = self.core.settings.queues.get(name)
+        if said is None and not self.core.settings.creates:
+            done(f"there is no queue {name!r}, and `defaults.create` is false")
+            return
+        thing = Thing(
+            kind=Kind.QUEUE,
+            name=name,
+            id=token_hex(8),
+            says=None if said is None else said.level,
+            durable=self.core.settings.creates_durable if said is None else said.durable,
+        )
+        live = self.live[name] = LiveQueue(name)
+        self._token += 1
+        self._declaring[name] = [done]
+
+        def confirmed() -> None:
+            for each in self._declaring.pop(name, ()):
+                each(live)
+
+        self._waiting[self._token] = [confirmed]
+        self.core.do(Declare(self._token, thing))
+
+    def publish(self, queue: str, body: bytes, durable: bool, done: Callable[[str], None]) -> None:
+        """Put a message at the back of a queue; confirmed as H4 says."""
+        if not self.core.serves or queue not in self.live:
+            done(f"there is no queue {queue!r} here")
+            return
+        self._made += 1
+        name = f"{self.core.state.view.generation}.{self.core.settings.broker}.{self._made}"
+        self._gathered.put(queue, name, body, durable, done)
+        self.touched()
+
+    def take(self, queue: str, held: Held, done: Callable[[], None]) -> None:
+        """Remove a message; confirmed when the backups know (LM4)."""
+        if self.core.serves and queue in self.live:
+            self._gathered.take(queue, held, done)
+            self.touched()
+
+    def commit_whole(
+        self,
+        puts: list[tuple[str, bytes, bool]],
+        takes: list[tuple[str, Held]],
+        done: Callable[[str], None],
+    ) -> None:
+        """Do all of a transaction in the commit of this turn, and in no other one (LM3)."""
+        names = {*(queue for queue, _, _ in puts), *(queue for queue, _ in takes)}
+        if lacking := sorted(names - self.live.keys()):
+            done(f"there is no queue {lacking[0]!r} here")
+            return
+        waits = len(puts) + len(takes)
+
+        def one_more(_: str = "") -> None:
+            nonlocal waits
+            waits -= 1
+            if waits == 0:
+                done("")
+
+        for queue, body, durable in puts:
+            self.publish(queue, body, durable, one_more)
+        for queue, held in takes:
+            self.take(queue, held, one_more)
+        if not waits:
+            done("")
+
+    def commit(self) -> None:
+        """Have what clients did in this turn be one commit."""
+        if not self._gathered.work:
+            return
+        gathered, self._gathered = self._gathered, Gathered()
+        drafts: list[Draft] = []
+        waiting: list[Callable[[], None]] = []
+        for queue, work in gathered.work.items():
+            if queue not in self.core.state.stock.queues or queue not in self.live:
+                continue
+            coming = self.core.state.stock.queues[queue].next
+            helds = [
+                Held(one.id, coming + at, one.body, one.durable) for at, one in enumerate(work.puts)
+            ]
+            for held in helds:
+                self.core.bodies.hold(queue, held)
+            drafts.append(work.draft(queue))
+            waiting.append(self._done(self.live[queue], helds, [one.done for one in work.puts]))
+            waiting.append(self._taken([done for _, done in work.takes]))
+        self._token += 1
+        self._waiting[self._token] = waiting
+        if self.core.events.is_on:
+            self._say(gathered)
+        self.core.do(Commit(self._token, tuple(drafts)))
+        for draft in drafts:
+            for message in draft.takes:
+                self.core.bodies.forget(draft.queue, message)
+
+    def _say(self, gathered: Gathered) -> None:
+        """Say what is done to messages that are durable, and replicate: others may be lost."""
+        work = {name: one for name, one in gathered.work.items() if self._is_shared(name)}
+        puts = {
+            name: found
+            for name, one in work.items()
+            if (found := spans(put.id for put in one.puts if put.durable))
+        }
+        takes = {
+            name: found
+            for name, one in work.items()
+            if (found := spans(held.id for held, _ in one.takes if held.durable))
+        }
+        self.core.say("commit", token=self._token, puts=puts, takes=takes)
+
+    def _is_shared(self, queue: str) -> bool:
+        thing = self.core.state.stock.thing(queue)
+        return thing is not None and thing.durable and thing.level is Level.ALL
+
+    def _done(
+        self, live: LiveQueue, helds: list[Held], dones: list[Callable[[str], None]]
+    ) -> Callable[[], None]:
+        def confirmed() -> None:
+            self.counts["confirmed"] += len(helds)
+            for held, done in zip(helds, dones, strict=True):
+                done("")
+                live.offer(held)
+
+        return confirmed
+
+    def _taken(self, dones: list[Callable[[], None]]) -> Callable[[], None]:
+        def confirmed() -> None:
+            self.counts["acknowledged"] += len(dones)
+            for done in dones:
+                done()
+
+        return confirmed

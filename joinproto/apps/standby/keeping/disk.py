@@ -1,0 +1,366 @@
+"""A broker's data directory, open: its metadata and its durable messages.
+
+    standby/store.meta              `Kept`; replaced whole, beside the one before it
+    standby/store.lock              one process at a time has it
+    frames.log                      what was done to durable queues
+    (`joinproto/durable/journal/journal.py`)
+
+What returns is on the disk.  A write that fails is final: the process ends, and whoever opens the
+store next finds the old or the new one.
+
+Source: hot standby, H2, H4, H10; recovery, "The metadata on disk".
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from attrs import define, evolve
+
+from joinproto.apps.standby.keeping.form import (
+    CURRENT,
+    PREVIOUS,
+    ROOM,
+    Deed,
+    Kept,
+    NotKept,
+    Queues,
+    Replay,
+    Together,
+    apply,
+    as_bytes,
+    deed_of,
+    packed,
+)
+from joinproto.apps.standby.keeping.slots import Slots, refusal, slots_of
+from joinproto.durable.envelope import FILE_BYTES_MAX, Envelope, seal
+from joinproto.durable.filesystem import REAL, FileSystem, let_go, read_all, reason
+from joinproto.durable.journal.bytes_at import read_at
+from joinproto.durable.journal.journal import FILE, Journal
+from joinproto.durable.journal.records import FRAME_BYTES_MAX, Frame
+from joinproto.durable.lock import take_lock
+from joinproto.durable.replace import Progress, replace
+from joinproto.errors import (
+    JoinprotoError,
+    MisuseError,
+    StoreCorrupt,
+    StoreForeign,
+    StoreMissing,
+    StoreUnreadable,
+    StoreWriteFailed,
+)
+from joinproto.store.after_crash import make_durable, remove_leftovers
+
+log = logging.getLogger(__name__)
+
+COMPACT_BYTES = 64 << 20
+"""A journal of so many bytes is made shorter, if a quarter of it would say the same."""
+PIECE_BYTES = 128 << 10
+"""A piece of making it shorter writes so much, or twice that."""
+LENGTH_BYTES = 4
+MESSAGE_BYTES_MAX = FRAME_BYTES_MAX - (64 << 10)
+"""Longest durable message: its deed has to fit into one frame."""
+
+
+@define
+class Disk:
+    """What is open.  `kept`, `queues`: what is on the disk.  For one thread at a time."""
+
+    path: Path
+    kept: Kept
+    queues: Queues
+    journal: Journal
+    writes: int = 0
+    _files: FileSystem = REAL
+    _room: int = -1
+    _lock: int = -1
+    _raw: bytes = b""
+    _ended: str = ""
+    # Its size when it was last to be made shorter, or had been; 0 anew at each start: else a
+    # broker that is restarted before the journal has doubled would keep all for ever.
+    _looked_at: int = 0
+    _chore: Iterator[Callable[[], None]] | None = None
+    _is_open: bool = False  # the last deeds in the journal lack some that belong to them
+
+    def write(self, kept: Kept) -> None:
+        """Return once the metadata is on the disk.
+
+        Raises `MisuseError` for an older generation, another broker, or another cluster than
+        is there; then nothing happened.  Raises `StoreWriteFailed`; then this one writes no more.
+        """
+        self._require_usable()
+        self._require_goes_on(kept)
+        self._replace(kept)
+
+    def append(self, deeds: Sequence[Deed]) -> None:
+        """Return once these deeds are on the disk, behind the others, in one fsync.
+
+        A crash leaves all of them, or none.
+        """
+        if not deeds:
+            return
+        self._require_usable()
+        view = f"{self.kept.view.generation:064x}"
+        first = self.journal.last_seq + 1
+        is_marked = len(deeds) > 1 or self._is_open
+        said = [Together(len(deeds)), *deeds] if is_marked else deeds
+        frames = [Frame(view, seq, as_bytes(deed)) for seq, deed in enumerate(said, start=first)]
+        before = self.journal.size
+        self.journal.append(frames)
+        grown = self.journal.size - before
+        self._is_open = False
+        for deed in deeds:
+            apply(self.queues, deed)
+        if self._chore is None and self.journal.size > max(COMPACT_BYTES, 2 * self._looked_at):
+            # Not for the recovery tool, which runs on the base install alone.
+            from joinproto.apps.standby.keeping.shortening import shortening
+
+            self._looked_at = self.journal.size
+            self._chore = shortening(self.path, self.journal, self.queues)
+        # It gets on faster than the journal grows, so it ends.
+        for _ in range(1 + 2 * grown // PIECE_BYTES):
+            if not self.go_on():
+                break
+
+    def go_on(self) -> bool:
+        """Do a piece of what makes the journal shorter; return whether there are more."""
+        if self._chore is None:
+            return False
+        work = next(self._chore, None)
+        if work is None:
+            self._chore, self._looked_at = None, self.journal.size
+            return False
+        work()
+        return True
+
+    @property
+    def position(self) -> int:
+        """Return how much was done in its generation."""
+        return position_in(
+            self.kept, [(run.view, run.first, run.last) for run in self.journal.runs]
+        )
+
+    def close(self) -> None:
+        """Give it back; nothing is saved here."""
+        if self._lock < 0:
+            return
+        self.journal.close()
+        let_go(self._files, self._room)
+        let_go(self._files, self._lock)
+        self._lock = self._room = -1
+
+    def __enter__(self) -> Disk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- the steps -------------------------------------------------------------------------
+
+    def _require_usable(self) -> None:
+        if self._lock < 0:
+            raise MisuseError(f"{self.path}: written after it was closed", next="open it again")
+        if self._ended:
+            raise StoreWriteFailed(
+                f"{self.path}: writes no more: {self._ended}",
+                next="end this process, look at the disk, then start it again",
+            )
+
+    def _require_goes_on(self, kept: Kept) -> None:
+        now = self.kept
+        problem = ""
+        if kept.view.generation < now.view.generation:
+            problem = f"generation {kept.view.generation} over {now.view.generation}"
+        elif kept.broker != now.broker:
+            problem = f"broker {kept.broker!r} over {now.broker!r}"
+        elif now.cluster not in (None, kept.cluster):
+            problem = f"cluster {kept.cluster} over {now.cluster}"
+        if problem:
+            raise MisuseError(
+                f"{self.path}: {problem}", next="a younger store is never replaced by an older one"
+            )
+
+    def _replace(self, kept: Kept) -> None:
+        kept = evolve(kept, frames=self.journal.last_seq)
+        raw = seal(Envelope(self.writes + 1, packed(kept)))
+        progress = Progress()
+        try:
+            if self._raw:
+                replace(self._files, self._room, PREVIOUS, self._raw, progress, shows=False)
+            replace(self._files, self._room, CURRENT, raw, progress, shows=True)
+            progress.step = f"fsync of the directory {ROOM}"
+            self._files.sync_directory(self._room)
+        except OSError as error:
+            self._ended = f"{progress.step}: {reason(error)}"
+            left = "either one, whole" if progress.may_show else "the former one, whole"
+            raise StoreWriteFailed(
+                f"{self.path / ROOM / CURRENT}: not written\n  {self._ended}\n  on disk: {left}",
+                next="end this process (it writes no more), look at the disk, then start it again",
+            ) from error
+        except BaseException as error:
+            self._ended = f"{progress.step}: {type(error).__name__}"
+            raise
+        self.writes, self._raw, self.kept = self.writes + 1, raw, kept
+
+
+def position_in(kept: Kept, runs: Sequence[tuple[str, int, int]]) -> int:
+    """Return how many deeds were done in the generation of `kept`, of those still listed."""
+    view = f"{kept.view.generation:064x}"
+    return sum(last - first + 1 for found, first, last in runs if found == view)
+
+
+def open_disk(
+    path: Path,
+    broker: str,
+    *,
+    cluster: str | None = None,
+    brokers: Sequence[str] = (),
+    files: FileSystem = REAL,
+) -> Disk:
+    """Return a broker's data directory, made where there is none; raises `StoreError`.
+
+    `cluster`: its name.  `brokers`: all of it.  `files`: where the metadata are; the journal is
+    always on this machine's disk.
+    """
+    room = _room(path, files)
+    lock = -1
+    try:
+        with _reading(path):
+            lock = take_lock(files, room, path)
+            slots = read_slots(files, room)
+            refused = refusal(path / ROOM, slots)
+            if refused is not None and not isinstance(refused, StoreMissing):
+                raise refused
+            remove_leftovers(files, room)
+            if refused is None:
+                make_durable(files, room)
+        fresh = Kept(broker=broker, name=cluster, brokers=tuple(brokers))
+        found = slots.current.kept or fresh
+        if found.broker != broker:
+            raise StoreForeign(
+                f"{path}: the store of broker {found.broker!r}, this is {broker!r}",
+                next="check `data` and `broker` in the configuration",
+            )
+        if cluster is not None and found.name not in (None, cluster):
+            raise StoreForeign(
+                f"{path}: the store of a broker of cluster {found.name!r}, this is {cluster!r}",
+                next="check `data` and `cluster` in the configuration",
+            )
+        _require_both(path, found, is_new=refused is not None)
+        journal = Journal.open(path, durable=found.frames)
+        try:
+            if journal.cut_bytes:
+                log.info("%s: a torn tail of %d bytes was cut", journal.path, journal.cut_bytes)
+            read = load(journal)
+            disk = Disk(path, found, read.queues, journal, files=files, room=room, lock=lock)
+            disk._is_open = read.is_open
+            disk.writes, disk._raw = slots.current.writes, slots.current.raw
+            wanted = evolve(
+                found, brokers=tuple(brokers) or found.brokers, name=cluster or found.name
+            )
+            if refused is not None or wanted != found:
+                disk.write(wanted)
+        except BaseException:
+            journal.close()
+            raise
+    except BaseException:
+        let_go(files, room)
+        if lock >= 0:
+            let_go(files, lock)
+        raise
+    return disk
+
+
+def load(journal: Journal) -> Replay:
+    """Return the queues that a journal makes; raises `StoreCorrupt`."""
+    found = Replay({})
+    try:
+        if journal.base is not None:
+            state = read_at(journal.file, journal.base.state_at, journal.base.state_bytes)
+            for data in _unframed(state):
+                found.take(deed_of(data))
+        seq = journal.first_seq
+        while frames := journal.read(seq):
+            for frame in frames:
+                found.take(deed_of(frame.data))
+            seq = frames[-1].seq + 1
+    except NotKept as error:
+        raise StoreCorrupt(
+            f"{journal.path}: {error}\n  nothing was changed",
+            next="do not start it; give the broker an empty directory, and let it catch up",
+        ) from error
+    return found
+
+
+def read_slots(files: FileSystem, room: int) -> Slots:
+    """Return what the two files of the open directory `room` say."""
+    # The previous one first: somebody may be writing.
+    previous = _bytes(files, room, PREVIOUS)
+    return slots_of(_bytes(files, room, CURRENT), previous)
+
+
+def _bytes(files: FileSystem, room: int, name: str) -> bytes | None:
+    try:
+        file = files.open_to_read(room, name)
+    except FileNotFoundError:
+        return None
+    try:
+        return read_all(files, file, bytes_max=FILE_BYTES_MAX)
+    finally:
+        let_go(files, file)
+
+
+def _room(path: Path, files: FileSystem) -> int:
+    with _reading(path):
+        path.mkdir(mode=0o750, exist_ok=True)
+        data = files.open_directory(path)
+        try:
+            with suppress(FileExistsError):
+                files.make_directory(data, ROOM)
+            files.sync_directory(data)
+            return files.open_directory_in(data, ROOM)
+        finally:
+            let_go(files, data)
+
+
+def _require_both(path: Path, kept: Kept, *, is_new: bool) -> None:
+    """Raise `StoreCorrupt` where one of the two parts is there and the other one is missed."""
+    with _reading(path):
+        size = (path / FILE).lstat().st_size if os.path.lexists(path / FILE) else None
+    if is_new and size:
+        raise StoreCorrupt(
+            f"{path}: has {FILE} and no metadata\n  nothing was changed",
+            next="find out who removed it; a new broker needs an empty directory",
+        )
+    if not is_new and size is None and kept.cluster is not None:
+        raise StoreCorrupt(
+            f"{path}: has no {FILE}, although it followed a primary\n  nothing was changed",
+            next="find out who removed it; with an empty directory the broker catches up",
+        )
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except JoinprotoError:
+        raise
+    except OSError as error:
+        raise StoreUnreadable(
+            f"{path}: cannot be opened: {reason(error)}\n  the store was not changed",
+            next="look at the permissions, at the disk, and whether it is mounted for writing",
+        ) from error
+
+
+def _unframed(state: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(state):
+        length = int.from_bytes(state[at : at + LENGTH_BYTES], "big")
+        at += LENGTH_BYTES + length
+        if at > len(state):
+            raise NotKept("a deed that ends early")
+        yield state[at - length : at]

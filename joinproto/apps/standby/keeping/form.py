@@ -1,0 +1,270 @@
+"""What a broker keeps of itself, and what it does to its queues, as bytes and back.  No I/O.
+
+    standby/store.meta      `Kept`, JSON in the store's envelope (`joinproto/durable/envelope.py`)
+    frames.log              `Deed` after `Deed`, each a frame of the journal (`joinproto/log`)
+                            whose view is the generation
+
+Source: hot standby, H2, H4, H10.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias
+
+from attrs import define, field, frozen
+
+from joinproto.codec.json_form import Absent, encoded, read
+from joinproto.standby.broker import Mark, Store
+from joinproto.standby.messages import Thing, View
+
+ROOM = "standby"
+CURRENT = "store.meta"
+PREVIOUS = "store.meta.previous"
+NAMES = (f"{ROOM}/{CURRENT}", f"{ROOM}/{PREVIOUS}")
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+
+
+class NotKept(ValueError):
+    """Bytes that no version of this one wrote."""
+
+
+@frozen(kw_only=True)
+class Marked:
+    """What an operator did to this store."""
+
+    when: Annotated[str, "the time, UTC"]
+    what: Annotated[str, "what was done"]
+    who: Annotated[str, "by whom"]
+    host: Annotated[str, "where"]
+    why: Annotated[str, "the reason, as it was given"] = ""
+
+
+@frozen(kw_only=True)
+class Kept:
+    """A broker's metadata.
+
+    `view`: the youngest one that it knows: whose generation, and who was up to date.  A primary
+    has it on the disk before it confirms what only those have (H4).  `frames`: a journal that
+    has fewer lost some, and is refused: a backup would give up what the other ones still have.
+    """
+
+    broker: Annotated[str, "its name"]
+    cluster: Annotated[str | None, "drawn by the first primary; null: it never followed one"] = None
+    clean: Annotated[bool, "whether it was stopped in order, or marked"] = True
+    view: Annotated[View, "the youngest that it knows"] = View()
+    brokers: Annotated[tuple[str, ...], "all of the cluster, as configured"] = ()
+    history: Annotated[tuple[Marked, ...], "what operators did, the oldest first"] = ()
+    # Earlier versions did not say these.
+    name: Annotated[str | None, Absent(), "the cluster's, as configured"] = None
+    frames: Annotated[int, Absent(), "the journal's last when this was written"] = field(
+        default=0, eq=False
+    )
+
+    @property
+    def mark(self) -> Mark:
+        if self.cluster is None:
+            return Mark.EMPTY
+        return Mark.CLEAN if self.clean else Mark.DIRTY
+
+    @property
+    def is_primary(self) -> bool:
+        """Return whether it was the last primary that it knows."""
+        return self.view.primary == self.broker
+
+    @property
+    def is_member(self) -> bool:
+        """Return whether it had all that was confirmed, by that view."""
+        return self.broker in self.view.members
+
+    def store(self, position: int) -> Store:
+        """Return it as H10 compares it.  `position`: what it took in its generation."""
+        return Store(
+            name=self.broker,
+            mark=self.mark,
+            generation=self.view.generation,
+            primary=self.is_primary,
+            caught_up=self.is_member,
+            position=position,
+        )
+
+
+def packed(kept: Kept) -> bytes:
+    """Return the payload of the metadata."""
+    return f"{json.dumps(encoded(kept), ensure_ascii=False, indent=2)}\n".encode()
+
+
+def unpacked(payload: bytes) -> Kept:
+    """Return what it says; raises `NotKept`."""
+    try:
+        tree = json.loads(payload)
+        kept: Kept = read(Kept, tree)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise NotKept(f"not the metadata of a broker: {error!r}") from None
+    if min(*kept.view.age, kept.frames) < 0 or not kept.broker:
+        raise NotKept(f"broker {kept.broker!r}, view {kept.view}")
+    if kept.cluster is None and kept.view != View():
+        raise NotKept(f"the view {kept.view} of no cluster")
+    return kept
+
+
+# -- deeds ---------------------------------------------------------------------------------
+
+
+@frozen
+class Declared:
+    """A queue is there; another one of its name goes (H6)."""
+
+    thing: Thing
+
+    @property
+    def queue(self) -> str:
+        return self.thing.name
+
+
+@frozen
+class Deleted:
+    """A queue, with all that is in it, is gone."""
+
+    queue: str
+    identity: str
+
+
+@frozen
+class Put:
+    """A message stands in a queue.  `position`: its place there; `id`: the same on each broker."""
+
+    queue: str
+    id: str
+    position: int
+    body: bytes
+
+
+@frozen
+class Taken:
+    """A message is gone."""
+
+    queue: str
+    id: str
+
+
+@frozen
+class Together:
+    """The next `count` deeds were done at once: where the last of them is missing, none was."""
+
+    count: int
+
+
+Deed = Declared | Deleted | Put | Taken
+
+
+def as_bytes(deed: Deed | Together) -> bytes:
+    """Return a deed as the data of a frame: a line of JSON, then the body of a message."""
+    match deed:
+        case Together(count):
+            return _line("together", count)
+        case Declared(thing):
+            return _line("declared", encoded(thing))
+        case Deleted(queue, identity):
+            return _line("deleted", queue, identity)
+        case Put(queue, name, position, body):
+            return _line("put", queue, name, position) + body
+        case Taken(queue, name):
+            return _line("taken", queue, name)
+
+
+def deed_of(data: bytes) -> Deed | Together:
+    """Return the deed that these bytes are; raises `NotKept`."""
+    line, newline, body = data.partition(b"\n")
+    try:
+        found: Any = json.loads(line)
+        if not newline or not isinstance(found, list):
+            raise NotKept(f"not a deed: {line[:60]!r}")
+        match found:
+            case ["together", int(count)] if count > 0:
+                return Together(count)
+            case ["declared", dict(thing)]:
+                return Declared(read(Thing, thing))
+            case ["deleted", str(queue), str(identity)]:
+                return Deleted(queue, identity)
+            case ["put", str(queue), str(name), int(position)]:
+                return Put(queue, name, position, body)
+            case ["taken", str(queue), str(name)]:
+                return Taken(queue, name)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise NotKept(f"not a deed: {error}") from None
+    raise NotKept(f"not a deed: {line[:60]!r}")
+
+
+def _line(*parts: Json) -> bytes:
+    return json.dumps(parts, separators=(",", ":")).encode() + b"\n"
+
+
+# -- what follows from deeds ---------------------------------------------------------------
+
+
+@frozen
+class Queue:
+    """A queue and its messages by identity."""
+
+    thing: Thing
+    messages: dict[str, Put]
+
+    @property
+    def in_order(self) -> list[Put]:
+        """Return the messages, from the front to the back."""
+        return sorted(self.messages.values(), key=lambda put: put.position)
+
+
+Queues: TypeAlias = dict[str, Queue]
+
+
+def apply(queues: Queues, deed: Deed) -> None:
+    """Have the queues as they are after the deed; one that is done already changes nothing."""
+    queue = queues.get(deed.queue)
+    match deed:
+        case Declared(thing):
+            is_same = queue is not None and queue.thing.id == thing.id
+            queues[thing.name] = Queue(thing, queue.messages if is_same and queue else {})
+        case Deleted(name, identity) if queue is not None and queue.thing.id == identity:
+            del queues[name]
+        case Put(_, name) if queue is not None:
+            queue.messages[name] = deed
+        case Taken(_, name) if queue is not None:
+            queue.messages.pop(name, None)
+
+
+@define
+class Replay:
+    """Deeds as they are read again.  `is_open`: the last lack some that were done with them."""
+
+    queues: Queues
+    _held: list[Deed] = field(factory=list)
+    _count: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        return self._count > 0
+
+    def take(self, deed: Deed | Together) -> None:
+        """Take the next one."""
+        if isinstance(deed, Together):
+            # What was open was cut by a crash: nobody was told of it.
+            self._held, self._count = [], deed.count
+            return
+        self._held.append(deed)
+        if len(self._held) < self._count:
+            return
+        for each in self._held:
+            apply(self.queues, each)
+        self._held, self._count = [], 0
+
+
+def deeds_of(queues: Mapping[str, Queue]) -> list[Deed]:
+    """Return the deeds that make these queues."""
+    deeds: list[Deed] = []
+    for queue in queues.values():
+        deeds += [Declared(queue.thing), *queue.in_order]
+    return deeds

@@ -1,0 +1,73 @@
+"""Making a broker's journal shorter: its queues as they are now stand for the frames so far.
+
+    frames.floor        the queues; then the shorter journal is written beside, and takes its place
+
+In pieces, with appends between them: a store of a million messages takes seconds, in which a
+broker that stood still would lose its sessions.  A crash leaves the whole journal, or the shorter
+one (`joinproto/log/snapshot.py`, `joinproto/log/dropping.py`).
+
+Source: recovery, "The metadata on disk".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from joinproto.apps.standby.keeping.form import Deed, Queues, as_bytes, deeds_of
+from joinproto.durable.journal.journal import Journal
+from joinproto.durable.journal.records import Run
+from joinproto.log.dropping import dropping
+from joinproto.log.keeper import LEFTOVERS
+from joinproto.log.snapshot import FILE, FLOOR, making
+
+KIND = "standby queues"
+LENGTH_BYTES = 4
+AT_ONCE = 1_000
+"""Messages that are measured in a piece."""
+
+
+def shortening(path: Path, journal: Journal, queues: Queues) -> Iterator[Callable[[], None]]:
+    """Return the pieces of work, if a quarter of the journal would say the same.
+
+    `queues`: as they are behind the journal's last frame; both may change before the first piece.
+    """
+    # Both now: frames behind these queues are not in what stands for the runs.
+    return _pieces(path, journal, journal.runs, deeds_of(queues))
+
+
+def _pieces(
+    path: Path, journal: Journal, runs: Sequence[Run], deeds: list[Deed]
+) -> Iterator[Callable[[], None]]:
+    left = journal.size // 4
+    for first in range(0, len(deeds), AT_ONCE):
+        some = deeds[first : first + AT_ONCE]
+        left -= sum(len(as_bytes(deed)) + LENGTH_BYTES for deed in some)
+        if left < 0:
+            return
+        yield _nothing
+    if not runs:
+        return
+    made: list[bool] = []
+    state = (_framed(as_bytes(deed)) for deed in deeds)
+    yield from making(path, runs, KIND, state, is_floor=True, made=lambda: made.append(True))
+    if made:
+        yield from dropping(journal, path / FLOOR, _nothing)
+    # The journal begins with it: a second copy serves nobody.
+    clear(path)
+
+
+def clear(path: Path) -> None:
+    """Remove what is left where a process ended meanwhile."""
+    for name in (FILE, FLOOR, *LEFTOVERS):
+        with suppress(OSError):
+            (path / name).unlink(missing_ok=True)
+
+
+def _nothing() -> None:
+    """Nothing is to be done on the disk."""
+
+
+def _framed(data: bytes) -> bytes:
+    return len(data).to_bytes(LENGTH_BYTES, "big") + data

@@ -1,0 +1,54 @@
+"""The chain of views that a broker has on its disk, where the manager is built in.  No I/O.
+
+    chain/frames.log        a frame for each view, as in any log of `joinproto/log`
+
+Source: hot standby, H2, H4, H10.
+"""
+
+from __future__ import annotations
+
+import json
+
+from joinproto.codec.json_form import encoded, read
+from joinproto.durable.journal.records import BASE_MAGIC, base_of, parsed
+from joinproto.log.entry import Entry
+from joinproto.standby.chain import follows
+from joinproto.standby.messages import View
+
+ROOM = "chain"
+FRAMES = f"{ROOM}/frames.log"
+
+
+def packed(view: View) -> bytes:
+    """Return a view as a frame's body, and as the state of the log."""
+    return json.dumps(encoded(view), separators=(",", ":")).encode()
+
+
+def unpacked(data: bytes) -> View:
+    """Return the view that these bytes are."""
+    view: View = read(View, json.loads(data))
+    return view
+
+
+def last_view(data: bytes) -> View | None:
+    """Return the last view of the chain in the bytes of `FRAMES`, as far as they are whole.
+
+    None: what they begin with is damaged.
+
+    The last of them may be in no majority's log.  Whoever is primary in it had all that was
+    confirmed before, too: nobody else is taken into a view that is not the former primary's.
+    """
+    chain, at = View(), 0
+    try:
+        if data.startswith(BASE_MAGIC):
+            base = base_of(lambda place, length: data[place : place + length])
+            if isinstance(base, str):
+                return None
+            chain, at = unpacked(data[base.state_at : base.size]), base.size
+        while found := parsed(data[at:]):
+            frame, length, _ = found
+            view = unpacked(Entry.of(frame.data).body)
+            chain, at = view if follows(chain, view) else chain, at + length
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return chain
+    return chain

@@ -1,0 +1,165 @@
+"""A broker from its start to its end: puts store, sessions, clients and control together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Mapping
+from contextlib import AsyncExitStack, ExitStack
+from typing import Any
+
+import anyio
+from attrs import define
+
+from joinproto import __version__
+from joinproto.apps.standby.core import Core
+from joinproto.apps.standby.keeping.disk import open_disk
+from joinproto.apps.standby.keeping.shortening import clear
+from joinproto.apps.standby.service import MakesPort
+from joinproto.apps.standby.settings import Settings
+from joinproto.apps.standby.telling import change_setting, numbers_of, status_of
+from joinproto.errors import EnvironmentProblem, JoinprotoError
+from joinproto.host.eventlog import open_log
+from joinproto.host.failures import only_one
+from joinproto.host.process.control import serve_control
+from joinproto.host.process.ending import END_SECONDS, end_at_once, end_within
+from joinproto.host.process.exits import AT_ONCE, with_code
+from joinproto.host.process.notify import keep_watchdog, notify
+
+log = logging.getLogger("joinproto.standby")
+
+TICK_SECONDS = 0.05
+
+
+def run_broker(settings: Settings, makes_port: MakesPort) -> int:
+    """Run until it is told to end; return the exit code, or raise with one.
+
+    `makes_port` is called for each connection of a client.
+
+    Exit codes: 0 in order, 4 the machine, 5 this store must not run here, 143 at once.
+    """
+    process = Process(settings, makes_port)
+    try:
+        anyio.run(process.run, backend="asyncio")
+    except BaseException as error:
+        found = only_one(error)
+        if isinstance(found, JoinprotoError):
+            raise with_code(found, None) from error
+        if found is error:
+            raise
+        raise found from error
+    return 0
+
+
+@define
+class Process:
+    """One run."""
+
+    settings: Settings
+    makes_port: MakesPort
+
+    async def run(self) -> None:
+        """Run until a signal ends it, or its store does."""
+        settings = self.settings
+        log.info("joinproto %s, broker of cluster %s", __version__, settings.cluster)
+        with ExitStack() as stack:
+            disk = open_disk(
+                settings.data,
+                settings.broker,
+                cluster=settings.cluster,
+                brokers=sorted(settings.brokers),
+            )
+            stack.callback(disk.close)
+            clear(settings.data)
+            events = open_log(settings.events, settings.broker)
+            stack.callback(events.close)
+            core = Core(settings, disk, events)
+            if settings.chain:
+                # Inside: a broker without it does not load the member and its log.
+                from joinproto.apps.standby.managing import Manager
+
+                core.manager = Manager(core)
+            core.start()
+            stack.callback(core.leave_as_found)
+            await self._serve(core)
+
+    async def _serve(self, core: Core) -> None:
+        async with AsyncExitStack() as stack:
+            stack.callback((await core.links.peers.listen()).close)
+            stack.callback((await self._listen(core)).close)
+            if self.settings.http is not None:
+                # Inside: a broker without it does not load a server.
+                from joinproto.apps.standby.metrics import BrokerCollector
+                from joinproto.host.process.http import http_server
+
+                collector = BrokerCollector(lambda: numbers_of(core))
+                await stack.enter_async_context(
+                    http_server(self.settings.http, collector.facts, collector)
+                )
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            tasks.start_soon(core.links.peers.call)
+            tasks.start_soon(self._control, core)
+            tasks.start_soon(self._tick, core)
+            if core.manager is not None:
+                tasks.start_soon(core.manager.run)
+            tasks.start_soon(keep_watchdog)
+            tasks.start_soon(self._obey_signals, core)
+            notify("READY=1")
+            try:
+                await core.ended.wait()
+            finally:
+                core.links.peers.close()
+                for port in list(core.clients.ports):
+                    port.drop()
+                tasks.cancel_scope.cancel()
+        if core.failure is not None:
+            raise core.failure
+
+    async def _listen(self, core: Core) -> asyncio.Server:
+        at, clients = self.settings.clients, core.clients
+        try:
+            return await asyncio.get_running_loop().create_server(
+                lambda: self.makes_port(self.settings.broker, service=clients, ports=clients.ports),
+                at.host,
+                at.port,
+            )
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"clients {at}: {error.strerror or error}",
+                next="look who has the port; or set `clients` to another one",
+            ) from error
+
+    async def _tick(self, core: Core) -> None:
+        while True:
+            await anyio.sleep(TICK_SECONDS)
+            core.tick()
+
+    async def _obey_signals(self, core: Core) -> None:
+        """The first signal ends it in order, a second one at once."""
+        is_stopping = False
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for number in signals:
+                if is_stopping:
+                    end_at_once(AT_ONCE, f"{number.name} again")
+                is_stopping = True
+                notify("STOPPING=1")
+                log.info("%s: stops in order; once more ends at once", number.name)
+                end_within(END_SECONDS, AT_ONCE)
+                core.stop()
+
+    async def _control(self, core: Core) -> None:
+        async def status() -> Mapping[str, Any]:
+            return status_of(core)
+
+        async def promote() -> Mapping[str, Any]:
+            return await core.promote()
+
+        async def demote() -> Mapping[str, Any]:
+            return core.demote()
+
+        async def change(words: str) -> Mapping[str, Any]:
+            return change_setting(core, words)
+
+        answers = {"status": status, "promote": promote, "demote": demote}
+        await serve_control(self.settings.control, answers, told={"set": change})

@@ -1,0 +1,276 @@
+"""broker.toml: what a broker is started with, read and judged before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from attrs import field, fields, frozen
+
+from joinproto.codec.toml_file import read_toml, structured
+from joinproto.errors import JoinprotoError, UsageProblem
+from joinproto.host.process.control import require_place
+from joinproto.net.addresses import Address
+from joinproto.standby.catch_up import Order
+from joinproto.standby.replicates import Default, Level
+
+PORTS = ("clients", "peers", "http", "chain")
+MANAGERS = ("outside", "built-in")
+TOLD = "docs/standby.md shows a whole file"
+
+
+@frozen(kw_only=True)
+class QueueFile:
+    """A queue that is there from the beginning.  `replicate`: None: as the default says."""
+
+    durable: bool = True
+    replicate: str | None = None
+
+
+@frozen(kw_only=True)
+class Defaults:
+    """`create`: a link to a queue that is not there makes it, durable or not."""
+
+    create: bool = True
+    durable: bool = True
+    replicate: str = "all"
+
+
+@frozen(kw_only=True)
+class Timing:
+    """Seconds.  `backups`: that a new primary waits for those that were up to date (H8) before it
+    goes on without them.  `heartbeat`, `silence`: of sessions with other brokers; a primary goes
+    on without a backup whose session is over.  `retry`: between two attempts to reach one.
+    """
+
+    backups: float = 10.0
+    heartbeat: float = 0.5
+    silence: float = 3.0
+    retry: float = 0.2
+
+
+@frozen(kw_only=True)
+class Copying:
+    """How backups catch up (H5).  `order`: "fifo" need never end, and is there to compare.
+    `per_second`: so many messages at most, to each; None: as fast as it goes.
+    """
+
+    order: str = "lifo"
+    per_second: float | None = None
+
+
+@frozen(kw_only=True)
+class BrokerFile:
+    """The file as it stands; paths in it are relative to it."""
+
+    broker: str
+    cluster: str
+    data: str
+    clients: str
+    brokers: dict[str, str]
+    public: str | None = None
+    manager: str = "outside"
+    chain: dict[str, str] = field(factory=dict)
+    control: str | None = None
+    http: str | None = None
+    events: str | None = None
+    insecure: list[str] = field(factory=list)
+    queues: dict[str, QueueFile] = field(factory=dict)
+    defaults: Defaults = field(factory=Defaults)
+    copying: Copying = field(factory=Copying)
+    timing: Timing = field(factory=Timing)
+
+
+@frozen
+class QueueSettings:
+    durable: bool
+    level: Level | None
+
+
+@frozen(kw_only=True)
+class Settings:
+    """What a broker needs, checked.  `brokers`: all of them, with where each is called.
+
+    `chain`: where they call each other as members of the view chain; empty: the manager is outside.
+    """
+
+    broker: str
+    cluster: str
+    data: Path
+    control: Path
+    clients: Address
+    public: Address
+    brokers: Mapping[str, Address]
+    chain: Mapping[str, Address]
+    is_chain_insecure: bool
+    http: Address | None
+    events: Path | None
+    queues: Mapping[str, QueueSettings]
+    creates: bool
+    creates_durable: bool
+    default: Default
+    copying: Copying
+    timing: Timing
+
+    @property
+    def others(self) -> dict[str, Address]:
+        return {name: at for name, at in self.brokers.items() if name != self.broker}
+
+
+def read_settings(path: Path) -> Settings:
+    """Return the settings in a file; raises `UsageProblem` that names the place in it."""
+    tree = read_toml(path)
+    try:
+        return settings_of(structured(tree, BrokerFile, next=TOLD), path.resolve().parent)
+    except JoinprotoError as error:
+        raise UsageProblem(f"{path}: {error.message}", next=error.next) from error
+
+
+def settings_of(file: BrokerFile, top: Path) -> Settings:
+    """Return the settings; `top`: what paths are relative to.  Raises `UsageProblem`."""
+    _require_names(file)
+    _require_times(file.timing)
+    brokers = {name: Address.parse(text) for name, text in file.brokers.items()}
+    clients = Address.parse_local(file.clients)
+    http = None if file.http is None else Address.parse_local(file.http)
+    chain = _chain(file)
+    ports = {
+        "clients": clients,
+        "peers": brokers[file.broker],
+        "http": http,
+        "chain": chain.get(file.broker),
+    }
+    _require_ports(file, ports)
+    rooms = {"brokers": brokers, "chain": chain}
+    _require_own(
+        {f"{room}.{name}": at for room, all_ in rooms.items() for name, at in all_.items()}
+    )
+    control = top / file.data / "control.sock" if file.control is None else top / file.control
+    require_place(control)
+    return Settings(
+        broker=file.broker,
+        cluster=file.cluster,
+        data=top / file.data,
+        control=control,
+        clients=clients,
+        public=clients if file.public is None else Address.parse(file.public),
+        brokers=brokers,
+        chain=chain,
+        is_chain_insecure="chain" in file.insecure,
+        http=http,
+        events=None if file.events is None else top / file.events,
+        queues={
+            name: QueueSettings(
+                queue.durable,
+                None
+                if queue.replicate is None
+                else _one_of(Level, f"queues.{name}.replicate", queue.replicate),
+            )
+            for name, queue in file.queues.items()
+        },
+        creates=file.defaults.create,
+        creates_durable=file.defaults.durable,
+        default=_one_of(Default, "defaults.replicate", file.defaults.replicate),
+        copying=_copying(file.copying),
+        timing=file.timing,
+    )
+
+
+def _chain(file: BrokerFile) -> dict[str, Address]:
+    """Return where the members of the view chain listen; empty: the manager is outside."""
+    if file.manager not in MANAGERS:
+        raise UsageProblem(
+            f"manager is {file.manager!r}", next=f"write {' or '.join(map(repr, MANAGERS))}"
+        )
+    if file.manager == "outside":
+        if file.chain:
+            raise UsageProblem(
+                "[chain] is there, and the manager is outside",
+                next='write manager = "built-in", or leave [chain] out',
+            )
+        return {}
+    if file.chain.keys() != file.brokers.keys():
+        raise UsageProblem(
+            f"[chain] names {', '.join(sorted(file.chain)) or 'nobody'}, and [brokers]"
+            f" {', '.join(sorted(file.brokers))}",
+            next="the manager that is built in needs an address of each broker under [chain]",
+        )
+    return {name: Address.parse(text) for name, text in file.chain.items()}
+
+
+def _copying(copying: Copying) -> Copying:
+    _one_of(Order, "copying.order", copying.order)
+    rate = copying.per_second
+    if rate is not None and not (isfinite(rate) and rate >= 1):
+        raise UsageProblem(
+            f"copying.per_second is {rate}", next="give messages a second, 1 or more"
+        )
+    return copying
+
+
+def _require_own(named: Mapping[str, Address]) -> None:
+    where: dict[Address, str] = {}
+    for name, at in named.items():
+        if at in where:
+            raise UsageProblem(
+                f"{where[at]} and {name} have one address, {at}",
+                next="give each broker its own HOST:PORT",
+            )
+        where[at] = name
+
+
+def _one_of(kind: Any, what: str, found: str) -> Any:
+    known = [one.value for one in kind]
+    if found not in known:
+        raise UsageProblem(f"{what} is {found!r}", next=f"write {' or '.join(known)}")
+    return kind(found)
+
+
+def _require_names(file: BrokerFile) -> None:
+    for name in (file.broker, file.cluster, *file.brokers, *file.queues):
+        if not name or not name.isprintable() or len(name) > 200:
+            raise UsageProblem(f"the name {name!r}", next="give 1 to 200 printable characters")
+    for name in file.brokers:
+        if "/" in name:
+            raise UsageProblem(f"the name {name!r}", next="name a broker without a slash")
+    if file.broker not in file.brokers:
+        raise UsageProblem(
+            f"no address of {file.broker}, which this broker is",
+            next="name each broker and its HOST:PORT under [brokers], this one too",
+        )
+
+
+def _require_ports(file: BrokerFile, ports: Mapping[str, Address | None]) -> None:
+    unknown = sorted(set(file.insecure) - set(PORTS))
+    if unknown:
+        raise UsageProblem(
+            f"insecure names {', '.join(unknown)}", next=f"name {' or '.join(PORTS)}"
+        )
+    there = [(name, at) for name, at in ports.items() if at is not None]
+    for at, (name, here) in enumerate(there):
+        for other, elsewhere in there[:at]:
+            if here.clashes(elsewhere):
+                raise UsageProblem(
+                    f"{other} {elsewhere} and {name} {here} are one port",
+                    next="give each its own port",
+                )
+        if not here.is_loopback and name not in file.insecure:
+            raise UsageProblem(
+                f"{name} {here} can be reached from other machines, and nothing protects it",
+                next=f'use 127.0.0.1, or say that it is meant so: insecure = ["{name}"]',
+            )
+
+
+def _require_times(timing: Timing) -> None:
+    for one in fields(Timing):
+        seconds = getattr(timing, one.name)
+        if not (isfinite(seconds) and seconds > 0):
+            raise UsageProblem(f"timing.{one.name} is {seconds}", next="give seconds, more than 0")
+    if timing.silence < 2 * timing.heartbeat:
+        raise UsageProblem(
+            f"timing.silence is {timing.silence} s, timing.heartbeat {timing.heartbeat} s: one"
+            " lost heartbeat would end a session",
+            next="set silence to several heartbeats",
+        )

@@ -1,0 +1,91 @@
+"""What a broker shows of itself, and what of its settings can be changed while it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from joinproto.errors import UsageProblem
+from joinproto.net.addresses import Address
+from joinproto.standby.broker import Mark
+from joinproto.standby.leading import Leading
+
+if TYPE_CHECKING:
+    from joinproto.apps.standby.core import Core
+
+
+def change_setting(core: Core, words: str) -> dict[str, Any]:
+    """Change a setting until this broker ends; NAME=VALUE."""
+    name, _, value = words.partition("=")
+    value, expected = value.strip(), "expected HOST:PORT"
+    try:
+        if name == "backups":
+            expected = "expected seconds, more than 0 and less than 1e9"
+            patience = float(value)
+            if not 0 < patience < 1e9:
+                raise ValueError(value)
+            core.patience = patience
+        elif name == "public":
+            core.links.set_public(Address.parse(value))
+        else:
+            return {"error": f"no setting {name!r}; there are backups and public"}
+    except (ValueError, UsageProblem):
+        return {"error": f"{name} is {value!r}, {expected}"}
+    return {"name": name, "value": value}
+
+
+def status_of(core: Core) -> dict[str, Any]:
+    """Return what `joinproto standby status` shows."""
+    state = core.state
+    view, me = state.view, core.settings.broker
+    return {
+        "broker": me,
+        "cluster": core.settings.cluster,
+        "role": core.role.value,
+        "standing": state.standing.value,
+        "serves": core.serves,
+        "store": "dirty" if state.mark is Mark.DIRTY else "clean",
+        "dropped": state.is_dropped,
+        "generation": view.generation,
+        "view": view.number,
+        "primary": core.links.primary,
+        "up_to_date": list(view.members),
+        "waits_for": sorted(_awaited(core)),
+        "peers": sorted(core.links.peers.sessions),
+        "queues": {name: len(queue.messages) for name, queue in core.bodies.queues.items()},
+        "to_copy": to_copy(core),
+        "confirmed": core.clients.counts["confirmed"],
+        "chain": None if core.manager is None else core.manager.told(),
+    }
+
+
+def numbers_of(core: Core) -> dict[str, Any]:
+    """Return what is measured."""
+    side = core.state.side
+    is_leading = isinstance(side, Leading)
+    return {
+        **core.clients.counts,
+        "phase": core.role.value,
+        "serves": core.serves,
+        "generation": core.state.view.generation,
+        "peers": len(core.links.peers.sessions),
+        "up_to_date": len(core.state.view.members) - 1 if is_leading else 0,
+        "queues": len(core.bodies.queues),
+        "messages": sum(len(queue.messages) for queue in core.bodies.queues.values()),
+        "pending": len(side.pending) if isinstance(side, Leading) else 0,
+        "to_copy": to_copy(core),
+        "clients": len(core.clients.ports),
+        "journal_bytes": core.disk.journal.size,
+    }
+
+
+def to_copy(core: Core) -> int:
+    """Return how many messages are still to be copied to backups."""
+    side = core.state.side
+    if not isinstance(side, Leading):
+        return 0
+    return sum(len(line) for one in side.followers.values() for line in one.copying.values())
+
+
+def _awaited(core: Core) -> frozenset[str]:
+    side = core.state.side
+    return side.awaited if isinstance(side, Leading) else frozenset()

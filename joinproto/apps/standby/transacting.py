@@ -1,0 +1,204 @@
+"""Transactions of one client's connection: what it publishes and takes in one is one commit.
+
+Over a link to the coordinator a client declares a transaction and discharges it.  Until then what
+it sends is kept here, and what it takes stays with it; then all of it is one commit of the machine,
+which backups, and every disk, have whole or not at all (LM3).  No I/O.
+
+Source: hot standby, H4, LM3; AMQP 1.0, part 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from secrets import token_bytes
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field, frozen
+from proton import Delivery, Described, Link, Message, ProtonException, ulong
+
+from joinproto.apps.standby.queues import Held
+from joinproto.apps.standby.service import Commits
+
+if TYPE_CHECKING:
+    from joinproto.apps.standby.amqp import Consumer
+
+DECLARE, DISCHARGE, DECLARED, TRANSACTIONAL = 0x31, 0x32, 0x33, 0x34
+REQUESTS = {"amqp:declare:list": DECLARE, "amqp:discharge:list": DISCHARGE}
+OUTCOMES = {
+    "amqp:accepted:list": 0x24,
+    "amqp:rejected:list": 0x25,
+    "amqp:released:list": 0x26,
+    "amqp:modified:list": 0x27,
+}
+OPEN_MAX = 100
+BYTES_MAX = 64 << 20
+"""What all transactions of a connection may hold."""
+EACH_BYTES = 4 << 10
+"""A message counts as so much more: while a commit is done nothing else is."""
+
+UNKNOWN = "amqp:transaction:unknown-id"
+ROLLBACK = "amqp:transaction:rollback"
+
+
+@frozen
+class Taken:
+    """A message that a consumer took in a transaction.  `is_gone`: accepted or rejected."""
+
+    consumer: Consumer
+    delivery: Delivery
+    held: Held
+    is_gone: bool
+
+
+@define
+class Work:
+    """One transaction.  `puts`: queue, body, and whether it is durable; `problem`: why it fails."""
+
+    link: Link
+    puts: list[tuple[str, bytes, bool]] = field(factory=list)
+    takes: list[Taken] = field(factory=list)
+    problem: str = ""
+
+
+@frozen
+class Reply:
+    """To a request.  `condition`: of a refusal, "" for none; `id`: of a new transaction."""
+
+    condition: str = ""
+    why: str = ""
+    id: bytes = b""
+
+
+@define(eq=False)
+class Transactions:
+    """All open ones of a connection."""
+
+    service: Commits
+    work: dict[bytes, Work] = field(factory=dict)
+    held_bytes: int = 0
+
+    def ask(self, link: Link, body: bytes, reply: Callable[[Reply], None]) -> None:
+        """Take a request that came over a link to the coordinator."""
+        match _request(body):
+            case (int(code), [global_id, *_]) if code == DECLARE and global_id is not None:
+                reply(Reply("amqp:not-implemented", "there are no distributed transactions"))
+            case (int(code), _) if code == DECLARE and len(self.work) >= OPEN_MAX:
+                why = f"{OPEN_MAX} transactions are open on this connection"
+                reply(Reply("amqp:resource-limit-exceeded", why))
+            case (int(code), _) if code == DECLARE:
+                name = token_bytes(8)
+                self.work[name] = Work(link)
+                reply(Reply(id=name))
+            case (int(code), [name, *rest]) if code == DISCHARGE:
+                self._discharge(_id(name), bool(rest and rest[0]), reply)
+            case _:
+                reply(Reply("amqp:invalid-field", "neither a declare nor a discharge"))
+
+    def _discharge(self, name: bytes, fails: bool, reply: Callable[[Reply], None]) -> None:
+        work = self.work.pop(name, None)
+        if work is None:
+            reply(Reply(UNKNOWN, "there is no such transaction on this connection"))
+            return
+        self.held_bytes -= sum(len(body) + EACH_BYTES for _, body, _ in work.puts)
+        if fails or work.problem:
+            self._undo(work)
+            reply(Reply(ROLLBACK, work.problem) if work.problem and not fails else Reply())
+            return
+
+        def done(problem: str) -> None:
+            if problem:
+                self._undo(work)
+                reply(Reply(ROLLBACK, problem))
+                return
+            for one in work.takes:
+                one.consumer.settle(one.delivery, Delivery.ACCEPTED)
+                if not one.is_gone:
+                    one.consumer.queue.give_back([one.held])
+            reply(Reply())
+
+        gone = [(one.consumer.queue.name, one.held) for one in work.takes if one.is_gone]
+        self.service.commit_whole(work.puts, gone, done)
+
+    def _undo(self, work: Work) -> None:
+        for one in work.takes:
+            one.consumer.have_again(one.delivery, one.held)
+
+    def put(self, name: bytes, queue: str, body: bytes, durable: bool, problem: str = "") -> bool:
+        """Keep a message of a transaction; return whether there is such a one.
+
+        `problem`: why the message is not taken, so that nothing of the transaction is.
+        """
+        work = self.work.get(name)
+        if work is None:
+            return False
+        if self.held_bytes + len(body) + EACH_BYTES > BYTES_MAX:
+            problem = (
+                f"over {BYTES_MAX} bytes in the transactions of this connection,"
+                f" each message with {EACH_BYTES} more"
+            )
+        if problem:
+            work.problem = problem
+            return True
+        self.held_bytes += len(body) + EACH_BYTES
+        work.puts.append((queue, body, durable))
+        return True
+
+    def take(self, name: bytes, taken: Taken) -> bool:
+        """Keep what a consumer took in a transaction; return whether there is such a one."""
+        work = self.work.get(name)
+        if work is None:
+            return False
+        work.takes.append(taken)
+        return True
+
+    def gone(self, link: Link | None = None) -> None:
+        """Undo those that were declared over a link that is gone; None: the connection is."""
+        for name in [each for each, work in self.work.items() if link in (None, work.link)]:
+            self._discharge(name, True, lambda _: None)
+
+
+def _request(body: bytes) -> tuple[int, Any] | None:
+    message = Message()
+    try:
+        message.decode(body)
+    except (ProtonException, ValueError, RecursionError):
+        return None
+    found = message.body
+    if not isinstance(found, Described) or not isinstance(found.value, list):
+        return None
+    return _code(found.descriptor, REQUESTS), found.value
+
+
+def _code(descriptor: Any, names: dict[str, int]) -> int:
+    if isinstance(descriptor, str):
+        return names.get(descriptor, -1)
+    return int(descriptor) if isinstance(descriptor, int) else -1
+
+
+def _id(said: Any) -> bytes:
+    """Return a transaction's name, of what the client wrote there; nobody's is empty."""
+    return bytes(said) if isinstance(said, bytes | memoryview) else b""
+
+
+def told_in(delivery: Delivery) -> tuple[bytes, int] | None:
+    """Return the transaction of a delivery, and its outcome or -1; None: it is in none."""
+    if delivery.remote_state != TRANSACTIONAL:
+        return None
+    match delivery.remote.data:
+        case [name, Described(descriptor=descriptor), *_]:
+            return _id(name), _code(descriptor, OUTCOMES)
+        case [name, *_]:
+            return _id(name), -1
+    return b"", -1
+
+
+def say_in(delivery: Delivery, name: bytes) -> None:
+    """Say that a message is accepted within a transaction."""
+    delivery.local.data = [name, Described(ulong(OUTCOMES["amqp:accepted:list"]), [])]
+    delivery.update(TRANSACTIONAL)
+
+
+def say_declared(delivery: Delivery, name: bytes) -> None:
+    """Say which one was declared."""
+    delivery.local.data = [name]
+    delivery.update(DECLARED)

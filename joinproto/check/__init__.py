@@ -1,0 +1,109 @@
+"""Closed worlds, and the checker that searches them on one machine.
+
+A world is members, a network, faults and properties, written in plain Python; everything in
+this folder but `engine` says what a world means and imports no array library.  `engine`
+searches it at array speed, `reference` slowly and obviously.
+
+These names are what a model of one's own is written with, as `joinproto.check`.
+"""
+
+from joinproto.check.beginnings import any_of
+from joinproto.check.catalogue import load_world
+from joinproto.check.check import check
+from joinproto.check.events import (
+    NOT_ENABLED,
+    Broadcast,
+    Effect,
+    Effects,
+    Maybe,
+    Message,
+    Persist,
+    Record,
+    Rule,
+    Send,
+    WorldMember,
+)
+from joinproto.check.fairness import EACH_STEP, strong, weak
+from joinproto.check.faults import UNLIMITED, Faults
+from joinproto.check.local import Offline
+from joinproto.check.network import FifoLinks, MessageBag, MessageSet
+from joinproto.check.problems import ModelProblem
+from joinproto.check.properties import (
+    Property,
+    Taken,
+    always,
+    always_beside,
+    always_each,
+    always_monitor,
+    always_pair,
+    always_possible,
+    always_step,
+    eventually,
+    eventually_always,
+    implements,
+    infinitely_often,
+    leads_to,
+    no_deadlock,
+    sometimes,
+    sometimes_monitor,
+    sometimes_one,
+    until,
+)
+from joinproto.check.replay import Replay
+from joinproto.check.report import Report, Step, Trace
+from joinproto.check.view import DOWN, View
+from joinproto.check.world import Together, World
+
+__all__ = [
+    "DOWN",
+    "EACH_STEP",
+    "NOT_ENABLED",
+    "UNLIMITED",
+    "Broadcast",
+    "Effect",
+    "Effects",
+    "Faults",
+    "FifoLinks",
+    "Maybe",
+    "Message",
+    "MessageBag",
+    "MessageSet",
+    "ModelProblem",
+    "Offline",
+    "Persist",
+    "Property",
+    "Record",
+    "Replay",
+    "Report",
+    "Rule",
+    "Send",
+    "Step",
+    "Taken",
+    "Together",
+    "Trace",
+    "View",
+    "World",
+    "WorldMember",
+    "always",
+    "always_beside",
+    "always_each",
+    "always_monitor",
+    "always_pair",
+    "always_possible",
+    "always_step",
+    "any_of",
+    "check",
+    "eventually",
+    "eventually_always",
+    "implements",
+    "infinitely_often",
+    "leads_to",
+    "load_world",
+    "no_deadlock",
+    "sometimes",
+    "sometimes_monitor",
+    "sometimes_one",
+    "strong",
+    "until",
+    "weak",
+]

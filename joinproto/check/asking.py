@@ -1,0 +1,110 @@
+"""A claim put to what members show: what goes wrong in it is told with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from itertools import permutations
+from typing import Any
+
+from joinproto.check.endless import WATCH
+from joinproto.check.freeze import freeze
+from joinproto.check.problems import ModelProblem, place_of, raised_at
+from joinproto.check.properties import Parts, Property
+from joinproto.check.view import DOWN, NoMember, View
+
+_OF_STATES = "it must answer for every state; stopped members show DOWN (see view.up)"
+_OF_STEPS = (
+    "it must answer for every step: it takes the view before, the step (its action, member and"
+    " event) and the view after; stopped members show DOWN (see view.up)"
+)
+
+_NO_MONITOR = (
+    "view.monitor is None where the world has no monitor, or it shows None:"
+    " give it one, World(monitor=...)"
+)
+
+
+def ask(item: Property, call: Callable[..., Any], *shown: Any) -> bool:
+    """Return what `call`, the claim or its premise, answers."""
+    what = f"property {item.name!r}"
+    hint = _OF_STEPS if item.scope == "step" else _OF_STATES
+    answer = guard(what, lambda: call(*shown), hint=hint)
+    return answer if type(answer) is bool else _truth(what, call, answer)
+
+
+def part_of(item: Property, part: Callable[[Any], Any], shown: Any) -> Hashable:
+    """Return the part of what is shown that a claim is about, frozen."""
+    what = f"property {item.name!r}, the part that it is about,"
+    found: Hashable = guard(what, lambda: freeze(part(shown)))
+    return found
+
+
+def ask_each(item: Property, shown: Iterable[tuple[Any, ...]]) -> list[bool]:
+    """Return what the claim answers to each of `shown`, or of the parts that it is about."""
+    holds = item.holds.func if isinstance(item.holds, Parts) else item.holds
+    what, answers = f"property {item.name!r}", []
+
+    def call() -> None:
+        for one in shown:
+            WATCH.go_on()
+            answer = holds(*one)
+            answers.append(answer if type(answer) is bool else _truth(what, holds, answer))
+
+    guard(what, call)
+    return answers
+
+
+def ask_of_view(item: Property, view: View) -> bool:
+    """Return what a claim, of whatever scope, says of one view."""
+    here = [view[name] for name in item.among or view if view[name] is not DOWN]
+    match item.scope:
+        case "world":
+            asked: Iterable[tuple[Any, ...]] = [(view,)]
+        case "monitor":
+            asked = [(view.monitor,)]
+        case "each":
+            asked = [(one,) for one in here]
+        case "beside":
+            asked = [(one, view.monitor) for one in here]
+        case _:
+            asked = permutations(here, 2)
+    answers = (ask(item, item.holds, *shown) for shown in asked)
+    return any(answers) if item.kind == "sometimes" else all(answers)
+
+
+def is_within(within: Callable[[View], Any], view: View) -> bool:
+    """Return what a world's bound answers."""
+    return _truth("within(view)", within, guard("within(view)", lambda: within(view)))
+
+
+def _truth(what: str, call: Callable[..., Any], answer: Any) -> bool:
+    if answer is None:
+        raise ModelProblem(
+            f"{what} answered None, which is neither yes nor no",
+            next="return what it finds in every case; a function without return gives None",
+            place=place_of(call),
+        )
+    return bool(answer)
+
+
+def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES) -> Any:
+    """Return what `call` returns; what it raises is a `ModelProblem`, with a hint what to do."""
+    try:
+        return WATCH.over(what, call)
+    except ModelProblem:
+        raise
+    except Exception as error:
+        said = f"{what} raised {type(error).__name__}: {error}"
+        if isinstance(error, NoMember):
+            said, hint = f"{what} asks for {error.name!r}, which is not a member", error.next
+        elif "NoneType" in str(error) and "monitor" in _named_by(error):
+            hint = _NO_MONITOR
+        raise ModelProblem(said, next=hint, place=raised_at(error)) from error
+
+
+def _named_by(error: Exception) -> tuple[str, ...]:
+    """Return the attributes and names that the function which raised `error` speaks of."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return () if at is None else at.tb_frame.f_code.co_names

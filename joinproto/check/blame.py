@@ -1,0 +1,93 @@
+"""Whose fault it is: what goes wrong in a model of one's own, told with file and line."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from joinproto.check import packages
+from joinproto.check.problems import ModelProblem
+from joinproto.errors import JoinprotoError
+
+# A file may well lie in the folder that holds our packages, or the whole of Python.
+_NOT_OWN = (
+    *map(packages.folder, packages.ALL),
+    Path(sys.base_prefix),
+    Path(sys.base_prefix).resolve(),
+)
+
+
+def short(path: Path) -> str:
+    """Return `path` from the working folder, where it lies below it."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
+
+
+def private_name(file: Path) -> str:
+    """Return what the module in `file` is called: two files of one name are two modules."""
+    import hashlib  # inside: a world that ships has no file to name
+
+    digest = hashlib.sha256(str(file).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return f"{file.stem}@{digest}"
+
+
+def _in_its_words(file: Path, text: str) -> str:
+    """Return `text` with the file's own name where its module's private one stands."""
+    return text.replace(private_name(file), file.stem)
+
+
+@contextmanager
+def its_own_fault(file: Path, *, what: str = "") -> Iterator[None]:
+    """Turn what goes wrong in code of `file` into a `ModelProblem` with file and line.
+
+    `what`: whose call it is; empty while the file is loaded.  What goes wrong outside of
+    the file and its folder is not its fault, and goes through.
+    """
+    try:
+        yield
+    except (MemoryError, BrokenPipeError, KeyboardInterrupt):
+        raise
+    except ModelProblem as problem:
+        place = _shorter(problem.place) or _place_in(file, problem)
+        message = problem.message.removeprefix(f"{problem.place}: ")
+        raise ModelProblem(
+            _in_its_words(file, message), next=problem.next, place=place, led_to=problem.led_to
+        ) from problem
+    except JoinprotoError:
+        raise
+    except BaseException as error:
+        # Not only Exception: a model that calls exit() must not end us as if all were well.
+        place = _place_in(file, error) or ("" if what else f"{short(file)}:1")
+        if not place:
+            raise
+        raised = _in_its_words(file, traceback.format_exception_only(error)[-1].strip())
+        hint = "correct the file"
+        if isinstance(error, SystemExit):
+            hint = "a model only answers; put what runs under `if __name__ == '__main__':`"
+        if isinstance(error, ModuleNotFoundError):
+            hint = f"install {error.name}, or put it beside the file"
+        raise ModelProblem(
+            f"{what or 'loading the file'} raised {raised}", next=hint, place=place
+        ) from error
+
+
+def _shorter(place: str) -> str:
+    """Return file:line with the file from the working folder."""
+    path, colon, line = place.rpartition(":")
+    return f"{short(Path(path))}{colon}{line}" if path else place
+
+
+def _place_in(file: Path, error: BaseException) -> str:
+    """Return file:line of the deepest frame in `file` or its folder, or nothing."""
+    own = ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        at = Path(frame.filename)
+        beside = at.is_relative_to(file.parent) and not any(map(at.is_relative_to, _NOT_OWN))
+        if at == file or (beside and "site-packages" not in at.parts):
+            own = f"{short(at)}:{frame.lineno}"
+    return own

@@ -1,0 +1,108 @@
+"""A world by its name or its file, built with the options of a command line.
+
+The worlds that ship are listed in `joinproto_worlds/entries.py`.  The options of `joinproto check`
+(members, wait_for, crashes, ...) are the parameters of the function that builds the world.
+"""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from attrs import evolve
+
+from joinproto.check.entry import Entry
+from joinproto.check.files import is_file, load_file
+from joinproto.check.loaded import Loaded
+from joinproto.check.options import converted, listed, words_of
+from joinproto.check.problems import ModelProblem
+from joinproto.check.world import World
+
+
+def entry(name: str) -> Entry:
+    """Return the row of that name; an unknown one is answered with the nearest."""
+    from joinproto_worlds.entries import ENTRIES  # inside: the worlds are made of this package
+
+    for item in ENTRIES:
+        if item.name == name:
+            return item
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [item.name for item in ENTRIES], n=1)
+    hint = f"did you mean {near[0]}?  " if near else ""
+    raise ModelProblem(
+        f"there is no world called {name!r}",
+        next=f"{hint}joinproto models lists them; a file of your own ends in .py or has a /",
+    )
+
+
+def parameters(item: Entry) -> dict[str, inspect.Parameter]:
+    """Return what the world can be told: its builder's parameters that are not keyword-only."""
+    found = inspect.signature(builder(item)).parameters
+    return {name: value for name, value in found.items() if value.kind is not value.KEYWORD_ONLY}
+
+
+def builder(item: Entry) -> Any:
+    """Return the function that builds the world."""
+    module, _, attribute = item.build.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def load_world(name: str, **options: Any) -> World:
+    """Return the world of that name, built with `options`; raises `ModelProblem`.
+
+    `name` may also be a file of one's own: it ends in `.py`, or holds a `/`.
+    """
+    return load(name, options).world
+
+
+def load(target: str, options: Mapping[str, Any]) -> Loaded:
+    """Return the same with the way to it, for commands; options may be `Words`, or None."""
+    options = {key: value for key, value in options.items() if value is not None}
+    if is_file(target):
+        return load_file(target, options)
+    item = entry(target)
+    options = converted(options, builder(item))
+    has_sizes = "members" in parameters(item)
+    return Loaded(
+        _built(item, options),
+        target,
+        options,
+        members=options.get("members", item.usual) if has_sizes else None,
+        sized=(lambda size: _built(item, {**options, "members": size})) if has_sizes else None,
+        least=item.members[0],
+    )
+
+
+def _built(item: Entry, options: Mapping[str, Any]) -> World:
+    allowed = parameters(item)
+    for key in options:
+        if key not in allowed:
+            raise ModelProblem(
+                f"world {item.name} takes no {listed([key])}", next=f"it takes {listed(allowed)}"
+            )
+    least, most = item.members
+    members = options.get("members", item.usual)
+    if not least <= members <= most:
+        raise ModelProblem(
+            f"world {item.name} cannot have {members} members", next=f"give it {least} to {most}"
+        )
+    mutant = options.get("mutant")
+    if mutant is not None and mutant not in item.mutants:
+        raise ModelProblem(
+            f"world {item.name} has no mutant {mutant!r}",
+            next="it has " + (", ".join(item.mutants) or "none"),
+        )
+    source = {**item.given, "members": members, **options}
+    try:
+        world: World = builder(item)(**source)
+    except (ValueError, TypeError) as error:
+        raise ModelProblem(
+            f"world {item.name} cannot be built with {shlex.join(words_of(options))}: {error}",
+            next=f"joinproto models   lists what {item.name} takes",
+        ) from error
+    expected: Any = "violated" if mutant else item.expected
+    return evolve(world, name=item.name, expected=expected, source=source)

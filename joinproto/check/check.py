@@ -1,0 +1,139 @@
+"""`check(world)`: explore it, judge every property, and report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from joinproto.check.pictures import with_pictures
+from joinproto.check.properties import ON_FAIR_RUNS
+from joinproto.check.report import Coverage, Report
+from joinproto.check.same import FOUND_FIRST, WARNING
+from joinproto.check.world import World
+
+if TYPE_CHECKING:
+    from joinproto.check.answers import Answers
+    from joinproto.check.engine.findings import Findings
+
+
+def check(
+    world: World,
+    *,
+    symmetry: bool = False,
+    states_max: int | None = None,
+    memory_max_bytes: int | None = None,
+    seconds_max: float | None = None,
+    interrupted: Callable[[], bool] | None = None,
+    progress: Callable[[Any], None] | None = None,
+    witnesses: bool = False,
+    answers: Answers | None = None,
+    workers: int = 1,
+) -> Report:
+    """Return what a breadth-first search of `world` found.
+
+    `symmetry`: one state for each renaming of the world's interchangeable members.  The
+    limits end the search early; the report then says `incomplete`.  `witnesses`: rebuild the
+    shortest run to every `sometimes` too.  `answers`: what members are known to answer.
+    `workers`: threads.  Raises `ModelProblem` for a model that cannot be explored.
+    """
+    from joinproto.check.engine.search import Search
+    from joinproto.check.engine.stopping import Limits
+
+    began, cpu = time.perf_counter(), time.process_time()
+    limits = Limits(
+        states=states_max,
+        memory_bytes=memory_max_bytes,
+        seconds=seconds_max,
+        interrupted=interrupted,
+    )
+    search = Search(
+        world,
+        limits=limits,
+        symmetry=symmetry,
+        progress=progress,
+        answers=answers,
+        workers=workers,
+    )
+    search.run()
+    return conclude(search, began=began, cpu=cpu, witnesses=witnesses)
+
+
+def conclude(search: Any, *, began: float, cpu: float, witnesses: bool = False) -> Report:
+    """Return the report of a `Search` that ran; `began`, `cpu`: its clocks at the start."""
+    from joinproto.check import memory
+    from joinproto.check.engine.coverage import coverage_of
+    from joinproto.check.engine.findings import findings_of
+
+    search.tables.codes.ask_again()
+    search.keep_answers()
+    coverage = coverage_of(search)
+    found = findings_of(search, witnesses=witnesses)
+    starts = search.found.levels
+    return report_of(
+        search,
+        found,
+        coverage,
+        engine="local",
+        levels=tuple(b - a for a, b in pairwise(starts)),
+        distinct=search.states.count,
+        generated=search.found.generated,
+        seconds=time.perf_counter() - began,
+        cpu_seconds=time.process_time() - cpu,
+        peak_rss_bytes=memory.peak_bytes(),
+        numbered_bytes=search.numbered_bytes,
+        beyond=search.beyond,
+        bytes_per_state=(search.states.bytes_used + search.judge.bytes_used) / search.states.count,
+    )
+
+
+def report_of(
+    search: Any, found: Findings, coverage: Coverage, *, levels: tuple[int, ...], **measured: Any
+) -> Report:
+    """Return the report of a search, wherever its states are.
+
+    `levels`: distinct states at each depth.  `measured`: the engine, what it counted, and what
+    that cost, by the names of `Report`.
+    """
+    world = search.world
+    properties = tuple(
+        evolve(item, trace=with_pictures(world, item.trace)) for item in found.results.values()
+    )
+    live = any(item.kind in ON_FAIR_RUNS for item in properties)
+    results = {item.result for item in properties}
+    broken = not results.isdisjoint(("violated", "not-reached"))
+    is_open = found.stopped_by or "unknown" in results
+    notes = [*found.notes, "" if search.answers is None else search.answers.note()]
+    return Report(
+        world=world.name,
+        result="violated" if broken else "incomplete" if is_open else "holds",
+        depth=len(levels),
+        levels=levels,
+        calls=search.tables.codes.calls,
+        reductions=reductions_of(search),
+        properties=properties,
+        fair_to=tuple(map(str, world.fairness)) if live else (),
+        coverage=evolve(coverage, never=(*coverage.never, *found.idle)),
+        members=world.size,
+        expected=world.expected,
+        row_bits=search.row_bits,
+        trace=with_pictures(world, found.shown()),
+        stopped_by=found.stopped_by,
+        notes=tuple(filter(None, [*notes, "" if world.same is None else WARNING])),
+        **measured,
+    )
+
+
+def reductions_of(search: Any) -> tuple[str, ...]:
+    """Return in words how the search left states out."""
+    world = search.tables.world
+    dropped: tuple[str, ...] = () if world.expiry is None else ("messages of no use are dropped",)
+    if world.same is not None:
+        dropped += (FOUND_FIRST,)
+    if search.renaming is None:
+        return dropped
+    how = "sorted" if search.renaming.sorted_form else "every permutation"
+    return (f"symmetry of {len(search.renaming.names)} members ({how})", *dropped)

@@ -1,0 +1,76 @@
+"""A call of a model's code that does not come back: noticed, ended, and told with its place.
+
+A thread looks once a second at what the checker is calling.  A call that has taken too long
+gets an exception at whatever line it is just then.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from joinproto.check.problems import ModelProblem, raised_at
+
+SECONDS_MAX = 20.0
+"""Far more than any answer takes: a search asks thousands of questions a second."""
+
+
+class Endless(BaseException):
+    """Raised in a call that takes too long.  No Exception: what a model catches is its own."""
+
+
+class Watch:
+    """The calls of one process.  `seconds_max`: how long each may take."""
+
+    def __init__(self, seconds_max: float = SECONDS_MAX) -> None:
+        self.seconds_max = seconds_max
+        self._call = 0
+        self._thread = 0
+        """Of the call under way; 0: none."""
+        self._watcher: threading.Thread | None = None
+
+    def over(self, what: str, call: Callable[[], Any]) -> Any:
+        """Return what `call` returns; raises `ModelProblem` if it does not come back.
+
+        A call within a call is part of it.
+        """
+        if self._thread:
+            return call()
+        if self._watcher is None:
+            self._watcher = threading.Thread(target=self._look, name="endless", daemon=True)
+            self._watcher.start()
+        self._call += 1
+        self._thread = threading.get_ident()
+        try:
+            return call()
+        except Endless as error:
+            raise ModelProblem(
+                f"{what} has not come back for {self.seconds_max:g} seconds",
+                next="it was at this line; a loop must come to its end",
+                place=raised_at(error),
+            ) from None
+        finally:
+            self._thread = 0
+
+    def go_on(self) -> None:
+        """Count as a call of its own what the call under way does from here on."""
+        self._call += 1
+
+    def _look(self) -> None:
+        seen, since = -1, 0.0
+        while True:
+            time.sleep(min(1.0, self.seconds_max / 4))
+            call, thread = self._call, self._thread
+            if not thread or call != seen:
+                seen, since = call, time.monotonic()
+            elif time.monotonic() - since >= self.seconds_max and self._call == call:
+                import ctypes  # inside: it is seldom wanted, and slow to load
+
+                raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+                raise_in(ctypes.c_ulong(thread), ctypes.py_object(Endless))
+                seen = -1
+
+
+WATCH = Watch()

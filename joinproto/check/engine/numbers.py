@@ -1,0 +1,75 @@
+"""Values, numbered in the order in which they are first met."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from joinproto.check.freeze import is_fixed, thaw
+
+
+class Numbers:
+    """Values of one kind, numbered in the order in which they are first met.
+
+    `of`: the number of each.
+    """
+
+    of: dict[Any, int]
+
+    def __init__(self, values: Sequence[Any] = ()) -> None:
+        self.values = list(values)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "of":
+            raise AttributeError(name)
+        # Made when it is first wanted: a search that meets nothing new wants none.
+        self.of = {value: number for number, value in enumerate(self.values)}
+        return self.of
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.values,)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def add(self, value: Any) -> tuple[int, bool]:
+        """Return (number, whether it is new)."""
+        known = self.of.get(value)
+        if known is not None:
+            return known, False
+        number = len(self.values)
+        self.of[value] = number
+        self.values.append(value)
+        return number, True
+
+
+class Observed:
+    """What a member shows, and its disk, as claims get it: anew each time where it can change."""
+
+    __slots__ = ("_disk", "_shown", "is_fixed")
+
+    def __init__(self, shown: Hashable, disk: Hashable) -> None:
+        self.is_fixed = is_fixed(shown) and is_fixed(disk)
+        self._shown: Any = thaw(shown) if self.is_fixed else shown
+        self._disk: Any = thaw(disk) if self.is_fixed else disk
+
+    @property
+    def shown(self) -> Any:
+        return self._shown if self.is_fixed else thaw(self._shown)
+
+    @property
+    def disk(self) -> Any:
+        return self._disk if self.is_fixed else thaw(self._disk)
+
+
+class Observations(Numbers):
+    """Numbered pairs of what is shown of a member and of its disk, frozen."""
+
+    def __init__(self, values: Sequence[Any] = ()) -> None:
+        super().__init__(values)
+        self._observed: list[Observed] = []
+
+    def __getitem__(self, number: int) -> Observed:
+        for at in range(len(self._observed), number + 1):
+            self._observed.append(Observed(*self.values[at]))
+        return self._observed[number]

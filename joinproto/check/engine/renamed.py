@@ -1,0 +1,60 @@
+"""What becomes of states, outcomes and observations when members of a group change places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from joinproto.check.freeze import rename
+from joinproto.check.frozen import Frozen
+from joinproto.check.local import LocalState, Outcome
+from joinproto.check.view import Seen
+
+
+class Renamed:
+    """States renamed by one swap of neighbours; each once, for a state has many cells.
+
+    `maps`: for each swap, who becomes whom.
+    """
+
+    def __init__(self, maps: Sequence[dict[str, str]]) -> None:
+        self._maps = maps
+        self._known: list[dict[LocalState, LocalState]] = [{} for _ in maps]
+
+    def state(self, j: int, state: LocalState) -> LocalState:
+        """Return a member's state with neighbours j and j + 1 exchanged."""
+        known = self._known[j].get(state)
+        if known is None:
+            names = self._maps[j]
+            parts = rename(state.values, names), rename(state.disk, names)
+            known = LocalState(state.up, *parts, state.ended)
+            self.keep(j, state, known)
+        return known
+
+    def keep(self, j: int, state: LocalState, other: LocalState) -> None:
+        """Let these two be what the swap, which undoes itself, makes of each other."""
+        self._known[j][state] = other
+        self._known[j][other] = state
+
+    def outcome(self, j: int, outcome: Outcome) -> Outcome:
+        """Return what counts of an outcome, renamed."""
+        names = self._maps[j]
+        return Outcome(
+            self.state(j, outcome.after),
+            tuple(
+                (None if to is None else names.get(to, to), rename(content, names))
+                for to, content in outcome.sent
+            ),
+            rename(outcome.recorded, names),
+            outcome.cost,
+        )
+
+
+def renamed_shown(observation: tuple[Any, Any], names: dict[str, str]) -> tuple[Any, Any]:
+    """Return what is shown, and of the disk, renamed; attributes keep their own names."""
+    shown, disk = observation
+    if type(shown) is Frozen and shown.kind is Seen:
+        shown = Frozen(Seen, (tuple((key, rename(held, names)) for key, held in shown.parts[0]),))
+    else:
+        shown = rename(shown, names)
+    return shown, rename(disk, names)

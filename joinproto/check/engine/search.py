@@ -1,0 +1,196 @@
+"""Breadth first over numbered states, level by level.
+
+A level is complete before anything is said about it, so the first run found is a shortest
+one, and counts and traces are the same on every run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, field
+
+from joinproto.check.engine import Compiling, telling_of_compilation
+from joinproto.check.engine.expander import BATCH
+from joinproto.check.engine.found import Found
+from joinproto.check.engine.progress import Tick
+from joinproto.check.engine.sleeping import NO_MARKS
+from joinproto.check.engine.space import Space, TooFar, TooWide
+from joinproto.check.engine.stopping import INTERRUPTED, Stops
+from joinproto.check.engine.symmetry import Restart
+from joinproto.check.memory import TooMany, collected_seldom, resident_bytes
+
+_ASK_AFTER = 32
+"""So many batches are taken in before a limit that takes a moment to look at is looked at."""
+
+_TICK_SECONDS = 0.2
+
+
+@define
+class Search(Space):
+    """One search of one world.  After `run`, rows of level k are levels[k] to levels[k+1].
+
+    `pause`: asked before each level is expanded; True ends the search there, as it stands.
+    """
+
+    progress: Callable[[Tick], None] | None = None
+    stop_at_violation: bool = True
+    pause: Callable[[], bool] | None = None
+    found: Found = field(init=False, factory=Found)
+    _told: float = field(init=False, default=0.0)
+    _batches: int = field(init=False, default=0)
+
+    def run(self) -> Found:
+        """Explore until the end, the first violation's level, or a limit."""
+        self.numbering()
+        began = time.perf_counter()
+        self.tables.failing = {}
+        try:
+            with telling_of_compilation(lambda _: None) as compiling, collected_seldom():
+                while True:
+                    stops = self._stops(began, compiling)
+                    self._told, self._batches = began, 0
+                    try:
+                        self._levels(stops)
+                        break
+                    except (Restart, TooWide, TooFar) as because:
+                        self.found = Found()
+                        self.begin_anew(because)
+                # What has no answer may be asked again: a report does, of its runs.
+                self.tables.forget_asked()
+                if self.found.stopped_by:
+                    self.budget.relax()
+                self.found.seconds = time.perf_counter() - began
+                self._tick(began)
+        finally:
+            self.tables.failing = None
+            self.count_up()
+            self.keep_form()
+        return self.found
+
+    def keep_answers(self) -> None:
+        """Keep what members answered, for the next search of this world."""
+        if self.answers is not None:
+            self.tables.states_before = self.states.count
+            self.answers.keep(is_whole=not self.found.stopped_by)
+
+    def _stops(self, began: float, compiling: Compiling) -> Stops:
+        return Stops(limits=self.limits, budget=self.budget, began=began, compiling=compiling)
+
+    def _levels(self, stops: Stops) -> None:
+        found = self.found
+        found.generated = self.begins
+        found.levels = [0, self.begins]
+        numbers = self._judge_level()
+        while not (found.violated and self.stop_at_violation):
+            begin, end = found.levels[-2], found.levels[-1]
+            if begin == end:
+                found.levels.pop()
+                return
+            if self.pause is not None and self.pause():
+                return
+            found.stopped_by = stops.before_level(self.states.count)
+            if found.stopped_by:
+                return
+            try:
+                found.stopped_by = self._expand_level(begin, end, numbers, stops)
+                if found.stopped_by:
+                    # What was answered last is not taken in: runs are rebuilt from all of it.
+                    self.expander.refresh()
+            except (TooMany, MemoryError):
+                found.stopped_by = stops.of_memory()
+            if self.tables.failing:
+                self._raise_failing(begin, end)
+            if found.stopped_by:
+                found.frontier = end - begin
+                return
+            found.levels.append(self.states.count)
+            try:
+                numbers = self._judge_level()
+            except (TooMany, MemoryError):
+                found.stopped_by = stops.of_memory()
+                return
+            found.stopped_by = stops.after_level()
+            if found.stopped_by:
+                return
+
+    def _judge_level(self) -> npt.NDArray[np.int64] | None:
+        joint = self.world.together is not None
+        return self.found.judge(self.judge, len(self.found.levels) - 2, self.rows(), joint=joint)
+
+    def _expand_level(
+        self, begin: int, end: int, numbers: npt.NDArray[np.int64] | None, stops: Stops
+    ) -> str:
+        """Take in all successors of rows begin to end; return what stopped that, if anything."""
+        if numbers is not None:
+            self.expander.refresh()
+        for count in self._level(begin, end, numbers):
+            self.found.generated += count
+            self._batches += 1 + count // BATCH
+            if self.limits.is_interrupted():
+                return INTERRUPTED
+            if self._batches >= _ASK_AFTER:
+                self._batches = 0
+                stopped_by = stops.within_level(self.states.count)
+                if stopped_by:
+                    return stopped_by
+                if time.perf_counter() - self._told > _TICK_SECONDS:
+                    self._told = time.perf_counter()
+                    self._tick(stops.began)
+        return ""
+
+    def _raise_failing(self, begin: int, end: int) -> None:
+        # Here and not above: paths are of searches.
+        from joinproto.check.engine.failing import raise_failing
+
+        raise_failing(self, begin, end)
+
+    def _level(self, begin: int, end: int, numbers: npt.NDArray[np.int64] | None) -> Iterator[int]:
+        """Take in all successors of rows begin to end; yields how many at a time."""
+        inside = None if self.world.within is None else self._within(begin, end)
+        self.expander.quiet = True
+        try:
+            if inside is None and self._may_sleep(numbers):
+                self.expander.marks = self.states.marks.expand(begin, end)
+            if self.crew_levels is not None:
+                yield from self.crew_levels.level(begin, end, numbers, inside)
+                return
+            places = (begin, end) if inside is None else (0, len(inside))
+            for batch in self.expander.successors(self.rows, *places, numbers, inside, begin):
+                if self.renaming is not None:
+                    self.renaming.canonical(batch.rows)
+                yield self.take_in(batch.rows, batch.via)
+        finally:
+            self.expander.quiet = False
+            self.expander.marks = NO_MARKS
+            self.found.generated += self.expander.counted()
+
+    def count_up(self) -> None:
+        """Count into the tables what was counted elsewhere: once, for it goes through all."""
+        if self.crew_levels is not None:
+            self.crew_levels.count_up()
+        self.expander.count_up()
+
+    def _may_sleep(self, joint: npt.NDArray[np.int64] | None) -> bool:
+        """Return whether steps may be left out that others make good."""
+        contents, states = self.tables.contents, self.states
+        alike = joint is not None or self.alike is not None or self.renaming is not None
+        return contents is not None and not alike and not states.is_direct
+
+    def _tick(self, began: float) -> None:
+        if self.progress is None:
+            return
+        found = self.found
+        self.progress(
+            Tick(
+                len(found.levels) - 1,
+                self.states.count,
+                found.generated,
+                self.states.count - found.levels[-2] if len(found.levels) > 1 else 1,
+                resident_bytes(),
+                time.perf_counter() - began,
+            )
+        )

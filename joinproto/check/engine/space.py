@@ -1,0 +1,297 @@
+"""The states of one world as rows: how they are packed and told apart, and what follows them.
+
+What a row looks like may turn out wrong while a search is on its way: the states then begin
+anew, in another form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+from weakref import proxy
+
+import numpy as np
+import numpy.typing as npt
+from attrs import Factory, define, field
+
+from joinproto.check.answers import Answers
+from joinproto.check.engine.alike import Alike
+from joinproto.check.engine.crew import Crew
+from joinproto.check.engine.expander import Batch, Expander
+from joinproto.check.engine.judge import Judge
+from joinproto.check.engine.rowset import RowSet, in_one
+from joinproto.check.engine.stopping import Limits
+from joinproto.check.engine.symmetry import Restart, Symmetry
+from joinproto.check.engine.tables import Tables
+from joinproto.check.engine.workers import CrewLevels
+from joinproto.check.memory import Budget, default_limit_bytes, resident_bytes
+from joinproto.check.problems import ModelProblem
+from joinproto.check.world import World
+
+_PIECE = 1 << 20
+"""So many states are asked at once whether they are beyond a bound."""
+
+WORDS_MAX = 2
+"""Rows that would be wider get numbers for what is under way, in place of bits."""
+
+
+class TooWide(Exception):
+    """Rows became so wide that contents shall have numbers; begin again."""
+
+
+class TooFar(Exception):
+    """Members' horizons are too many for that after all; begin again with bits."""
+
+
+@define
+class Space:
+    """The states of one world that are known, each of them a row.
+
+    `begins`: so many rows, the first ones, are states in which runs begin.
+
+    `workers`: threads that expand levels; where the world has a view, `same`, one does.
+    `answers`: of members, where they are known from another run.
+    `numbers_contents`: rows may get numbers in place of bits: see
+    `joinproto/check/engine/contents.py`.
+    """
+
+    world: World
+    limits: Limits = Factory(Limits)
+    symmetry: bool = False
+    numbers_contents: bool = True
+    answers: Answers | None = None
+    workers: int = 1
+    tables: Tables = field(init=False)
+    judge: Judge = field(init=False)
+    expander: Expander = field(init=False)
+    states: RowSet = field(init=False)
+    renaming: Symmetry | None = field(init=False, default=None)
+    budget: Budget = field(init=False)
+    begins: int = field(init=False, default=1)
+    alike: Alike | None = field(init=False, default=None)
+    crew_levels: CrewLevels | None = field(init=False, default=None)
+    _crew: Crew | None = field(init=False, default=None)
+    _may_number: bool = field(init=False, default=False)
+    _bytes_before: int = field(init=False, default=0)
+    # So many rows, the first ones, were asked whether they are `within`, and those are not.
+    _looked_at: int = field(init=False, default=0)
+    _outside: int = field(init=False, default=0)
+
+    def __attrs_post_init__(self) -> None:
+        # What `same` lets go on depends on the order of rows, and that on what is known.
+        numbered = self.numbers_contents and not self.symmetry and self.world.same is None
+        self._bytes_before = resident_bytes()
+        self.tables = Tables(self.world, self.answers, numbered=numbered)
+        limit = self.limits.memory_bytes
+        self.budget = Budget(default_limit_bytes() if limit is None else limit)
+        self.tables.bound_by(self.budget)
+        self.judge = Judge(self.tables, self.budget)
+        if self.world.same is not None and self.symmetry:
+            raise ModelProblem(
+                f"world {self.world.name} has a view, same, which may tell members apart",
+                next="run it with --no-symmetry, or without it",
+            )
+        # Which of those that are the same goes on depends on their order.
+        if self.workers > 1 and self.world.same is None:
+            self._crew = self.judge.crew = Crew(self.workers)
+        if self.symmetry:
+            self.renaming = Symmetry(self.tables)
+            self.judge.renamed = self.renaming.interchange.swapped_views
+        self._begin()
+
+    def _begin(self) -> None:
+        begins = self.tables.initial()
+        self._looked_at = self._outside = 0
+        if self.renaming is not None:
+            try:
+                self.renaming.refresh()
+            except Restart:
+                self._by_permutation()
+        self.tables.grow_layout()
+        self.expander = Expander(self.tables)
+        if self.renaming is not None:
+            self.expander.on_new.append(self.renaming.refresh)
+        # Weakly: else the expander keeps the search, and all states, until garbage is looked for.
+        own = proxy(self)
+        self.expander.on_new.append(partial(type(self)._refuse_far, own))
+        self.states = RowSet(self.tables.layout.words, self.budget)
+        most = self.limits.states
+        expected = self.tables.states_before
+        self.states.expect(expected if most is None else min(most, expected))
+        self.expander.on_layout.append(partial(type(self)._repack, own))
+        pack = self.tables.layout.pack
+        rows = np.stack([pack(np.array(fields), messages) for fields, messages in begins])
+        if self.renaming is not None:
+            given = rows.copy()
+            self.renaming.canonical(rows)
+            self._refuse_other_beginnings(self.renaming, given)
+        if self.world.same is not None:
+            self.alike = Alike(self.tables, self.judge, self.budget)
+        self.take_in(rows)
+        self.begins = self.states.count
+        if self._crew is not None:
+            self.states.over = self._crew.over
+            self.crew_levels = CrewLevels(self._crew, self.expander, self.states, self.renaming)
+            self.crew_levels.ahead = self.judge.ask_ahead
+
+    @staticmethod
+    def _refuse_other_beginnings(renaming: Symmetry, rows: npt.NDArray[np.uint64]) -> None:
+        known = {row.tobytes() for row in rows}
+        if any(renaming.images_of(row.reshape(1, -1)) - known for row in rows):
+            raise ModelProblem(
+                "the initial state changes when interchangeable members are renamed",
+                next="start them alike, or run with --no-symmetry",
+            )
+
+    def _by_permutation(self) -> None:
+        self.renaming = Symmetry(self.tables, sorted_form=False)
+        self.judge.renamed = self.renaming.interchange.swapped_views
+        self.renaming.refresh()
+
+    def _repack(self, old: Any) -> None:
+        layout, tables = self.tables.layout, self.tables
+        if self._is_too_wide():
+            raise TooWide
+        messages = min(old.capacity, tables.slots)
+        count = self.states.count
+        rows = layout.repack(self.states.rows, count, old, messages)
+        if self.renaming is not None:
+            # Which renaming is the least depends on where the fields lie.
+            self.renaming.canonical(rows)
+        self.states.replace(rows, count)
+        if self.alike is not None:
+            self.alike.repack(self.states.rows[:count])
+
+    @property
+    def row_bits(self) -> int:
+        """How many bits a state needs: its fields, one for each message of a set, and one."""
+        counts = self.tables.value_counts()
+        return sum((max(1, count) - 1).bit_length() for count in counts) + self.tables.slots + 1
+
+    def rows(self) -> npt.NDArray[np.uint64]:
+        return self.states.rows
+
+    def _within(self, begin: int, end: int) -> npt.NDArray[np.int64]:
+        """Return which of these rows the world's `within` lets go on; count the others once."""
+        numbers = self.judge.number(self.rows(), begin, end)
+        flags = self.judge.flags[numbers]
+        inside = begin + np.flatnonzero((flags >> np.uint64(self.judge.within_bit)) & np.uint64(1))
+        if begin == self._looked_at:
+            self._looked_at = end
+            self._outside += end - begin - len(inside)
+        return inside
+
+    @property
+    def beyond(self) -> int:
+        """How many of the states found have no steps, because they are not `within`."""
+        if self.world.within is None:
+            return 0
+        # In pieces: all states at once would take as much memory again.
+        while self._looked_at < self.states.count:
+            begin = self._looked_at
+            self._within(begin, min(self.states.count, begin + _PIECE))
+        return self._outside
+
+    def joint_of(
+        self, begin: int, end: int, picked: npt.NDArray[np.int64] | None = None
+    ) -> npt.NDArray[np.int64] | None:
+        """Return the combination numbers the expander wants, or None where no step needs them."""
+        if self.world.together is None:
+            return None
+        if picked is None:
+            return self.judge.number(self.rows(), begin, end)
+        numbers = np.zeros(int(picked.max()) + 1, np.int64)
+        numbers[picked] = self.judge.number(self.rows(), 0, len(picked), picked)
+        return numbers
+
+    def successors(
+        self, begin: int, end: int, picked: npt.NDArray[np.int64] | None = None
+    ) -> Iterator[Batch]:
+        """Yield canonical successors of rows begin to end (of `picked`, where given)."""
+        if picked is None and self.world.within is not None:
+            picked = self._within(begin, end)
+            begin, end = 0, len(picked)
+            if end == 0:
+                return
+        joint = self.joint_of(begin, end, picked)
+        if joint is not None:
+            self.expander.refresh()
+        for batch in self.expander.successors(self.rows, begin, end, joint, picked):
+            if self.renaming is not None:
+                self.renaming.canonical(batch.rows)
+            yield batch
+
+    def lacking(self, begin: int, end: int) -> npt.NDArray[np.int64]:
+        """Return which of rows begin to end have steps that no member's answer is known for."""
+        inside = self.world.within is not None
+        picked = self._within(begin, end) if inside else np.arange(begin, end)
+        joint = self.joint_of(begin, end, picked) if len(picked) else None
+        self.expander.refresh()
+        return self.expander.lacking(self.rows(), picked, joint)
+
+    def take_in(
+        self, rows: npt.NDArray[np.uint64], via: npt.NDArray[np.uint16] | None = None
+    ) -> int:
+        """Keep the rows that are new, marked by `via`; return how many came."""
+        if self.alike is None:
+            self.states.insert(rows, len(rows), via)
+        else:
+            kept = rows[self.alike.first(rows)]
+            self.states.insert(kept, len(kept))
+        return len(rows)
+
+    @property
+    def numbered_bytes(self) -> int:
+        """What the numbering takes: its tables, and the values that are numbered.
+
+        What the process holds more than before the search and not in states is reckoned to it.
+        """
+        states = self.states.bytes_used + self.judge.bytes_used
+        return max(self.tables.bytes_used, resident_bytes() - self._bytes_before - states)
+
+    def _is_too_wide(self) -> bool:
+        """Return whether numbers of contents shall take the place of bits."""
+        tables, renaming = self.tables, self.renaming
+        # Members that can be sorted are cheaper to rename than contents are to number.
+        may = self._may_number and (renaming is None or not renaming.sorted_form)
+        return may and tables.slots > 0 and tables.layout.words > WORDS_MAX
+
+    def _refuse_far(self) -> None:
+        contents = self.tables.contents
+        if self._may_number and contents is not None and contents.are_too_far():
+            raise TooFar
+
+    def numbering(self) -> None:
+        """From here on rows may get numbers in place of bits: contents are numbered by sender."""
+        self._may_number = self.numbers_contents and self.tables.with_sender
+
+    def begin_anew(self, because: Restart | TooWide | TooFar) -> None:
+        """Begin again in the other form of rows that `because` asks for."""
+        match because:
+            case Restart():
+                pass
+            case TooWide():
+                if self.tables.number_contents().are_too_far():
+                    self._give_bits()
+            case TooFar():
+                self._give_bits()
+        if self.renaming is not None:
+            # The fields of a row are others now, and members that cannot be sorted are permuted.
+            self._by_permutation()
+        self.tables.forget_taken()
+        # What was asked for and has no answer yet: nobody waits for it any more.
+        self.tables.forget_asked()
+        self._begin()
+
+    def _give_bits(self) -> None:
+        self._may_number = False
+        self.tables.give_bits()
+
+    def keep_form(self) -> None:
+        """Nothing is begun anew after this, and one thread does what is left."""
+        self._may_number = False
+        if self._crew is not None:
+            self._crew.close()
+            self.states.over = in_one
+            self._crew = self.judge.crew = self.crew_levels = None

@@ -1,0 +1,78 @@
+"""Where a search ends before its end: limits, and what is said of the one that was met."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from attrs import frozen
+
+from joinproto.check.engine import Compiling
+from joinproto.check.memory import Budget, resident_bytes
+
+INTERRUPTED = "interrupted"
+"""Why a search ended that somebody stopped by hand."""
+
+
+@frozen(kw_only=True)
+class Limits:
+    """Where a search stops before its end; None: only where the machine does.
+
+    `interrupted`: asked now and then; True ends the search, and what it found is told.
+    """
+
+    states: int | None = None
+    memory_bytes: int | None = None
+    seconds: float | None = None
+    interrupted: Callable[[], bool] | None = None
+
+    def is_interrupted(self) -> bool:
+        return self.interrupted is not None and self.interrupted()
+
+
+@frozen(kw_only=True)
+class Stops:
+    """Says why a search ends now; nothing where it goes on.
+
+    `began`: by `time.perf_counter`.  What `compiling` took is none of the search's time.
+    """
+
+    limits: Limits
+    budget: Budget
+    began: float
+    compiling: Compiling
+
+    def before_level(self, states: int) -> str:
+        if self.limits.is_interrupted():
+            return INTERRUPTED
+        return self._by_states(states, self.limits.states) or self._by_memory()
+
+    def within_level(self, states: int) -> str:
+        """Ask what takes a moment.  A level may go on to twice the states that are allowed."""
+        most = self.limits.states
+        return (
+            self._by_memory()
+            or self.after_level()
+            or self._by_states(states, None if most is None else 2 * most)
+        )
+
+    def after_level(self) -> str:
+        seconds = self.limits.seconds
+        if seconds is None:
+            return ""
+        passed = time.perf_counter() - self.began - self.compiling.seconds
+        return f"the limit of {seconds:g} seconds" if passed > seconds else ""
+
+    def of_memory(self) -> str:
+        return (
+            f"the memory limit of {self.budget.limit_bytes / 2**20:,.0f} MiB "
+            f"({resident_bytes() / 2**20:,.0f} MiB in use)"
+        )
+
+    def _by_memory(self) -> str:
+        return "" if self.budget.allows(0) else self.of_memory()
+
+    def _by_states(self, states: int, most: int | None) -> str:
+        if most is None or states < most:
+            return ""
+        return f"the limit of {self.limits.states:,} states"

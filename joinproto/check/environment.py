@@ -1,0 +1,85 @@
+"""The world around the members: which faults are left, and how the network is split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Literal
+
+from attrs import evolve, frozen
+
+from joinproto.check.faults import UNLIMITED
+from joinproto.check.world import World
+
+Fault = Literal["crash", "wipe", "lose", "double"]
+FAULTS: tuple[Fault, ...] = ("crash", "wipe", "lose", "double")
+
+
+@frozen
+class Surroundings:
+    """Budgets left; `split`: one side of the present partition, or None."""
+
+    crash: int
+    wipe: int
+    lose: int
+    double: int
+    partitions: int
+    split: frozenset[str] | None = None
+
+
+@frozen
+class Environment:
+    """All surroundings a run may meet; the first is where it begins."""
+
+    states: tuple[Surroundings, ...]
+    splits: tuple[frozenset[str], ...]
+
+    @classmethod
+    def of(cls, world: World) -> Environment:
+        faults = world.faults
+        splits = faults.splits
+        if splits is None:
+            splits = every_split(tuple(world.members))
+        bag = type(world.network).__name__ == "MessageBag"
+        queues = bag or type(world.network).__name__ == "FifoLinks"
+        first = Surroundings(
+            faults.crashes,
+            faults.wipes,
+            faults.losses if queues else 0,
+            faults.duplicates if bag else 0,
+            faults.partitions,
+        )
+        found = cls((), splits)
+        states = [first]
+        seen = {first}
+        for state in states:
+            after = [found.spend(state, fault) for fault in FAULTS]
+            for item in (*after, *(moved for _, moved in found.moves(state))):
+                if item is not None and item not in seen:
+                    seen.add(item)
+                    states.append(item)
+        return cls(tuple(states), splits)
+
+    def spend(self, state: Surroundings, fault: Fault) -> Surroundings | None:
+        """Return what is left after the fault, or None where its budget is spent."""
+        left: int = getattr(state, fault)
+        if left == 0:
+            return None
+        return state if left >= UNLIMITED else evolve(state, **{fault: left - 1})  # type: ignore[arg-type]
+
+    def moves(self, state: Surroundings) -> Iterator[tuple[str, Surroundings]]:
+        """Yield ("split" or "heal", after): a split is a fault, a heal is not."""
+        if state.split is not None:
+            yield "heal", evolve(state, split=None)
+        elif state.partitions > 0:
+            left = state.partitions
+            after = left if left >= UNLIMITED else left - 1
+            for side in self.splits:
+                yield "split", evolve(state, split=side, partitions=after)
+
+
+def every_split(names: tuple[str, ...]) -> tuple[frozenset[str], ...]:
+    """Return every way to cut the members into two groups: the side without the last one."""
+    return tuple(
+        frozenset(side) for size in range(1, len(names)) for side in combinations(names[:-1], size)
+    )

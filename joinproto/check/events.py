@@ -1,0 +1,138 @@
+"""What happens to a member, and what it answers: events and effects.
+
+A member is any Python object with `receive(event) -> effects`.  Effects are performed
+in the order given; where the world has crashes, one can fall between any two of them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, Final, Protocol, TypeAlias
+
+from attrs import frozen
+
+
+class _NotEnabled:
+    """The answer of a member to which this event cannot happen now."""
+
+    def __repr__(self) -> str:
+        return "NOT_ENABLED"
+
+
+NOT_ENABLED: Final = _NotEnabled()
+"""Returned by `receive`: there is no such step here (a step that changes nothing returns None)."""
+
+
+@frozen
+class Message:
+    """Event: `content` arrives from `sender`: a member's name, or None where nobody says it."""
+
+    # None in a network without senders alone, whose models know that: so no model must ask first.
+    sender: str | Any
+    content: Any
+
+    def __str__(self) -> str:
+        whose = "" if self.sender is None else f" from {self.sender}"
+        return f"{plain(self.content)}{whose}"
+
+
+@frozen
+class Maybe:
+    """A choice that fairness never forces: a client's or an operator's whim.
+
+    Yielded by `choices`; the member receives `event` itself.
+    """
+
+    event: Any
+
+
+@frozen
+class Send:
+    """Effect: `content` goes into the network, addressed to the member named `to`."""
+
+    to: str
+    content: Any
+
+
+@frozen
+class Broadcast:
+    """Effect: `content` goes to every other member."""
+
+    content: Any
+
+
+@frozen
+class Persist:
+    """Effect: the member's `persistent` attributes, as they are now, become durable."""
+
+
+@frozen
+class Record:
+    """Effect: the world's monitor receives `event` within the same step."""
+
+    event: Any
+
+
+@frozen
+class Rule:
+    """Effect without effect: the step took this case of a table; counted as coverage."""
+
+    label: str
+
+
+Effect: TypeAlias = Send | Broadcast | Persist | Record | Rule
+Effects: TypeAlias = Iterable[Effect] | _NotEnabled | None
+"""What `receive` and `start` return; a generator may yield them."""
+
+
+class WorldMember(Protocol):
+    """What a member of a world must have: any class with this method is one.
+
+    Optional: `start()`, as `receive` but called when the process starts; `choices()`, which yields
+    the events that the member may make happen by itself; `shows()`, what claims may see; the
+    attribute `persistent`, names of attributes that a crash leaves; `horizon()`.
+    """
+
+    def receive(self, event: Any, /) -> Effects:
+        """Change the member; return the effects, in the order in which they are performed."""
+
+
+class Told(str):
+    """A value as text; `value`: what it is the text of."""
+
+    __slots__ = ("value",)
+    value: Any
+
+    @classmethod
+    def of(cls, value: Any) -> Told:
+        told = cls(plain(value))
+        told.value = value
+        return told
+
+
+def plain(value: object) -> str:
+    """Return `value` as an engineer would say it: no quotes, no class noise for enums."""
+    import enum
+
+    if isinstance(value, str):
+        return value
+    if isinstance(value, enum.Enum):
+        return str(value.value) if isinstance(value.value, str) else value.name.lower()
+    if isinstance(value, (frozenset, set)):
+        return "{" + ", ".join(sorted(plain(item) for item in value)) + "}"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(plain(item) for item in value) + ")"
+    if isinstance(value, (list, deque)):
+        return "[" + ", ".join(plain(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{plain(k)}: {plain(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "-"
+    kind = type(value)
+    if hasattr(kind, "__attrs_attrs__") and kind.__str__ is object.__str__:
+        fields = [getattr(value, field.name) for field in kind.__attrs_attrs__]
+        return f"{kind.__name__}({', '.join(plain(item) for item in fields)})"
+    return str(value)

@@ -1,0 +1,301 @@
+"""A world from somebody's own file: `path/to/my_model.py`, or `my_model.py::name`.
+
+The file is loaded under a private name, with its folder in reach of its imports, and
+whatever is wrong with it is told with file and line: whoever reads it wrote it.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from attrs import evolve
+
+from joinproto.check.blame import its_own_fault, private_name, short
+from joinproto.check.loaded import Loaded
+from joinproto.check.options import converted, listed, typed
+from joinproto.check.problems import ModelProblem
+from joinproto.check.world import World
+
+EXPECTED = "`world = World(...)`, or a function `world(*, members=3)` that returns one"
+
+
+def is_file(target: str) -> bool:
+    """Say whether `target` names a file, and not a world that ships."""
+    path, _, _ = target.partition("::")
+    return path.endswith(".py") or "/" in path or target != path
+
+
+def load_file(target: str, options: Mapping[str, Any]) -> Loaded:
+    """Return the world that `target` names, built with `options`; raises `ModelProblem`."""
+    path, _, wanted = target.partition("::")
+    module, file = load_module(path)
+    name = wanted or _only_world(module, path, file)
+    made = named_in(module, path, name)
+    place = f"{path}:{_line_of(module, name)}"
+    if isinstance(made, World):
+        if options:
+            raise ModelProblem(
+                f"{name} is one fixed world and takes no {listed(options)}",
+                next=f"make it a function: def {name}(*, {', '.join(options)}): ...",
+                place=place,
+            )
+        world = _sound(made, place, target, options)
+        return Loaded(world, target, options, file=file, place=place)
+    takes = _check_options(made, name, options, place)
+    options = converted(options, made, place=place)
+
+    def build(more: Mapping[str, Any]) -> World:
+        try:
+            with its_own_fault(file, what=f"{name}()"):
+                built = made(**more)
+        except ModelProblem as problem:
+            blamed = _to_blame(made, more)
+            if not blamed:
+                raise
+            hint = "give another value, or leave it out"
+            if "() raised " not in problem.message:
+                hint = problem.next  # one of ours, which knows what it expects
+            raise ModelProblem(
+                f"{name}() cannot be built with {blamed}: {_raised(problem)}",
+                next=f"{hint}; without {blamed} it can be built",
+                place=problem.place,
+            ) from problem
+        return _sound(built, place, target, more, called=True)
+
+    members = options.get("members")
+    if members is None and "members" in takes:
+        members = inspect.signature(made).parameters["members"].default
+    has_sizes = isinstance(members, int)
+    return Loaded(
+        build(options),
+        target,
+        options,
+        file=file,
+        place=place,
+        members=members if has_sizes else None,
+        sized=(lambda members: build({**options, "members": members})) if has_sizes else None,
+    )
+
+
+def load_module(path: str) -> tuple[ModuleType, Path]:
+    """Return the module in a file, under a name of its own; raises `ModelProblem`."""
+    file = _existing(path)
+    with its_own_fault(file):
+        return _module(file), file
+
+
+def named_in(module: ModuleType, path: str, name: str) -> Any:
+    """Return what `name`, or the only world, is in a module; raises `ModelProblem`."""
+    name = name or _only_world(module, path, Path(path))
+    made = getattr(module, name, None)
+    if made is None:
+        raise ModelProblem(
+            f"{path} defines no {name!r}", next=_one_of(module, path) or f"expected {EXPECTED}"
+        )
+    if not isinstance(made, World) and (not callable(made) or isinstance(made, type)):
+        found = "a class" if isinstance(made, type) else _a(made)
+        place = f"{path}:{_line_of(module, name)}"
+        raise ModelProblem(f"{name} is {found}", next=f"expected {EXPECTED}", place=place)
+    return made
+
+
+def signature_of(made: Callable[..., Any], name: str, place: str = "") -> inspect.Signature:
+    """Return what a function takes; raises `ModelProblem` where Python does not know."""
+    try:
+        return inspect.signature(made)
+    except (ValueError, TypeError) as error:
+        raise ModelProblem(f"{name} cannot be called: {error}", place=place) from error
+
+
+def _existing(path: str) -> Path:
+    file = Path(path)
+    try:
+        if not file.exists():
+            raise ModelProblem(
+                f"there is no file {path}",
+                next="check the path; joinproto models lists the worlds that ship",
+            )
+        if not file.is_file():
+            raise ModelProblem(
+                f"{path} is a folder, not a file"
+                if file.is_dir()
+                else f"{path} is not a regular file",
+                next=f"name the file in it that defines {EXPECTED}",
+            )
+        file.open("rb").close()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ModelProblem(
+            f"{path} cannot be read: {reason}", next="check its path and rights"
+        ) from error
+    return file.resolve()
+
+
+def _module(file: Path) -> ModuleType:
+    # Two files of one name are two modules, and neither hides an installed one; attrs and
+    # pickle look theirs up by name.
+    name = private_name(file)
+    # Not spec_from_file_location: it guesses the loader from the ending, and a path with
+    # a slash may have any.
+    spec = ModuleSpec(name, SourceFileLoader(name, str(file)), origin=str(file))
+    spec.has_location = True
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    folder = str(file.parent)
+    # While the file runs, before everything else, as Python itself does with a script's.
+    sys.path.insert(0, folder)
+    try:
+        assert spec.loader is not None
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        sys.modules.pop(name, None)
+        # A file with a wrong syntax has no frame that could tell where; the error can.
+        if isinstance(error, SyntaxError) and Path(error.filename or "").is_file():
+            raise ModelProblem(
+                f"syntax error: {error.msg}",
+                next=f"correct `{error.text.strip()}`" if error.text else "correct the file",
+                place=f"{short(Path(str(error.filename)))}:{error.lineno or 1}",
+            ) from error
+        raise
+    finally:
+        sys.path.remove(folder)
+        # Last, where it can hide nothing: a member may import when it first runs.
+        sys.path.append(folder)
+    return module
+
+
+# -- choosing and checking -------------------------------------------------------------
+
+
+def _worlds(module: ModuleType) -> list[str]:
+    """Return the names in a file that are worlds, or functions that say they return one."""
+    found = []
+    for name, value in vars(module).items():
+        own = inspect.isfunction(value) and value.__module__ == module.__name__
+        says = own and "World" in str(getattr(value, "__annotations__", {}).get("return", ""))
+        if not name.startswith("_") and (isinstance(value, World) or says):
+            found.append(name)
+    return found
+
+
+def _only_world(module: ModuleType, path: str, file: Path) -> str:
+    if hasattr(module, "world"):
+        return "world"
+    found = _worlds(module)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ModelProblem(
+            f"{path} defines several worlds", next=_one_of(module, path), place=f"{path}:1"
+        )
+    raise ModelProblem(f"{path} defines no world", next=f"expected {EXPECTED}", place=f"{path}:1")
+
+
+def _one_of(module: ModuleType, path: str) -> str:
+    found = _worlds(module)
+    return f"choose one: {', '.join(f'{path}::{name}' for name in found)}" if found else ""
+
+
+def _line_of(module: ModuleType, name: str) -> int:
+    """Return the line that defines `name` in the file."""
+    assert module.__file__ is not None
+    try:
+        tree = ast.parse(Path(module.__file__).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return 1
+    line = 1
+    for node in tree.body:
+        names: list[str] = []
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names = [node.name]
+        elif isinstance(node, ast.Assign):
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names = [node.target.id]
+        if name in names:
+            line = node.lineno
+    return line
+
+
+def _check_options(
+    made: Callable[..., Any], name: str, options: Mapping[str, Any], place: str
+) -> frozenset[str]:
+    """Refuse options that `made` does not take, and say which it does; return those it takes."""
+    parameters = signature_of(made, name, place).parameters
+    named = {
+        key: value
+        for key, value in parameters.items()
+        if value.kind in (value.POSITIONAL_OR_KEYWORD, value.KEYWORD_ONLY)
+    }
+    takes_all = any(value.kind is value.VAR_KEYWORD for value in parameters.values())
+    for key in options:
+        if key not in named and not takes_all:
+            raise ModelProblem(
+                f"{name}() takes no {listed([key])}",
+                next=f"it takes {listed(named)}" if named else "it takes no options",
+                place=place,
+            )
+    missing = [
+        key
+        for key, value in parameters.items()
+        if value.default is value.empty
+        and value.kind not in (value.VAR_KEYWORD, value.VAR_POSITIONAL)
+        and key not in options
+    ]
+    if missing:
+        hint = f"give {listed(missing)}" if set(missing) <= named.keys() else "use keywords"
+        raise ModelProblem(
+            f"{name}() has no default for {', '.join(missing)}",
+            next=f"{hint}, or give it a default",
+            place=place,
+        )
+    return frozenset(named)
+
+
+def _to_blame(made: Callable[..., Any], options: Mapping[str, Any]) -> str:
+    """Return the option without which the world can be built, as it is typed, or nothing."""
+    whole = [*options]
+    # One alone, or all of them; a world that fails by itself fails without them, too.
+    for left_out in [*([key] for key in whole), whole]:
+        try:
+            made(**{key: value for key, value in options.items() if key not in left_out})
+        except (MemoryError, BrokenPipeError, KeyboardInterrupt):
+            raise
+        except BaseException:  # noqa: BLE001  only asked whether it can be built
+            continue
+        return " ".join(word for key in left_out for word in typed(key, options[key]))
+    return ""
+
+
+def _raised(problem: ModelProblem) -> str:
+    """Return what went wrong, without place and without whose call it was."""
+    message = problem.message.removeprefix(f"{problem.place}: ")
+    return message.partition("() raised ")[2] or message
+
+
+def _sound(
+    made: Any, place: str, target: str, options: Mapping[str, Any], *, called: bool = False
+) -> World:
+    """Return the world, if it is one and its parts are of the kinds they must be."""
+    if not isinstance(made, World):
+        if inspect.iscoroutine(made):
+            made.close()  # or Python complains that nobody awaited it
+        raise ModelProblem(
+            f"{'it returned' if called else 'it is'} {_a(made)}, not a World",
+            next=f"expected {EXPECTED}",
+            place=place,
+        )
+    return evolve(made, source={"file": target, **options})
+
+
+def _a(value: object) -> str:
+    name = "function" if inspect.isroutine(value) else type(value).__name__
+    return "None" if value is None else f"a value of type {name}"

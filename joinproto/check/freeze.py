@@ -1,0 +1,65 @@
+"""What a member holds, as a hashable value, and back.
+
+A frozen value is equal to another one exactly if what was frozen is equal *and of one type*,
+all the way down: `0`, `False` and `0.0` are three values, and so are a tuple and a named tuple
+of the same content.  `thaw` gives back what was frozen: equal, of the same type, and with every
+list, dict or set new, so that a step may change it.  Where two places named one list, they
+name one list again (`freeze_all`, `thaw_all`).
+
+Not kept: the order in which a dict or a set was filled.  Two dicts that are equal are one
+value; `thaw` fills them in one order, or in the opposite one (`backwards`), so that whoever
+counts on an order is found out.
+
+What compares by identity cannot be part of a state: two equal states would count as two, for
+ever.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from joinproto.check.frozen import SAME
+from joinproto.check.ways import CONST, Walk, frozen_parts, made_by, map_strings, recipe_of
+
+
+def freeze(value: Any) -> Hashable:
+    """Return `value` as a hashable value; raises `ModelProblem` where it cannot be one."""
+    return value if type(value) in SAME else freeze_all((value,))[0]
+
+
+def freeze_all(values: Iterable[Any]) -> tuple[Hashable, ...]:
+    """Return all of `values` frozen; what several of them name stays one thing."""
+    values = tuple(values)
+    walk = Walk()
+    found = tuple(frozen_parts(values, walk))
+    ids = [*map(id, walk.met)]
+    if len(set(ids)) < len(ids):
+        walk = Walk(frozenset(key for key, count in Counter(ids).items() if count > 1))
+        return tuple(frozen_parts(values, walk))
+    return found
+
+
+def thaw(value: Any, *, backwards: bool = False) -> Any:
+    """Return what `freeze` was given; what can change is new.
+
+    `backwards`: dicts and sets go through their items in the opposite order.
+    """
+    return value if type(value) in SAME else made_by(recipe_of(value, backwards), {})
+
+
+def thaw_all(values: Iterable[Any], *, backwards: bool = False) -> tuple[Any, ...]:
+    """Return what `freeze_all` was given."""
+    found: tuple[Any, ...] = thaw(tuple(values), backwards=backwards)
+    return found
+
+
+def is_fixed(value: Any) -> bool:
+    """Return whether nothing in the frozen `value` can change once it is thawed."""
+    return recipe_of(value, False)[0] == CONST
+
+
+def rename(value: Any, names: dict[str, str]) -> Any:
+    """Return the frozen `value` with members' names exchanged, wherever they stand in it."""
+    return map_strings(value, lambda text: names.get(text, text))

@@ -1,0 +1,395 @@
+"""The ways of each kind of values: how they are frozen and thawed."""
+
+from __future__ import annotations
+
+import enum
+import types
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from joinproto.check.attributes import (
+    attributes,
+    cannot_change,
+    fields,
+    is_its_attributes,
+    parts_getter,
+)
+from joinproto.check.frozen import (
+    FALSE,
+    SAME,
+    TRUE,
+    Again,
+    BackwardsFrozenset,
+    BackwardsSet,
+    Frozen,
+    Named,
+    in_order,
+    same_or,
+)
+from joinproto.check.problems import ModelProblem
+from joinproto.check.ways import (
+    CONST,
+    COPY,
+    MAKE,
+    WAYS,
+    Recipe,
+    Walk,
+    Way,
+    frozen_in,
+    frozen_parts,
+    made_by,
+    map_strings,
+    one,
+    recipe_of,
+    recipes_of,
+)
+
+HOLD = "hold plain values, tuples, lists, dicts, sets, enums, dataclasses or frozen attrs objects"
+
+
+class _Bool(Way):
+    is_remembered = True
+
+    def freeze(self, value: Any, walk: Walk) -> Any:
+        return TRUE if value else FALSE
+
+
+class _Tuple(Way):
+    is_remembered = True
+
+    def freeze(self, value: Any, walk: Walk) -> Any:
+        if SAME.issuperset(map(type, value)):
+            return value
+        return same_or(value, frozen_parts(value, walk), tuple)
+
+    def recipe(self, value: Any, backwards: bool) -> Recipe:
+        parts, fixed = recipes_of(value, backwards)
+        if fixed:
+            return CONST, same_or(value, [part for _, part in parts], tuple)
+        return MAKE, lambda named: tuple(
+            [it if how == CONST else it() if how == COPY else it(named) for how, it in parts]
+        )
+
+
+class _Itself(Way):
+    """Enums, classes and functions: there is one of each."""
+
+    is_remembered = True
+
+    def freeze(self, value: Any, walk: Walk) -> Any:
+        owner = getattr(value, "__self__", None)
+        if type(value) in _METHODS and not isinstance(owner, (types.ModuleType, type(None))):
+            raise _no_part(type(value), "it belongs to one object; hold the method's name")
+        return value
+
+
+_METHODS = (types.MethodType, types.BuiltinMethodType)
+
+
+class _Wrapped(Way):
+    """Values that another kind's may equal: a float, a number that is an enum, a Decimal.
+
+    `parts_of`: what tells two of them apart.
+    """
+
+    def __init__(self, parts_of: Callable[[Any], Any] = lambda value: value) -> None:
+        self.parts_of = parts_of
+
+    def freeze(self, value: Any, walk: Walk) -> Any:
+        try:
+            return Frozen(type(value), self.parts_of(value), value)
+        except (TypeError, ValueError) as error:
+            raise _no_part(type(value), str(error)) from error
+
+    def map(self, value: Frozen, change: Callable[[str], str]) -> Frozen:
+        return value
+
+
+class _Frozenset(Way):
+    is_remembered = True
+
+    def freeze(self, value: Any, walk: Walk) -> Any:
+        if SAME.issuperset(map(type, value)):
+            return value
+        return same_or(value, frozen_parts(value, walk), frozenset)
+
+    def recipe(self, value: Any, backwards: bool) -> Recipe:
+        kind = BackwardsFrozenset if backwards and len(value) > 1 else frozenset
+        parts, fixed = recipes_of(value, backwards)
+        if fixed:
+            found = same_or(value, [part for _, part in parts], frozenset)
+            return CONST, found if kind is frozenset else kind(found)
+        return MAKE, lambda named: kind([made_by(part, named) for part in parts])
+
+
+class _BackwardsWay(Way):
+    """A set that was thawed to be gone through backwards."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+        self.can_change = kind is set
+
+    def freeze(self, value: Any, walk: Walk) -> Any:
+        items = frozenset([frozen_in(item, walk) for item in self.kind.__iter__(value)])  # type: ignore[attr-defined]
+        return items if self.kind is frozenset else Frozen(set, items)
+
+
+class _Sequence(Way):
+    """Containers whose order counts.  `items_of` takes one apart, `make` makes it again."""
+
+    can_change = True
+
+    def __init__(
+        self,
+        items_of: Callable[[Any], Iterable[Any]] = tuple,
+        make: Callable[[list[Any]], Any] = list,
+    ) -> None:
+        self.items_of, self.make = items_of, make
+
+    def freeze(self, value: Any, walk: Walk) -> Any:
+        items = frozen_parts(self.items_of(value), walk)
+        return Frozen(type(value), tuple(items))
+
+    def recipe(self, value: Any, backwards: bool) -> Recipe:
+        make = self.make
+        parts, fixed = recipes_of(value.parts, backwards)
+        if fixed:
+            return COPY, make([part for _, part in parts]).copy
+        return MAKE, lambda named: make([made_by(part, named) for part in parts])
+
+
+class _Set(Way):
+    can_change = True
+
+    def freeze(self, value: Any, walk: Walk) -> Any:
+        return Frozen(set, frozenset(frozen_parts(value, walk)))
+
+    def recipe(self, value: Any, backwards: bool) -> Recipe:
+        kind = BackwardsSet if backwards and len(value.parts) > 1 else set
+        items, _ = recipes_of(in_order(value.parts, lambda item: item), backwards)
+        return MAKE, lambda named: kind([made_by(item, named) for item in items])
+
+
+_KNOWN_MAX = 1 << 16
+
+
+class _Mapping(Way):
+    """Dicts, whatever order they were filled in."""
+
+    can_change = True
+
+    def __init__(self, fresh: Callable[[Any], Any], about: Callable[[Any], Any] | None = None):
+        self.fresh, self.about = fresh, about
+        # By what stands in it, in order, by identity: it is made anew for each state, and what
+        # stands in it mostly is not.  What is named here stays, so no other thing gets its place.
+        self._known: dict[tuple[int, ...], tuple[list[Any], Frozen]] = {}
+
+    def freeze(self, value: Any, walk: Walk) -> Any:
+        about = None if self.about is None else self.about(value)
+        if walk.again:
+            # Who is met first shall not depend on the order in which the dict was filled.
+            pairs = in_order(
+                [(frozen_in(k, walk), v) for k, v in value.items()], lambda pair: pair[0]
+            )
+            items = frozenset([(key, frozen_in(item, walk)) for key, item in pairs])
+            return Frozen(type(value), items if self.about is None else (about, items))
+        place = (id(about), *map(id, value), *map(id, value.values()))
+        known = self._known.get(place)
+        if known is not None:
+            return known[1]
+        met = len(walk.met)
+        keys, values = frozen_parts(value, walk), frozen_parts(value.values(), walk)
+        items = frozenset(zip(keys, values, strict=True))
+        found = Frozen(type(value), items if self.about is None else (about, items))
+        if len(walk.met) == met:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            self._known[place] = [about, *value.items()], found
+        return found
+
+    def recipe(self, value: Any, backwards: bool) -> Recipe:
+        about, held = (None, value.parts) if self.about is None else value.parts
+        pairs = in_order(held, lambda pair: pair[0])
+        keys, fixed = recipes_of([key for key, _ in pairs], backwards)
+        items, all_fixed = recipes_of([item for _, item in pairs], backwards)
+        every = list(zip(keys, items, strict=True))
+        fresh = partial(self.fresh, about)
+
+        def make(named: dict[int, Any]) -> Any:
+            found = fresh()
+            # First in one order, because what is named twice is named in it.
+            made = [(made_by(key, named), made_by(item, named)) for key, item in every]
+            for key, item in reversed(made) if backwards else made:
+                found[key] = item
+            return found
+
+        if not fixed:
+            return MAKE, make
+        made = fresh()
+        for (_, key), (_, item) in reversed(every) if backwards else every:
+            made[key] = item
+        if all_fixed:
+            return COPY, made.copy
+        rest = [(key, item) for (_, key), item in every if item[0] != CONST]
+
+        def fill(named: dict[int, Any]) -> Any:
+            found = made.copy()
+            for key, (how, it) in rest:
+                found[key] = it() if how == COPY else it(named)
+            return found
+
+        return MAKE, fill
+
+
+class _Record(Way):
+    """Objects that are their attributes.  `names`: of these; None: those it has."""
+
+    def __init__(self, kind: type, names: tuple[str, ...] | None, *, can_change: bool) -> None:
+        self.kind, self.names, self.can_change = kind, names, can_change
+        self.is_remembered = not can_change
+        self._parts = parts_getter(names or ())
+        # A class with cache_hash=True computes it when it is None; unset would raise.
+        self.resets_hash = "__attrs_attrs__" in vars(kind) and (
+            names is None or hasattr(kind, "_attrs_cached_hash")
+        )
+
+    def freeze(self, value: Any, walk: Walk) -> Any:
+        met = len(walk.met)
+        if self.names is None:
+            names = attributes(value)
+            parts = (*[frozen_in(getattr(value, name), walk) for name in names], names)
+        else:
+            parts = self._parts(value)
+            if not SAME.issuperset(map(type, parts)):
+                parts = tuple(frozen_parts(parts, walk))
+        if self.can_change or walk.again:
+            return Frozen(self.kind, parts)
+        return one(Frozen(self.kind, parts, None if len(walk.met) > met else value))
+
+    def recipe(self, value: Any, backwards: bool) -> Recipe:
+        kind, put, resets_hash = self.kind, object.__setattr__, self.resets_hash
+        names = value.parts[-1] if self.names is None else self.names
+        parts, fixed = recipes_of(value.parts[: len(names)], backwards)
+        named_parts = [(name, how, it) for name, (how, it) in zip(names, parts, strict=True)]
+
+        def make(named: dict[int, Any]) -> Any:
+            made: Any = object.__new__(kind)
+            for name, how, it in named_parts:
+                put(made, name, it if how == CONST else it() if how == COPY else it(named))
+            if resets_hash:
+                put(made, "_attrs_cached_hash", None)
+            return made
+
+        if self.can_change or not fixed:
+            return MAKE, make
+        whole = make({})
+        if not backwards:
+            value.whole = whole
+        return CONST, whole
+
+    def map(self, value: Frozen, change: Callable[[str], str]) -> Frozen:
+        if self.names is not None:
+            return super().map(value, change)
+        parts = map_strings(value.parts[:-1], change)
+        return value if parts == value.parts[:-1] else Frozen(self.kind, (*parts, value.parts[-1]))
+
+
+class _NamedTuple(Way):
+    def freeze(self, value: Any, walk: Walk) -> Any:
+        met = len(walk.met)
+        parts = tuple(frozen_parts(value, walk))
+        is_whole = len(walk.met) == met and not walk.again
+        return Frozen(type(value), parts, value if is_whole else None)
+
+    def recipe(self, value: Any, backwards: bool) -> Recipe:
+        parts, fixed = recipes_of(value.parts, backwards)
+        kind = value.kind
+
+        def make(named: dict[int, Any]) -> Any:
+            return tuple.__new__(kind, [made_by(part, named) for part in parts])
+
+        return (CONST, make({})) if fixed else (MAKE, make)
+
+
+class _NamedWay(Way):
+    """What other places name, too."""
+
+    def freeze(self, value: Any, walk: Walk) -> Any:
+        raise AssertionError  # it is a kind of frozen values alone
+
+    def recipe(self, value: Any, backwards: bool) -> Recipe:
+        number, inner = value.parts
+        how = recipe_of(inner, backwards)
+
+        def make(named: dict[int, Any]) -> Any:
+            made = named[number] = made_by(how, named)
+            return made
+
+        return MAKE, make
+
+
+class _AgainWay(_NamedWay):
+    """A place that names it."""
+
+    def recipe(self, value: Any, backwards: bool) -> Recipe:
+        number = value.parts
+        return MAKE, lambda named: named[number]
+
+
+WAYS |= {
+    bool: _Bool(),
+    tuple: _Tuple(),
+    Named: _NamedWay(),
+    Again: _AgainWay(),
+    # Not the number: -0.0 equals 0.0 and behaves otherwise, and no nan equals itself.
+    float: _Wrapped(float.hex),
+    complex: _Wrapped(lambda value: (value.real.hex(), value.imag.hex())),
+    range: _Wrapped(lambda value: (value.start, value.stop, value.step)),
+    frozenset: _Frozenset(),
+    list: _Sequence(),
+    deque: _Sequence(
+        lambda value: (value.maxlen, *value), lambda items: deque(items[1:], items[0])
+    ),
+    OrderedDict: _Sequence(lambda value: value.items(), OrderedDict),
+    bytearray: _Sequence(lambda value: (bytes(value),), lambda items: bytearray(items[0])),
+    set: _Set(),
+    dict: _Mapping(lambda about: {}),
+    Counter: _Mapping(lambda about: Counter()),
+    defaultdict: _Mapping(defaultdict, lambda value: value.default_factory),
+}
+
+
+def found_way(kind: type) -> Way:
+    """Return how values of `kind` are frozen; raises `ModelProblem` for a kind that cannot be."""
+    if issubclass(kind, enum.Enum):
+        # An enum's value that is also a number or a text equals plain ones.
+        return _Wrapped() if kind.__eq__ is not object.__eq__ else _Itself()
+    if issubclass(kind, (type, types.FunctionType, *_METHODS)):
+        return _Itself()
+    if issubclass(kind, tuple):
+        return _NamedTuple()
+    is_record = {"__attrs_attrs__", "__dataclass_fields__"} & vars(kind).keys()
+    if is_record and kind.__eq__ is not object.__eq__:
+        # With a __dict__, an object may hold more than its fields.
+        names = None if kind.__dictoffset__ else fields(kind)
+        return _Record(kind, names, can_change=not cannot_change(kind))
+    if kind.__hash__ in (None, object.__hash__):
+        raise _no_part(
+            kind, "it is not hashable" if kind.__hash__ is None else "it compares by identity"
+        )
+    if is_its_attributes(kind):
+        # It may change in place, and its == may overlook what its steps look at.
+        return _Record(kind, None, can_change=True)
+    return _Wrapped()
+
+
+def _no_part(kind: type, reason: str) -> ModelProblem:
+    # The module of somebody's own file has a private name, `my_model@36d0c1f2`: see files.py.
+    name = f"{kind.__module__.partition('@')[0]}.{kind.__qualname__}"
+    return ModelProblem(f"a {name} cannot be part of a state: {reason}", next=HOLD)
+
+
+WAYS[BackwardsSet] = _BackwardsWay(set)
+WAYS[BackwardsFrozenset] = _BackwardsWay(frozenset)

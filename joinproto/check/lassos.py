@@ -1,0 +1,225 @@
+"""A fair run that breaks a claim, as steps: the way to its circle, the circle, and why it is fair.
+
+The way is a shortest one to any state from which a fair run can go on breaking the claim; the
+circle goes from duty to duty by shortest ways, which makes it short, and not always shortest.
+Of equals the step is taken that `order_of` puts first, and what is due is gone through in an
+order of its own: so the run is the same in every engine.
+
+States and steps are numbers, flags are by state or by step; an engine may keep them as arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import Any, Protocol
+
+from attrs import define, frozen
+
+from joinproto.check.events import Message, plain
+from joinproto.check.freeze import thaw
+from joinproto.check.local import thaw_event
+
+Flags = Any
+
+
+class Graph(Protocol):
+    """States and steps of a search; the first `begins` states begin runs."""
+
+    begins: int
+    source: Any
+    target: Any
+
+    def out_of(self, at: int) -> Iterable[int]:
+        """Return the steps out of a state."""
+
+    def order(self, edge: int) -> Any:
+        """Return the key by which one of several steps is chosen."""
+
+    def among(self, states: Collection[int]) -> Flags:
+        """Return which states are `states`."""
+
+    def distances(self, goal: Flags, allowed: Flags | None, beyond: Any = None) -> Any:
+        """Return for each state how many steps (of `allowed`) lead to a state of `goal`, or -1.
+
+        `beyond`: how many more from each such state on, -1: it is none after all.
+        """
+
+
+@frozen
+class Hunt:
+    """Runs to be found: first any steps, until a state of `due`; from there on steps of `allowed`.
+
+    `due`: None where a run is to go by `allowed` from the outset.  `goal`: states to come to.
+    """
+
+    due: Flags | None
+    allowed: Flags | None
+    goal: Flags
+
+
+@define
+class Run:
+    """Steps from the state `begin` on.  `due_at`: after how many it was due; None: at no time.
+
+    `loop_at`: after how many its circle begins; `fairness`: why it is fair.
+    """
+
+    begin: int
+    edges: list[int]
+    due_at: int | None = None
+    loop_at: int | None = None
+    fairness: str = ""
+
+    def end(self, graph: Graph) -> int:
+        """Return the state to which its steps lead."""
+        return int(graph.target[self.edges[-1]]) if self.edges else self.begin
+
+
+def shortest_way(graph: Graph, hunt: Hunt) -> Run | None:
+    """Return the least of the shortest runs from a beginning to the goal, or None."""
+    near = graph.distances(hunt.goal, hunt.allowed)
+    far = near if hunt.due is None else graph.distances(hunt.due, None, near)
+    starts = [(int(far[at]), at) for at in range(graph.begins) if far[at] >= 0]
+    if not starts:
+        return None
+    at = begin = min(starts)[1]
+    edges: list[int] = []
+    due_at = None
+    while True:
+        if hunt.due is not None and due_at is None and hunt.due[at] and near[at] == far[at]:
+            due_at = len(edges)
+        second = hunt.due is None or due_at is not None
+        left = near if second else far
+        if second and left[at] == 0:
+            return Run(begin, edges, due_at)
+        edges.append(_least(graph, at, left, hunt.allowed if second else None))
+        at = int(graph.target[edges[-1]])
+
+
+def least_of(graph: Graph, bad: Flags, before: Flags) -> Run | None:
+    """Return the least of the shortest runs whose last step is one of `bad`.
+
+    `before`: the states that these lead out of.
+    """
+    way = shortest_way(graph, Hunt(None, None, before))
+    if way is not None:
+        last = min((graph.order(e), e) for e in graph.out_of(way.end(graph)) if bad[e])
+        way.edges.append(last[1])
+    return way
+
+
+def _least(graph: Graph, at: int, far: Any, allowed: Flags | None) -> int:
+    """Return the least step that leads nearer."""
+    options = [
+        edge
+        for edge in graph.out_of(at)
+        if (allowed is None or allowed[edge]) and far[graph.target[edge]] == far[at] - 1
+    ]
+    if len(options) == 1:
+        return options[0]
+    return min((graph.order(edge), edge) for edge in options)[1]
+
+
+# -- circles -----------------------------------------------------------------------------------
+
+
+@frozen
+class Due:
+    """A duty that is possible in a part, at `states`.
+
+    `edges`: the steps that fulfil it and stay in the part; `sources`: the states before them.
+    """
+
+    name: str
+    strong: bool
+    states: set[int]
+    edges: set[int]
+    sources: set[int]
+
+    def reason(self, cycle: Iterable[int]) -> str:
+        """Return why a circle is fair to it."""
+        if not self.edges.isdisjoint(cycle):
+            return f"{self.name} is taken"
+        return f"{self.name} is {'never' if self.strong else 'not always'} possible"
+
+
+def close(graph: Graph, way: Run, inside: Flags, everywhere: set[int], due: Sequence[Due]) -> Run:
+    """Return `way` with a fair circle through its end, and why that is fair.
+
+    `inside`: the steps within the part in which a fair run can stay, `everywhere`: its states.
+    """
+    entry = way.end(graph)
+    cycle = _by_duties(graph, entry, inside, everywhere, due)
+    reasons = [one.reason(cycle) for one in due]
+    if not due:
+        reasons = ["nothing that fairness forces is possible any more"]
+    elif not cycle:
+        loops = [e for e in graph.out_of(entry) if inside[e] and graph.target[e] == entry]
+        cycle = [min((graph.order(e), e) for e in loops)[1]] if loops else []
+    return Run(way.begin, way.edges + cycle, way.due_at, len(way.edges), "; ".join(reasons))
+
+
+def _by_duties(
+    graph: Graph, entry: int, inside: Flags, everywhere: set[int], due: Sequence[Due]
+) -> list[int]:
+    cycle: list[int] = []
+    visited, at = {entry}, entry
+
+    def walk(edge: int) -> None:
+        nonlocal at
+        cycle.append(edge)
+        at = int(graph.target[edge])
+        visited.add(at)
+
+    def go(targets: Collection[int]) -> None:
+        far = graph.distances(graph.among(targets), inside)
+        while far[at] > 0:
+            walk(_least(graph, at, far, inside))
+
+    def take(one: Due) -> None:
+        go(one.sources)
+        walk(min((graph.order(e), e) for e in graph.out_of(at) if e in one.edges)[1])
+
+    for one in due:
+        impossible = everywhere - one.states
+        if one.strong or not one.edges.isdisjoint(cycle) or impossible & visited:
+            continue
+        if impossible:
+            go(impossible)
+        else:
+            take(one)
+    while True:
+        go({entry})
+        # A strong duty binds wherever the circle passes a state in which it is possible.
+        late = (
+            one
+            for one in due
+            if one.strong and one.states & visited and one.edges.isdisjoint(cycle)
+        )
+        first = next(late, None)
+        if first is None:
+            return cycle
+        take(first)
+
+
+# -- what is due, in words ---------------------------------------------------------------------
+
+
+def choice_words(name: str, event: Hashable) -> str:
+    """Return what a choice by itself is called; `event`: frozen."""
+    return f"“{plain(thaw_event(event))}” of {name}"
+
+
+def receipt_words(name: str, sender: str | None, content: Hashable) -> str:
+    """Return what a message at a member is called; `content`: frozen."""
+    return f"receiving {Message(sender, thaw(content))} by {name}"
+
+
+def joint_words(action: str) -> str:
+    return f"“{action}”"
+
+
+def some_words(actions: Sequence[str], name: str) -> str:
+    """Return what one of several steps of a member is called; "": of the world itself."""
+    words = " or ".join(f"“{action}”" for action in actions) or "some step"
+    return f"{words} of {name}" if name else words

@@ -1,0 +1,63 @@
+"""A world with the way to it: what a command line named, and what became of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from joinproto.check.blame import its_own_fault
+from joinproto.check.options import words_of
+from joinproto.check.problems import ModelProblem
+from joinproto.check.world import World
+
+
+@frozen
+class Loaded:
+    """A world with the way to it.
+
+    `target`: its name, or its file.  `options`: those given, by parameter.  `file`, `place`: of
+    a world of somebody's own.
+    `members`: how many it was asked for, and `sized` builds it with another number, at
+    least `least`; both None for a world of one size.
+    """
+
+    world: World
+    target: str
+    options: Mapping[str, Any]
+    file: Path | None = None
+    place: str = ""
+    members: int | None = None
+    sized: Callable[[int], World] | None = field(default=None, repr=False)
+    least: int = 1
+
+    @property
+    def words(self) -> str:
+        """Return the target and its options as they are typed."""
+        return shlex.join([self.target, *words_of(self.options)])
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """While a model runs: what goes wrong in its code gets file and line."""
+        if self.file is None:
+            yield
+            return
+        try:
+            with its_own_fault(self.file, what="the model"):
+                yield
+        except RecursionError as error:
+            raise ModelProblem(
+                "a value that a member holds contains itself, or is nested too deep",
+                next="hold plain values, tuples, lists, dicts, sets, enums or frozen objects",
+                place=self.place,
+            ) from error
+        except ModelProblem as problem:
+            if problem.place or not self.place:
+                raise
+            raise ModelProblem(
+                problem.message, next=problem.next, place=self.place, led_to=problem.led_to
+            ) from problem

@@ -1,0 +1,105 @@
+"""What a member is between two steps, and what a step of it leads to, as values.
+
+A local state is what one member is: running or not, its attributes, and what its disk
+holds.  The engine numbers these values, and the reference search uses them as they are.
+Who calls the member's code: `joinproto/check/member.py`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Hashable
+from typing import Any, Literal
+
+from attrs import frozen
+
+from joinproto.check.events import Message
+from joinproto.check.freeze import freeze, rename, thaw
+
+
+@frozen(cache_hash=True)
+class LocalState:
+    """`values`: the attributes in order, empty when stopped; `disk`: the durable ones; both
+    frozen.  `ended`: stopped for good, in a world without restarts.
+    """
+
+    up: bool
+    values: tuple[Hashable, ...]
+    disk: tuple[Hashable, ...]
+    ended: bool = False
+
+
+Cost = Literal["", "crash", "wipe"]
+
+
+@frozen
+class Outcome:
+    """What one step of a member leads to.
+
+    `sent`: (addressee or None for all others, content) in order.  `cost`: the fault's
+    budget it spends.  `effects`: how many effects were performed before the crash, or None.
+    """
+
+    after: LocalState
+    sent: tuple[tuple[str | None, Hashable], ...] = ()
+    recorded: tuple[Hashable, ...] = ()
+    cost: Cost = ""
+    effects: int | None = None
+    rules: tuple[str, ...] = ()
+
+
+@frozen
+class Choice:
+    """A step a member may take by itself; `fair`: weak fairness forces it."""
+
+    event: Hashable
+    fair: bool = True
+    fault: bool = False
+
+
+class Lifecycle(enum.Enum):
+    """An event of the world itself.  No names to exchange in it: renaming leaves it alone."""
+
+    START = "start"
+    CRASH = "crash"
+    WIPE = "wipe the disk"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+START, CRASH, WIPE = Lifecycle
+
+
+@frozen
+class Offline:
+    """An event that reaches a stopped member's disk: the operator's tools."""
+
+    event: Any
+
+
+# -- events, frozen: what is in a Message or Offline is, and they themselves are not ------
+
+
+def freeze_event(event: Any) -> Hashable:
+    """Return an event as a hashable value."""
+    if type(event) is Message:
+        return Message(event.sender, freeze(event.content))
+    return Offline(freeze(event.event)) if type(event) is Offline else freeze(event)
+
+
+def thaw_event(event: Hashable, *, backwards: bool = False) -> Any:
+    """Return an event as a member gets it."""
+    if type(event) is Message:
+        content = thaw(event.content, backwards=backwards)
+        return event if content is event.content else Message(event.sender, content)
+    if type(event) is Offline:
+        return Offline(thaw(event.event, backwards=backwards))
+    return thaw(event, backwards=backwards)
+
+
+def rename_event(event: Hashable, names: dict[str, str]) -> Hashable:
+    """Return a frozen event with members' names exchanged."""
+    if type(event) is Message:
+        return Message(names.get(event.sender, event.sender), rename(event.content, names))
+    return Offline(rename(event.event, names)) if type(event) is Offline else rename(event, names)

@@ -1,0 +1,330 @@
+"""One member, asked: the only place where the checker calls a member's code.
+
+What a step does is `member_steps.py`, how an object is made of values `member_objects.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from joinproto.check.events import Maybe, Told, plain
+from joinproto.check.faults import Faults
+from joinproto.check.freeze import freeze, freeze_all, thaw, thaw_all
+from joinproto.check.frozen import Frozen
+from joinproto.check.known import Known
+from joinproto.check.local import (
+    CRASH,
+    START,
+    WIPE,
+    Choice,
+    LocalState,
+    Outcome,
+    freeze_event,
+    thaw_event,
+)
+from joinproto.check.member_objects import MemberObjects
+from joinproto.check.member_steps import Steps
+from joinproto.check.shared import Shared
+from joinproto.check.twice import AskedTwice, Question, between_shown
+from joinproto.check.view import DOWN, Seen
+from joinproto.check.world import World
+
+
+class MemberCode:
+    """A member's class at work on local states; `calls` counts calls of its methods.
+
+    A question that is put a second time, to see whether the answer is the same, is not
+    counted again.
+    """
+
+    def __init__(self, world: World, name: str, make: Callable[[], Any]) -> None:
+        self.name = name
+        # What it answered in another run, where somebody keeps that.
+        self.known: Known | None = None
+        self.objects = objects = MemberObjects(name, make)
+        self.twice = AskedTwice(objects)
+        self._steps = Steps(world, objects, self.twice)
+        self._show = world.show
+        self._show_disk = world.show_disk
+        self._begins_up = world.start == "up"
+        self._wipes = name not in world.faults.spared and world.faults.wipes > 0
+        self._has_choices = objects.has("choices")
+        self._has_shows = objects.has("shows")
+        self._has_story = objects.has("story")
+        self._has_horizon = objects.has("horizon")
+
+    @property
+    def calls(self) -> int:
+        return self.objects.calls
+
+    # -- questions -----------------------------------------------------------------------
+
+    def choices(self, local: LocalState) -> tuple[Choice, ...]:
+        """Return the steps the member may take by itself, the world's faults included."""
+        found: tuple[Choice, ...] = self._once("choices", local)
+        return found
+
+    def run(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
+        """Return the outcomes of `event` in `local`, or None where it cannot happen.
+
+        The first is the step itself; the others are crashes in the middle of it.
+        """
+        found: tuple[Outcome, ...] | None = self._once("step", (local, event))
+        return found
+
+    def shows(self, local: LocalState) -> Hashable:
+        """Return what properties see of the running member, or `DOWN`, frozen."""
+        found: Hashable = self._once("shown", local)
+        return found
+
+    def shows_disk(self, local: LocalState) -> Hashable:
+        """Return what properties see of the disk, frozen; None where the world shows none."""
+        found: Hashable = None if self._show_disk is None else self._once("disk", local)
+        return found
+
+    def horizon(self, local: LocalState) -> int:
+        """Return how far the member has come, for messages that expire; 0 without the method."""
+        return int(self._once("horizon", local)) if self._has_horizon else 0
+
+    def _once(self, kind: str, question: Any) -> Any:
+        if self.known is None:
+            return self.answer(kind, question)
+        return self.known.once(kind, question, lambda: self.answer(kind, question))
+
+    def answer(self, kind: str, question: Any) -> Any:
+        """Return what the member's code answers, whatever is known of it."""
+        match kind:
+            case "step":
+                return self._steps.of(*question)
+            case "choices":
+                return self._chosen(question)
+            case "shown":
+                return self._shown(question)
+            case "disk":
+                return self._shown_disk(question)
+            case "horizon":
+                return self._come_so_far(question)
+        raise AssertionError(kind)
+
+    # -- what can happen ---------------------------------------------------------------
+
+    def before_start(self) -> LocalState:
+        """Return the member as it lies on disk before anything happened."""
+        return LocalState(False, (), self.objects.empty)
+
+    def begun(self, values: Mapping[str, Any]) -> tuple[LocalState, Outcome | None]:
+        """Return the member where `values` are some of its attributes, and its first start.
+
+        No start for one of a world that begins with its members down.
+        """
+        member = self.objects.guarded("making the member", self.objects.make)
+        for name, value in values.items():
+            if name not in self.objects.names:
+                raise self.objects.problem(
+                    f"a beginning sets {name!r}, which is not an attribute",
+                    next="attributes are " + ", ".join(self.objects.names),
+                )
+            if not self._begins_up and name not in self.objects.persistent:
+                raise self.objects.problem(
+                    f"a beginning sets {name!r}, not durable, of a member that begins down",
+                    next="name it in persistent, or let members begin up",
+                )
+            frozen_value = self.objects.value(value, f"the beginning's {name}")
+            object.__setattr__(member, name, thaw(frozen_value))
+        local = LocalState(False, (), self.objects.disk(member))
+        if not self._begins_up:
+            return local, None
+        return local, self._steps.first_start(member, local)
+
+    def _chosen(self, local: LocalState) -> tuple[Choice, ...]:
+        found: list[Choice] = []
+        if not local.up:
+            if not local.ended:
+                found.append(Choice(START))
+            if self._wipes and local.disk != self.objects.empty:
+                found.append(Choice(WIPE, fair=False, fault=True))
+            return tuple(found)
+        if self._has_choices:
+            offered = self._offered(local)
+            if self.twice.is_due():
+                ask = partial(self._offered, local)
+                self.twice.again(Question("choices()", str, offered, ask, between_choices))
+            found += offered
+        if self._steps.crash_points:
+            found.append(Choice(CRASH, fair=False, fault=True))
+        return tuple(found)
+
+    def _offered(self, local: LocalState) -> list[Choice]:
+        self.objects.calls += 1
+        member = self.objects.running(local.values)
+
+        def call() -> tuple[Any, ...]:
+            answer = member.choices()
+            if isinstance(answer, (str, bytes)):
+                raise self.objects.problem(
+                    f"choices() returned the text {answer!r}",
+                    next=f"return a list of events, [{answer!r}], or yield each",
+                    method="choices",
+                )
+            return tuple(answer or ())
+
+        found = []
+        for item in self.objects.guarded("choices()", call):
+            whim = isinstance(item, Maybe)
+            event = self.objects.value(item.event if whim else item, "choices()", freeze_event)
+            found.append(Choice(event, fair=not whim))
+        return found
+
+    # -- what it shows -----------------------------------------------------------------
+
+    def _shown(self, local: LocalState) -> Hashable:
+        if not local.up:
+            return freeze(DOWN)
+        if self._show is None and not self._has_shows:
+            return _seen(self.objects.names, local.values)
+        what = "shows()" if self._show is None else "show(member)"
+
+        def ask() -> Hashable:
+            member, show = self.objects.running(local.values), self._show
+            call = member.shows if show is None else lambda: show(member)
+            return self.objects.value(self.objects.guarded(what, call), what)
+
+        shown = ask()
+        if self.twice.is_due():
+            self.twice.again(Question(what, str, shown, ask, between_shown))
+        return shown
+
+    def _come_so_far(self, local: LocalState) -> int:
+        member = (
+            self.objects.running(local.values) if local.up else self.objects.stopped(local.disk)
+        )
+        return int(self.objects.guarded("horizon()", member.horizon))
+
+    def _shown_disk(self, local: LocalState) -> Hashable:
+        show, seen = self._show_disk, thaw(_seen(self.objects.persistent, local.disk))
+        assert show is not None
+        what = "show_disk(disk)"
+        return self.objects.value(self.objects.guarded(what, lambda: show(seen)), what)
+
+    def describe(self, local: LocalState) -> dict[str, str]:
+        """Return the local state for a person: attribute to text; durable ones end in `*`.
+
+        A member that has a method `story` says itself what its running state is called.
+        """
+        if not local.up:
+            text: dict[str, str] = {"": "down"}
+            text.update({f"{name}*": Told.of(value) for name, value in self.on_disk(local)})
+            return text
+        if self._has_story:
+            story = self.objects.guarded("story()", self.objects.running(local.values).story)
+            text = {name: Told.of(value) for name, value in story.items()}
+        else:
+            hidden = {"name", "me", "peers", "members", "others"}
+            told = self.held(local)
+            text = {name: Told.of(value) for name, value in told if name not in hidden}
+        for name, kept in self.on_disk(local):
+            text[f"{name}*"] = Told.of(kept)
+        return text
+
+    def held(self, local: LocalState) -> Iterator[tuple[str, Any]]:
+        """Yield the running member's attributes, as the member has them."""
+        return zip(self.objects.names, thaw_all(local.values), strict=True)
+
+    def on_disk(self, local: LocalState) -> Iterator[tuple[str, Any]]:
+        """Yield the durable attributes, as the member had them."""
+        return zip(self.objects.persistent, thaw_all(local.disk), strict=True)
+
+
+def _seen(names: tuple[str, ...], values: tuple[Hashable, ...]) -> Hashable:
+    """Return `Seen`, frozen, of attributes that are."""
+    return Frozen(Seen, (tuple(zip(names, values, strict=True)),))
+
+
+def between_choices(first: list[Choice], second: list[Choice]) -> str:
+    """Return in words how what is offered differs."""
+    one, other = [
+        [plain(thaw_event(choice.event)) for choice in found] for found in (first, second)
+    ]
+    if one == other:
+        return "an event is Maybe(...) once, the other time it is not"
+    return between_shown(tuple(one), tuple(other))
+
+
+@frozen
+class Codes:
+    """The code of every member of a world, in the world's order, and of its monitor."""
+
+    world: World
+    names: tuple[str, ...]
+    members: tuple[MemberCode, ...]
+    monitor: MemberCode | None = field(default=None)
+    reach: Shared = field(factory=lambda: Shared([]))
+
+    @classmethod
+    def of(cls, world: World) -> Codes:
+        members = tuple(MemberCode(world, name, make) for name, make in world.members.items())
+        monitor = None
+        if world.monitor is not None:
+            monitor = MemberCode(_without_faults(world), "monitor", world.monitor)
+        every = (*members, monitor) if monitor else members
+        reach = Shared.by([code.objects.kind for code in every])
+        for code in every:
+            code.twice.reach = reach
+        return cls(world, tuple(world.members), members, monitor, reach)
+
+    @property
+    def calls(self) -> int:
+        return sum(code.calls for code in self._every)
+
+    def beginnings(self) -> Iterator[tuple[tuple[LocalState, Outcome | None], ...]]:
+        """Yield for each beginning of the world: every member before its start, and that start."""
+        kept: dict[Any, tuple[LocalState, Outcome | None]] = {}
+
+        def begun(code: MemberCode, values: Mapping[str, Any]) -> tuple[LocalState, Outcome | None]:
+            if not values:
+                local = code.before_start()
+                if self.world.start == "down":
+                    return local, None
+                outcomes = code.run(local, START)
+                assert outcomes
+                return local, outcomes[0]
+            key = code.name, freeze_all([*values, *values.values()])
+            if key not in kept:
+                kept[key] = code.begun(values)
+            return kept[key]
+
+        for one in self.world.beginnings or ({},):
+            yield tuple(begun(code, one.get(code.name, {})) for code in self.members)
+
+    def after_hearing(self, monitor: LocalState, events: Iterable[Hashable]) -> LocalState:
+        """Return the monitor's state after it heard these events."""
+        assert self.monitor is not None
+        for event in events:
+            outcomes = self.monitor.run(monitor, event)
+            if outcomes is not None:
+                monitor = outcomes[0].after
+        return monitor
+
+    def ask_again(self) -> None:
+        """Put the first questions to every member once more, after a search.
+
+        Raises `ModelProblem` where an answer is not what it was: then the search was one of
+        answers that may as well have been others.
+        """
+        for code in self._every:
+            code.twice.ask_again()
+        if self.reach.changed():
+            for code in self._every:
+                code.twice.ask_again(as_at_first=True)
+
+    @property
+    def _every(self) -> tuple[MemberCode, ...]:
+        return (*self.members, self.monitor) if self.monitor else self.members
+
+
+def _without_faults(world: World) -> World:
+    return evolve(world, faults=Faults(), show=None, show_disk=None)

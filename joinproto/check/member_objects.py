@@ -1,0 +1,194 @@
+"""A member's objects: made of values and taken apart into values, and what is wrong with them.
+
+Everything that the checker calls of a member's class goes through `MemberObjects.guarded`, so
+that what it raises is told to the modeller, with its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, NoReturn
+
+from joinproto.check.attributes import attributes, parts_getter
+from joinproto.check.endless import WATCH
+from joinproto.check.freeze import freeze, freeze_all, thaw_all
+from joinproto.check.problems import ModelProblem, raised_at
+from joinproto.check.twice import NEXT, between_values
+
+OPTIONAL = ("choices", "start", "shows", "story", "horizon", "offline")
+"""Methods that a member need not have."""
+
+
+class MemberObjects:
+    """The class of the member `name`, as `make` makes it; `calls` counts calls of its methods.
+
+    `names`: its attributes; `persistent`: the durable ones; `empty`: these of a fresh one.
+    """
+
+    def __init__(self, name: str, make: Callable[[], Any]) -> None:
+        self.name = name
+        self.make = make
+        self.calls = 0
+        fresh = self.guarded("making the member", make)
+        self.kind = type(fresh)
+        if not callable(getattr(fresh, "receive", None)):
+            raise self.problem(f"{self.kind.__qualname__} has no method receive(event)")
+        self.names = attributes(fresh)
+        persistent = getattr(fresh, "persistent", ())
+        if isinstance(persistent, str):
+            raise self.problem(
+                f"persistent is the text {persistent!r}", next=f"write ({persistent!r},)"
+            )
+        self.persistent = tuple(persistent)
+        for item in self.persistent:
+            if item not in self.names:
+                raise self.problem(f"persistent names {item!r}, which is not an attribute")
+        self._values_of, self._disk_of = parts_getter(self.names), parts_getter(self.persistent)
+        self._methods = {name for name in OPTIONAL if callable(getattr(fresh, name, None))}
+        self._plain = not hasattr(fresh, "__dict__")
+        made = self.values(fresh)
+        self.empty = self.disk(fresh)
+        self._shared = self._make_again(fresh, made)
+
+    def has(self, method: str) -> bool:
+        """Return whether the member has the method, one of `OPTIONAL`."""
+        return method in self._methods
+
+    def _make_again(self, fresh: Any, made: tuple[Hashable, ...]) -> tuple[int, ...]:
+        """Make another one; return which attributes hold the same container in both."""
+        again = self.guarded("making the member", self.make)
+        if again is fresh:
+            raise self.problem(
+                "making it gives the same object each time",
+                next=f"make a new one each time: lambda: {self.kind.__qualname__}(...)",
+                method="__init__",
+            )
+        found = between_values(self.names, made, self.values(again))
+        if found:
+            raise self.problem(
+                f"{self.kind.__qualname__} is made twice, and {found}",
+                next=NEXT,
+                method="__init__",
+            )
+        held = [(getattr(fresh, name), getattr(again, name)) for name in self.names]
+        return tuple(
+            at
+            for at, (one, other) in enumerate(held)
+            if one is other and isinstance(one, (list, dict, set))
+        )
+
+    def refuse_shared(self, before: tuple[Hashable, ...], after: tuple[Hashable, ...]) -> None:
+        """Refuse a step that changes what all objects of the class share."""
+        for at in self._shared:
+            if before[at] != after[at]:
+                raise self.problem(
+                    f"attribute {self.names[at]!r} is changed by a step, and is one and the same"
+                    f" object in every {self.kind.__qualname__} that is made",
+                    next="make it anew in __init__; a default argument is made only once",
+                    method="__init__",
+                )
+
+    # -- objects and values ------------------------------------------------------------
+
+    def values(self, member: Any) -> tuple[Hashable, ...]:
+        """Return the attributes of an object, frozen, in the order of `names`."""
+        if not self._plain and (extra := set(attributes(member)) ^ set(self.names)):
+            raise self._comes_or_goes(min(extra))
+        return self._frozen(member, self.names, self._values_of)
+
+    def disk(self, member: Any) -> tuple[Hashable, ...]:
+        """Return the durable ones, frozen, in the order of `persistent`."""
+        return self._frozen(member, self.persistent, self._disk_of)
+
+    def _frozen(
+        self, member: Any, names: tuple[str, ...], values_of: Callable[[Any], tuple[Any, ...]]
+    ) -> tuple[Hashable, ...]:
+        try:
+            return freeze_all(values_of(member))
+        except (AttributeError, ModelProblem, RecursionError):
+            for name in names:
+                self._refuse_attribute(member, name)
+            raise
+
+    def _refuse_attribute(self, member: Any, name: str) -> None:
+        try:
+            freeze(getattr(member, name))
+        except AttributeError as error:
+            raise self._comes_or_goes(name) from error
+        except ModelProblem as problem:
+            raise self.problem(
+                f"attribute {name!r}: {problem.message}", next=problem.next
+            ) from problem
+        except RecursionError as error:
+            raise self.problem(
+                f"attribute {name!r} holds itself, or is nested too deeply",
+                next="hold flat values",
+            ) from error
+
+    def running(self, values: tuple[Hashable, ...], *, backwards: bool = False) -> Any:
+        """Return an object with these attributes."""
+        member = object.__new__(self.kind)
+        put = object.__setattr__
+        for name, value in zip(self.names, thaw_all(values, backwards=backwards), strict=True):
+            put(member, name, value)
+        return member
+
+    def stopped(self, disk: tuple[Hashable, ...], *, backwards: bool = False) -> Any:
+        """Return an object as it is made, with the durable attributes found on disk."""
+        member = self.guarded("making the member", self.make)
+        values = thaw_all(disk, backwards=backwards)
+        for name, value in zip(self.persistent, values, strict=True):
+            object.__setattr__(member, name, value)
+        return member
+
+    # -- problems ----------------------------------------------------------------------
+
+    def guarded(self, what: str, call: Callable[[], Any]) -> Any:
+        """Return what `call` returns; whatever it raises is a `ModelProblem`."""
+        try:
+            return WATCH.over(f"member {self.name}: {what}", call)
+        except ModelProblem:
+            raise
+        except Exception as error:  # noqa: BLE001  told to the modeller, with its place
+            self.raised(error, what)
+
+    def raised(self, error: Exception, what: str, event: str = "") -> NoReturn:
+        """Raise the problem that the member's code raised `error` at `event`."""
+        at = f" (event {event})" if event else ""
+        raise ModelProblem(
+            f"member {self.name}: {what} raised {type(error).__name__}: {error}{at}",
+            next="a member answers every event it can get; NOT_ENABLED where it has no such step",
+            place=raised_at(error),
+            member=self.name,
+        ) from error
+
+    def _comes_or_goes(self, name: str) -> ModelProblem:
+        return self.problem(
+            f"attribute {name!r} comes or goes while the member runs",
+            next="set every attribute in __init__",
+        )
+
+    def value(
+        self, value: Any, what: str, frozen_by: Callable[[Any], Hashable] = freeze
+    ) -> Hashable:
+        """Return `value` frozen; `what` gave it."""
+        try:
+            return frozen_by(value)
+        except ModelProblem as problem:
+            raise self.problem(
+                f"{what}: {problem.message}", next=problem.next, method=what
+            ) from problem
+
+    def problem(
+        self, message: str, *, next: str = "", method: str = "receive", place: str = ""
+    ) -> ModelProblem:
+        """Return the problem with `place`, else where `method` begins, else `receive`."""
+        kind = getattr(self, "kind", None)
+        for name in (method.removesuffix("()"), "receive"):
+            code = getattr(getattr(kind, name, None), "__code__", None)
+            # A method that attrs wrote stands in no file.
+            if code is not None and not place and not code.co_filename.startswith("<"):
+                place = f"{code.co_filename}:{code.co_firstlineno}"
+        return ModelProblem(
+            f"member {self.name}: {message}", next=next, place=place, member=self.name
+        )

@@ -1,0 +1,376 @@
+"""One step of a member: an event into its code, the effects out, and every crash in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
+from types import GeneratorType
+from typing import Any
+
+from attrs import evolve
+
+from joinproto.check.endless import WATCH
+from joinproto.check.events import (
+    NOT_ENABLED,
+    Broadcast,
+    Message,
+    Persist,
+    Record,
+    Rule,
+    Send,
+    plain,
+)
+from joinproto.check.freeze import freeze
+from joinproto.check.frozen import has_order
+from joinproto.check.local import (
+    CRASH,
+    START,
+    WIPE,
+    Lifecycle,
+    LocalState,
+    Offline,
+    Outcome,
+    thaw_event,
+)
+from joinproto.check.member_objects import MemberObjects
+from joinproto.check.network import FifoLinks, MessageSet
+from joinproto.check.problems import ModelProblem
+from joinproto.check.twice import AskedTwice, Question, between_outcomes
+from joinproto.check.world import World
+
+ORDER = (
+    "go through it in an order of your own, as sorted(...) does, or hold a list or an"
+    " OrderedDict, whose order is part of the state"
+)
+
+
+class Steps:
+    """The steps of one member of `world`.  `crash_points`: it may crash, in a step, too."""
+
+    def __init__(self, world: World, objects: MemberObjects, twice: AskedTwice) -> None:
+        self.objects = objects
+        self._twice = twice
+        self._others = tuple(other for other in world.members if other != objects.name)
+        # To whom a broadcast is: None stands for all others.
+        self._all: tuple[str | None, ...] = (None,)
+        if isinstance(world.network, MessageSet) and world.network.broadcasts == "each":
+            self._all = self._others
+        self._restarts = world.faults.restarts
+        self._in_set = isinstance(world.network, MessageSet)
+        self._has_senders = getattr(world.network, "with_sender", True)
+        self._in_order = isinstance(world.network, FifoLinks)
+        self._has_joint_steps = world.together is not None
+        self.crash_points = objects.name not in world.faults.spared and world.faults.crashes > 0
+        self._has_start = objects.has("start")
+        self._has_offline = objects.has("offline")
+
+    def of(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
+        """Return the outcomes of `event` in `local`, asked twice where the turn has come."""
+        calls = self.objects.calls
+        what = f"member {self.objects.name}: {_method(event)}"
+        outcomes: tuple[Outcome, ...] | None
+        outcomes = WATCH.over(what, lambda: self._run(local, event))
+        if self.objects.calls != calls:
+            if local.up and outcomes:
+                self.objects.refuse_shared(local.values, outcomes[0].after.values)
+            self._ask_again(local, event, outcomes)
+        return outcomes
+
+    def first_start(self, member: Any, local: LocalState) -> Outcome | None:
+        """Return the start of `member`, an object that was made of the disk of `local`."""
+        outcomes = WATCH.over(
+            f"member {self.objects.name}: start()",
+            lambda: self._perform(member, local, START, self._start_of(member)),
+        )
+        return outcomes[0] if outcomes else None
+
+    def _start_of(self, member: Any) -> Callable[[], Any]:
+        return member.start if self._has_start else tuple
+
+    def _run(
+        self, local: LocalState, event: Hashable, *, backwards: bool = False
+    ) -> tuple[Outcome, ...] | None:
+        if isinstance(event, Lifecycle):
+            if event is CRASH:
+                return (Outcome(self._stopped(local.disk), cost="crash"),)
+            if event is WIPE:
+                return (
+                    Outcome(LocalState(False, (), self.objects.empty, local.ended), cost="wipe"),
+                )
+            member = self.objects.stopped(local.disk, backwards=backwards)
+            return self._perform(member, local, event, self._start_of(member))
+        given = thaw_event(event, backwards=backwards)
+        if isinstance(event, Offline):
+            return self._offline(local, given.event, backwards=backwards)
+        if not local.up:
+            return None
+        member = self.objects.running(local.values, backwards=backwards)
+        return self._perform(member, local, event, lambda: member.receive(given))
+
+    def _stopped(self, disk: tuple[Hashable, ...]) -> LocalState:
+        return LocalState(False, (), disk, ended=not self._restarts)
+
+    def _offline(
+        self, local: LocalState, event: Any, *, backwards: bool
+    ) -> tuple[Outcome, ...] | None:
+        if local.up:
+            return None
+        if not self._has_offline:
+            raise self.objects.problem(
+                f"{self.objects.kind.__qualname__} has no method offline(event)"
+            )
+        member = self.objects.stopped(local.disk, backwards=backwards)
+        self.objects.calls += 1
+        rules: list[str] = []
+
+        def call() -> bool:
+            answer = member.offline(event)
+            if answer is NOT_ENABLED:
+                return False
+            self._refuse_text(answer, "offline()")
+            # Whatever it changed is durable at once; what remains to hear are its rules.
+            rules.extend(item.label for item in answer or () if type(item) is Rule)
+            return True
+
+        if not self.objects.guarded("offline()", call):
+            return None
+        self.objects.values(member)  # refuses what cannot be part of a state
+        after = LocalState(False, (), self.objects.disk(member), local.ended)
+        return (Outcome(after, rules=tuple(rules)),)
+
+    def _perform(
+        self, member: Any, local: LocalState, event: Hashable, call: Callable[[], Any]
+    ) -> tuple[Outcome, ...] | None:
+        self.objects.calls += 1
+        what = _method(event)
+        sent: list[tuple[str | None, Hashable]] = []
+        recorded: list[Hashable] = []
+        rules: list[str] = []
+        disk = local.disk
+        # (effects performed, sent, recorded, disk) after each prefix: the crash points.
+        points: list[tuple[int, int, int, tuple[Hashable, ...]]] = []
+        done = 0
+        answer: Any = None
+        try:
+            answer = call()
+            if answer is NOT_ENABLED:
+                return None
+            if answer is not None:
+                self._require_effects(answer, what)
+                for effect in answer:
+                    if type(effect) is Send:
+                        sent.append(
+                            (self._addressee(effect.to, what, answer), freeze(effect.content))
+                        )
+                    elif type(effect) is Broadcast:
+                        content = freeze(effect.content)
+                        sent += [(to, content) for to in self._all]
+                    elif type(effect) is Persist:
+                        disk = self.objects.disk(member)
+                    elif type(effect) is Record:
+                        recorded.append(freeze(effect.event))
+                    elif type(effect) is Rule:
+                        rules.append(effect.label)
+                        continue
+                    else:
+                        raise self.objects.problem(
+                            f"{effect!r} is not an effect",
+                            next="yield Send, Broadcast, Persist, Record or Rule",
+                            method=what,
+                            place=_place_of(answer),
+                        )
+                    done += 1
+                    if self.crash_points:
+                        points.append((done, len(sent), len(recorded), disk))
+        except ModelProblem as problem:
+            if problem.place:
+                raise
+            raise self.objects.problem(
+                f"in an effect: {problem.message}",
+                next=problem.next,
+                method=what,
+                place=_place_of(answer),
+            ) from problem
+        except Exception as error:  # noqa: BLE001  told to the modeller, with its place
+            self.objects.raised(error, what, event_words(event))
+        values = self.objects.values(member)
+        labels = tuple(rules)
+        step = Outcome(LocalState(True, values, disk), tuple(sent), tuple(recorded), rules=labels)
+        # The last effect leaves all done that the step does.
+        del points[-1:]
+        if not points:
+            return (step,)
+        outcomes = [step]
+        # A crash right after the step leads to the state of this one.
+        seen = {(disk, len(sent), len(recorded))}
+        if not self._leaves_a_mark(event):
+            seen.add((local.disk, 0, 0))  # and so does one right before it
+        for done, sends, records, durable in points:
+            if (durable, sends, records) not in seen:
+                seen.add((durable, sends, records))
+                outcomes.append(
+                    Outcome(
+                        self._stopped(durable),
+                        tuple(sent[:sends]),
+                        tuple(recorded[:records]),
+                        "crash",
+                        done,
+                        labels,
+                    )
+                )
+        return tuple(outcomes)
+
+    def _leaves_a_mark(self, event: Hashable) -> bool:
+        """Return whether a step of which nothing was done is still no crash before the step.
+
+        The message is gone from its bag or queue; others took their part of a joint step; a
+        member that was down could not crash.
+        """
+        if event is START or self._has_joint_steps:
+            return True
+        return type(event) is Message and not self._in_set
+
+    def _addressee(self, name: str | None, what: str, answer: Any) -> str:
+        if name != self.objects.name and name not in self._others:
+            wanted = "members are " + ", ".join((self.objects.name, *self._others))
+            if name is None:
+                # As who answers the sender of a message that has none.
+                wanted += "; Broadcast(...) is to all others"
+                if not self._has_senders:
+                    wanted += (
+                        "; to answer, let the content say to whom: messages have no sender here"
+                    )
+            raise self.objects.problem(
+                f"a message is sent to {name!r}, which is not a member",
+                next=wanted,
+                method=what,
+                place=_place_of(answer),
+            )
+        return name
+
+    def _require_effects(self, answer: Any, what: str) -> None:
+        if type(answer) in (GeneratorType, list, tuple):
+            return
+        self._refuse_text(answer, what)
+        if not isinstance(answer, Iterable):
+            raise self.objects.problem(
+                f"{what} returned {answer!r}",
+                next="return effects, None or NOT_ENABLED; one effect in a list",
+                method=what,
+            )
+
+    def _refuse_text(self, answer: Any, what: str) -> None:
+        # A text is iterable: it would be read letter by letter.
+        if isinstance(answer, (str, bytes)):
+            raise self.objects.problem(
+                f"{what} returned the text {answer!r}",
+                next="return effects, None or NOT_ENABLED: [Broadcast(...)] sends it",
+                method=what,
+            )
+
+    # -- asked again -------------------------------------------------------------------
+
+    def _between(self, first: Sequence[Outcome] | None, second: Sequence[Outcome] | None) -> str:
+        return between_outcomes(self.objects.names, self.objects.persistent, first, second)
+
+    def _ask_again(
+        self, local: LocalState, event: Hashable, outcomes: tuple[Outcome, ...] | None
+    ) -> None:
+        """Refuse a step with two answers, or that depends on the order of a dict or set.
+
+        No state knows that order.  Gone through backwards it is asked again at the same time.
+        """
+        is_due = self._twice.is_due()
+        if not self._has_order(local, event):
+            if is_due:
+                self._twice.again(self._question(local, event, outcomes))
+            return
+        calls = self.objects.calls
+        try:
+            others = self._run(local, event, backwards=True)
+        finally:
+            self.objects.calls = calls
+        is_same = outcomes == others
+        if is_same and not is_due:
+            return
+        question = self._question(local, event, outcomes)
+        if is_due:
+            self._twice.again(question, is_settled=is_same)
+        if is_same or (outcomes or ())[:1] == (others or ())[:1]:
+            return
+        one, other = self._whatever_order(outcomes), self._whatever_order(others)
+        if one != other:
+            # Twice: of answers that take turns the second but one is the first again.
+            self._twice.compare(question)
+            self._twice.compare(question)
+            raise self.objects.problem(
+                f"{self.objects.kind.__qualname__}.{_method(event)} depends on the order in which"
+                f" a dict or a set is gone through{_asked(event)}: {self._between(one, other)}",
+                next=ORDER,
+                method=_method(event),
+            )
+
+    def _question(
+        self, local: LocalState, event: Hashable, outcomes: tuple[Outcome, ...] | None
+    ) -> Question:
+        return Question(
+            _method(event),
+            partial(_asked, event),
+            outcomes,
+            partial(self._run, local, event),
+            self._between,
+        )
+
+    def _has_order(self, local: LocalState, event: Hashable) -> bool:
+        """Return whether a dict or a set is gone through, of the member's or of the event."""
+        if isinstance(event, Lifecycle) and event is not START:
+            return False
+        content = event.content if type(event) is Message else event
+        held = local.values if local.up else local.disk
+        return has_order(held) or has_order(getattr(content, "event", content))
+
+    def _whatever_order(self, outcomes: tuple[Outcome, ...] | None) -> tuple[Outcome, ...]:
+        """Return the step without its crashes, and with its messages in one order.
+
+        Which of several messages leaves first is seen only at one and the same addressee, and
+        only in queues.
+        """
+        found = []
+        for outcome in outcomes[:1] if outcomes else ():
+            is_seen = self._in_order and any(to is None for to, _ in outcome.sent)
+            key = (lambda sent: sent[0]) if self._in_order else repr
+            sent = outcome.sent if is_seen else tuple(sorted(outcome.sent, key=key))
+            found.append(evolve(outcome, sent=sent))
+        return tuple(found)
+
+
+def _method(event: Hashable) -> str:
+    if event is START:
+        return "start()"
+    return "offline()" if isinstance(event, Offline) else "receive()"
+
+
+def _asked(event: Hashable) -> str:
+    if event is START:
+        return ""
+    given = thaw_event(event)
+    return f" to {plain(given.event if isinstance(given, Offline) else given)!r}"
+
+
+def event_words(event: Hashable) -> str:
+    """Return the event as a problem names it; nothing for a start, which the method says."""
+    if isinstance(event, Lifecycle):
+        return ""
+    given = thaw_event(event)
+    given = given.event if isinstance(given, Offline) else given
+    return str(given) if type(given) is Message else repr(plain(given))
+
+
+def _place_of(answer: Any) -> str:
+    """Return file:line of the `yield` at which a generator waits, or nothing."""
+    place = ""
+    # One generator may have handed over to another: the innermost yielded.
+    while (frame := getattr(answer, "gi_frame", None)) is not None:
+        place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        answer = answer.gi_yieldfrom
+    return place

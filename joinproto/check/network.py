@@ -1,0 +1,83 @@
+"""The three kinds of network a world may have.
+
+What a partition cuts is delayed, not lost, unless the faults say so.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import field, frozen
+
+from joinproto.check.problems import ModelProblem, must
+
+WhenFull = Literal["wait", "lose"]
+"""A step that sends on a full link is not possible; or what is sent is lost there."""
+
+Broadcasts = Literal["one", "each"]
+"""What is sent to all others is one message, or one to each of them."""
+
+_CAPACITY = must(
+    lambda value: value is None or (isinstance(value, int) and value > 0),
+    "a whole number from 1 on, or None: links without a bound",
+)
+_WHEN_FULL = must(("wait", "lose").__contains__, "wait or lose")
+
+
+@frozen
+class MessageSet:
+    """A set that only grows: loss, duplication and reordering come for free.
+
+    A message in the set may be received at any time, any number of times, or never; so no
+    explicit loss is needed, and none is allowed.  Cheapest to explore, and the classic of
+    protocol models.
+
+    `with_sender`: a message says who sent it.  If not, the same content to the same member is one
+    message, whoever sent it, and arrives as `Message(None, content)`; not with partitions.
+    `broadcasts`: "one", the usual where there are senders: a message to all others, another than
+    the same content sent to one of them; "each": as if it were sent to each of them.
+    """
+
+    with_sender: bool = field(
+        default=True, validator=must(lambda value: isinstance(value, bool), "True or False")
+    )
+    broadcasts: Broadcasts = field(validator=must(("one", "each").__contains__, "one or each"))
+
+    @broadcasts.default
+    def _usual(self) -> Broadcasts:
+        return "one" if self.with_sender else "each"
+
+
+@frozen
+class MessageBag:
+    """A multiset: a message is received once, in any order.
+
+    Loss and duplication are faults with budgets (`Faults.losses`, `Faults.duplicates`).
+    `capacity`: so many messages at most are under way from one member to another.
+    """
+
+    capacity: int | None = field(default=None, validator=_CAPACITY)
+    when_full: WhenFull = field(default="wait", validator=_WHEN_FULL)
+
+
+@frozen
+class FifoLinks:
+    """One queue for each ordered pair of members, as TCP gives: received once, in order.
+
+    What is under way to a member that crashes is lost with its connection.  Other loss is a
+    fault with a budget (`Faults.losses`).  `capacity`: so many messages at most are in one queue.
+    """
+
+    capacity: int | None = field(default=None, validator=_CAPACITY)
+    when_full: WhenFull = field(default="wait", validator=_WHEN_FULL)
+
+
+Network = MessageSet | MessageBag | FifoLinks
+
+
+def too_full(name: str) -> ModelProblem:
+    """Return what is wrong where a member cannot even start."""
+    return ModelProblem(
+        f"member {name}: start() sends more than a link holds",
+        next='give the network a larger capacity, or when_full="lose"',
+    )

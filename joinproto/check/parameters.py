@@ -1,0 +1,67 @@
+"""What a world can be told, in words: each parameter as it is typed, its kind, its default."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+from joinproto.check import catalogue
+from joinproto.check.files import is_file, load_module, named_in, signature_of
+from joinproto.check.options import FLAGS, is_text, said_kind
+from joinproto.check.world import World
+
+_ANY = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+
+
+def _maker(target: str) -> Callable[..., Any] | None:
+    """Return the function that makes the world, None for a fixed one; raises `ModelProblem`."""
+    if not is_file(target):
+        return cast("Callable[..., Any]", catalogue.builder(catalogue.entry(target)))
+    path, _, wanted = target.partition("::")
+    module, _ = load_module(path)
+    made = named_in(module, path, wanted)
+    return None if isinstance(made, World) else cast("Callable[..., Any]", made)
+
+
+def takes_text(target: str, name: str) -> bool:
+    """Return whether a parameter of a world takes a text; raises `ModelProblem`."""
+    made = _maker(target)
+    return made is not None and is_text(name, made)
+
+
+def parameters_of(target: str) -> Iterator[tuple[str, str]]:
+    """Yield (how it is typed, what it takes) for each parameter of a world that `target` names."""
+    made = _maker(target)
+    if made is None:
+        return
+    if is_file(target):
+        for name, parameter in signature_of(made, target).parameters.items():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                yield "--set NAME=...", "any other name"
+            elif parameter.kind not in (*_ANY, parameter.POSITIONAL_ONLY):
+                yield _told(name, parameter, made)
+        return
+    item = catalogue.entry(target)
+    least, most = item.members
+    for name, parameter in catalogue.parameters(item).items():
+        if name == "members":
+            yield "--members N", f"{least} to {most}; {item.usual} if not given"
+        elif name == "mutant":
+            if item.mutants:
+                yield "--mutant NAME", "one of " + ", ".join(item.mutants)
+        elif parameter.kind not in _ANY:
+            given = item.given.get(name, parameter.default)
+            yield _told(name, parameter.replace(default=given), made)
+
+
+def _told(name: str, parameter: inspect.Parameter, made: Callable[..., Any]) -> tuple[str, str]:
+    kind, default = said_kind(name, made), parameter.default
+    flag = name.replace("_", "-")
+    typed = f"--set {name}=..."
+    if name in FLAGS:
+        typed = f"--{flag}/--no-{flag}" if name == "lose" else f"--{flag} ..."
+    usual = default.name.lower() if isinstance(default, enum.Enum) else default
+    usual = "none" if usual is None else usual
+    return typed, kind if default is parameter.empty else f"{kind}; {usual} if not given"

@@ -1,0 +1,69 @@
+"""What is wrong with a model, told to the person who wrote it."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from joinproto.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from joinproto.check.report import Trace
+
+_OWN = Path(__file__).resolve().parent
+
+
+class ModelProblem(UsageProblem):
+    """A model that cannot be explored: what was found, where, and what to do next.
+
+    `place` is `file:line` where it is known.  `member`: whose code it is, where it is one's.
+    `led_to`: a shortest run to where that was asked, which a search adds.  The command ends with
+    exit code 2.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        next: str = "",
+        place: str = "",
+        member: str = "",
+        led_to: Trace | None = None,
+    ) -> None:
+        super().__init__(f"{place}: {message}" if place else message, next=next)
+        self.place, self.member, self.led_to = place, member, led_to
+
+    def order(self) -> tuple[str, str]:
+        """Return the key by which one of several is told: the same in every engine."""
+        return self.member, self.message
+
+
+def must(fits: Callable[[Any], bool], wanted: str) -> Callable[[Any, Any, Any], None]:
+    """Return a validator for a field of attrs: what does not fit is told in words."""
+
+    def validate(instance: Any, attribute: Any, value: Any) -> None:
+        if not fits(value):
+            raise ModelProblem(
+                f"{type(instance).__name__}({attribute.name}={value!r})", next=f"expected {wanted}"
+            )
+
+    return validate
+
+
+def place_of(call: Any) -> str:
+    """Return file:line where a function begins, or nothing."""
+    # Of a `functools.partial`, or of a claim about parts.
+    while hasattr(call, "func"):
+        call = call.func
+    code = getattr(call, "__code__", None)
+    return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def raised_at(error: BaseException) -> str:
+    """Return file:line of the innermost frame that is not the checker's own, or nothing."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if Path(frame.filename).parent not in (_OWN, _OWN / "engine"):
+            return f"{frame.filename}:{frame.lineno}"
+    return ""

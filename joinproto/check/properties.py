@@ -1,0 +1,241 @@
+"""What a world shall show, of its states and of its runs.
+
+A property is plain Python over what the members show; the engine calls it once for each
+distinct combination.  `view` is a `joinproto.check.view.View`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from attrs import frozen
+
+from joinproto.check.view import View
+
+Kind = Literal[
+    "always",
+    "sometimes",
+    "eventually",
+    "leads to",
+    "until",
+    "infinitely often",
+    "eventually always",
+    "always possible",
+    "no deadlock",
+    "always step",
+    "implements",
+]
+Scope = Literal["world", "each", "pair", "beside", "monitor", "step"]
+
+ON_FAIR_RUNS: tuple[Kind, ...] = (
+    "eventually",
+    "leads to",
+    "until",
+    "infinitely often",
+    "eventually always",
+)
+"""Kinds of claims that a fair run without end can break."""
+
+ON_RUNS: tuple[Kind, ...] = (
+    *ON_FAIR_RUNS,
+    "always possible",
+    "no deadlock",
+    "always step",
+    "implements",
+)
+"""Kinds of claims that are judged on the finished graph."""
+
+
+@frozen
+class Taken:
+    """A step, as claims about steps see it.
+
+    `action`: its word, as a run shows it; `receive` of a message.  `member`: who takes it, None:
+    several, or the network.  `event`: what the member received, such as a `Message`; of a joint
+    step, member to event; None where the network or a fault does it.
+    """
+
+    action: str
+    member: str | None
+    event: Any
+
+
+@frozen
+class Parts:
+    """A claim about parts of what two show: it gets `of[0]` of the one and `of[1]` of the other."""
+
+    func: Callable[[Any, Any], Any]
+    of: tuple[Callable[[Any], Any], Callable[[Any], Any]]
+
+    def __call__(self, one: Any, other: Any) -> Any:
+        return self.func(self.of[0](one), self.of[1](other))
+
+
+@frozen
+class Property:
+    """A named claim.
+
+    `holds` takes a view, one member's observation, those of a pair, that of a member and the
+    monitor's, or the monitor's alone; of a step the views before and after it, and a `Taken`
+    between.  `meanwhile`: what must hold until `holds` does.  `abstract`: a `World` that is
+    implemented; `holds` is then the mapping.
+    """
+
+    name: str
+    kind: Kind
+    holds: Callable[..., Any]
+    scope: Scope = "world"
+    among: tuple[str, ...] | None = None
+    premise: Callable[..., Any] | None = None
+    meanwhile: Callable[..., Any] | None = None
+    abstract: Any = None
+
+    @property
+    def asks(self) -> tuple[Callable[..., Any], ...]:
+        """Return the functions that the claim consists of."""
+        holds = (
+            (self.holds.func, *self.holds.of) if isinstance(self.holds, Parts) else (self.holds,)
+        )
+        parts = (*holds, self.premise, self.meanwhile)
+        return tuple(part for part in parts if part is not None)
+
+
+def always(
+    name: str, holds: Callable[[View], Any], *, premise: Callable[[View], Any] | None = None
+) -> Property:
+    """`holds(view)` in every reachable state.
+
+    `premise`: when the claim says something at all; one that is never true is reported.
+    """
+    return Property(name, "always", holds, premise=premise)
+
+
+def always_each(
+    name: str, holds: Callable[[Any], Any], *, among: Sequence[str] | None = None
+) -> Property:
+    """`holds(shown)` for every running member (of those named in `among`), in every state."""
+    return Property(name, "always", holds, "each", None if among is None else tuple(among))
+
+
+def always_pair(
+    name: str,
+    holds: Callable[[Any, Any], Any],
+    *,
+    among: Sequence[str] | None = None,
+    of: Callable[[Any], Any] | None = None,
+) -> Property:
+    """`holds(a, b)` for every two running members, in both orders, in every state.
+
+    The cheapest way to say that members agree: it costs two look-ups instead of a call for
+    each combination of all members.  `of`: the part of what is shown that the claim is about;
+    `holds` then gets the parts alone, and is asked once for every two different ones.
+    """
+    about = holds if of is None else Parts(holds, (of, of))
+    return Property(name, "always", about, "pair", None if among is None else tuple(among))
+
+
+def always_beside(
+    name: str,
+    holds: Callable[[Any, Any], Any],
+    *,
+    among: Sequence[str] | None = None,
+    of: Callable[[Any], Any] | None = None,
+    of_monitor: Callable[[Any], Any] | None = None,
+) -> Property:
+    """`holds(shown, monitor)` for every running member and what the monitor shows.
+
+    `of`, `of_monitor`: the parts of either that the claim is about, as for `always_pair`.
+    """
+    is_whole = of is None and of_monitor is None
+    about = holds if is_whole else Parts(holds, (of or _all_of_it, of_monitor or _all_of_it))
+    return Property(name, "always", about, "beside", None if among is None else tuple(among))
+
+
+def _all_of_it(shown: Any) -> Any:
+    return shown
+
+
+def always_monitor(name: str, holds: Callable[[Any], Any]) -> Property:
+    """`holds(monitor)` of what the monitor shows, in every state."""
+    return Property(name, "always", holds, "monitor")
+
+
+def sometimes_monitor(name: str, holds: Callable[[Any], Any]) -> Property:
+    """`holds(monitor)` of what the monitor shows, in some reachable state."""
+    return Property(name, "sometimes", holds, "monitor")
+
+
+def sometimes(name: str, holds: Callable[[View], Any]) -> Property:
+    """`holds(view)` in some reachable state: without it the safety above may be empty."""
+    return Property(name, "sometimes", holds)
+
+
+def sometimes_one(
+    name: str, holds: Callable[[Any], Any], *, among: Sequence[str] | None = None
+) -> Property:
+    """`holds(shown)` for some running member (of `among`), in some reachable state."""
+    return Property(name, "sometimes", holds, "each", None if among is None else tuple(among))
+
+
+def eventually(name: str, holds: Callable[[View], Any]) -> Property:
+    """On every fair run, `holds(view)` in some state.
+
+    Fair: what `World.fairness` says; if nothing, a delivery or a choice that stays possible for
+    ever is taken some time.  Faults, `Maybe` choices and joint steps marked `fair=False` are
+    never forced.
+    """
+    return Property(name, "eventually", holds)
+
+
+def leads_to(name: str, premise: Callable[[View], Any], holds: Callable[[View], Any]) -> Property:
+    """On every fair run, whenever `premise(view)`, then `holds(view)`, in that state or later."""
+    return Property(name, "leads to", holds, premise=premise)
+
+
+def until(
+    name: str,
+    meanwhile: Callable[[View], Any],
+    holds: Callable[[View], Any],
+    *,
+    premise: Callable[[View], Any] | None = None,
+) -> Property:
+    """On every fair run, `meanwhile(view)` in all states until one with `holds(view)` comes.
+
+    Asked from the outset on; with `premise`, from each state in which that is true.
+    """
+    return Property(name, "until", holds, premise=premise, meanwhile=meanwhile)
+
+
+def infinitely_often(name: str, holds: Callable[[View], Any]) -> Property:
+    """On every fair run, `holds(view)` again and again, without end."""
+    return Property(name, "infinitely often", holds)
+
+
+def eventually_always(name: str, holds: Callable[[View], Any]) -> Property:
+    """On every fair run, `holds(view)` in all states from some state on."""
+    return Property(name, "eventually always", holds)
+
+
+def always_possible(name: str, holds: Callable[[View], Any]) -> Property:
+    """From every reachable state, steps other than faults can lead to one where it holds."""
+    return Property(name, "always possible", holds)
+
+
+def no_deadlock(name: str, done: Callable[[View], Any] = lambda view: False) -> Property:
+    """Every reachable state has a step that is no fault, unless `done(view)`."""
+    return Property(name, "no deadlock", done)
+
+
+def always_step(name: str, holds: Callable[[View, Taken, View], Any]) -> Property:
+    """`holds(before, step, after)` of every step, faults among them."""
+    return Property(name, "always step", holds, "step")
+
+
+def implements(name: str, abstract: Any, mapping: Callable[[View], Mapping[str, Any]]) -> Property:
+    """Every run is one of the world `abstract`, seen through `mapping`, which may pause.
+
+    `mapping(view)`: what each member of `abstract` shows then.  Each step must be a step there, or
+    change nothing; fairness is not compared.
+    """
+    return Property(name, "implements", mapping, "step", abstract=abstract)

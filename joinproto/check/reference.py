@@ -1,0 +1,446 @@
+"""The same search, slow and obvious: the yardstick for every engine.
+
+States are plain Python values in a dictionary, every step calls the member's code, every
+property is asked in every state.  Nothing is numbered, packed or looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from attrs import Factory, define, evolve, frozen
+
+from joinproto.check.environment import Environment, Surroundings
+from joinproto.check.events import Message
+from joinproto.check.freeze import freeze, thaw
+from joinproto.check.local import START, LocalState, Outcome, freeze_event
+from joinproto.check.member import Codes, MemberCode
+from joinproto.check.network import FifoLinks, MessageSet, too_full
+from joinproto.check.problems import ModelProblem
+from joinproto.check.properties import Property
+from joinproto.check.report import States, Step, Trace
+from joinproto.check.same import left_on_disk
+from joinproto.check.steps import Move, Sent, order_of, states_of, to_step, unanswered
+from joinproto.check.view import DOWN, View
+from joinproto.check.world import Together, World
+
+Link = tuple[str, str]
+
+
+@frozen(cache_hash=True)
+class State:
+    """`messages`: of a set.  `links`: what each link holds, sorted, links that hold nothing
+    left out; a bag's content is sorted by text."""
+
+    locals: tuple[LocalState, ...]
+    monitor: LocalState | None
+    around: Surroundings
+    messages: frozenset[Sent] = frozenset()
+    links: tuple[tuple[Link, tuple[Hashable, ...]], ...] = ()
+
+
+class Reference:
+    """A world's states and steps, straight from the definitions."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.codes = Codes.of(world)
+        self.environment = Environment.of(world)
+        self.is_set = isinstance(world.network, MessageSet)
+        self.with_sender = getattr(world.network, "with_sender", True)
+        self.is_fifo = isinstance(world.network, FifoLinks)
+        self.capacity = getattr(world.network, "capacity", None)
+        self.waits = getattr(world.network, "when_full", "") == "wait"
+        # Steps that members' code did not answer, and the events; None: that is raised.
+        self.failing: list[tuple[ModelProblem, Hashable]] | None = None
+        self._sound: set[LocalState] = set()
+
+    def _ask(self, code: MemberCode, local: LocalState, event: Hashable) -> tuple[Outcome, ...]:
+        """Return the outcomes of a step; what goes wrong is kept where somebody keeps it."""
+        if self.failing is None:
+            return code.run(local, event) or ()
+        try:
+            outcomes = code.run(local, event) or ()
+            # What is asked of a state belongs to the step that leads there.
+            for after in {outcome.after for outcome in outcomes} - self._sound:
+                code.shows(after)
+                if code is not self.codes.monitor:
+                    code.shows_disk(after), code.choices(after), code.horizon(after)
+                self._sound.add(after)
+        except ModelProblem as problem:
+            if not problem.member:
+                raise
+            self.failing.append((problem, event))
+            return ()
+        return outcomes
+
+    def initial(self) -> State:
+        """Return the first of the states in which runs begin."""
+        return self.initials()[0]
+
+    def initials(self) -> list[State]:
+        """Return every state in which a run may begin, each once, in the world's order."""
+        monitor = None
+        if self.codes.monitor is not None:
+            first = self.codes.monitor.run(self.codes.monitor.before_start(), START)
+            assert first
+            monitor = first[0].after
+        found: dict[State, None] = {}
+        for begun in self.codes.beginnings():
+            locals_ = tuple(local for local, _ in begun)
+            state = State(locals_, monitor, self.environment.states[0])
+            for code, (_, outcome) in zip(self.codes.members, begun, strict=True):
+                if outcome is not None:
+                    moved = self._after(state, code.name, outcome)
+                    if moved is None:
+                        raise too_full(code.name)
+                    state = self._expired(moved)
+            found[state] = None
+        return list(found)
+
+    # -- steps -------------------------------------------------------------------------
+
+    def successors(self, state: State) -> Iterator[tuple[Move, State]]:
+        """Yield every step out of a state, those that lead back to it included."""
+        for code, local in zip(self.codes.members, state.locals, strict=True):
+            for choice in code.choices(local):
+                yield from self._run(state, "choice", code.name, choice.event)
+        for message in self._in_order(state.messages):
+            sender, to, content = message
+            for name in (to,) if to is not None else self.codes.names:
+                meant = name != sender or to is not None
+                if meant and self._reaches(state, sender, name):
+                    event = Message(sender, content)
+                    yield from self._run(state, "receive", name, event, message)
+        for link, held in state.links:
+            yield from self._from_link(state, link, held)
+        for action, around in self.environment.moves(state.around):
+            kind = "split" if action == "split" else "heal"
+            move = Move(kind, split=around.split)  # type: ignore[arg-type]
+            yield move, evolve(state, around=around)
+        if self.world.together is not None:
+            for step in self.joint_steps(state):
+                yield from self._together(state, step)
+
+    def joint_steps(self, state: State) -> Iterable[Together]:
+        """Return the joint steps that the world offers in a state."""
+        return self.world.joint_steps(self.view(state))
+
+    def is_beyond(self, state: State) -> bool:
+        """Return whether the world's `within` leaves this state without steps."""
+        within = self.world.within
+        return within is not None and not within(self.view(state))
+
+    def is_first(self, state: State, keys: set[Any]) -> bool:
+        """Return whether the world's `same` tells this state from those of `keys`; adds its own."""
+        world = self.world
+        if world.same is None:
+            return True
+        view = self.view(state)
+        said: tuple[Any, ...] = freeze(world.same(view)), self.is_beyond(state)
+        for item in world.properties:
+            met = None if item.premise is None else bool(item.premise(view))
+            said = *said, self.holds(item, state), met
+        disks = tuple(left_on_disk(world, local) for local in state.locals)
+        links = () if world.show_links else state.links
+        key = (said, disks, state.around, state.messages, links)
+        fresh = key not in keys
+        keys.add(key)
+        return fresh
+
+    def _run(
+        self, state: State, kind: Any, name: str, event: Hashable, message: Sent | None = None
+    ) -> Iterator[tuple[Move, State]]:
+        at = self.codes.names.index(name)
+        for outcome in self._ask(self.codes.members[at], state.locals[at], event):
+            after = self._after(state, name, outcome)
+            if after is not None:
+                yield Move(kind, ((name, outcome),), event, message), self._expired(after)
+
+    def _from_link(
+        self, state: State, link: Link, held: tuple[Hashable, ...]
+    ) -> Iterator[tuple[Move, State]]:
+        sender, to = link
+        for i, content in enumerate(held):
+            if (i > 0 and self.is_fifo) or content in held[:i]:
+                continue
+            message = (sender, to, content)
+            rest = self._with_link(state, link, held[:i] + held[i + 1 :])
+            if self._reaches(state, sender, to):
+                event = Message(sender, content)
+                yield from self._run(rest, "receive", to, event, message)
+            lost = self.environment.spend(state.around, "lose")
+            if lost is not None:
+                yield Move("lose", message=message), evolve(rest, around=lost)
+            doubled = self.environment.spend(state.around, "double")
+            if doubled is not None and not (self.waits and self._is_full(held)):
+                more = state
+                if not self._is_full(held):
+                    more = self._with_link(state, link, (*held, content))
+                yield Move("duplicate", message=message), evolve(more, around=doubled)
+
+    def _together(self, state: State, step: Any) -> Iterator[tuple[Move, State]]:
+        ways = []
+        for name, event in step.events.items():
+            at = self.codes.names.index(name)
+            found = self._ask(self.codes.members[at], state.locals[at], freeze_event(event))
+            ways.append((name, found))
+        if not all(outcomes for _, outcomes in ways):
+            return
+        plain_way = tuple((name, outcomes[0]) for name, outcomes in ways)
+        takes = [plain_way]
+        # One of them may crash in the middle of it.
+        for i, (name, outcomes) in enumerate(ways):
+            takes += [
+                (*plain_way[:i], (name, crash), *plain_way[i + 1 :]) for crash in outcomes[1:]
+            ]
+        for taken in takes:
+            after: State | None = state
+            for name, outcome in taken:
+                if after is not None:
+                    after = self._after(after, name, outcome)
+            if after is not None:
+                yield Move("together", taken, together=step), self._expired(after)
+
+    def _in_order(self, messages: frozenset[Sent]) -> Iterable[Sent]:
+        return sorted(messages, key=self.text_of)
+
+    def text_of(self, message: Sent) -> str:
+        """Return a text by which messages are put in order."""
+        return repr(message)
+
+    def _reaches(self, state: State, one: str | None, other: str) -> bool:
+        split = state.around.split
+        return split is None or (one in split) == (other in split)
+
+    def _is_full(self, held: tuple[Hashable, ...]) -> bool:
+        return self.capacity is not None and len(held) >= self.capacity
+
+    def _with_link(self, state: State, link: Link, held: tuple[Hashable, ...]) -> State:
+        links = {key: value for key, value in state.links if key != link}
+        if held:
+            links[link] = held if self.is_fifo else tuple(sorted(held, key=repr))
+        return evolve(state, links=tuple(sorted(links.items())))
+
+    def _after(self, state: State, name: str, outcome: Outcome) -> State | None:
+        around: Surroundings | None = state.around
+        if outcome.cost:
+            around = self.environment.spend(state.around, outcome.cost)
+            if around is None:
+                return None
+        assert around is not None
+        at = self.codes.names.index(name)
+        locals_ = (*state.locals[:at], outcome.after, *state.locals[at + 1 :])
+        messages = state.messages
+        if self.is_set and outcome.sent:
+            sender = name if self.with_sender else None
+            messages |= {(sender, to, content) for to, content in outcome.sent}
+        after = State(locals_, state.monitor, around, messages, state.links)
+        if not self.is_set:
+            moved = self._with_sent(after, name, outcome)
+            if moved is None:
+                return None
+            after = moved
+        if self.codes.monitor is not None and outcome.recorded:
+            monitor = after.monitor
+            for event in outcome.recorded:
+                assert monitor is not None
+                heard = self._ask(self.codes.monitor, monitor, event)
+                monitor = heard[0].after if heard else monitor
+            after = evolve(after, monitor=monitor)
+        return after
+
+    def _with_sent(self, after: State, name: str, outcome: Outcome) -> State | None:
+        """Return the state with what a member sends in its links; None: it must wait."""
+        if outcome.cost == "crash" and self.is_fifo:
+            for link, _ in after.links:
+                if link[1] == name:
+                    after = self._with_link(after, link, ())
+        for to, content in outcome.sent:
+            for other in self.codes.names if to is None else (to,):
+                # What it sent itself before it crashed is under way to it, and lost.
+                lost = other == name and outcome.cost == "crash" and self.is_fifo
+                if (other != name or to is not None) and not lost:
+                    held = dict(after.links).get((name, other), ())
+                    if not self._is_full(held):
+                        after = self._with_link(after, (name, other), (*held, content))
+                    elif self.waits:
+                        return None
+        return after
+
+    def _expired(self, state: State) -> State:
+        """Return a step's last state without what is of no use; joint steps are one step."""
+        if self.world.expiry is None:
+            return state
+        horizons = {
+            code.name: code.horizon(local)
+            for code, local in zip(self.codes.members, state.locals, strict=True)
+        }
+
+        def is_of_use(message: Sent) -> bool:
+            stamps = self.stamps(message)
+            return not stamps or any(horizons[name] <= stamp for name, stamp in stamps)
+
+        kept = frozenset(message for message in state.messages if is_of_use(message))
+        return state if kept == state.messages else evolve(state, messages=kept)
+
+    def stamps(self, message: Sent) -> Sequence[tuple[str, int]]:
+        """Return up to where each member can come for a message to be of use."""
+        sender, to, content = message
+        assert self.world.expiry is not None
+        return list(self.world.expiry(sender, to, thaw(content)))
+
+    # -- properties --------------------------------------------------------------------
+
+    def view(self, state: State) -> View:
+        codes, world = self.codes, self.world
+        shown = tuple(
+            thaw(code.shows(local)) for code, local in zip(codes.members, state.locals, strict=True)
+        )
+        disks: tuple[Any, ...] = ()
+        if world.show_disk is not None:
+            disks = tuple(
+                thaw(code.shows_disk(local))
+                for code, local in zip(codes.members, state.locals, strict=True)
+            )
+        monitor = None
+        if codes.monitor is not None and state.monitor is not None:
+            monitor = thaw(codes.monitor.shows(state.monitor))
+        links = None
+        if world.show_links:
+            links = {link: tuple(map(thaw, held)) for link, held in state.links}
+        return View(codes.names, shown, disks, monitor, state.around.split, links)
+
+    def holds(self, item: Property, state: State) -> bool:
+        view = self.view(state)
+        if item.scope == "world":
+            return bool(item.holds(view))
+        if item.scope == "monitor":
+            return bool(item.holds(view.monitor))
+        here = [
+            value
+            for name, value in view.items()
+            if value is not DOWN and name in (item.among or view)
+        ]
+        if item.scope == "each":
+            answers = [bool(item.holds(value)) for value in here]
+            return any(answers) if item.kind == "sometimes" else all(answers)
+        if item.scope == "beside":
+            return all(item.holds(value, view.monitor) for value in here)
+        return all(
+            item.holds(one, other)
+            for i, one in enumerate(here)
+            for j, other in enumerate(here)
+            if i != j
+        )
+
+    def states_text(self, state: State) -> dict[str, dict[str, str]]:
+        return states_of(self.codes, state.locals, state.monitor)
+
+
+@define
+class Explored:
+    """Everything reachable.  `level_of`: state to depth, those at the outset at 0.
+
+    `edges`: (number, move, number) where `keep_edges` was asked for.  `beyond`: states that the
+    world's `within` leaves without steps.
+    """
+
+    reference: Reference
+    level_of: dict[State, int] = Factory(dict)
+    generated: int = 1
+    edges: list[tuple[int, Move, int]] = Factory(list)
+    stopped: bool = False
+    beyond: int = 0
+
+    @property
+    def distinct(self) -> int:
+        return len(self.level_of)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        counts = [0] * (1 + max(self.level_of.values()))
+        for level in self.level_of.values():
+            counts[level] += 1
+        return tuple(counts)
+
+
+def explore(world: World, *, states_max: int | None = None, keep_edges: bool = False) -> Explored:
+    """Visit every reachable state breadth first, at most about `states_max`."""
+    reference = Reference(world)
+    found = Explored(reference)
+    keys: set[Any] = set()
+    queue = [state for state in reference.initials() if reference.is_first(state, keys)]
+    found.generated = len(queue)
+    found.level_of.update(dict.fromkeys(queue, 0))
+    number = {state: at for at, state in enumerate(queue)}
+    failing: dict[State, list[tuple[ModelProblem, Hashable]]] = {}
+    for state in queue:
+        level = found.level_of[state]
+        if (states_max is not None and len(queue) >= states_max) or (
+            failing and level > found.level_of[next(iter(failing))]
+        ):
+            found.stopped = True
+            break
+        reference.failing = []
+        if reference.is_beyond(state):
+            found.beyond += 1
+            continue
+        for move, after in reference.successors(state):
+            found.generated += 1
+            if after not in found.level_of and reference.is_first(after, keys):
+                found.level_of[after] = level + 1
+                number[after] = len(queue)
+                queue.append(after)
+            if keep_edges and after in number:
+                found.edges.append((number[state], move, number[after]))
+        if reference.failing:
+            failing[state] = reference.failing
+    reference.failing = None
+    if failing:
+        _raise_failing(found, failing)
+    return found
+
+
+def _raise_failing(
+    found: Explored, failing: dict[State, list[tuple[ModelProblem, Hashable]]]
+) -> NoReturn:
+    """Raise the least of the problems met in the last level, with the run that leads to it."""
+    initial, steps, state = _way_to(found, set(failing))
+    problem, event = min(failing[state], key=lambda one: one[0].order())
+    problem.led_to = unanswered(problem.member, event, initial, steps)
+    raise problem
+
+
+def shortest(found: Explored, item: Property, *, wanted: bool) -> Trace | None:
+    """Return the least of the shortest runs to a state where `item` holds (or does not)."""
+    hits = [s for s in found.level_of if found.reference.holds(item, s) is wanted]
+    if not hits:
+        return None
+    depth = min(found.level_of[s] for s in hits)
+    initial, steps, _ = _way_to(found, {s for s in hits if found.level_of[s] == depth})
+    return Trace(item.name, item.kind, initial, steps)
+
+
+def _way_to(found: Explored, hits: set[State]) -> tuple[States, tuple[Step, ...], State]:
+    """Return the least of the shortest runs to one of `hits`, all equally deep, and which."""
+    reference = found.reference
+    towards, depth = [hits], found.level_of[next(iter(hits))]
+    for level in range(depth - 1, -1, -1):
+        before = {
+            s
+            for s, at in found.level_of.items()
+            if at == level
+            and not reference.is_beyond(s)
+            and any(t in towards[0] for _, t in reference.successors(s))
+        }
+        towards.insert(0, before)
+    state = next(first for first in reference.initials() if first in towards[0])
+    initial = reference.states_text(state)
+    steps: list[Step] = []
+    for level in range(1, depth + 1):
+        options = [(m, t) for m, t in reference.successors(state) if t in towards[level]]
+        move, state = min(options, key=lambda option: order_of(option[0], reference.codes))
+        steps.append(to_step(move, reference.states_text(state)))
+    return initial, tuple(steps), state

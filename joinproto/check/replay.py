@@ -1,0 +1,111 @@
+"""A run taken again, step by step, by the real member code: what a pasted trace does."""
+
+from __future__ import annotations
+
+from joinproto.check.properties import Property
+from joinproto.check.reference import Reference, State
+from joinproto.check.report import Step
+from joinproto.check.step_claims import StepClaim
+from joinproto.check.steps import Move, taken_of, to_step
+from joinproto.check.world import World
+
+
+class Replay:
+    """A world at its beginning; each `step` moves it on.
+
+    Steps are found by their words (`joinproto.check.report.Step.label`), so a changed member that
+    no longer has such a step fails here and says what it could do instead.  Two steps may have the
+    same words (a message asks twice in one ballot), and a world may begin in several states; all
+    runs that fit are kept, and what is asked then is whether it is so in one of them.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._reference = Reference(world)
+        self._runs: list[list[State]] = [[state] for state in self._reference.initials()]
+
+    @property
+    def states(self) -> list[State]:
+        """Return the states of the first run that fits, from the initial one on."""
+        return self._runs[0]
+
+    @property
+    def state(self) -> State:
+        return self.states[-1]
+
+    def possible(self) -> list[tuple[Step, State]]:
+        """Return every step possible now, and the state each leads to."""
+        return [option for run in self._runs for option in self._options(run)]
+
+    def _options(self, run: list[State]) -> list[tuple[Step, State]]:
+        successors = self._reference.successors(run[-1])
+        return [(self._words(move, after), after) for move, after in successors]
+
+    def _words(self, move: Move, after: State) -> Step:
+        return to_step(move, self._reference.states_text(after))
+
+    def step(self, label: str, member: str | None = None) -> Step:
+        """Take the step with these words (of `member`); raises LookupError with the others."""
+        taken: list[Step] = []
+        runs: list[list[State]] = []
+        for run in self._runs:
+            for step, after in self._options(run):
+                longer = [*run, after]
+                if step.label == label and step.member == member and longer not in runs:
+                    taken.append(step)
+                    runs.append(longer)
+        if runs:
+            self._runs = runs
+            return taken[0]
+        words = sorted(
+            {f"{step.label!r} of {step.member or 'no one'}" for step, _ in self.possible()}
+        )
+        raise LookupError(
+            f"step {len(self.states)}: no {label!r} of {member or 'no one'} is possible here; "
+            f"possible are {', '.join(words)}"
+        )
+
+    def violates(self, name: str) -> bool:
+        """Return whether the present state breaks the `always` claim of that name."""
+        return not all(self._holds(name))
+
+    def shows(self, name: str) -> bool:
+        """Return whether the claim of that name is true in the present state."""
+        return any(self._holds(name))
+
+    def stuck(self) -> bool:
+        """Return whether no step but faults is possible."""
+        return any(
+            all(move.is_fault for move, _ in self._reference.successors(run[-1]))
+            for run in self._runs
+        )
+
+    def loops_to(self, index: int) -> bool:
+        """Return whether the present state is the one after step `index` (0: the initial)."""
+        return any(run[-1] == run[index] for run in self._runs)
+
+    def _holds(self, name: str) -> list[bool]:
+        claim = self._property(name)
+        if claim.scope == "step":
+            asked = StepClaim(claim)
+            return [self._last_step_holds(asked, run) for run in self._runs]
+        return [self._reference.holds(claim, run[-1]) for run in self._runs]
+
+    def _last_step_holds(self, asked: StepClaim, run: list[State]) -> bool:
+        view = self._reference.view
+        if len(run) == 1:
+            return asked.begins(view(run[0]))
+        return all(
+            asked.holds(view(run[-2]), taken_of(move), view(run[-1]))
+            for move, after in self._reference.successors(run[-2])
+            if after == run[-1]
+        )
+
+    def _property(self, name: str) -> Property:
+        for item in self.world.properties:
+            if item.name == name:
+                return item
+        raise LookupError(
+            f"world {self.world.name} claims no {name!r}; it claims "
+            + ", ".join(item.name for item in self.world.properties)
+        )

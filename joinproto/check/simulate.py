@@ -1,0 +1,179 @@
+"""`simulate(world)`: random runs, each state judged.  What no run met is not proved absent.
+
+The same seed gives the same runs.  Claims about whole runs (`eventually`, `always possible`)
+cannot be judged by runs that end somewhere; it is only said how many met them.  Claims about steps
+are asked of the steps drawn, each of which changes something.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from attrs import field, frozen
+
+from joinproto.check.pictures import with_pictures
+from joinproto.check.properties import Kind, Property
+from joinproto.check.report import Coverage, Trace
+from joinproto.check.world import World
+from joinproto.codec.json_form import Count, Key, Merged, Seconds
+
+BREAKABLE: tuple[Kind, ...] = ("always", "no deadlock", "always step", "implements")
+"""Kinds of claims that a run which ends somewhere can break."""
+
+NO_PROOF = "a simulation is not a proof: it says nothing of the runs it did not take"
+
+
+MetResult = Literal["violated", "not-violated", "untested", "reached", "not-reached", "not-judged"]
+
+
+@frozen
+class ClaimMet:
+    """What the runs say of one claim.
+
+    `trace_length`: of the shortest run that broke it.  `judged`: whether a run can break it.
+    """
+
+    name: Annotated[str, "as the world names it"]
+    kind: Annotated[Kind, "what is claimed"]
+    runs: Annotated[Count, "in which it was broken (where a run can break it) or came true"]
+    premise_runs: Annotated[Count | None, "that put it to the test; null: it has no premise"] = None
+    trace_length: Annotated[Count | None, "steps of the shortest run that breaks or reaches it"] = (
+        None
+    )
+    judged: bool = True
+
+    @property
+    def is_broken(self) -> bool:
+        return self.trace_length is not None
+
+    @property
+    def result(self) -> Annotated[MetResult, "what was found"]:
+        """Return what can be said; `untested`: no run put the claim to the test."""
+        if self.is_broken:
+            return "violated"
+        if self.kind == "sometimes":
+            return "reached" if self.runs else "not-reached"
+        if not self.judged:
+            return "not-judged"
+        return "untested" if self.premise_runs == 0 else "not-violated"
+
+
+@frozen(kw_only=True)
+class Simulation:
+    """The result of random runs."""
+
+    world: Annotated[str, "its name"]
+    result: Annotated[Literal["violated", "not-violated"], "`not-violated` is not a proof"]
+    seed: Annotated[Count, "the same seed gives the same runs"]
+    runs: Annotated[Count, "taken; fewer than `runs_wanted` if a limit came first"]
+    runs_wanted: Annotated[Count, "asked for"]
+    steps_max: Annotated[Count, "of one run, at most"]
+    steps: Annotated[Count, "of all runs together"]
+    longest: Annotated[Count, "steps of the longest run"]
+    rested: Annotated[Count, "runs that ended because nothing could change any more"]
+    distinct: Annotated[Count, "distinct states met"]
+    calls: Annotated[Count, "calls of members' code"]
+    seconds: Annotated[Seconds, "of the clock"]
+    members: Annotated[Count, "members of the world, all kinds together"]
+    claims: Annotated[tuple[ClaimMet, ...], Key("properties"), "every claim"]
+    coverage: Annotated[Coverage, "What was exercised."]
+    trace: Annotated[Trace | None, Merged(optional=True)] = None
+    stopped_by: Annotated[str, "the limit that ended it early, or empty"] = ""
+    notes: Annotated[tuple[str, ...], "what a simulation does not say"] = field(default=(NO_PROOF,))
+
+
+@frozen
+class Stride:
+    """How far a simulation is."""
+
+    runs: int
+    runs_wanted: int
+    steps: int
+    distinct: int
+    seconds: float
+
+
+def simulate(
+    world: World,
+    *,
+    runs: int = 1000,
+    seed: int = 0,
+    steps_max: int = 100,
+    memory_max_bytes: int | None = None,
+    progress: Callable[[Stride], None] | None = None,
+) -> Simulation:
+    """Take `runs` random runs of at most `steps_max` steps each.
+
+    Each step is drawn among those that change the state, all equally likely.  A run ends
+    where it breaks an `always` or a claim about steps.  Raises `ModelProblem` for a model that
+    cannot be explored.
+    """
+    from joinproto.check.engine.coverage import coverage_of
+    from joinproto.check.engine.walks import Walker
+    from joinproto.check.memory import TooMany
+
+    began = time.perf_counter()
+    walker = Walker(world, seed=seed, steps_max=steps_max, memory_bytes=memory_max_bytes)
+
+    def tick() -> None:
+        if progress is not None:
+            found = walker.found
+            seconds = time.perf_counter() - began
+            progress(Stride(found.runs, runs, found.steps, walker.distinct, seconds))
+
+    stopped_by = ""
+    try:
+        while walker.found.runs < runs:
+            walker.walk(runs - walker.found.runs, tick)
+    except (TooMany, MemoryError):
+        stopped_by = "the memory limit"
+    walker.search.tables.codes.ask_again()
+    found = walker.found
+    claims = tuple(_claim(item, found) for item in world.properties)
+    trace = None
+    notes: tuple[str, ...] = (NO_PROOF,)
+    # The shortest; of equally short ones, that of the claim named first.
+    for claim in sorted(claims, key=lambda claim: (not claim.is_broken, claim.trace_length or 0)):
+        if claim.is_broken:
+            initial, steps, told = walker.retrace(found.broken[claim.name])
+            notes += (told,) if told else ()
+            trace = with_pictures(world, Trace(claim.name, claim.kind, initial, steps))
+            break
+    walker.leave_counts()
+    return Simulation(
+        world=world.name,
+        result="not-violated" if trace is None else "violated",
+        seed=seed,
+        runs_wanted=runs,
+        runs=found.runs,
+        steps_max=steps_max,
+        steps=found.steps,
+        longest=found.longest,
+        rested=found.rested,
+        distinct=walker.distinct,
+        calls=walker.search.tables.codes.calls,
+        seconds=time.perf_counter() - began,
+        members=world.size,
+        claims=claims,
+        # The same report as of a search, of what was drawn.
+        coverage=coverage_of(walker.search),
+        trace=trace,
+        stopped_by=stopped_by,
+        notes=notes,
+    )
+
+
+def _claim(item: Property, found: Any) -> ClaimMet:
+    name = item.name
+    broken = found.broken.get(name)
+    can_break = item.kind in BREAKABLE
+    return ClaimMet(
+        name,
+        item.kind,
+        (found.runs_broken if can_break else found.reached).get(name, 0),
+        None if item.premise is None else found.premise.get(name, 0),
+        None if broken is None else len(broken.infos),
+        judged=can_break or item.kind == "sometimes",
+    )

@@ -1,0 +1,126 @@
+"""Whether the parts of a world are of the kinds they must be, said before anything runs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from joinproto.check.beginnings import unsound_beginnings
+from joinproto.check.fairness import unsound_fairness
+from joinproto.check.faults import Faults
+from joinproto.check.network import FifoLinks, MessageBag, MessageSet
+from joinproto.check.properties import Property
+from joinproto.check.same import unsound_same
+
+
+def unsound(world: Any) -> Iterator[tuple[str, str]]:
+    """Yield what is of the wrong kind, and what was expected."""
+    if not isinstance(world.name, str):
+        yield f"name is {world.name!r}", "a text"
+    if not isinstance(world.members, Mapping):
+        yield (
+            f"members is {_a(world.members)}",
+            "a dict of name to a function that makes the member",
+        )
+        return
+    for name, make in world.members.items():
+        if not isinstance(name, str):
+            yield f"a member is named {name!r}", "a text for a name"
+        elif not callable(make):
+            wanted = f"a function that makes it: lambda: {type(make).__name__}(...)"
+            yield f"member {name} is {_a(make)}", wanted
+    for item in world.properties:
+        if not isinstance(item, Property):
+            yield f"a property is {_a(item)}", "always(...), sometimes(...) and the like"
+            continue
+        asked: tuple[Any, ...] = (item.holds, *item.asks)
+        for call in asked:
+            if not callable(call):
+                yield f"property {item.name!r} asks {_a(call)}", "a function of what is shown"
+        if item.abstract is not None and not isinstance(item.abstract, type(world)):
+            yield f"property {item.name!r} is compared with {_a(item.abstract)}", "a World(...)"
+        elif item.abstract is not None:
+            for name in ("same", "within"):
+                if getattr(item.abstract, name) is not None:
+                    yield (
+                        f"property {item.name!r} is compared with a world that has {name}",
+                        f"an abstract world without {name}, with all its states and steps",
+                    )
+    networks = (MessageSet, MessageBag, FifoLinks)
+    if not isinstance(world.network, networks):
+        yield f"network is {_a(world.network)}", "MessageSet(), MessageBag() or FifoLinks()"
+    elif isinstance(world.network, MessageSet) and not world.network.with_sender:
+        yield from _unsound_without_senders(world.network, world.faults)
+    if not isinstance(world.faults, Faults):
+        yield f"faults is {_a(world.faults)}", "Faults(crashes=1) and the like"
+    if world.start not in ("up", "down"):
+        yield f"start is {world.start!r}", '"up" or "down"'
+    for name in ("monitor", "show", "show_disk", "together", "within", "same", "picture"):
+        value = getattr(world, name)
+        if name == "together" and isinstance(value, (list, tuple)):
+            continue
+        if value is not None and not callable(value):
+            also = ", or a list of Together(...)" if name == "together" else ""
+            yield f"{name} is {_a(value)}", f"a function{also}"
+    if world.show_links and isinstance(world.network, MessageSet):
+        found = "show_links with a MessageSet, in which everything stays under way"
+        yield found, "FifoLinks() or MessageBag(), or a monitor that hears what is sent"
+    yield from unsound_same(world)
+    yield from unsound_fairness(world.fairness, world.members)
+    if world.beginnings is not None:
+        yield from unsound_beginnings(world.beginnings, world.members)
+    for name in ("interchangeable", "labels", "beside"):
+        value = getattr(world, name)
+        if isinstance(value, str) or not all(isinstance(item, str) for item in value):
+            yield f"{name} is {value!r}", "a list of texts"
+    if isinstance(world.faults, Faults):
+        yield from _idle_budgets(world.faults, world.network)
+        strangers = sorted(map(str, set(world.faults.spared) - set(world.members)))
+        if strangers:
+            yield f"spared names {', '.join(strangers)}", "members of this world"
+    if isinstance(world.faults, Faults) and world.faults.splits is not None:
+        yield from _unsound_splits(world.faults.splits, set(world.members))
+
+
+def _unsound_without_senders(network: MessageSet, faults: Any) -> Iterator[tuple[str, str]]:
+    """Yield what asks for the sender of a message that has none."""
+    if network.broadcasts == "one":
+        found = 'MessageSet(with_sender=False, broadcasts="one"): all others than whom?'
+        yield found, 'broadcasts="each", as if it were sent to each of them'
+    if isinstance(faults, Faults) and faults.partitions:
+        found = (
+            f"partitions={faults.partitions} with MessageSet(with_sender=False):"
+            " a split delays messages by who sent them"
+        )
+        yield found, "no partitions, or a MessageSet() with senders"
+
+
+def _idle_budgets(faults: Faults, network: Any) -> Iterator[tuple[str, str]]:
+    """Yield budgets that the network never spends: the author counts on them in vain."""
+    if isinstance(network, MessageSet):
+        for name, count in (("losses", faults.losses), ("duplicates", faults.duplicates)):
+            if count:
+                found = (
+                    f"{name}={count} does nothing in a MessageSet: it loses and doubles for free"
+                )
+                yield found, f"no {name}, or network=MessageBag()"
+    if isinstance(network, FifoLinks) and faults.duplicates:
+        found = f"duplicates={faults.duplicates} does nothing in FifoLinks: they never double"
+        yield found, "no duplicates, or network=MessageBag()"
+
+
+def _unsound_splits(splits: Any, members: set[str]) -> Iterator[tuple[str, str]]:
+    wanted = "a tuple of frozensets, each the members on one side"
+    if not isinstance(splits, tuple) or not all(isinstance(side, frozenset) for side in splits):
+        yield f"splits is {splits!r}", wanted
+        return
+    for side in splits:
+        strangers = sorted(map(str, side - members))
+        if strangers:
+            yield f"a split names {strangers[0]!r}, which is not a member", wanted
+
+
+def _a(value: object) -> str:
+    name = "function" if inspect.isroutine(value) else type(value).__name__
+    return "None" if value is None else f"a value of type {name}"

@@ -1,0 +1,201 @@
+"""Asked twice: whether a member's code gives one answer to one question.
+
+What a member does shall follow from its attributes and the event.  Where chance, a clock or
+an object that members share has a say, the table holds one answer out of several, and a
+search of it may say "holds" of what does not.  So questions are put again, on fresh objects:
+
+* at once: each of a member's first `FIRST`, then one in `EVERY`, because a call of member
+  code is what filling the table costs (a step that was asked with dicts and sets the other way
+  round, and gave the same answer, was put again: `member_steps.py`);
+* when the search is over: the first `KEPT` of each kind, because a shared object or a clock
+  has moved on by then; and if one did, with the content it had at first (`shared.py`).
+
+Which questions are put again depends on nothing but their order.  Chance that speaks seldom,
+or a shared object that `shared.py` does not see, can still pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import Factory, define, frozen
+
+from joinproto.check.freeze import thaw, thaw_all
+from joinproto.check.problems import ModelProblem
+from joinproto.check.shared import Shared
+
+if TYPE_CHECKING:
+    from joinproto.check.local import Outcome
+    from joinproto.check.member_objects import MemberObjects
+
+FIRST = 1000
+
+# A prime: what a search asks comes in rounds, and no round shall hide from every count.
+EVERY = 17
+
+KEPT = 50
+
+ROUNDS_MAX = 8
+"""A member with few questions is asked them so often again: chance needs its tries."""
+
+NEXT = (
+    "use nothing but the attributes and the event: no clock, no chance, no object that members"
+    " or steps share (of a module, of a class, a default argument); offer what may happen"
+    " either way as several events of choices()"
+)
+
+
+@frozen
+class Question:
+    """`ask` puts it; `first` is what was answered; `tell` says how another answer differs.
+
+    `about`: says of what, for a person.
+    """
+
+    method: str
+    about: Callable[[], str]
+    first: Any
+    ask: Callable[[], Any]
+    tell: Callable[[Any, Any], str]
+
+
+@define
+class Repetition:
+    """Which questions of one member are put again."""
+
+    _asked: int = 0
+    _kept: dict[str, list[Question]] = Factory(dict)
+
+    def is_due(self) -> bool:
+        """Count a question, and return whether it is put again at once."""
+        self._asked += 1
+        return self._asked <= FIRST or self._asked % EVERY == 0
+
+    def keep(self, question: Question) -> None:
+        kept = self._kept.setdefault(question.method, [])
+        if len(kept) < KEPT:
+            kept.append(question)
+
+    def at_the_end(self) -> list[Question]:
+        """Return the questions to put when the search is over, in their order."""
+        kept = [question for questions in self._kept.values() for question in questions]
+        return kept * max(1, min(ROUNDS_MAX, KEPT // max(1, len(kept))))
+
+
+@define
+class AskedTwice:
+    """Puts questions to a member again, and refuses one whose answer is another one then.
+
+    `reach`: what its code can reach beside the member; told by `Codes`, which knows all.
+    """
+
+    objects: MemberObjects
+    reach: Shared = Factory(lambda: Shared([]))
+    _repetition: Repetition = Factory(Repetition)
+
+    def is_due(self) -> bool:
+        """Count a question that was answered, and return whether it is to be put `again`."""
+        return self._repetition.is_due()
+
+    def again(self, question: Question, *, is_settled: bool = False) -> None:
+        """Put a question again, and keep it for the end.
+
+        `is_settled`: it was put again by now, in another way, and got the same answer.
+        """
+        self._repetition.keep(question)
+        if not is_settled:
+            self.compare(question)
+
+    def ask_again(self, *, as_at_first: bool = False) -> None:
+        """Put the first questions once more; raises `ModelProblem` for another answer.
+
+        `as_at_first`: shared objects get their first content back before each.
+        """
+        changed = self.reach.changed()
+        for question in self._repetition.at_the_end():
+            if as_at_first:
+                self.reach.put_back()
+            self.compare(question, changed)
+
+    def compare(self, question: Question, changed: Sequence[str] = ()) -> None:
+        """Put a question; raises `ModelProblem` for another answer than the first."""
+        calls = self.objects.calls
+        try:
+            second = question.ask()
+            found = second != question.first
+            differs = question.tell(question.first, second) if found else ""
+        except ModelProblem as problem:
+            differs = f"once it answers, the other time {problem.message}"
+        finally:
+            self.objects.calls = calls
+        if differs:
+            shared = ", ".join(changed or self.reach.changed())
+            because = f"; members share {shared}, and steps change it" if shared else ""
+            # A world's own show(member) is no method of the class.
+            own = "" if "(member)" in question.method else f"{self.objects.kind.__qualname__}."
+            raise self.objects.problem(
+                f"{own}{question.method} gives two answers{question.about()}"
+                f" in one and the same state: {differs}{because}",
+                next=NEXT,
+                method=question.method,
+            )
+
+
+# -- what differs, in words --------------------------------------------------------------
+
+
+def between_outcomes(
+    names: Sequence[str],
+    persistent: Sequence[str],
+    first: Sequence[Outcome] | None,
+    second: Sequence[Outcome] | None,
+) -> str:
+    """Return in words how two answers to one event differ; `names`: of the attributes."""
+    if not first or not second:
+        return "once there is such a step, the other time it is NOT_ENABLED"
+    one, other = first[0], second[0]
+    found = between_values(names, one.after.values, other.after.values)
+    if found:
+        return found
+    if one.sent != other.sent:
+        return f"it sends {_messages(one.sent)} once, {_messages(other.sent)} the other time"
+    if one.recorded != other.recorded:
+        return f"it records {_said(one.recorded)} once, {_said(other.recorded)} the other time"
+    if one.rules != other.rules:
+        return f"it takes the rules {_said(one.rules)} once, {_said(other.rules)} the other time"
+    found = between_values(persistent, one.after.disk, other.after.disk)
+    if found:
+        return f"on disk, {found}"
+    return "a Persist() stands elsewhere among the effects"
+
+
+def between_values(
+    names: Sequence[str], first: Sequence[Hashable], second: Sequence[Hashable]
+) -> str:
+    """Return the first attribute that differs, in words, or nothing."""
+    said = zip(map(_text, thaw_all(first)), map(_text, thaw_all(second)), strict=False)
+    for name, one, other, (text, other_text) in zip(names, first, second, said, strict=False):
+        if one != other:
+            return f"attribute {name!r} is {text} once, {other_text} the other time"
+    return ""
+
+
+def between_shown(first: Hashable, second: Hashable) -> str:
+    """Return in words how two answers to the same question differ."""
+    return f"{_said(first)} once, {_said(second)} the other time"
+
+
+def _messages(sent: Sequence[tuple[str | None, Hashable]]) -> str:
+    if not sent:
+        return "nothing"
+    return ", ".join(f"{_said(content)} to {to or 'all'}" for to, content in sent)
+
+
+def _said(value: Hashable) -> str:
+    return _text(thaw(value))
+
+
+def _text(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

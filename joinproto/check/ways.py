@@ -1,0 +1,190 @@
+"""Values taken apart into frozen ones, and made again; of each kind in its way
+(`joinproto/check/kinds.py`).
+
+A value is made again by a recipe, which is kept: each state is thawed for many questions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from joinproto.check.frozen import SAME, Again, Flag, Frozen, Named, same_or
+
+
+class Walk:
+    """One freezing.  `met`: what can change, in the order it was met; `again`: of those met
+    more than once, by identity, their numbers, given when they are met for the first time.
+    """
+
+    __slots__ = ("again", "met", "numbers")
+
+    def __init__(self, again: frozenset[int] = frozenset()) -> None:
+        self.met: list[Any] = []
+        self.again = again
+        self.numbers: dict[int, int] = {}
+
+
+# -- freezing ----------------------------------------------------------------------------
+
+
+def frozen_in(value: Any, walk: Walk) -> Any:
+    """Return `value` frozen, as part of what the walk freezes."""
+    if type(value) in SAME:
+        return value
+    known = _memory.get(id(value))
+    return known[1] if known is not None and known[0] is value else _taken_apart(value, walk)
+
+
+def frozen_parts(values: Iterable[Any], walk: Walk) -> list[Any]:
+    """Return values frozen, each as part of what the walk freezes."""
+    # As `frozen_in` does: a call for each part would take longer than the rest.
+    memory = _memory.get
+    return [
+        value
+        if type(value) in SAME
+        else known[1]
+        if (known := memory(id(value))) is not None and known[0] is value
+        else _taken_apart(value, walk)
+        for value in values
+    ]
+
+
+def _taken_apart(value: Any, walk: Walk) -> Any:
+    kind = type(value)
+    way = WAYS.get(kind) or _way_of(kind)
+    if not way.can_change:
+        met = len(walk.met)
+        found = way.freeze(value, walk)
+        if way.is_remembered and not walk.again and len(walk.met) == met:
+            if len(_memory) >= _MEMORY_MAX:
+                _memory.clear()
+            _memory[id(value)] = value, found
+        return found
+    if walk.again:
+        key = id(value)
+        if key in walk.again:
+            if key in walk.numbers:
+                return Frozen(Again, walk.numbers[key])
+            number = walk.numbers[key] = len(walk.numbers)
+            return Frozen(Named, (number, way.freeze(value, walk)))
+    walk.met.append(value)
+    return one(way.freeze(value, walk))
+
+
+def one(found: Frozen) -> Frozen:
+    """Return the first of those that are equal: whoever compares or thaws it again is done."""
+    if len(_equal) >= _MEMORY_MAX:
+        _equal.clear()
+    return _equal.setdefault(found, found)
+
+
+_MEMORY_MAX = 1 << 18
+_memory: dict[int, tuple[Any, Frozen]] = {}
+"""Objects that cannot change, by identity, with what they are when frozen: a member's parts
+go from state to state, and most are the same objects as before."""
+_equal: dict[Frozen, Frozen] = {}
+"""The first of those that are equal: whoever compares values is done at the first part."""
+
+
+# -- thawing -----------------------------------------------------------------------------
+
+CONST, COPY, MAKE = range(3)
+"""How a value is thawed: it is this one; this call makes it, or this one of what was named."""
+
+Recipe = tuple[int, Any]
+
+
+def made_by(recipe: Recipe, named: dict[int, Any]) -> Any:
+    """Return a value by its recipe; `named`: what was made by now and is named again."""
+    how, it = recipe
+    return it if how == CONST else it() if how == COPY else it(named)
+
+
+def recipe_of(value: Any, backwards: bool) -> Recipe:
+    """Return how to thaw `value`: kept, because each state is thawed for many questions."""
+    kind = type(value)
+    if kind in SAME:
+        return CONST, value
+    if kind is Frozen:
+        if value.whole is not None:
+            return CONST, value.whole
+        way = WAYS.get(value.kind) or _way_of(value.kind)
+    elif kind is tuple or kind is frozenset:
+        way = WAYS.get(kind) or _way_of(kind)
+    else:
+        return CONST, value.value if kind is Flag else value
+    recipes = _recipes[backwards]
+    known = recipes.get(id(value))
+    if known is not None and known[0] is value:
+        return known[1]
+    if len(recipes) >= _RECIPES_MAX:
+        recipes.clear()
+    found = way.recipe(value, backwards)
+    recipes[id(value)] = value, found
+    return found
+
+
+def recipes_of(values: Iterable[Any], backwards: bool) -> tuple[list[Recipe], bool]:
+    """Return the recipes of `values`, and whether all are constant."""
+    found = [recipe_of(value, backwards) for value in values]
+    return found, all(how == CONST for how, _ in found)
+
+
+_RECIPES_MAX = 1 << 14
+_recipes: tuple[dict[int, tuple[Any, Recipe]], ...] = ({}, {})
+"""Recipes by identity, forwards and backwards."""
+
+
+# -- the ways of each kind ---------------------------------------------------------------
+
+
+class Way(ABC):
+    """How values of one kind are frozen.  `can_change`: its values do, in place.
+
+    `is_remembered`: one in which nothing can change is taken apart once.
+    """
+
+    can_change = False
+    is_remembered = False
+
+    @abstractmethod
+    def freeze(self, value: Any, walk: Walk) -> Any: ...
+
+    def recipe(self, value: Any, backwards: bool) -> Recipe:
+        """Return how to thaw; called where `value.whole` is not there."""
+        return CONST, value.whole
+
+    def map(self, value: Frozen, change: Callable[[str], str]) -> Frozen:
+        """Return the frozen `value` with every text in it changed."""
+        parts = map_strings(value.parts, change)
+        return value if parts is value.parts else Frozen(value.kind, parts)
+
+
+WAYS: dict[type, Way] = {}
+
+
+def _way_of(kind: type) -> Way:
+    """Return how values of `kind` are frozen; raises `ModelProblem` for a kind that cannot be."""
+    from joinproto.check.kinds import found_way  # inside: it is written in terms of this file
+
+    way = WAYS.get(kind)
+    if way is None:
+        way = WAYS[kind] = found_way(kind)
+    return way
+
+
+# -- texts -------------------------------------------------------------------------------
+
+
+def map_strings(value: Any, change: Callable[[str], str]) -> Any:
+    """Return the frozen `value` with every text in it changed; itself where nothing is."""
+    kind = type(value)
+    if kind is str:
+        return change(value)
+    if kind is tuple or kind is frozenset:
+        return same_or(value, [map_strings(item, change) for item in value], kind)
+    if kind is Frozen:
+        return (WAYS.get(value.kind) or _way_of(value.kind)).map(value, change)
+    return value

@@ -1,0 +1,117 @@
+"""The simulated cluster: who has a replica, who runs, who copies, and who could take one more."""
+
+from __future__ import annotations
+
+import heapq
+import random
+
+from attrs import define, field, frozen
+
+from joinproto.cli.at_scale.stories import Shape
+from joinproto.reconcile.queue import Node
+
+
+@frozen
+class Copy:
+    """A replica that is being copied, or is to be."""
+
+    queue: int
+    source: int
+    target: int
+
+
+@define
+class Machine:
+    """`waiting`: copies that wait for one of its own to end, and what they wait with."""
+
+    name: str
+    zone: int
+    up: bool = True
+    down_since: float = 0.0
+    load: int = 0
+    copies: int = 0
+    waiting: list[tuple[int, float, int, Copy]] = field(factory=list)
+
+
+@define
+class Cluster:
+    """Nodes and queues by number.  `members[q]`: who has a replica; `on[n]`: the reverse."""
+
+    shape: Shape
+    machines: list[Machine]
+    members: list[list[int]]
+    sizes: list[float]
+    on: list[set[int]]
+    live: list[int]
+    _least: list[list[tuple[int, int]]] = field(factory=list)
+
+    @classmethod
+    def of(cls, shape: Shape) -> Cluster:
+        """Return a cluster in which each queue has one replica in each of as many zones."""
+        dice = random.Random(shape.seed)
+        machines = [Machine(f"n{at:04}", at % shape.zones) for at in range(shape.nodes)]
+        by_zone = [range(zone, shape.nodes, shape.zones) for zone in range(shape.zones)]
+        members = [
+            [dice.choice(by_zone[zone]) for zone in dice.sample(range(shape.zones), shape.replicas)]
+            for _ in range(shape.queues)
+        ]
+        sizes = [dice.expovariate(1 / shape.bytes_mean) for _ in members]
+        on: list[set[int]] = [set() for _ in machines]
+        for queue, nodes in enumerate(members):
+            for node in nodes:
+                on[node].add(queue)
+        for node, queues in enumerate(on):
+            machines[node].load = len(queues)
+        found = cls(shape, machines, members, sizes, on, [shape.replicas] * shape.queues)
+        found._least = [[(machines[node].load, node) for node in zone] for zone in by_zone]
+        for heap in found._least:
+            heapq.heapify(heap)
+        return found
+
+    def shortlist(self, queue: int) -> tuple[Node, ...]:
+        """Return the members, and of each zone the least loaded node that has no replica.
+
+        A choice by zone and load comes to one of these, so the others need not be looked at.
+        """
+        own = self.members[queue]
+        nodes = [self._node(node) for node in own]
+        for zone in range(self.shape.zones):
+            best = self._least_of(zone, own)
+            if best is not None:
+                nodes.append(self._node(best))
+        return tuple(nodes)
+
+    def add(self, queue: int, node: int) -> None:
+        self.members[queue].append(node)
+        self.on[node].add(queue)
+
+    def loaded(self, node: int, more: int) -> None:
+        """Note that a node is to have so many replicas more."""
+        machine = self.machines[node]
+        machine.load += more
+        heapq.heappush(self._least[machine.zone], (machine.load, node))
+
+    def came_back(self, node: int) -> None:
+        self.loaded(node, 0)
+
+    def _least_of(self, zone: int, own: list[int]) -> int | None:
+        heap, aside, found = self._least[zone], [], None
+        while heap:
+            load, node = heap[0]
+            machine = self.machines[node]
+            if not machine.up or machine.load != load:
+                heapq.heappop(heap)  # told anew when it changed, or when it is back
+            elif node in own:
+                aside.append(heapq.heappop(heap))
+            else:
+                found = node
+                break
+        for entry in aside:
+            heapq.heappush(heap, entry)
+        return found
+
+    def _node(self, at: int) -> Node:
+        machine = self.machines[at]
+        return Node(
+            name=machine.name, zone=str(machine.zone), load=machine.load, running=machine.up
+        )

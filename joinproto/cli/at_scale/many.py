@@ -1,0 +1,212 @@
+"""Many runs, each by its seed, way and limits: made on Spark, kept as Parquet, asked by Spark.
+
+outcomes    a row for each run
+moments     a row for each second of a run in which something changed
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+from attrs import asdict, evolve, fields, frozen
+
+from joinproto.cli.at_scale.results import Outcome
+from joinproto.cli.at_scale.run import Run
+from joinproto.cli.at_scale.stories import HOUR, Shape, Story, Way, blows
+from joinproto.codec.json_form import Count, Seconds
+from joinproto.errors import UsageProblem
+
+OUTCOMES, MOMENTS = "outcomes", "moments"
+PARQUET = b"PAR1"  # what each file of Parquet begins with
+_NUMBERS = {
+    **dict.fromkeys(("below_hours", "below_mean", "below_longest"), "double"),
+    **dict.fromkeys(("beyond_interval_mean", "bytes_copied", "peak_bytes"), "double"),
+    **dict.fromkeys(("below_least",), "double"),
+    **dict.fromkeys(("peak_bytes_of_a_node", "cpu_seconds", "bytes_mean", "rate"), "double"),
+    **dict.fromkeys(("failure_interval", "interval", "trigger_interval"), "double"),
+    **dict.fromkeys(("way", "story"), "string"),
+}
+
+
+@frozen
+class Job:
+    """One run: a cluster by its seed, what befalls it, who looks after it, how much is copied."""
+
+    shape: Shape
+    story: Story
+    days: int
+    way: Way
+    copies_at_once: int
+    copies_in_all: int | None = None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return {"story": self.story.value, "days": self.days, **asdict(self.shape)}
+
+
+def jobs(
+    shape: Shape,
+    story: Story,
+    days: int,
+    ways: Iterable[Way],
+    copies: Iterable[int],
+    in_all: int | None,
+    seeds: int,
+) -> Iterator[Job]:
+    """Yield all runs: each seed, each way; ours with each number of copies."""
+    for seed, way in product(range(shape.seed, shape.seed + seeds), ways):
+        of_seed = evolve(shape, seed=seed)
+        if way is Way.OURS:
+            for count in copies:
+                yield Job(of_seed, story, days, way, count, in_all)
+        else:
+            yield Job(of_seed, story, days, way, shape.link)
+
+
+def played(job: Job) -> tuple[Run, Outcome]:
+    """Return the run, and what came of it."""
+    began = time.process_time()
+    until = job.days * 24 * HOUR
+    run = Run(job.shape, job.way, job.copies_at_once, until, job.copies_in_all)
+    run.play(list(blows(job.story, job.shape, job.days)))
+    spent = time.process_time() - began
+    return run, Outcome.of(run, spent, is_one_blow=job.story is Story.RACK)
+
+
+def rows(job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the row of a run, and those of its moments."""
+    run, outcome = played(job)
+    told = {**job.about, **asdict(outcome)}
+    same = ("seed", "way", "copies_at_once", "copies_in_all")
+    return told, [{**{name: told[name] for name in same}, **asdict(one)} for one in run.moments]
+
+
+def refuse_old(folder: Path) -> None:
+    """Raise `UsageProblem` for a folder with results: nothing is written over."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageProblem(f"{folder} is a file, expected a folder", next="name a new folder")
+    for name in (OUTCOMES, MOMENTS):
+        if (folder / name).exists():
+            raise UsageProblem(f"{folder / name} is there already", next="name a new folder")
+
+
+def make(session: Any, asked: list[Job], folder: Path) -> None:
+    """Play all runs on Spark, a task each, and write them."""
+    made = session.sparkContext.parallelize(asked, len(asked)).map(rows).persist()
+    try:
+        first, moments = made.first()
+        for name, rdd, like in (
+            (OUTCOMES, made.map(lambda both: both[0]), first),
+            (MOMENTS, made.flatMap(lambda both: both[1]), (moments or [_NO_MOMENT])[0]),
+        ):
+            columns = ", ".join(f"{one} {_NUMBERS.get(one, 'bigint')}" for one in like)
+            listed = rdd.map(_listed)
+            session.createDataFrame(listed, columns).write.parquet(str(folder / name))
+    finally:
+        made.unpersist()
+
+
+_NO_MOMENT: dict[str, Any] = dict.fromkeys(
+    ("seed", "way", "copies_at_once", "copies_in_all", "at", "below", "copies")
+)
+
+
+def _listed(row: dict[str, Any]) -> tuple[Any, ...]:
+    kinds = {"double": float, "bigint": int, "string": str}
+    return tuple(
+        None if value is None else kinds[_NUMBERS.get(name, "bigint")](value)
+        for name, value in row.items()
+    )
+
+
+# -- asking --------------------------------------------------------------------------------------
+
+QUESTION = """
+    with told as (
+        select ours.*, ours.beyond_interval_mean / periodic.beyond_interval_mean as share
+        from outcomes ours left join outcomes periodic
+          on periodic.way = 'periodic' and periodic.seed = ours.seed
+         and periodic.story = ours.story and periodic.days = ours.days
+         and periodic.queues = ours.queues and periodic.nodes = ours.nodes
+         and periodic.interval = ours.interval and periodic.bytes_mean = ours.bytes_mean)
+    select story, queues, nodes, interval, way, copies_at_once, copies_in_all,
+           count(*) as runs, avg(below_mean) as below_mean, max(below_longest) as below_longest,
+           avg(below_least) as below_least,
+           avg(beyond_interval_mean) as beyond_mean, max(beyond_interval_mean) as beyond_worst,
+           avg(share) as share_of_periodic, max(share) as share_worst,
+           max(peak_bytes_of_a_node) as peak_of_a_node, max(peak_bytes) as peak_of_all,
+           sum(for_nothing) as for_nothing, sum(unmended) as unmended
+    from told
+    group by story, queues, nodes, interval, way, copies_at_once, copies_in_all
+    order by story, queues, nodes, interval, way, copies_at_once, copies_in_all
+"""
+
+
+@frozen(kw_only=True)
+class Summary:
+    """All seeds of one way with one limit."""
+
+    story: Annotated[str, "what befell the cluster"]
+    queues: Annotated[Count, "of them"]
+    nodes: Annotated[Count, "of the cluster"]
+    interval: Annotated[Seconds, "between two looks"]
+    way: Annotated[str, "events, periodic or ours"]
+    copies_at_once: Annotated[Count, "that a node may take part in"]
+    copies_in_all: Annotated[int | None, "that all nodes may make; null: no limit"]
+    runs: Annotated[Count, "of different seeds"]
+    below_mean: Annotated[Seconds, "that a queue was below, mean of the runs"]
+    below_longest: Annotated[Seconds, "of any queue of any run"]
+    below_least: Annotated[
+        float | None, "the mean that no order goes below at these peaks; null: not one blow"
+    ]
+    beyond_mean: Annotated[Seconds, "below, without the failure interval, mean of the runs"]
+    beyond_worst: Annotated[Seconds, "of the worst run"]
+    share_of_periodic: Annotated[
+        float | None, "beyond, as a share of periodic's of the same seed; null: none was run"
+    ]
+    share_worst: Annotated[float | None, "of the worst run"]
+    peak_of_a_node: Annotated[float, "bytes a second, of any run"]
+    peak_of_all: Annotated[float, "bytes a second of all nodes, of any run"]
+    for_nothing: Annotated[Count, "changes, of all runs"]
+    unmended: Annotated[Count, "queues below at the end, of all runs"]
+
+
+@frozen(kw_only=True)
+class Asked:
+    """`reconcile results --json`: what many runs came to, by way and limit."""
+
+    summaries: Annotated[tuple[Summary, ...], "in the order of their names"]
+
+
+def _first_bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(PARQUET))
+
+
+def ask(session: Any, folder: Path) -> Asked:
+    """Return the answer of Spark to `QUESTION` over a folder that `make` wrote."""
+    if not (folder / OUTCOMES).is_dir():
+        raise UsageProblem(
+            f"{folder} has no {OUTCOMES}", next="joinproto reconcile simulate --out DIR"
+        )
+    files = sorted((folder / OUTCOMES).glob("*.parquet"))
+    damaged = [one for one in files if _first_bytes(one) != PARQUET]
+    if damaged or not files:
+        raise UsageProblem(
+            f"{damaged[0] if files else folder / OUTCOMES} is not Parquet",
+            next="make it anew: joinproto reconcile simulate --out DIR",
+        )
+    told = session.read.parquet(str(folder / OUTCOMES))
+    lacking = sorted({one.name for one in fields(Outcome)} - set(told.columns))
+    if lacking:
+        raise UsageProblem(
+            f"{folder} was made by another version: it has no {lacking[0]}",
+            next="make it anew: joinproto reconcile simulate --out DIR",
+        )
+    told.createOrReplaceTempView(OUTCOMES)
+    found = session.sql(QUESTION).collect()
+    return Asked(summaries=tuple(Summary(**row.asDict()) for row in found))

@@ -1,0 +1,122 @@
+"""What came out of a run, in figures, as Parquet, and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Self
+
+from attrs import frozen
+
+from joinproto.cli.at_scale.run import Run
+from joinproto.cli.at_scale.stories import Shape, Story
+from joinproto.codec.json_form import Count, Seconds
+from joinproto.errors import EnvironmentProblem
+
+HOUR = 3600.0
+SHOWN = 900.0
+"""Seconds that a picture shows at most."""
+
+
+@frozen(kw_only=True)
+class Outcome:
+    """One way to look after the queues, in figures."""
+
+    way: Annotated[str, "events, periodic or ours"]
+    copies_at_once: Annotated[Count, "that a node may take part in"]
+    copies_in_all: Annotated[int | None, "that all nodes may make; null: no limit"]
+    queues_below: Annotated[Count, "times that a queue fell below what is wanted"]
+    below_hours: Annotated[float, "of all queues together"]
+    below_mean: Annotated[Seconds, "of those"]
+    below_longest: Annotated[Seconds, "of those"]
+    below_least: Annotated[
+        float | None, "seconds: no order has a lower mean at this peak; null: not one blow"
+    ]
+    beyond_interval_mean: Annotated[Seconds, "the mean, without the failure interval itself"]
+    unmended: Annotated[Count, "queues that are below at the end"]
+    changes: Annotated[Count, "replicas that were added"]
+    for_nothing: Annotated[Count, "of these, whose lost one came back, or that came too late"]
+    cancelled: Annotated[Count, "copies whose source or target stopped"]
+    bytes_copied: Annotated[float, "in all"]
+    peak_copies_of_a_node: Annotated[Count, "at a time"]
+    peak_bytes_of_a_node: Annotated[float, "a second: its network, and its disk"]
+    peak_bytes: Annotated[float, "a second: of all nodes"]
+    evaluations: Annotated[Count, "of a queue"]
+    cpu_seconds: Annotated[Seconds, "that this run took"]
+
+    @classmethod
+    def of(cls, run: Run, cpu_seconds: float, *, is_one_blow: bool) -> Self:
+        below, shape = run.below_seconds, run.shape
+        mean = sum(below) / max(1, len(below))
+        return cls(
+            way=run.way.value,
+            copies_at_once=run.copies_at_once,
+            copies_in_all=run.copies_in_all,
+            queues_below=len(below),
+            below_hours=sum(below) / HOUR,
+            below_mean=mean,
+            below_longest=max(below, default=0.0),
+            below_least=least(run) if is_one_blow and below else None,
+            beyond_interval_mean=max(0.0, mean - shape.failure_interval),
+            unmended=run.unmended,
+            changes=run.changes,
+            for_nothing=run.for_nothing,
+            cancelled=run.cancelled,
+            bytes_copied=run.bytes_copied,
+            peak_copies_of_a_node=run.peak_of_a_node,
+            peak_bytes_of_a_node=run.peak_of_a_node * shape.rate,
+            peak_bytes=run.peak * shape.rate,
+            evaluations=run.evaluations,
+            cpu_seconds=cpu_seconds,
+        )
+
+
+def least(run: Run) -> float:
+    """Return the least mean time below, in seconds, for the peak of all nodes in this run.
+
+    All are lost at once, so nobody is copied before the failure interval is over; from then on one
+    link as fast as all nodes together can do what they did, and of all orders the smallest first
+    has the least mean.
+    """
+    rate = max(1, run.peak) * run.shape.rate
+    ends, sent = 0.0, 0.0
+    for size in sorted(run.copied):
+        sent += size
+        ends += sent / rate
+    return run.shape.failure_interval + ends / max(1, len(run.copied))
+
+
+@frozen(kw_only=True)
+class Compared:
+    """`reconcile simulate --json`: the same story, looked after in each way."""
+
+    story: Annotated[Story, "what befell the cluster"]
+    days: Annotated[Count, "that were simulated"]
+    shape: Annotated[Shape, "how large it was"]
+    ways: Annotated[tuple[Outcome, ...], "each of the same cluster"]
+
+
+def draw(file: Path, runs: list[Run]) -> None:
+    """Draw how many queues are below what is wanted, and the copies, around the first blow."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    above, under = figure.subplots(2, 1, sharex=True)
+    first = min((run.moments[0].at for run in runs if run.moments), default=0.0)
+    for run in runs:
+        at = [one.at - first for one in run.moments]
+        name = f"{run.way.value}, {run.copies_at_once} copies a node"
+        if run.copies_in_all is not None:
+            name += f", {run.copies_in_all} in all"
+        above.step(at, [one.below for one in run.moments], where="post", label=name)
+        loads = [one.copies * run.shape.rate / 1e9 for one in run.moments]
+        under.step(at, loads, where="post", label=name)
+    above.set_ylabel("queues below what is wanted")
+    under.set_ylabel("copied, GB a second")
+    under.set_xlabel("seconds from the first loss")
+    last = max((one.at - first for run in runs for one in run.moments), default=0.0)
+    under.set_xlim(0, max(60.0, min(last, SHOWN) * 1.05))
+    above.legend()
+    try:
+        figure.savefig(file)
+    except (OSError, ValueError) as error:
+        raise EnvironmentProblem(f"{file}: {error}", next="a .png or .svg of yours") from None

@@ -1,0 +1,283 @@
+"""The events of a run, in their order: blows, looks, ends of copies.
+
+A look that would find nothing to do is no event: while no replica is away nothing is evaluated,
+and one that is away is looked at from the failure interval on.  Each evaluation is the shipped
+`evaluate`; when it happens, the shipped `Clock` says.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+
+from attrs import define, field, frozen
+
+from joinproto.cli.at_scale.cluster import Cluster, Copy
+from joinproto.cli.at_scale.stories import Blow, Shape, Way
+from joinproto.reconcile.evaluate import evaluate
+from joinproto.reconcile.queue import Queue, Settings, Situation, Target
+from joinproto.reconcile.tables import Action
+from joinproto.reconcile.timers import Clock, Happens, Pace
+
+ALL = -1
+"""In the place of a node: the cluster, which copies as much as it may."""
+
+
+@frozen
+class Moment:
+    """The cluster from here on."""
+
+    at: float
+    below: int
+    copies: int
+
+
+@define
+class Run:
+    """One way to look after the queues, from the beginning to `until` (seconds)."""
+
+    shape: Shape
+    way: Way
+    copies_at_once: int
+    until: float
+    copies_in_all: int | None = None
+    cluster: Cluster = field(init=False)
+    below_since: dict[int, float] = field(factory=dict)
+    below_seconds: list[float] = field(factory=list)
+    moments: list[Moment] = field(factory=list)
+    evaluations: int = 0
+    changes: int = 0
+    for_nothing: int = 0
+    cancelled: int = 0
+    unmended: int = 0
+    bytes_copied: float = 0.0
+    copied: list[float] = field(factory=list)
+    peak_of_a_node: int = 0
+    peak: int = 0
+    now: float = 0.0
+    _heap: list[tuple[float, int, Callable[[], None]]] = field(factory=list)
+    _order: int = 0
+    _coming: dict[int, float] = field(factory=dict)
+    _copies: dict[int, Copy] = field(factory=dict)
+    _waiting: list[tuple[int, float, int, Copy]] = field(factory=list)
+    _settings: Settings = field(init=False)
+    _pace: Pace = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        shape = self.shape
+        self.cluster = Cluster.of(shape)
+        self._settings = Settings(failure_interval=shape.failure_interval)
+        self._pace = Pace(interval=shape.interval, trigger_interval=shape.trigger_interval)
+
+    def play(self, story: Sequence[Blow]) -> None:
+        """Take all events up to the end."""
+        for blow in story:
+            self._at(blow.at, self._back if blow.up else self._down, blow.node)
+        while self._heap and self._heap[0][0] <= self.until:
+            self.now, _, act = heapq.heappop(self._heap)
+            act()
+            self._note()
+        self.now = self.until
+        self.unmended = len(self.below_since)
+        for queue in list(self.below_since):
+            self._above(queue)
+
+    def _at(self, when: float, act: Callable[[int], None], argument: int) -> None:
+        self._order += 1
+        heapq.heappush(self._heap, (when, self._order, lambda: act(argument)))
+
+    # -- nodes -------------------------------------------------------------------------------
+
+    def _down(self, node: int) -> None:
+        machine = self.cluster.machines[node]
+        if not machine.up:
+            return
+        machine.up, machine.down_since = False, self.now
+        for queue, copy in list(self._copies.items()):
+            if node in (copy.source, copy.target):
+                self._end(queue)
+                self.cancelled += 1
+                self._plan(queue, self.now)
+        for *_, waiting in machine.waiting:
+            self.cluster.loaded(waiting.target, -1)
+            self._plan(waiting.queue, self.now)
+        machine.waiting.clear()
+        for queue in self.cluster.on[node]:
+            self.cluster.live[queue] -= 1
+            if self.cluster.live[queue] < self.shape.replicas:
+                self.below_since.setdefault(queue, self.now)
+                self._plan(queue, self.now + self.shape.failure_interval)
+
+    def _back(self, node: int) -> None:
+        machine = self.cluster.machines[node]
+        if machine.up:
+            return
+        machine.up = True
+        self.cluster.came_back(node)
+        for queue in self.cluster.on[node]:
+            self._one_more(queue)
+            # Another one was made in its place, and would not have been needed.
+            self.for_nothing += self.cluster.live[queue] > self.shape.replicas
+            if queue in self.below_since:
+                self._plan(queue, self.now + self.shape.trigger_interval)
+
+    # -- looks -------------------------------------------------------------------------------
+
+    def _plan(self, queue: int, earliest: float) -> None:
+        """Have a queue looked at, the first time from `earliest` on that its clock says."""
+        when = self._look_from(queue, earliest)
+        if queue not in self._copies and when < self._coming.get(queue, math.inf):
+            self._coming[queue] = when
+            self._at(when, self._look, queue)
+
+    def _look_from(self, queue: int, earliest: float) -> float:
+        if self.way is Way.EVENTS:
+            return earliest
+        clock = Clock(variant=self.way.variant, pace=self._pace, queue=f"q{queue}").start(0.0)
+        clock = clock.idle(self.now).hear(Happens.NODE_DOWN, self.now)
+        while clock.next is not None and clock.next < earliest:
+            # In between it waits: ours looks again soon, the design at its next turn.
+            clock = clock.looked(clock.next, changed=self.way is Way.OURS)
+        assert clock.next is not None
+        return clock.next
+
+    def _look(self, queue: int) -> None:
+        if self._coming.get(queue) != self.now:
+            return
+        del self._coming[queue]
+        if queue in self.below_since and queue not in self._copies:
+            self._evaluate(queue)
+
+    def _evaluate(self, queue: int) -> None:
+        cluster, machines = self.cluster, self.cluster.machines
+        own = cluster.members[queue]
+        away = {
+            machines[n].name: self.now - machines[n].down_since for n in own if not machines[n].up
+        }
+        asked = Queue(
+            members=tuple(machines[node].name for node in own),
+            away=away,
+            target=Target(configuration=self.shape.replicas),
+        )
+        self.evaluations += 1
+        found = evaluate(
+            Situation(
+                queue=asked,
+                nodes=cluster.shortlist(queue),
+                settings=self._settings,
+                variant=self.way.variant,
+            )
+        )
+        if found.action is Action.ADD:
+            self._begin(Copy(queue, _number(found.situation.evaluates), _number(found.nodes[0])))
+        elif found.case.name == "away, not for long":
+            longest = max(away.values())
+            self._plan(queue, self.now + self.shape.failure_interval - longest)
+        # else: no majority, or nobody takes one: a node that comes back brings the queue back
+
+    # -- copies ------------------------------------------------------------------------------
+
+    def _begin(self, copy: Copy) -> None:
+        machines = self.cluster.machines
+        busy = self._busy(copy)
+        if busy is not None:
+            # The place is kept, so that not all who wait choose the same node.
+            self.cluster.loaded(copy.target, 1)
+            self._park(busy, copy)
+            return
+        for node in (copy.target, copy.source):
+            machines[node].copies += 1
+            self.peak_of_a_node = max(self.peak_of_a_node, machines[node].copies)
+        self.cluster.loaded(copy.target, 1)
+        self._copies[copy.queue] = copy
+        self.peak = max(self.peak, len(self._copies))
+        seconds = self.cluster.sizes[copy.queue] / self.shape.rate
+        self._at(self.now + seconds, lambda queue: self._copied(queue, copy), copy.queue)
+
+    def _copied(self, queue: int, copy: Copy) -> None:
+        if self._copies.get(queue) is not copy:
+            return
+        self._end(queue)
+        self.cluster.loaded(copy.target, 1)
+        self.changes += 1
+        self.bytes_copied += self.cluster.sizes[queue]
+        self.copied.append(self.cluster.sizes[queue])
+        if self.cluster.live[queue] >= self.shape.replicas:
+            self.for_nothing += 1
+        self.cluster.add(queue, copy.target)
+        self._one_more(queue)
+        if queue in self.below_since:
+            self._plan(queue, self.now + self.shape.trigger_interval)
+
+    def _end(self, queue: int) -> None:
+        """Free both ends for others."""
+        copy = self._copies.pop(queue)
+        self.cluster.loaded(copy.target, -1)
+        for node in (copy.target, copy.source):
+            self.cluster.machines[node].copies -= 1
+        for node in (copy.target, copy.source):
+            self._wake(node)
+        while self._waiting and not self._all_busy:
+            self._resume(heapq.heappop(self._waiting)[-1])
+
+    @property
+    def _all_busy(self) -> bool:
+        return self.copies_in_all is not None and len(self._copies) >= self.copies_in_all
+
+    def _busy(self, copy: Copy) -> int | None:
+        """Return an end of the copy that copies as much as it may; `ALL`: the cluster does."""
+        if self._all_busy:
+            return ALL
+        machines = self.cluster.machines
+        ends = (copy.target, copy.source)
+        return next((n for n in ends if machines[n].copies >= self.copies_at_once), None)
+
+    def _park(self, node: int, copy: Copy) -> None:
+        """Let a copy wait for a node.
+
+        Ours: who has least to spare goes first, and of these the smallest (Q5): of all orders this
+        one has the least time below in all.
+        """
+        self._order += 1
+        is_ours = self.way is Way.OURS
+        spare = self.cluster.live[copy.queue] if is_ours else 0
+        size = self.cluster.sizes[copy.queue] if is_ours else 0.0
+        waiting = self._waiting if node == ALL else self.cluster.machines[node].waiting
+        heapq.heappush(waiting, (spare, size, self._order, copy))
+
+    def _wake(self, node: int) -> None:
+        """Let those who wait here look again, until the node is busy or nobody waits."""
+        machine = self.cluster.machines[node]
+        while machine.up and machine.waiting and machine.copies < self.copies_at_once:
+            self._resume(heapq.heappop(machine.waiting)[-1])
+
+    def _resume(self, copy: Copy) -> None:
+        busy = self._busy(copy)
+        if busy is not None:
+            self._park(busy, copy)
+            return
+        self.cluster.loaded(copy.target, -1)
+        if copy.queue in self.below_since and copy.queue not in self._copies:
+            self._evaluate(copy.queue)
+
+    def _one_more(self, queue: int) -> None:
+        self.cluster.live[queue] += 1
+        if self.cluster.live[queue] >= self.shape.replicas and queue in self.below_since:
+            self._above(queue)
+
+    def _above(self, queue: int) -> None:
+        self.below_seconds.append(self.now - self.below_since.pop(queue))
+
+    def _note(self) -> None:
+        """Keep the cluster of this moment, of each second the last one."""
+        moment = Moment(math.floor(self.now), len(self.below_since), len(self._copies))
+        if self.moments and self.moments[-1].at == moment.at:
+            self.moments[-1] = moment
+        elif not self.moments or self.moments[-1] != moment:
+            self.moments.append(moment)
+
+
+def _number(name: str | None) -> int:
+    assert name is not None
+    return int(name[1:])

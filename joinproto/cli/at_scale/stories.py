@@ -1,0 +1,80 @@
+"""What happens to the nodes, and the three ways to look after the queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Annotated
+
+from attrs import frozen
+
+from joinproto.codec.json_form import AtLeast, Count
+from joinproto.reconcile.queue import Variant
+
+HOUR = 3600.0
+
+
+@frozen(kw_only=True)
+class Shape:
+    """How large the cluster is, and what it can carry."""
+
+    queues: Annotated[Count, "of them"] = 100_000
+    nodes: Annotated[Count, "of the cluster"] = 100
+    zones: Annotated[Count, "racks: nodes that fail together"] = 10
+    replicas: Annotated[Count, "wanted of each queue"] = 3
+    bytes_mean: Annotated[float, AtLeast(0), "of a queue; exponential"] = 100e6
+    rate: Annotated[float, AtLeast(0), "bytes a second of one copy"] = 50e6
+    link: Annotated[Count, "copies that a node's link carries at full rate"] = 25
+    failure_interval: Annotated[float, AtLeast(0), "seconds"] = 60.0
+    interval: Annotated[float, AtLeast(0), "seconds between two looks"] = 60.0
+    trigger_interval: Annotated[float, AtLeast(0), "seconds from an event to a look"] = 10.0
+    seed: Annotated[int, "of the dice"] = 1
+
+
+class Way(Enum):
+    """How queues are looked after."""
+
+    EVENTS = "events"
+    PERIODIC = "periodic"
+    OURS = "ours"
+
+    @property
+    def variant(self) -> Variant:
+        return Variant.OURS if self is Way.OURS else Variant.SEED
+
+
+class Story(Enum):
+    """What befalls the cluster in a day."""
+
+    RACK = "rack"
+    ROLLING = "rolling"
+    DAY = "day"
+
+
+@frozen
+class Blow:
+    """At `at` seconds a node stops, or comes back."""
+
+    at: float
+    node: int
+    up: bool
+
+
+def blows(story: Story, shape: Shape, days: int) -> Iterator[Blow]:
+    """Yield what happens: at six a rack fails (`day`: for four hours), at fourteen restarts begin.
+
+    A rolling restart takes one node after the other, each down for 90 seconds, two minutes apart.
+    """
+    for day in range(days):
+        begin = day * 24 * HOUR
+        if story is not Story.ROLLING and (day == 0 or story is Story.DAY):
+            rack = [node for node in range(shape.nodes) if node % shape.zones == day % shape.zones]
+            for node in rack:
+                yield Blow(begin + 6 * HOUR, node, up=False)
+                if story is Story.DAY:
+                    yield Blow(begin + 10 * HOUR, node, up=True)
+        if story is not Story.RACK:
+            for at, node in enumerate(range(shape.nodes)):
+                down = begin + 14 * HOUR + at * 120
+                yield Blow(down, node, up=False)
+                yield Blow(down + 90, node, up=True)

@@ -1,0 +1,367 @@
+"""`joinproto check`: search a world, or a model of one's own, and judge its claims.
+
+    0  all hold                               3  open: stopped at a limit, by the first
+    1  violated, a `sometimes` not reached       Ctrl-C, or states were left out
+    2  usage, a bad model (file:line)         4  the machine lacks something
+
+With `--tier`, 0 and 1 say whether every world ends as the catalogue expects.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import click
+from attrs import evolve, frozen
+
+from joinproto.check import catalogue
+from joinproto.check.entry import Entry
+from joinproto.check.loaded import Loaded
+from joinproto.check.memory import collected_seldom
+from joinproto.check.options import words_of
+from joinproto.check.parameters import takes_text
+from joinproto.check.problems import ModelProblem
+from joinproto.check.report import Report
+from joinproto.cli import loading
+from joinproto.cli.output import Terminal, alone_on_stdout, is_terminal
+from joinproto.cli.searching import Settings, identity, refuse_too_little, searched, watched
+from joinproto.cli.show import findings
+from joinproto.cli.show.summary import summary
+from joinproto.cli.world_help import WorldCommand
+from joinproto.codec.json_form import Merged, Seconds, encoded, printed
+from joinproto.errors import JoinprotoError, UsageProblem
+
+EXAMPLE = """\b
+Examples:
+  joinproto check two-phase-commit --members 7
+  joinproto check two-phase-commit --mutant one-vote-short --trace run.html
+  joinproto check path/to/my_model.py::ring --max-seconds 60
+  joinproto check --tier quick
+"""
+
+
+@frozen
+class Checked:
+    """`joinproto check WORLD --json`"""
+
+    report: Annotated[Report, Merged()]
+    compile_seconds: Annotated[Seconds, "spent in the compiler, the first time"]
+    options: Annotated[Mapping[str, Any], "the world's options that were given"]
+    not_exercised: Annotated[
+        tuple[str, ...], "`coverage.never`, premises never met, claims not reached"
+    ]
+
+
+@click.command(cls=WorldCommand, epilog=EXAMPLE)
+@click.argument("target", metavar="[WORLD|FILE.py[::NAME]]", required=False)
+@loading.world_options
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "local", "spark"]),
+    default="auto",
+    help="Where to search: here, or on Spark.",
+)
+@click.option("--master", metavar="URL", help="Spark's master.")
+@click.option("--resume", is_flag=True, help="Go on with the search in --out, on Spark.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Keep all results in a folder."
+)
+@click.option(
+    "--states/--no-states", default=True, help="With --out: write every state, as a table."
+)
+@click.option(
+    "--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after so many states."
+)
+@click.option("--max-memory", metavar="SIZE", help="Stop at so much memory: 500M, 2G.")
+@click.option(
+    "--max-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="Stop after so many seconds.",
+)
+@click.option(
+    "--symmetry/--no-symmetry", default=False, help="One state for each renaming of members."
+)
+@click.option("--strict", is_flag=True, help="Exit 1 where something was never exercised.")
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the run found: .html, .json, .itf.json, .txt, or .py, a test."
+    "  Without a run: .html, .json and .txt hold the report.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="So many threads search; default: one for each processor.",
+)
+@click.option(
+    "--cache/--no-cache",
+    default=True,
+    help="Take members' answers from the last run of the same code, and keep them;"
+    " a tier never does.",
+)
+@click.option("--tier", type=click.Choice(["quick", "long"]), help="Check every world of a tier.")
+@click.option("--estimate/--no-estimate", default=None, help="Say first how long it may take.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def check(
+    target: str | None,
+    tier: Literal["quick", "long"] | None,
+    as_json: bool,
+    max_states: int | None,
+    max_memory: str | None,
+    max_seconds: float | None,
+    **arguments: Any,
+) -> int:
+    """Search a world breadth first, and judge its claims in every state.
+
+    WORLD is one of those that `joinproto models` lists, FILE.py a model of your own.  The
+    shortest run that breaks a claim is shown.  Exit code 0: all hold; 1: violated, or a
+    `sometimes` not reached; 2: wrong words, or a bad model; 3: open, for it stopped at a limit,
+    or states were left out; 4: the machine lacks something.
+    """
+    options = loading.given(arguments)
+    if max_seconds is not None and math.isnan(max_seconds):
+        raise click.UsageError("--max-seconds takes a number")
+    settings = Settings(
+        as_json=as_json,
+        states_max=max_states,
+        memory_bytes=_size(max_memory),
+        seconds_max=max_seconds,
+        **arguments,
+    )
+    _refuse_what_belongs_to_spark(settings)
+    if tier is not None:
+        _refuse_with_tier(target, options, settings)
+        return _check_tier(tier, settings)
+    if target is None:
+        raise click.UsageError("name a world or a file, or check all with --tier quick")
+    if options:
+        from joinproto.cli.commands import sweep
+
+        each = sweep.swept(options, partial(takes_text, target))
+        if each is not None:
+            return _check_each(target, each, settings)
+    return _check_one(target, options, settings)
+
+
+def _check_each(target: str, each: list[dict[str, Any]], settings: Settings) -> int:
+    if settings.trace is not None or settings.out is not None:
+        raise UsageProblem(
+            "--trace and --out keep one search, and this is a sweep", next="leave them out"
+        )
+    from joinproto.cli.commands import sweep
+
+    rows: list[sweep.Swept] = []
+    codes = set()
+    with alone_on_stdout(settings.as_json):
+        every = [catalogue.load(target, options) for options in each]
+        for at, loaded in enumerate(every, start=1):
+            words = sweep.named(loaded.options)
+            if is_terminal():
+                click.echo(f"{words}  ({at} of {len(every)})", err=True)
+            try:
+                with _telling_what_led_there(settings):
+                    report, _ = searched(loaded, settings)
+            except JoinprotoError as problem:
+                problem.message += f", with {words}"
+                if rows and not settings.as_json:
+                    click.echo(sweep.text(sweep.Sweep(loaded.world.name, tuple(rows))))
+                raise
+            rows.append(sweep.row(loaded.options, report))
+            codes.add(_code(report, settings, words))
+            if report.stopped_by == "interrupted":
+                break
+    left = tuple(loaded.options for loaded in every[len(rows) :])
+    found = sweep.Sweep(every[0].world.name, tuple(rows), left)
+    click.echo(printed(found) if settings.as_json else sweep.text(found))
+    return next(code for code in (1, 3, 0) if code in codes)
+
+
+def _size(text: str | None) -> int | None:
+    if text is None:
+        return None
+    from joinproto.check.memory import parse_size
+
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        message = str(error)
+    except OverflowError:  # "infG"
+        message = f"{text!r} is more than there can be"
+    raise UsageProblem(f"--max-memory: {message}", next="joinproto check --help")
+
+
+def _refuse_what_belongs_to_spark(settings: Settings) -> None:
+    if settings.engine == "spark" and settings.resume and settings.out is None:
+        raise UsageProblem("--resume without --out", next="name the folder with --out DIR")
+    if settings.master and not re.match(
+        r"local(\[[\d*, ]+\])?$|spark://|yarn$|k8s://", settings.master
+    ):
+        raise UsageProblem(
+            f"--master {settings.master}: no master of Spark's is called so",
+            next="local[2], spark://HOST:PORT, yarn or k8s://...",
+        )
+    local = settings.engine == "local"
+    only = (("--resume", settings.engine != "spark" and settings.resume),)
+    for flag, is_given in (*only, ("--master", local and settings.master)):
+        if is_given:
+            raise UsageProblem(
+                f"{flag} belongs to the Spark engine; the local one has no use for it",
+                next=f"leave {flag} out, or add --engine spark",
+            )
+
+
+def _refuse_with_tier(target: str | None, options: Mapping[str, Any], settings: Settings) -> None:
+    one_world = {
+        "a world": target,
+        "--trace": settings.trace,
+        "--out": settings.out,
+        "--engine spark": settings.engine == "spark",
+        "--symmetry": settings.symmetry,
+        "--estimate": settings.estimate,
+        **{word: True for word in words_of(options) if word.startswith("--")},
+    }
+    for flag, is_given in one_world.items():
+        if is_given:
+            raise UsageProblem(
+                f"--tier checks many worlds, each as it is; {flag} is for one",
+                next=f"leave out --tier, or {flag}",
+            )
+
+
+# -- one world -------------------------------------------------------------------------
+
+
+def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> int:
+    if settings.trace is not None:
+        from joinproto.cli.show.write import format_of
+
+        format_of(settings.trace)
+        _refuse_folder(settings.trace)
+    with alone_on_stdout(settings.as_json), collected_seldom():
+        loaded = catalogue.load(target, options)
+        if settings.out is not None and not settings.resume:
+            from joinproto.cli import results
+
+            results.prepare(settings.out, identity(loaded, settings))
+        with _telling_what_led_there(settings):
+            report, compiled = searched(loaded, settings)
+    found = Checked(report, compiled, loaded.options, tuple(findings.not_exercised(report)))
+    if settings.as_json:
+        click.echo(printed(found))
+    else:
+        click.echo(_text(loaded, report, settings))
+    _write(loaded, found, settings)
+    return _code(report, settings)
+
+
+@contextmanager
+def _telling_what_led_there(settings: Settings) -> Iterator[None]:
+    """Print the run to where a member's code goes wrong, where a search knows one."""
+    try:
+        yield
+    except ModelProblem as problem:
+        if problem.led_to is not None and not settings.as_json:
+            click.echo(Terminal.now().chart(problem.led_to), err=True)
+        raise
+
+
+def _refuse_folder(path: Path) -> None:
+    """Refuse a file that cannot be written; after a long search it would be too late."""
+    found = f"it is a folder: {path}" if path.is_dir() else ""
+    if not path.parent.is_dir():
+        found = f"there is no folder {path.parent}"
+    if found:
+        raise UsageProblem(f"--trace: {found}", next="name a file in a folder that exists")
+
+
+def _code(report: Report, settings: Settings, words: str = "") -> int:
+    if report.result == "violated":
+        return 1
+    if report.result == "incomplete":
+        return 3
+    idle = list(findings.not_exercised(report)) if settings.strict else []
+    if idle:
+        where = f" with {words}" if words else ""
+        click.echo(f"joinproto: --strict: not exercised{where}: {'; '.join(idle)}", err=True)
+    return 1 if idle else 0
+
+
+def _text(loaded: Loaded, report: Report, settings: Settings) -> str:
+    terminal = Terminal.now()
+    command = f"joinproto check {loaded.words}"
+    if settings.symmetry:
+        command += " --symmetry"
+    has_sizes = loaded.sized is not None
+    text = summary(report, command=command, has_sizes=has_sizes, **terminal.layout())
+    if report.trace is not None:
+        text += f"\n\n{terminal.chart(report.trace)}"
+    return text
+
+
+def _write(loaded: Loaded, found: Checked, settings: Settings) -> None:
+    report = found.report
+    # A test that is pasted somewhere finds a model of one's own by its path.
+    named = report if loaded.file is None else evolve(report, world=loaded.target)
+    if settings.trace is not None:
+        from joinproto.cli.show.write import format_of, write_trace
+
+        if report.trace is None and format_of(settings.trace).needs_trace:
+            _say_not_written(settings.trace)
+        else:
+            write_trace(named, settings.trace, options=loaded.options)
+            only = "" if report.trace is not None else ": the report, for there is no run to show"
+            click.echo(f"wrote {settings.trace}{only}", err=True)
+    if settings.out is not None:
+        from joinproto.cli import results
+
+        written = results.keep(settings.out, named, encoded(found), loaded.options)
+        names = ", ".join(file.name for file in written)
+        click.echo(f"wrote to {settings.out}: {names}", err=True)
+
+
+def _say_not_written(path: Path) -> None:
+    kept = f"; {path} is there from before, and not of this check" if path.exists() else ""
+    click.echo(
+        f"joinproto: no claim was broken, so there is no run to show, and {path} is not"
+        f" written{kept}\n  next: name a file that ends in .html, .json or .txt: these hold the"
+        " report, too",
+        err=True,
+    )
+
+
+# -- a tier ----------------------------------------------------------------------------
+
+
+def _check_tier(tier: Literal["quick", "long"], settings: Settings) -> int:
+    from joinproto.check.check import check as search_world
+    from joinproto.check.memory import resident_bytes
+    from joinproto.cli.commands.tier import run_tier
+    from joinproto.cli.warming import warm_up
+
+    refuse_too_little(settings.memory_bytes, resident_bytes())
+    workers = settings.at_once()
+    with watched() as (progress, _):
+        warm_up(workers=workers)
+
+        def search(item: Entry, mutant: str | None) -> Report:
+            loaded = catalogue.load(item.name, {"mutant": mutant} if mutant else {})
+            report = search_world(
+                loaded.world, progress=progress, workers=workers, **settings.limits()
+            )
+            progress.close()
+            return report
+
+        Terminal.now()
+        code, found = run_tier(tier, search, as_json=settings.as_json)
+    if settings.as_json:
+        click.echo(printed(found))
+    return code

@@ -1,0 +1,252 @@
+"""`joinproto clusterer`: declarative cluster configs, read, compared and played through.
+
+Exit code 0 whatever the answer; 1 where `validate` finds a config that is not valid; 2 where an
+input cannot be read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any
+
+import click
+from attrs import frozen
+
+import joinproto
+from joinproto.cli.commands.clusterer_files import config_of, text_of
+from joinproto.cli.commands.clusterer_run import apply, node, plan_as_text, status
+from joinproto.clusterer.ask_config import AskRead, CompareAnswer, ReadAnswer, answer_read, compared
+from joinproto.clusterer.plan import Up
+from joinproto.clusterer.plan import plan as planned
+from joinproto.clusterer.play import Played, play, play_orders
+from joinproto.clusterer.reading import Release
+from joinproto.clusterer.story import Story
+from joinproto.clusterer.story_reading import story_of
+from joinproto.clusterer.telling import StepTold
+from joinproto.codec.json_form import Merged, printed
+from joinproto.codec.strict import DoesNotFit, parse
+from joinproto.errors import UsageProblem
+
+EXAMPLE = """\b
+Example:
+  joinproto clusterer validate cluster.config
+  joinproto clusterer compare cluster.config new.config --json
+  joinproto clusterer run two-younger-at-once --seeds 20
+"""
+STATUSES = """write an object, as {"a": "off"}"""
+STORY = "docs/clusterer.md, Stories, says what fits; `joinproto clusterer stories` lists whole ones"
+STORIES = Path(joinproto.__file__).parent / "clusterer" / "stories"
+
+
+@frozen
+class Validated:
+    """`clusterer validate --json`: the config of a file, or its first error."""
+
+    file: Annotated[str, "its name"]
+    answer: Annotated[ReadAnswer, Merged()]
+
+
+@click.group(epilog=EXAMPLE)
+def clusterer() -> None:
+    """Declarative cluster configs that a set of nodes reaches by itself.
+
+    A config file holds Erlang terms, or TOML.
+    """
+
+
+for _command in (node, apply, status):
+    clusterer.add_command(_command)
+
+
+def options(command: Any) -> Any:
+    """Add what every command takes."""
+    release = click.option(
+        "--release",
+        type=click.Choice([one.value for one in Release]),
+        default=Release.SEED.value,
+        help="seed: shutdown_timeout is required; head: there is none.",
+    )
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(
+        release(command)
+    )
+
+
+@clusterer.command(epilog="Example: joinproto clusterer validate cluster.config")
+@options
+@click.argument("file")
+def validate(file: str, release: str, as_json: bool) -> int:
+    """Read a config; exit code 1 where it is not valid, with its first error."""
+    answer = answer_read.answer(AskRead(text=text_of(file), release=Release(release)))
+    if as_json:
+        click.echo(printed(Validated(file, answer)))
+        return int(answer.error is not None)
+    if answer.error is None:
+        click.echo(f"{file}: {answer.why}" + (f"\n  {answer.note}" if answer.note else ""))
+        return 0
+    click.echo(f"{file}:{answer.error.line}: {answer.error.found}\n  write {answer.error.write}")
+    return 1
+
+
+@clusterer.command(epilog="Example: joinproto clusterer compare cluster.config new.config")
+@options
+@click.argument("a")
+@click.argument("b")
+def compare(a: str, b: str, release: str, as_json: bool) -> int:
+    """Say what config A is beside config B: younger, older, coeval or invalid."""
+    one, other = (config_of(file, Release(release)).held.config for file in (a, b))
+    answer: CompareAnswer = compared(one, other)
+    said = printed(answer) if as_json else f"{answer.result.value}: {answer.why} ({answer.rule})"
+    click.echo(said)
+    return 0
+
+
+@clusterer.command(
+    epilog="Example: joinproto clusterer plan cluster.config new.config --status status.json"
+)
+@options
+@click.option("--status", metavar="FILE", help="JSON: node to off, reset or blank; else ready.")
+@click.argument("current")
+@click.argument("new")
+def plan(current: str, new: str, status: str | None, release: str, as_json: bool) -> int:
+    """Say what config NEW does to a cluster that has reached CURRENT.
+
+    Who is wiped, leaves, restarts or waits, and for whom. A node of NEW alone counts as one that
+    is up by itself, with data of its own.
+    """
+    era = Release(release)
+    before, after = (config_of(file, era).held.config for file in (current, new))
+    statuses = {} if status is None else statuses_of(status, before.nodes | after.nodes)
+    found = planned(before, after, statuses, release=era)
+    if as_json:
+        click.echo(printed(found))
+        return 0
+    click.echo("\n".join(plan_as_text(new, found)))
+    return 0
+
+
+def statuses_of(file: str, nodes: frozenset[str]) -> dict[str, Up]:
+    """Return what a file says of the nodes; raises `DoesNotFit` with the node at fault."""
+    found = json_of(file, next=STATUSES)
+    if not isinstance(found, dict):
+        said = f"{file}: expected an object, found {json.dumps(found)[:40]}"
+        raise DoesNotFit("", said, next=STATUSES)
+    known = {one.value: one for one in Up}
+    for name, said in found.items():
+        if name not in nodes:
+            raise DoesNotFit(name, f"{file}: {name} is in neither config", next="leave it out")
+        if said not in known:
+            words = ", ".join(known)
+            raise DoesNotFit(name, f"{file}: {name} is {said!r}", next=f"write one of {words}")
+    return {name: known[said] for name, said in found.items()}
+
+
+def json_of(file: str, *, next: str) -> Any:
+    """Return what stands in a file; raises `DoesNotFit` with its name."""
+    try:
+        return parse(text_of(file))
+    except DoesNotFit as error:
+        message = error.message.replace("the input is", f"{file}:").replace("the input", file)
+        raise DoesNotFit(error.path, message, next=next) from None
+
+
+# -- stories -------------------------------------------------------------------------------
+
+
+@clusterer.command(epilog="Example: joinproto clusterer run two-younger-at-once --seeds 20")
+@click.argument("story")
+@click.option("--seeds", type=click.IntRange(min=0), default=0, help="Try so many other orders.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def run(story: str, seeds: int, as_json: bool) -> int:
+    """Play a story: what each of its steps comes to.
+
+    STORY is a file, - for standard input, or the name of one that ships (`stories` lists them).
+    With --seeds each step's events are tried in other orders, too; where the outcome depends on
+    the order, both are shown.
+    """
+    told = story_from(story)
+    if seeds:
+        played = play_orders(told, seeds, lambda seed: Random(seed).randrange)
+    else:
+        played = Played(steps=play(told))
+    click.echo(printed(played) if as_json else "\n".join(_as_text(played)))
+    return 0
+
+
+@clusterer.command(epilog="Example: joinproto clusterer stories")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def stories(as_json: bool) -> int:
+    """List the stories that ship."""
+    found = tuple(
+        Shipped(path.stem, story_from(str(path)).about) for path in sorted(STORIES.glob("*.json"))
+    )
+    if as_json:
+        click.echo(printed(Stories(found)))
+        return 0
+    width = max(len(one.name) for one in found)
+    for one in found:
+        click.echo(f"{one.name:{width}}  {one.about}")
+    return 0
+
+
+@frozen
+class Shipped:
+    """A story that ships."""
+
+    name: Annotated[str, "for `clusterer run`"]
+    about: Annotated[str, "what it shows"]
+
+
+@frozen
+class Stories:
+    """`clusterer stories --json`: the stories that ship."""
+
+    stories: Annotated[tuple[Shipped, ...], "by name"]
+
+
+def story_from(name: str) -> Story:
+    """Return the story of a file, or one that ships; raises `UsageProblem`."""
+    shipped = STORIES / f"{name}.json"
+    is_shipped = "/" not in name and not Path(name).exists() and shipped.is_file()
+    if not is_shipped and name != "-" and not Path(name).exists():
+        raise UsageProblem(
+            f"{name}: neither a file nor a story that ships",
+            next="joinproto clusterer stories   lists those that ship",
+        )
+    found = json_of(str(shipped) if is_shipped else name, next=STORY)
+    try:
+        return story_of(found)
+    except DoesNotFit as error:
+        place = f"{error.path}: " if error.path else ""
+        advice = STORY if error.next.startswith("--schema") else error.next
+        raise DoesNotFit(error.path, f"{place}{error.message}", next=advice) from None
+
+
+def _as_text(played: Played) -> Iterator[str]:
+    for at, step in enumerate(played.steps):
+        yield f"step {at}"
+        yield from _step_as_text(step)
+    if played.orders is not None:
+        what = "outcome" if played.outcomes == 1 else "different outcomes"
+        yield f"{played.orders} orders, {played.outcomes} {what}"
+    if played.differs is None:
+        return
+    found = played.differs
+    yield f"the outcome of step {found.step} depends on the order:"
+    for step, events in ((found.one, found.one_events), (found.other, found.other_events)):
+        yield "  this order"
+        yield from (f"    {event}" for event in events)
+        yield "  ends in"
+        yield from (f"  {line}" for line in _step_as_text(step))
+
+
+def _step_as_text(step: StepTold) -> Iterator[str]:
+    for name, one in step.nodes.items():
+        version = "-" if one.version is None else one.version
+        data = one.data or "-"
+        yield f"  {name:10} {one.state:9} version {version:<3} data {data:8} {one.why}"
+    if step.wiped:
+        yield f"  wiped: {', '.join(step.wiped)}"
+    yield from (f"  {name} answers: {said}" for name, said in step.replies.items())

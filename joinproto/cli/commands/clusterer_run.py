@@ -1,0 +1,284 @@
+"""`joinproto clusterer node`, `apply` and `status`: nodes that run, and a word with them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+from attrs import frozen
+
+from joinproto.cli.commands.clusterer_files import config_of, text_of
+from joinproto.clusterer.plan import Plan, Up
+from joinproto.clusterer.plan import plan as planned
+from joinproto.clusterer.reading import NotConfig, Release, read
+from joinproto.codec.json_form import printed
+from joinproto.errors import JoinprotoError, PeerError, UsageProblem
+from joinproto.net.addresses import Address
+
+LOOK_SECONDS = 0.5
+PATIENCE = 120.0
+Ask = Callable[[Address, Mapping[str, Any], float], dict[str, Any]]
+TO = click.option("--to", required=True, metavar="HOST:PORT", help="Where the node answers.")
+SECRET = click.option(
+    "--secret-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The nodes' secret_file, if they have one.",
+)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+NODE_EXAMPLE = """\b
+Example:
+  joinproto clusterer node --config node.toml
+  joinproto clusterer node --config node.toml --given cluster.config
+"""
+APPLY_EXAMPLE = """\b
+Example:
+  joinproto clusterer apply cluster.config --to 127.0.0.1:7501
+  joinproto clusterer apply cluster.config --to 127.0.0.1:7501 --yes --wait 60
+"""
+STATUS_EXAMPLE = """\b
+Example:
+  joinproto clusterer status --to 127.0.0.1:7501
+"""
+
+
+@click.command(epilog=NODE_EXAMPLE)
+@click.option(
+    "--config",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The node's own settings, TOML.",
+)
+@click.option("--given", metavar="FILE", help="A cluster config for this start, if it is younger.")
+@click.option("--check", "only_check", is_flag=True, help="Only read the files.")
+@click.option("--verbose", is_flag=True, help="Show more.")
+def node(config: Path, given: str | None, only_check: bool, verbose: bool) -> int:
+    """Run a node: it manages a service here, and reaches the cluster config with the others.
+
+    SIGTERM stops the service and the node; a second one ends the node at once.  Exit codes: 0
+    ended in order or left out, 1 the service or the disk, 2 wrong settings, 4 the machine.
+    """
+    from joinproto.apps.clusterer.process import run_node
+    from joinproto.apps.clusterer.settings import read_settings
+
+    settings = read_settings(config)
+    wanted = None if given is None else config_of(given, settings.release).held.config
+    if only_check:
+        click.echo(f"{config}: fine, node {settings.node}")
+        return 0
+    _log_to_stderr(settings.node, verbose=verbose)
+    return run_node(settings, wanted)
+
+
+def _log_to_stderr(name: str, *, verbose: bool) -> None:
+    import logging
+
+    shown = name.replace("%", "%%")
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.DEBUG if verbose else logging.INFO,
+        format=f"%(asctime)s {shown} %(levelname).1s %(message)s",
+    )
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
+
+
+@frozen(kw_only=True)
+class Applied:
+    """`clusterer apply --json`: what a node answered to a config."""
+
+    to: Annotated[str, "where it was asked"]
+    plan: Annotated[Plan, "what the config does, as far as can be known before"]
+    unsure: Annotated[tuple[str, ...], "who is about to join, so its data may be lost, too"]
+    sent: Annotated[bool, "false: not confirmed, so nothing was sent"]
+    reply: Annotated[str | None, "what the node answered; null: not sent"] = None
+    ready: Annotated[bool | None, "with --wait: all nodes of the config are ready"] = None
+
+
+@click.command(epilog=APPLY_EXAMPLE)
+@click.argument("config")
+@TO
+@SECRET
+@click.option("--yes", is_flag=True, help="Go on although data are lost.")
+@click.option("--wait", type=click.FloatRange(0), help="Seconds until all its nodes are ready.")
+@AS_JSON
+def apply(
+    config: str, to: str, secret_file: Path | None, yes: bool, wait: float | None, as_json: bool
+) -> int:
+    """Give a cluster config to a running node; the others follow.
+
+    Said beforehand: who is wiped, leaves, restarts or waits.  Where data are or may be lost it
+    asks; where it cannot ask, --yes is needed.  Exit codes: 1 refused, or not ready in time; 2 the
+    config, or not confirmed; 4 no node answers.
+    """
+    address = Address.parse_local(to)
+    ask = _asker(secret_file)
+    found = ask(address, {"op": "status"}, PATIENCE)
+    release = Release(found["release"])
+    text = text_of(config)
+    new = config_of(config, release, text).held.config
+    plan, unsure = _plan(ask, found, new, release, to)
+    if not as_json:
+        joining = [f"  {one} is about to join: what it has now may be lost" for one in unsure]
+        click.echo("\n".join([*plan_as_text(config, plan), *joining]))
+    lost = ", ".join(sorted({*plan.wiped, *unsure}))
+    if lost and not yes and not _confirmed(lost, as_json=as_json):
+        if as_json:
+            click.echo(printed(Applied(to=to, plan=plan, unsure=unsure, sent=False)))
+        raise UsageProblem(
+            f"not confirmed: the data of {lost} would be lost; nothing was sent",
+            next="look at the plan, then --yes",
+        )
+    answer = ask(address, {"op": "apply", "config": text}, PATIENCE)
+    accepted = bool(answer.get("accepted"))
+    ready = None
+    if accepted and wait is not None:
+        ready = _wait(ask, address, found, new, wait)
+    reply = answer["reply"]
+    if as_json:
+        done = Applied(to=to, plan=plan, unsure=unsure, sent=True, reply=reply, ready=ready)
+        click.echo(printed(done))
+    else:
+        late = f"not all are ready after {wait} s: `joinproto clusterer status` says why"
+        ends = {None: [], True: ["all its nodes are ready"], False: [late]}
+        click.echo("\n".join([f"{found['node']} answers: {reply}", *ends[ready]]))
+    return 0 if accepted and ready is not False else 1
+
+
+def plan_as_text(name: str, plan: Plan) -> list[str]:
+    """Return a plan in lines."""
+    rows = [f"{name} is {plan.result.value}; given to {plan.applied_at}: {plan.reply}"]
+    if (plan.reply or "").startswith("refused"):
+        return [*rows, "  nothing changes"]
+    for one in plan.nodes:
+        lost = ", its data are LOST" if one.wiped else ""
+        waits = f", waits for {', '.join(one.waits_for)}" if one.waits_for else ""
+        rows.append(f"  {one.name:20} {one.does.value}{lost}{waits}: {one.why}")
+    return rows
+
+
+def _confirmed(lost: str, *, as_json: bool) -> bool:
+    if as_json or not sys.stdin.isatty():
+        return False
+    return click.confirm(f"The data of {lost} will be lost. Go on?")
+
+
+def _asker(secret_file: Path | None) -> Ask:
+    from joinproto.apps.clusterer.operator import ask
+    from joinproto.net.secret import read_secret
+
+    secret = b"" if secret_file is None else read_secret("--secret-file", secret_file)
+    return partial(ask, secret=secret)
+
+
+def _plan(
+    ask: Ask, found: Mapping[str, Any], new: Any, release: Release, to: str
+) -> tuple[Plan, tuple[str, ...]]:
+    """Return what the config does, from what the nodes say now; and who is about to join.
+
+    Such a node has data of which the current config says nothing.
+    """
+    try:
+        current = read(found["config"] or "", release=release).held.config
+    except NotConfig:
+        raise PeerError(f"{to}: {found['node']} has not started yet", next="ask again") from None
+    statuses = {name: Up.OFF for name in current.nodes | new.nodes if name != found["node"]}
+    said = {found["node"]: found}
+    for name, one in found["nodes"].items():
+        if name in statuses and (other := _status_of(ask, one["address"])) is not None:
+            statuses[name] = Up.READY
+            said[name] = other
+    unsure = tuple(name for name, one in sorted(said.items()) if one["status"] == "joining")
+    return planned(current, new, statuses, release=release, at=found["node"]), unsure
+
+
+def _status_of(ask: Ask, address: str | None) -> dict[str, Any] | None:
+    if address is None:
+        return None
+    try:
+        return ask(Address.parse(address), {"op": "status"}, 5.0)
+    except JoinprotoError:
+        return None
+
+
+def _wait(ask: Ask, address: Address, found: Mapping[str, Any], new: Any, seconds: float) -> bool:
+    """Return whether all nodes of the config are ready with it in time."""
+    places = {name: one["address"] for name, one in found["nodes"].items()}
+    places[found["node"]] = str(address)
+    left = set(new.nodes)
+    end = time.monotonic() + seconds
+    while left and time.monotonic() < end:
+        for name in sorted(left):
+            said = _status_of(ask, places.get(name))
+            is_ready = said is not None and said["status"] == "ready"
+            if is_ready and said is not None and said["version"] >= new.version:
+                left.remove(name)
+        if left:
+            time.sleep(LOOK_SECONDS)
+    return not left
+
+
+@frozen(kw_only=True)
+class ServiceShown:
+    """The service of a node."""
+
+    runs: Annotated[bool, "it was booted, and not stopped since"]
+    says: Annotated[Mapping[str, str], "what it says of itself"]
+    failure: Annotated[str | None, "why its last boot failed; null: it did not"]
+
+
+@frozen(kw_only=True)
+class OtherShown:
+    """Another node as this one knows it."""
+
+    address: Annotated[str | None, "HOST:PORT; null: not known"]
+    connected: Annotated[bool, "there is a connection"]
+
+
+@frozen(kw_only=True)
+class StatusShown:
+    """`clusterer status --json`: what a node is doing."""
+
+    node: Annotated[str, "its name"]
+    status: Annotated[str, "preboot, joining, rejoining, booting, ready, pending or shutdown"]
+    version: Annotated[int | None, "of the config that it holds or heads for"]
+    config: Annotated[str | None, "that config, as Erlang terms"]
+    identity: Annotated[str | None, "of the node"]
+    waits_for: Annotated[tuple[str, ...], "whom it needs before it can go on"]
+    why: Annotated[str, "the reason, in a sentence"]
+    service: Annotated[ServiceShown, "what it manages"]
+    nodes: Annotated[Mapping[str, OtherShown], "other nodes that it knows, by name"]
+    release: Annotated[Release, "whose config it takes"]
+
+
+@click.command(epilog=STATUS_EXAMPLE)
+@TO
+@SECRET
+@AS_JSON
+def status(to: str, secret_file: Path | None, as_json: bool) -> int:
+    """Say what a running node is doing, and for whom it waits."""
+    from joinproto.codec.json_form import read as read_form
+
+    said = _asker(secret_file)(Address.parse_local(to), {"op": "status"}, 30.0)
+    try:
+        found: StatusShown = read_form(StatusShown, said)
+    except (KeyError, TypeError, ValueError) as error:
+        raise PeerError(f"{to}: an answer without {error}", next="update the older one") from None
+    if as_json:
+        click.echo(printed(found))
+        return 0
+    click.echo(f"{found.node}: {found.status}, version {found.version}: {found.why}")
+    if found.waits_for:
+        click.echo(f"  waits for {', '.join(found.waits_for)}")
+    failure = f", its last boot failed: {found.service.failure}" if found.service.failure else ""
+    click.echo(f"  service {'runs' if found.service.runs else 'is off'}{failure}")
+    if "waits" in found.service.says:
+        click.echo(f"  service waits: {found.service.says['waits']}")
+    for name, one in found.nodes.items():
+        at = one.address or "no address is known: no [nodes] names it"
+        click.echo(f"  {name:20} {'connected' if one.connected else 'away':9} {at}")
+    return 0

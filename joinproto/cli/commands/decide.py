@@ -1,0 +1,111 @@
+"""`joinproto decide`: what becomes of each member of a given set.
+
+Exit code 0 whatever the verdict; 2 where the input cannot be judged.
+"""
+
+import json
+from typing import Annotated, BinaryIO
+
+import click
+from attrs import frozen
+
+from joinproto.codec.json_form import Key, printed
+from joinproto.decide_json import read_members
+from joinproto.errors import UsageProblem
+from joinproto.join.rules import ChainRules
+from joinproto.machine.verdict import MemberVerdict, Outcome, Verdict
+from joinproto.machine.verdict import decide as verdict_of
+from joinproto.machine.vocabulary import Reason
+from joinproto.rulesets import RULESETS
+
+EXAMPLE = """\b
+Example:
+  echo '{"wait_for": 2, "members": [
+    {"id": "a", "store": "clean", "initial": "X", "final": "F"},
+    {"id": "b", "store": "empty"}]}' | joinproto decide -
+"""
+
+
+@frozen(kw_only=True)
+class Judged:
+    """What becomes of one member."""
+
+    id: Annotated[str, "which one"]
+    outcome: Annotated[Outcome, "what becomes of it; `unaffected`: it is active already"]
+    sources: Annotated[tuple[str, ...], Key("from"), "members it may get the state from"]
+    reason: Annotated[Reason | None, "why it aborts or waits; null: neither"]
+    rule: Annotated[str | None, "the rule that says so; null: none was asked"]
+
+
+@frozen
+class Decided:
+    """`joinproto decide FILE --json`"""
+
+    rules: Annotated[str, "the rules that were asked"]
+    initial: Annotated[str | None, "the initial signature afterwards; null: nobody has one"]
+    outcomes: Annotated[tuple[Judged, ...], "every member, in the order of the input"]
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("file", type=click.File("rb"))
+@click.option("--rules", default="note", show_default=True, help=f"One of: {', '.join(RULESETS)}.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def decide(file: BinaryIO, rules: str, as_json: bool) -> int:
+    """Judge a set of members, as it is at one moment.
+
+    FILE holds a JSON object with the members (- is standard input): their stores, their
+    signatures, who is active; for the chain's rules also their views.  Printed is, for each,
+    whether it waits, is active, gets an update and from whom, or aborts; and by which rule.
+    """
+    if rules not in RULESETS:
+        raise UsageProblem(f"there are no rules {rules!r}", next="rules: " + ", ".join(RULESETS))
+    asked = RULESETS[rules]
+    members = read_members(file.read(), for_chain=isinstance(asked, ChainRules))
+    verdict = verdict_of(asked, members)
+    if as_json:
+        click.echo(printed(_told(verdict)))
+    else:
+        click.echo(_as_text(verdict))
+    return 0
+
+
+def _told(verdict: Verdict) -> Decided:
+    initial = None if verdict.initial is None else str(verdict.initial)
+    return Decided(verdict.rules, initial, tuple(map(_judged, verdict.outcomes)))
+
+
+def _judged(one: MemberVerdict) -> Judged:
+    return Judged(
+        id=one.id, outcome=one.outcome, sources=one.sources, reason=one.reason, rule=one.rule
+    )
+
+
+def _as_text(verdict: Verdict) -> str:
+    lines = [("member", "outcome", "from", "rule", "because")]
+    lines += [_line(member) for member in verdict.outcomes]
+    widths = [max(len(line[at]) for line in lines) for at in range(4)]
+    signature = "nobody has one" if verdict.initial is None else _printable(verdict.initial)
+    return "\n".join(
+        [
+            f"rules: {verdict.rules}; initial signature: {signature}",
+            "",
+            *("  ".join([*map(str.ljust, line, widths), line[4]]).rstrip() for line in lines),
+        ]
+    )
+
+
+def _line(member: MemberVerdict) -> tuple[str, str, str, str, str]:
+    because = member.case or "it is active already"
+    return (
+        _printable(member.id),
+        member.outcome.value,
+        ", ".join(map(_printable, member.sources)),
+        member.rule or "",
+        because if member.reason is None else f"{because} ({member.reason.value})",
+    )
+
+
+def _printable(name: str | int) -> str:
+    """Return a name as a terminal may show it: no control characters, no broken text."""
+    text = str(name)
+    return text if text.isprintable() else json.dumps(text)

@@ -1,0 +1,450 @@
+"""`joinproto discovery`: settings, backends, and whether a first start splits.
+
+Exit codes: 0 fine; 1 a node would not start, or not safely; 2 bad input; 3 a search not ended.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Literal
+
+import click
+from attrs import field, frozen
+
+from joinproto.codec.json_form import AtLeast, Count, printed
+from joinproto.codec.strict import DoesNotFit, parse, reader_of
+from joinproto.discovery.boot import Rules, Step, rules_of
+from joinproto.discovery.contract import Variant
+from joinproto.discovery.keys import V41, Owner
+from joinproto.discovery.lint import Given, lint
+from joinproto.discovery.problem import Problem, Severity
+from joinproto.discovery.questions import (
+    AskBoot,
+    BootAnswer,
+    ConfAnswer,
+    Told,
+    answer_boot,
+    conf_answer,
+)
+from joinproto.discovery.releases import release
+from joinproto.discovery.values import K8S
+from joinproto.errors import UsageProblem
+
+EXAMPLE = """\b
+Example:
+  joinproto discovery lint rabbitmq.conf --release 4.1
+  joinproto discovery list rabbitmq.conf
+  joinproto discovery would-it-split facts.json
+"""
+PEER_DISCOVERY = "rabbitmq_peer_discovery_"
+NODE = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.:-]+")
+NODES_MAX = 6
+TRIES_MAX = 10
+INCOMPLETE = 3
+
+
+@click.group(epilog=EXAMPLE)
+def discovery() -> None:
+    """How a node that starts finds its peers, and whether two of them found two clusters."""
+
+
+@frozen
+class Lint(ConfAnswer):
+    """`discovery lint --json`: each setting of discovery, and what is wrong with the file."""
+
+
+@discovery.command("lint")
+@click.argument("file", type=click.File("rb"))
+@click.option("--release", "at", default="head", help="Whose settings: 3.7 to 4.3.")
+@click.option("--plugins", help="The plugins that are enabled, with commas; default: any.")
+@click.option("--node", help="The node's own name, as rabbit@host1.")
+@click.option("--variable", "variables", multiple=True, metavar="NAME=VALUE", help="Of the node.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def lint_command(
+    file: BinaryIO,
+    at: str,
+    plugins: str | None,
+    node: str | None,
+    variables: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Say what a release makes of the settings of a rabbitmq.conf.
+
+    What a node would refuse, ignore or do unsafely is said with its line, the reason and what to
+    write.  Settings that are not about discovery are not looked at.
+    """
+    given = Given(
+        release=release(at),
+        plugins=None if plugins is None else enabled(plugins),
+        environment=_environment(variables),
+        node=None if node is None else require_node(node),
+    )
+    found = lint(file.read(), given)
+    if as_json:
+        click.echo(printed(conf_answer(found)))
+    else:
+        for problem in found.problems:
+            click.echo(_as_text(file.name, problem))
+        click.echo(f"{given.release}: {conf_answer(found).why}")
+    bad = (Severity.ERROR, Severity.UNSAFE)
+    return int(any(problem.severity in bad for problem in found.problems))
+
+
+def enabled(text: str) -> frozenset[str]:
+    """Return names of plugins; raises `UsageProblem` for one that has nothing to do with it."""
+    known = sorted({one.value for one in Owner if one not in (Owner.CORE, Owner.AWS_LIBRARY)})
+    found = [one.strip() for one in text.split(",") if one.strip()]
+    for one in found:
+        if one not in known and one.startswith(PEER_DISCOVERY):
+            raise UsageProblem(
+                f"--plugins: {one} is not a plugin of peer discovery",
+                next=f"name some of {', '.join(known)}",
+            )
+        if not one.startswith("rabbit") and one not in known:
+            near = [name for name in known if name.endswith(f"_{one}")]
+            raise UsageProblem(
+                f"--plugins: {one} is not the name of a plugin",
+                next=f"write {near[0] if near else 'as rabbitmq_peer_discovery_k8s'}",
+            )
+    return frozenset(found)
+
+
+def require_node(node: str) -> str:
+    """Return the name of a node; raises `UsageProblem` for what is none."""
+    if not NODE.fullmatch(node):
+        raise UsageProblem(
+            f"--node {node!r} is not the name of a node", next="write PREFIX@HOST, as rabbit@host1"
+        )
+    return node
+
+
+def _environment(variables: tuple[str, ...]) -> dict[str, str]:
+    for one in variables:
+        if "=" not in one:
+            raise UsageProblem(f"--variable {one}: there is no =", next="write NAME=VALUE")
+    return dict(one.split("=", 1) for one in variables)
+
+
+def _as_text(name: str, problem: Problem) -> str:
+    where = f"{name}:{problem.line}" if problem.line else name
+    about = problem.key or problem.found
+    key = f"{about}: " if about else ""
+    said = f"{where}: {problem.severity.value}: {key}{problem.why} ({problem.rule})"
+    return f"{said}\n  next: {problem.next}"
+
+
+# -- real servers -------------------------------------------------------------------------
+
+
+def _given(at: str, node: str | None) -> Given:
+    return Given(release=release(at), node=None if node is None else require_node(node))
+
+
+@discovery.command("list")
+@click.argument("file", type=click.File("rb"))
+@click.option("--release", "at", default="head", help="Whose settings: 3.7 to 4.3.")
+@click.option("--node", help="The node's own name, as rabbit@host1; default: of this machine.")
+@click.option("--real", is_flag=True, help="Ask as the release does, its defects included.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def list_command(file: BinaryIO, at: str, node: str | None, real: bool, as_json: bool) -> int:
+    """Ask the backend of a rabbitmq.conf who is there; nothing is written.
+
+    Exit code 1 where it is not known.
+    """
+    from joinproto.apps.discovery.listing import list_file
+
+    variant = Variant.REAL if real else Variant.OURS
+    found = list_file(file.read(), _given(at, node), variant=variant, node=node)
+    if as_json:
+        click.echo(printed(found))
+    elif found.nodes is None:
+        click.echo(f"{found.backend}: {found.error}")
+    else:
+        what = "selects" if found.selected else "lists"
+        click.echo(f"{found.backend} {what} {', '.join(found.nodes) or 'nobody'}")
+    return int(found.nodes is None)
+
+
+@discovery.command("conformance")
+@click.argument("server")
+@click.option("--release", "at", default="4.0", help="Of a file: whose settings.")
+@click.option("--node", help="Of a file: this node's name, which is to be listed.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def conformance(server: str, at: str, node: str | None, as_json: bool) -> int:
+    """Say whether a server answers as a backend must.
+
+    SERVER is consul+http://HOST:PORT, etcd2+http://HOST:PORT or etcd3+http://HOST:PORT; records
+    are written there under a name of their own, and removed.  For DNS, AWS and Kubernetes it is
+    a rabbitmq.conf, with the names and keys that they take.  Exit code 1 where it does not conform,
+    4 where it does not answer.
+    """
+    from joinproto.apps.discovery.conform_file import conform_file
+    from joinproto.apps.discovery.conformance import conformance as asked
+
+    file = Path(server)
+    if file.is_file():
+        found = conform_file(file.read_bytes(), _given(at, node), node=node)
+    else:
+        found = asked(server)
+    if as_json:
+        click.echo(printed(found))
+    else:
+        for check in found.checks:
+            click.echo(f"{'holds' if check.holds else 'FAILS'}  {check.name}: {check.found}")
+        click.echo(f"{found.server} {'conforms' if found.conforms else 'does not conform'}")
+    return int(not found.conforms)
+
+
+@frozen(kw_only=True)
+class Booted:
+    """`discovery boot --json`: what the backend said, and what the node does."""
+
+    nodes: Annotated[tuple[str, ...] | None, "whom the backend named; null: not known"]
+    now: Annotated[BootAnswer, "what this round ends with"]
+    at_last: Annotated[BootAnswer, "what the last round ends with, if all are like this one"]
+    seconds: Annotated[float | None, "until that, at least; null: it tries without end"]
+
+
+@discovery.command("boot")
+@click.argument("file", type=click.File("rb"))
+@click.option("--node", required=True, help="The node's own name, as rabbit@host1.")
+@click.option("--release", "at", default="head", help="Whose rules: 3.7 to 4.3, or ours.")
+@click.option(
+    "--seen",
+    type=click.File("rb"),
+    help="Who answers: a JSON object, name to what it says (ask discovery.boot --schema).",
+)
+@click.option("--expected", type=click.IntRange(1), help="Ours: how many members there will be.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def boot_command(
+    file: BinaryIO,
+    node: str,
+    at: str,
+    seen: BinaryIO | None,
+    expected: int | None,
+    as_json: bool,
+) -> int:
+    """Ask the backend of a rabbitmq.conf, and say what a blank node would do, round by round.
+
+    Nodes are not asked: --seen says who answers; without it the node sees only itself.
+    """
+    try:
+        others = {} if seen is None else parse(seen.read())
+        if not isinstance(others, dict):
+            raise DoesNotFit("", "expected an object", next="name to what the node says")
+        found = booted(file.read(), node, at, {node: {}, **others}, expected)
+    except DoesNotFit as error:
+        raise error.of("--seen", below="seen", question="discovery.boot") from None
+    if as_json:
+        click.echo(printed(found))
+    else:
+        click.echo("nobody known" if found.nodes is None else ", ".join(found.nodes))
+        click.echo(f"now: {_said(found.now)}")
+        if found.seconds is not None and found.at_last != found.now:
+            click.echo(f"after {found.seconds:g} s of the same: {_said(found.at_last)}")
+    return 0
+
+
+def _said(answer: BootAnswer) -> str:
+    whom = f" {answer.node}" if answer.node else ""
+    return f"{answer.step.value}{whom}: {answer.why} ({answer.rule})"
+
+
+def booted(text: bytes, node: str, at: str, seen: dict[str, Any], expected: int | None) -> Booted:
+    """Return what a node with this file does; raises `UsageProblem` for one that cannot start."""
+    from joinproto.apps.discovery.listing import list_file
+    from joinproto.discovery.chosen import chosen
+
+    given = _given("head" if at == "ours" else at, node)
+    variant = Variant.OURS if at == "ours" else Variant.REAL
+    settings = chosen(text, given, variant=variant, node=node).about
+    listing = list_file(text, given, variant=variant, node=node)
+    limit = settings.get("discovery_retry_limit")
+    endless = limit == "unlimited" or (settings.backend == K8S and given.release >= V41)
+    asked: dict[str, Any] = {
+        "node": node,
+        "release": at,
+        "seen": seen,
+        "answer": _told(listing),
+        "target_cluster_size_hint": settings.get("target_cluster_size_hint"),
+        "expected": expected,
+    }
+    rounds = [
+        answer_boot.answer(reader_of(AskBoot).read({**asked, "tries_left": left}))
+        for left in (None if endless else limit, None if endless else 0)
+    ]
+    again = rounds[0].step in (Step.RETRY, Step.WAIT)
+    interval = settings.get("discovery_retry_interval") / 1000
+    ends = again and not endless and at != "ours"
+    return Booted(
+        nodes=listing.nodes,
+        now=rounds[0],
+        at_last=rounds[1],
+        seconds=limit * interval if ends else None if again else 0.0,
+    )
+
+
+def _told(listing: Any) -> dict[str, Any]:
+    if listing.nodes is None:
+        return {"error": listing.error}
+    return {"one": listing.nodes[0]} if listing.selected else {"list": listing.nodes}
+
+
+# -- would it split -----------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class Start:
+    """The facts of a first start."""
+
+    nodes: Annotated[tuple[str, ...], "that start, blank, at any moments; at most six"]
+    release: Annotated[str, "a release, as 4.1 or 3.8.4; ours: our own rules"] = "head"
+    backend: Annotated[
+        Literal["lists", "selects", "seed"],
+        "lists: it lists all nodes; selects: it names the oldest that registered;"
+        " seed: the first of nodes is known to all",
+    ] = "lists"
+    answers: Annotated[Mapping[str, Told], "what a node is always told instead, by its name"] = (
+        field(factory=dict)
+    )
+    cut: Annotated[
+        tuple[tuple[str, ...], ...],
+        "groups of nodes that hear only themselves, until the network heals",
+    ] = ()
+    tries: Annotated[int | None, AtLeast(0), "rounds after the first; null: nobody gives up"] = None
+    fails: Annotated[bool, "the backend may answer with an error"] = False
+    partial_lists: Annotated[bool, "a list may lack any one other node"] = False
+    stale: Annotated[bool, "the record of a dead node is there (selects)"] = False
+    lapses: Annotated[int, AtLeast(0), "records that may lapse (selects)"] = 0
+    wipes: Annotated[bool, "the first node may lose its disk once it runs"] = False
+    registers_late: Annotated[bool, "a node looks before it registers (selects)"] = False
+    locks: Annotated[bool, "the service keeps a lock from the look to the record"] = False
+    expires: Annotated[bool, "that lock may expire"] = False
+    expected: Annotated[
+        int | None, AtLeast(1), "ours: how many members there will be; null: as many as nodes"
+    ] = None
+
+
+@frozen(kw_only=True)
+class Split:
+    """`discovery would-it-split --json`: one cluster, or the shortest run to two."""
+
+    splits: Annotated[bool, "whether two clusters can come of it"]
+    joins: Annotated[bool | None, "whether one cluster of all can; null: not known"]
+    run: Annotated[tuple[str, ...], "the shortest run to two clusters, a step each"]
+    states: Annotated[Count, "that were looked at"]
+    ended: Annotated[bool, "whether the search came to its end, or to a split"]
+
+
+@discovery.command("would-it-split")
+@click.argument("file", type=click.File("rb"))
+@click.option(
+    "--max-seconds", type=click.FloatRange(0), default=300.0, show_default=True, help="To search."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def would_it_split(file: BinaryIO, max_seconds: float, as_json: bool) -> int:
+    """Search a first start: FILE has its facts, as JSON (docs/discovery.md).
+
+    All orders of starts, looks and joins are searched with the shipped rules.  Exit code 1 where
+    two clusters can come of it, or none of all nodes; 3 where the search was not ended.
+    """
+    found = searched(_start(file.read()), max_seconds)
+    if as_json:
+        click.echo(printed(found))
+    elif found.splits:
+        click.echo(f"it splits, in {len(found.run)} steps:")
+        for number, step in enumerate(found.run, start=1):
+            click.echo(f"{number:4}  {step}")
+    elif not found.ended:
+        click.echo(f"{found.states:,} states without two clusters, and not all were searched")
+    elif found.joins:
+        click.echo(f"one cluster, whatever the order ({found.states:,} states)")
+    else:
+        click.echo(f"never two clusters, and never one of all nodes ({found.states:,} states)")
+    if not found.ended:
+        return INCOMPLETE
+    return int(found.splits or not found.joins)
+
+
+def _start(text: bytes) -> Start:
+    try:
+        return reader_of(Start).read(parse(text))
+    except DoesNotFit as error:
+        place = f"{error.path}: " if error.path else ""
+        raise DoesNotFit(
+            error.path, f"{place}{error.message}", next="docs/discovery.md lists the fields"
+        ) from None
+
+
+def searched(start: Start, seconds: float | None = None) -> Split:
+    """Return what a search of this start finds in so many seconds; raises `DoesNotFit`."""
+    from joinproto.check.check import check
+    from joinproto_worlds.discovery.race import world_of
+
+    report = check(world_of(facts_of(start)), seconds_max=seconds)
+    results = {one.name: one.result for one in report.properties}
+    splits = results["one cluster"] == "violated"
+    trace = report.trace if splits else None
+    last = list(results.values())[-1]
+    return Split(
+        splits=splits,
+        joins={"reached": True, "not-reached": False}.get(last),
+        run=tuple(map(_step_as_text, trace.steps)) if trace else (),
+        states=report.distinct,
+        ended=splits or report.result != "incomplete",
+    )
+
+
+def _step_as_text(step: Any) -> str:
+    who = f"{step.member}: " if step.member else ""
+    why = f" ({'; '.join(step.rules)})" if step.rules else ""
+    return f"{who}{step.label}{why}"
+
+
+def facts_of(start: Start) -> Any:
+    """Return the facts of the world; raises `DoesNotFit`."""
+    from joinproto_worlds.discovery.facts import Facts
+
+    names = start.nodes
+    if not 1 <= len(names) <= NODES_MAX:
+        raise DoesNotFit("nodes", f"nodes: expected 1 to {NODES_MAX}", next="name so many")
+    for at, name in enumerate(names):
+        if not name or name in names[:at] or name in ("links", "service"):
+            raise DoesNotFit(
+                f"nodes[{at}]", f"nodes[{at}]: {name!r} is of no use here", next="name each once"
+            )
+    if start.tries is not None and start.tries > TRIES_MAX:
+        raise DoesNotFit(
+            "tries",
+            f"tries: expected at most {TRIES_MAX}, found {start.tries}",
+            next="more rounds make longer runs and no other ones",
+        )
+    for place, named in (("answers", start.answers), *(("cut", group) for group in start.cut)):
+        unknown = sorted(set(named) - set(names))
+        if unknown:
+            raise DoesNotFit(
+                place, f"{place}: {unknown[0]!r} is not among nodes", next="add it there"
+            )
+    try:
+        rules = Rules.OURS if start.release == "ours" else rules_of(release(start.release))
+    except UsageProblem as error:
+        raise DoesNotFit("release", f"release: {error.message}", next=error.next) from None
+    return Facts(
+        names=names,
+        rules=rules,
+        backend=start.backend,
+        tries=start.tries,
+        told=tuple((name, one.answer()) for name, one in sorted(start.answers.items())),
+        groups=tuple(frozenset(group) for group in start.cut),
+        partial_lists=start.partial_lists,
+        fails=start.fails,
+        stale=start.stale,
+        lapses=start.lapses,
+        wipes=start.wipes,
+        registers_late=start.registers_late,
+        locks=start.locks,
+        expires=start.expires,
+        expected=start.expected or 0,
+    )

@@ -1,0 +1,168 @@
+"""`joinproto query`: SQL over the states of a run."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+from attrs import frozen
+
+from joinproto.cli.output import Terminal
+from joinproto.cli.show.pieces import Piece, Role, line
+from joinproto.codec.json_form import Count, Seconds, printed
+from joinproto.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from spark_explore.query import Dataset
+
+EXAMPLE = """\b
+Examples:
+  joinproto query DIR                       its columns, and questions that are ready
+  joinproto query DIR "SELECT level, count(*) FROM states GROUP BY level"
+  joinproto query DIR --ask growth
+"""
+
+
+Value = str | int | float | bool | None
+
+
+@frozen
+class Found:
+    """`joinproto query DIR SQL --json`"""
+
+    sql: Annotated[str, "the query, also of a question that is ready"]
+    columns: Annotated[tuple[str, ...], "names, in their order"]
+    rows: Annotated[tuple[tuple[Value, ...], ...], "found: a value for each column"]
+    more: Annotated[bool, "whether there are more rows than were asked for"]
+    seconds: Annotated[Seconds, "of the clock, Spark's start included"]
+
+
+@frozen
+class Column:
+    """One column."""
+
+    name: Annotated[str, "as SQL takes it"]
+    type: Annotated[str, "`bool`, `int32`, `int64` or `string`"]
+    about: Annotated[str, "what it says, or empty"]
+
+
+@frozen
+class Question:
+    """One that is ready."""
+
+    name: Annotated[str, "for `--ask`"]
+    about: Annotated[str, "what it asks"]
+
+
+@frozen
+class Described:
+    """`joinproto query DIR --json`"""
+
+    world: Annotated[str, "its name"]
+    members: Annotated[tuple[str, ...], "of the world"]
+    states: Annotated[Count, "rows of the table `states`"]
+    columns: Annotated[tuple[Column, ...], "of the table `states`"]
+    questions: Annotated[tuple[Question, ...], "that are ready"]
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("sql", metavar="[SQL]", required=False)
+@click.option("--ask", "name", metavar="NAME", help="A question that is ready.")
+@click.option(
+    "--rows", "rows_max", type=click.IntRange(min=1), default=1000, help="At most so many rows."
+)
+@click.option("--master", metavar="URL", help="Spark's master.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def query(
+    folder: Path,
+    sql: str | None,
+    name: str | None,
+    rows_max: int,
+    master: str | None,
+    as_json: bool,
+) -> int:
+    """Ask about the states that `joinproto check --out DIR` wrote.
+
+    The table is `states`, one row a state.  Without SQL: its columns.
+    """
+    from spark_explore.query import ask, dataset_in, question
+
+    if sql is not None and name is not None:
+        raise UsageProblem("SQL and --ask", next="give one of them")
+    dataset = dataset_in(folder)
+    if name is not None:
+        sql = question(dataset, name)
+    if sql is None:
+        found = _described(dataset)
+        click.echo(printed(found) if as_json else _listing(found))
+        return 0
+    began = time.perf_counter()
+    answer = ask(dataset, sql, master=master, rows_max=rows_max)
+    if as_json:
+        seconds = time.perf_counter() - began
+        click.echo(printed(Found(sql, answer.columns, answer.rows, answer.more, seconds)))
+    else:
+        click.echo(_table(answer))
+    return 0
+
+
+def _described(dataset: Dataset) -> Described:
+    from spark_explore.questions import QUESTIONS
+
+    return Described(
+        dataset.world,
+        dataset.members,
+        dataset.states,
+        tuple(
+            Column(name, kind, dataset.about.get(name, ""))
+            for name, kind in dataset.columns.items()
+        ),
+        tuple(
+            Question(name, item.about)
+            for name, item in QUESTIONS.items()
+            if item.sql(dataset.members, dataset.columns) is not None
+        ),
+    )
+
+
+def _listing(told: Described) -> str:
+    terminal = Terminal.now()
+    width = max(len(item.name) for item in told.columns) + 2
+    out = [f"{told.world}: {told.states:,} states, the table `states`", ""]
+    for item in told.columns:
+        heading = Piece(item.name.ljust(width), Role.NAME)
+        text = line(heading, f"{item.type:8}", item.about)
+        out.append(terminal.paragraph(text, first=0, indent=width + 9))
+    out += ["", "questions that are ready, for --ask:"]
+    for one in told.questions:
+        text = line(Piece(one.name.ljust(width), Role.NAME), one.about)
+        out.append(terminal.paragraph(text, first=0, indent=width))
+    return "\n".join(out)
+
+
+def _table(answer: Any) -> str:
+    cells = [list(answer.columns), *([_text(item) for item in row] for row in answer.rows)]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(answer.columns))]
+    numbers = [
+        all(isinstance(row[at], int | float) for row in answer.rows) and bool(answer.rows)
+        for at in range(len(answer.columns))
+    ]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(row, widths, numbers, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+    rule = "  ".join("-" * width for width in widths)
+    more = ["... and more: --rows N"] if answer.more else []
+    return "\n".join([lines[0], rule, *lines[1:], *more])
+
+
+def _text(item: Any) -> str:
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    return "-" if item is None else f"{item:,}" if isinstance(item, int) else str(item)

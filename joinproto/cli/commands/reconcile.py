@@ -1,0 +1,215 @@
+"""`joinproto reconcile`: why a queue has the replicas it has, and what would be done.
+
+Exit code 0 whatever the answer; 2 where the state cannot be read.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, BinaryIO, Self
+
+import click
+from attrs import evolve, frozen
+
+from joinproto.cli.commands.reconcile_run import run
+from joinproto.cli.commands.reconcile_simulate import results, simulate
+from joinproto.cli.placing import function_of
+from joinproto.codec.json_form import AtLeast, Count, Merged, printed
+from joinproto.codec.strict import DoesNotFit, parse, reader_of
+from joinproto.reconcile.evaluate import Decision, evaluate
+from joinproto.reconcile.explain import why
+from joinproto.reconcile.plan import Change, Limits, Load, Plan, is_settled
+from joinproto.reconcile.plan import plan as planned
+from joinproto.reconcile.questions import AskQueue, QueueAnswer, answered
+from joinproto.reconcile.queue import Situation, titled
+
+EXAMPLE = """\b
+Example:
+  joinproto reconcile explain state.json
+  joinproto reconcile plan state.json --json
+"""
+SCHEMA = "joinproto ask reconcile.queue --schema"
+OF_STATE = ("nodes", "settings", "variant")
+
+
+@frozen
+class Named:
+    """A queue, and what its evaluation ends with."""
+
+    name: Annotated[str, "of the queue"]
+    vhost: Annotated[str, "its virtual host"]
+    answer: Annotated[QueueAnswer, Merged()]
+
+    @classmethod
+    def of(cls, decision: Decision) -> Self:
+        queue = decision.situation.queue
+        return cls(queue.name, queue.vhost, answered(decision))
+
+    @property
+    def title(self) -> str:
+        return titled(self.name, self.vhost)
+
+
+@frozen
+class Explained:
+    """`reconcile explain --json`: each queue, in the order of the state."""
+
+    queues: Annotated[tuple[Named, ...], "in the order of the state"]
+
+
+@frozen
+class Planned:
+    """`reconcile plan --json`: all changes, what they cost, and what they do not mend."""
+
+    changes: Annotated[tuple[Change, ...], "in their order"]
+    nodes: Annotated[tuple[Load, ...], "what each gets to do"]
+    seconds: Annotated[float, AtLeast(0), "until the last change ends, at least"]
+    bytes: Annotated[Count, "that are copied"]
+    left: Annotated[tuple[Named, ...], "queues that do not have what is wanted in the end"]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Self:
+        left = tuple(Named.of(one) for one in plan.ends if not is_settled(one))
+        return cls(plan.changes, plan.loads, plan.seconds, plan.bytes, left)
+
+
+@click.group(epilog=EXAMPLE)
+def reconcile() -> None:
+    """Keep a minimum of replicas: explained, planned, done, and simulated.
+
+    STATE is a JSON object: `nodes`, `queues` (inputs of `joinproto ask reconcile.queue`; what
+    one leaves out is taken from the state), `settings`, `variant`, `limits`.
+    """
+
+
+reconcile.add_command(run)
+reconcile.add_command(simulate)
+reconcile.add_command(results)
+
+
+def _options(command: Any) -> Any:
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        click.option(
+            "--placement", metavar="MODULE:NAME", help="Your function that chooses a node."
+        ),
+        click.argument("state", type=click.File("rb")),
+    ):
+        command = option(command)
+    return command
+
+
+@reconcile.command()
+@_options
+def explain(state: BinaryIO, placement: str | None, as_json: bool) -> int:
+    """Say for each queue why a replica is, or is not, added or removed."""
+    situations, _ = read_state(state.read())
+    place = function_of(placement)
+    if not situations and not as_json:
+        click.echo("the state has no queues")
+        return 0
+    answers = [Named.of(evaluate(one, place)) for one in situations]
+    if as_json:
+        click.echo(printed(Explained(tuple(answers))))
+        return 0
+    for one in answers:
+        does = " ".join((one.answer.action.value, *one.answer.nodes))
+        click.echo(f"{one.title}: {does}: {one.answer.why} ({one.answer.rule})")
+        if one.answer.would_change:
+            click.echo(f"  would change that: {one.answer.would_change}")
+    return 0
+
+
+@reconcile.command()
+@_options
+def plan(state: BinaryIO, placement: str | None, as_json: bool) -> int:
+    """Say what all queues together would do, in which order, and what that moves."""
+    situations, limits = read_state(state.read())
+    found = planned(situations, limits, function_of(placement))
+    if as_json:
+        click.echo(printed(Planned.of(found)))
+    else:
+        click.echo(_as_text(found))
+    return 0
+
+
+def read_state(text: bytes) -> tuple[list[Situation], Limits]:
+    """Return the queues' situations; raises `DoesNotFit` with the path of the field at fault."""
+    try:
+        return _state(text)
+    except DoesNotFit as error:
+        # These commands have no option of that name.
+        error.next = error.next.replace("--schema", SCHEMA)
+        raise
+
+
+def _state(text: bytes) -> tuple[list[Situation], Limits]:
+    state = parse(text)
+    if not isinstance(state, dict) or not isinstance(state.get("queues"), list):
+        raise DoesNotFit(
+            "queues", "queues: expected a list of queues", next="docs/reconcile.md has a state file"
+        )
+    unknown = sorted(set(state) - {"queues", "limits", *OF_STATE})
+    if unknown:
+        raise DoesNotFit(
+            unknown[0],
+            f"{unknown[0]}: there is no such field",
+            next=f"fields: queues, limits, {', '.join(OF_STATE)}",
+        )
+    limits = _read(Limits, state.get("limits", {}), "limits")
+    # Read once, and judged where the state has no queue, too.
+    told = {name: state[name] for name in OF_STATE if name in state}
+    shared = _read(AskQueue, {"nodes": [], **told}, "")
+    try:
+        shared.situation()
+    except DoesNotFit as error:
+        raise _at(error.path, error) from None
+    situations: list[Situation] = []
+    titles = set[tuple[str, str]]()
+    for at, queue in enumerate(state["queues"]):
+        own = queue if isinstance(queue, dict) else {}
+        try:
+            asked = reader_of(AskQueue).read({"nodes": [], **own} if own is queue else queue)
+            rest = {name: getattr(shared, name) for name in told if name not in own}
+            situations.append(evolve(asked, **rest).situation())
+        except DoesNotFit as error:
+            raise _at(f"queues[{at}].{error.path}".rstrip("."), error) from None
+        title = (asked.vhost, asked.name)
+        if "name" in own and title in titles:
+            named = f"{situations[-1].queue.title!r} is there twice"
+            raise _at(f"queues[{at}]", DoesNotFit("", named, next="name each once in its vhost"))
+        titles.add(title)
+    return situations, limits
+
+
+def _read(kind: Any, value: Any, place: str) -> Any:
+    try:
+        return reader_of(kind).read(value)
+    except DoesNotFit as error:
+        raise _at(f"{place}.{error.path}".strip("."), error) from None
+
+
+def _at(place: str, error: DoesNotFit) -> DoesNotFit:
+    return DoesNotFit(place, f"{place}: {error.message}", next=error.next)
+
+
+def _as_text(found: Plan) -> str:
+    lines = [
+        f"{one.starts:8.0f} s  {one.title}: {one.action.value} {one.node}"
+        + (f", {one.bytes:,} bytes until {one.ends:.0f} s" if one.bytes else "")
+        for one in found.changes
+    ]
+    lines.append(
+        f"{len(found.changes)} changes, {found.bytes:,} bytes, {found.seconds:.0f} s at least"
+    )
+    lines += [
+        f"  {load.node}: {load.adds} more, {load.removes} fewer;"
+        f" {load.bytes_in:,} bytes in, {load.bytes_out:,} out; load {load.load:g}"
+        for load in found.loads
+        if load.adds or load.removes
+    ]
+    lines += [
+        f"left: {one.situation.queue.title}: {why(one)} ({one.rule})"
+        for one in found.ends
+        if not is_settled(one)
+    ]
+    return "\n".join(lines)

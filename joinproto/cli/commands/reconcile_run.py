@@ -1,0 +1,231 @@
+"""`joinproto reconcile run`: keeps the replicas of a real broker's queues, or says how it would.
+
+0  stopped in order (SIGTERM, SIGINT), or one round with --once
+1  with --once: the broker could not be read
+2  the command line, or the broker refuses the user
+4  the machine: a tool or the extra is missing; the state file is in use, damaged, or not writable
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from contextlib import closing, nullcontext
+from pathlib import Path
+from shutil import which
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+from joinproto.cli.finite import Finite
+from joinproto.cli.placing import function_of
+from joinproto.errors import EnvironmentProblem, StoreError, UsageProblem
+from joinproto.reconcile.queue import Placing
+
+EXAMPLE = """\b
+Examples:
+  joinproto reconcile run --url http://localhost:15672 --user monitor --password-file pw --target 3
+  joinproto reconcile run --url ... --target 3 --state /var/lib/keeper.json --apply
+"""
+PASSWORD = "JOINPROTO_RECONCILE_PASSWORD"
+DAY = 86_400.0
+
+
+@click.command(epilog=EXAMPLE)
+@click.option("--url", "urls", multiple=True, required=True, help="A node's management API.")
+@click.option("--user", default="guest", show_default=True, help="With the tag monitoring.")
+@click.option("--password-file", type=click.Path(path_type=Path), help=f"Else ${PASSWORD}.")
+@click.option("--target", type=click.IntRange(0), help="Replicas where no queue or policy says.")
+@click.option("--zone", "zones", multiple=True, metavar="NODE=ZONE", help="What fails together.")
+@click.option("--apply", is_flag=True, help="Add and remove replicas; else only say it.")
+@click.option("--state", type=click.Path(path_type=Path), help="Remembers what was begun.")
+@click.option("--failure-interval", type=Finite(0), default=60.0, show_default=True)
+@click.option(
+    "--interval",
+    type=Finite(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds between two looks at a queue.",
+)
+@click.option(
+    "--trigger-interval",
+    type=Finite(0),
+    default=10.0,
+    show_default=True,
+    help="Seconds from an event, or a change, to a look.",
+)
+@click.option(
+    "--poll",
+    type=Finite(0, DAY, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="Seconds between two readings of the broker.",
+)
+@click.option(
+    "--settle",
+    type=Finite(0),
+    default=60.0,
+    show_default=True,
+    help="Seconds until a change without a trace may be tried again.",
+)
+@click.option("--keep", is_flag=True, help="Drop no replica, not even of nodes that left.")
+@click.option(
+    "--placement",
+    metavar="NAME",
+    default="zone-aware",
+    show_default=True,
+    help="random, least-loaded, zone-aware, or your own MODULE:FUNCTION.",
+)
+@click.option(
+    "--copies-at-once",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="Copies that a node takes part in at a time.",
+)
+@click.option("--copies-in-all", type=click.IntRange(1), help="Copies of all nodes at a time.")
+@click.option("--metrics-port", type=click.IntRange(1, 65535), help="Prometheus, on 127.0.0.1.")
+@click.option("--rabbitmq-queues", default="rabbitmq-queues", show_default=True)
+@click.option("--rabbitmq-streams", default="rabbitmq-streams", show_default=True)
+@click.option(
+    "--timeout",
+    type=Finite(0, DAY, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds that a tool may take; the API: a sixth.",
+)
+@click.option("--once", is_flag=True, help="One round, in which each queue is looked at.")
+def run(**options: Any) -> int:
+    """Keep a minimum of replicas in a running RabbitMQ; without --apply, say what would be done.
+
+    Each decision is a line of JSON on standard output.  What was begun is in the file --state:
+    started again, it asks the leaders what became of that before it begins anything.
+    """  # fmt: skip
+    try:
+        return _run(options)
+    except StoreError as error:
+        error.code = EnvironmentProblem.default_code
+        raise
+
+
+def _run(options: dict[str, Any]) -> int:
+    # httpx is loaded here, so that a missing extra is told by its name.
+    from joinproto.apps.reconcile.api import Api
+    from joinproto.apps.reconcile.commands import Tools
+    from joinproto.apps.reconcile.journal import Journal
+    from joinproto.apps.reconcile.loop import Loop
+    from joinproto.apps.reconcile.telling import Teller
+
+    for url in options["urls"]:
+        _check(url)
+    journal = None
+    if options["apply"]:
+        if options["state"] is None:
+            raise UsageProblem("--apply without --state", next="name a file that outlives a crash")
+        if which(options["rabbitmq_queues"]) is None:
+            raise EnvironmentProblem(
+                f"--rabbitmq-queues {options['rabbitmq_queues']}: no such program",
+                next="the path of the tool",
+            )
+        try:
+            journal = Journal.open(options["state"])
+        except OSError as error:
+            raise UsageProblem(
+                f"--state {options['state']}: {error.strerror}", next="a file in a folder of yours"
+            ) from None
+    api = Api(
+        urls=options["urls"],
+        user=options["user"],
+        password=_password(options["password_file"]),
+        timeout=options["timeout"] / 6,
+        target=options["target"],
+        zones=dict(map(_zone, options["zones"])),
+    )
+    tools = Tools((options["rabbitmq_queues"],), (options["rabbitmq_streams"],), options["timeout"])
+    teller = Teller(_say)
+    if options["metrics_port"] is not None:
+        from prometheus_client import start_http_server
+
+        try:
+            start_http_server(options["metrics_port"], "127.0.0.1", registry=teller.registry)
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"--metrics-port {options['metrics_port']}: {error.strerror}", next="another port"
+            ) from None
+    with nullcontext() if journal is None else closing(journal):
+        loop = Loop(api, tools, _keeper(options), teller, journal)
+        loop.start()
+        return _until_told(loop, options)
+
+
+def _until_told(loop: Any, options: dict[str, Any]) -> int:
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    is_first = True
+    while not stopped.is_set():
+        is_read = loop.round(refused_is_fatal=is_first)
+        is_first = False
+        if options["once"]:
+            return 0 if is_read else 1
+        stopped.wait(options["poll"])
+    return 0
+
+
+def _keeper(options: dict[str, Any]) -> Any:
+    from joinproto.reconcile.keeper import Keeper, Rules
+    from joinproto.reconcile.plan import Limits
+    from joinproto.reconcile.queue import Settings
+    from joinproto.reconcile.timers import Pace
+
+    own = options["placement"] not in [one.value for one in Placing]
+    settings = Settings(
+        auto_remove=not options["keep"],
+        failure_interval=options["failure_interval"],
+        placement=Placing.ZONE_AWARE if own else Placing(options["placement"]),
+    )
+    pace = Pace(
+        interval=1e-9 if options["once"] else options["interval"],
+        trigger_interval=options["trigger_interval"],
+    )
+    limits = Limits(
+        copies_at_once=options["copies_at_once"], copies_in_all=options["copies_in_all"]
+    )
+    place = function_of(options["placement"]) if own else None
+    return Keeper(Rules(pace, settings, limits, options["settle"], place))
+
+
+def _password(file: Path | None) -> str:
+    if file is None:
+        return os.environ.get(PASSWORD, "guest")
+    try:
+        return file.read_text("utf-8").rstrip("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageProblem(f"--password-file {file}: {error}", next="a file to read") from None
+
+
+def _check(url: str) -> None:
+    try:
+        found = urlsplit(url)
+        is_one = found.scheme in ("http", "https") and bool(found.hostname) and found.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise UsageProblem(
+            f"--url {url}: expected the address of a management API", next="http://one:15672"
+        )
+
+
+def _zone(told: str) -> tuple[str, str]:
+    node, equals, zone = told.partition("=")
+    if not (node and equals and zone):
+        raise UsageProblem(f"--zone {told}: expected NODE=ZONE", next="rabbit@one=rack-1")
+    return node, zone
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

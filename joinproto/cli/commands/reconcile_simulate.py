@@ -1,0 +1,196 @@
+"""`joinproto reconcile simulate`: three ways to look after many queues, side by side.
+
+Compared: the nodes, their copies and time.  Shipped: what decides, and when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from joinproto.cli.at_scale.many import Asked, ask, jobs, make, played, refuse_old
+from joinproto.cli.at_scale.results import Compared, draw
+from joinproto.cli.at_scale.stories import Shape, Story, Way
+from joinproto.cli.finite import Finite
+from joinproto.codec.json_form import printed
+from joinproto.errors import UsageProblem
+
+EXAMPLE = """\b
+Examples:
+  joinproto reconcile simulate
+  joinproto reconcile simulate --story day --days 3 --way ours --copies-at-once 4
+  joinproto reconcile simulate --queues 10000 --picture rack.svg
+  joinproto reconcile simulate --queues 10000 --seeds 5 --copies-at-once 3 --copies-at-once 8 \\
+      --out results && joinproto reconcile results results
+"""
+
+
+TITLES = (
+    "",
+    "below, mean",
+    "at best",
+    "longest",
+    "beyond",
+    "changes",
+    "for nothing",
+    "of a node",
+    "of all",
+)
+
+
+@click.command(epilog=EXAMPLE)
+@click.option(
+    "--story",
+    type=click.Choice([one.value for one in Story]),
+    default="rack",
+    show_default=True,
+    help="A rack fails, a rolling restart, or both each day.",
+)
+@click.option("--days", type=click.IntRange(1), default=1, show_default=True)
+@click.option(
+    "--way",
+    "ways",
+    multiple=True,
+    type=click.Choice([one.value for one in Way]),
+    help="events, periodic, ours; without it all.",
+)
+@click.option("--queues", type=click.IntRange(1), default=100_000, show_default=True)
+@click.option("--nodes", type=click.IntRange(1), default=100, show_default=True)
+@click.option("--zones", type=click.IntRange(1), default=10, show_default=True)
+@click.option("--replicas", type=click.IntRange(1), default=3, show_default=True)
+@click.option("--bytes-mean", type=Finite(1), default=100e6, show_default=True)
+@click.option("--failure-interval", type=Finite(0), default=60.0, show_default=True)
+@click.option("--interval", type=Finite(1), default=60.0, show_default=True)
+@click.option(
+    "--copies-at-once",
+    "copies",
+    type=click.IntRange(1),
+    multiple=True,
+    default=(8,),
+    show_default=True,
+    help="Ours: of a node; may be given again.  The others: as many as its link carries, 25.",
+)
+@click.option("--copies-in-all", type=click.IntRange(1), help="Ours: of all nodes together.")
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option(
+    "--seeds", type=click.IntRange(1), default=1, help="With --out: so many, from --seed."
+)
+@click.option("--picture", type=click.Path(path_type=Path), help="A .png or .svg to draw.")
+@click.option("--out", type=click.Path(path_type=Path), help="Many runs, on Spark: a new folder.")
+@click.option("--master", default="local[*]", show_default=True, help="With --out: Spark's.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def simulate(**options: Any) -> int:
+    """Simulate many queues on many nodes, looked after by events, periodically, and as ours.
+
+    Below: how long a queue has fewer running replicas than wanted; at best: the mean that no order
+    goes below with this peak of all nodes.  Beyond: the mean without the failure interval, which is
+    waited for in each way.  Loads: peak bytes a second.
+    """  # fmt: skip
+    if options["zones"] > options["nodes"] or options["replicas"] > options["zones"]:
+        raise click.UsageError("expected --replicas <= --zones <= --nodes")
+    names = ("queues", "nodes", "zones", "replicas", "bytes_mean", "failure_interval", "interval")
+    shape = Shape(**{name: options[name] for name in (*names, "seed")})
+    story, days = Story(options["story"]), options["days"]
+    ways = [Way(name) for name in options["ways"]] or list(Way)
+    asked = list(
+        jobs(
+            shape, story, days, ways, options["copies"], options["copies_in_all"], options["seeds"]
+        )
+    )
+    if options["out"] is not None:
+        if options["picture"] is not None:
+            raise UsageProblem("--picture with --out", next="draw one run of each way, without it")
+        refuse_old(options["out"])
+        return _on_spark(options["master"], options["out"], asked, as_json=options["as_json"])
+    if options["seeds"] > 1:
+        raise UsageProblem("--seeds without --out", next="add --out DIR: many runs are kept there")
+    both = [played(job) for job in asked]
+    found = Compared(
+        story=story, days=days, shape=shape, ways=tuple(outcome for _, outcome in both)
+    )
+    if options["picture"] is not None:
+        draw(options["picture"], [run for run, _ in both])
+    click.echo(printed(found) if options["as_json"] else _table(found))
+    return 0
+
+
+def _on_spark(master: str, folder: Path, asked: list[Any] | None, *, as_json: bool) -> int:
+    """Play what is asked, if anything, and tell what lies in the folder."""
+    from spark_explore.session import explained, open_session
+
+    session = open_session(master)
+    try:
+        with explained():
+            if asked is not None:
+                make(session, asked, folder)
+            found = ask(session, folder)
+    finally:
+        session.stop()
+    click.echo(printed(found) if as_json else _summaries(found))
+    return 0
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--master", default="local[*]", show_default=True, help="Spark's.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def results(folder: Path, master: str, as_json: bool) -> int:
+    """Tell what the runs in a folder of `simulate --out` came to, by way and limit.
+
+    Of periodic: the time below beyond the failure interval, as a share of periodic's of the same
+    seed.
+    """  # fmt: skip
+    return _on_spark(master, folder, None, as_json=as_json)
+
+
+def _summaries(found: Asked) -> str:
+    heads = ("", "runs", "below, mean", "at best", "longest", "beyond", "of periodic", "worst")
+    rows = [
+        (
+            _named(one.way, one.copies_at_once, one.copies_in_all),
+            f"{one.runs}",
+            f"{one.below_mean:.1f} s",
+            "" if one.below_least is None else f"{one.below_least:.1f} s",
+            f"{one.below_longest:.1f} s",
+            f"{one.beyond_mean:.1f} s",
+            "" if one.share_of_periodic is None else f"{one.share_of_periodic:.0%}",
+            "" if one.share_worst is None else f"{one.share_worst:.0%}",
+            f"{one.peak_of_a_node / 1e6:,.0f} MB/s",
+            f"{one.peak_of_all / 1e9:,.1f} GB/s",
+        )
+        for one in found.summaries
+    ]
+    return _lines(((*heads, "of a node", "of all"), *rows))
+
+
+def _named(way: str, copies: int, in_all: int | None) -> str:
+    return f"{way}, {copies} copies" + (f", {in_all} in all" if in_all is not None else "")
+
+
+def _table(found: Compared) -> str:
+    rows = [
+        (
+            _named(one.way, one.copies_at_once, one.copies_in_all),
+            f"{one.below_mean:.1f} s",
+            "" if one.below_least is None else f"{one.below_least:.1f} s",
+            f"{one.below_longest:.1f} s",
+            f"{one.beyond_interval_mean:.1f} s",
+            f"{one.changes:,}",
+            f"{one.for_nothing:,}",
+            f"{one.peak_bytes_of_a_node / 1e6:,.0f} MB/s",
+            f"{one.peak_bytes / 1e9:,.1f} GB/s",
+        )
+        for one in found.ways
+    ]
+    return _lines((TITLES, *rows))
+
+
+def _lines(rows: Sequence[tuple[str, ...]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(word.rjust(width) for word, width in zip(row, widths, strict=True))
+        for row in rows
+    )

@@ -1,0 +1,166 @@
+"""The body of `joinproto recover rehearse`: it searches, and the recovery tool itself cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import click
+from attrs import evolve
+
+from joinproto.cli.commands.rehearse_standby import rehearse_brokers
+from joinproto.cli.commands.rehearsed import (
+    UNPROVEN,
+    choices_text,
+    not_searched_text,
+    require_judged,
+)
+from joinproto.cli.rehearse.disks import Scene, scene_of
+from joinproto.cli.rehearse.search import (
+    AUTOMATIC,
+    KINDS,
+    Outcome,
+    Start,
+    choices,
+    proposers,
+    rehearse,
+)
+from joinproto.codec.json_form import printed
+from joinproto.errors import UsageProblem
+from joinproto.recovery import schema, show
+from joinproto.recovery.found import Format, Found
+from joinproto.recovery.judgement import Judgement, told
+
+MEMBERS_MAX = 5
+SETS_SHOWN = 4
+
+
+def rehearse_restart(
+    judgement: Judgement, *, outside: bool, states_max: int, as_object: bool
+) -> int:
+    """Search what follows from each choice, say it, and return the exit code."""
+    if any(one.format is Format.STANDBY for one in judgement.stores):
+        return rehearse_brokers(judgement, states_max=states_max, as_object=as_object)
+    stores = _usable(judgement)
+    scene = scene_of({one.member: one.record for one in stores if one.record is not None})
+    outcomes = []
+    for choice in choices(tuple(sorted(scene.disks))):
+        if not as_object:
+            click.echo(f"searching: {choice.name}", err=True)
+        outcomes.append(rehearse(scene, choice, outside=outside, states_max=states_max))
+    is_sure = all(one.is_whole and not one.loses for one in outcomes)
+    if as_object:
+        click.echo(printed(evolve(told(judgement), rehearsal=tuple(map(_told, outcomes)))))
+    else:
+        click.echo(_text(judgement, stores, scene, outcomes))
+    return 0 if is_sure else UNPROVEN
+
+
+def _usable(judgement: Judgement) -> list[Found]:
+    """Return the stores that can be started; raises where nothing can be rehearsed."""
+    rows = judgement.pick.findings.rows
+    require_judged(judgement, is_twice=any(row.is_copy or row.contradicts for row in rows))
+    stores = [one for one in judgement.stores if one.record is not None and one.state.is_readable]
+    if not any(one.record is not None and one.record.tip is not None for one in stores):
+        raise UsageProblem(
+            "no store of joinproto that belongs to a cluster is here: there is no restart",
+            next=judgement.next,
+        )
+    if len(stores) > MEMBERS_MAX:
+        raise UsageProblem(
+            f"{len(stores)} stores: more than {MEMBERS_MAX} members have too many orders of events",
+            next="give the stores of those that you would start first",
+        )
+    return stores
+
+
+# -- saying it -----------------------------------------------------------------------------------
+
+
+def _text(
+    judgement: Judgement, stores: Sequence[Found], scene: Scene, outcomes: Sequence[Outcome]
+) -> str:
+    parts = [show.table(judgement.stores, judgement.pick.latest)]
+    lines = choices_text([(one.choice.name, one.loses, _lines(one)) for one in outcomes])
+    automatic = f"  ({AUTOMATIC}: no mark, and total_failure = automatic in each configuration)"
+    parts.append(f"{lines}\n{automatic}")
+    parts.append(show.wrapped(_sentence(outcomes)))
+    absent = sorted(_absent(scene, stores))
+    notes = ["that a process crashes, or a client writes, meanwhile: joinproto check join-failed"]
+    if absent:
+        notes.insert(0, f"{', '.join(absent)}: their stores are not here, so they do not start")
+    first = proposers(scene)
+    if len(first) < len(scene.disks):
+        notes.append(f"that another one than {', '.join(first)} proposes the next view")
+    parts.append(not_searched_text(notes))
+    parts.append(show.next_text(judgement.next))
+    return show.clean("\n\n".join(parts))
+
+
+def _absent(scene: Scene, stores: Sequence[Found]) -> set[str]:
+    tip = scene.chain.tip
+    seats = set() if tip is None else tip.electors | tip.members
+    return {seat.member for seat in seats} - {one.member for one in stores}
+
+
+def _lines(outcome: Outcome) -> list[str]:
+    """Return the ways in which it can go, one line each."""
+    lines = list(_starts(outcome))
+    # Who has not answered yet is waited for first; that is news only where nobody goes on.
+    if outcome.waits and not outcome.starts:
+        lines += [f"waits ({case})" for case in outcome.waits]
+    if not lines:
+        lines.append("nothing: no member can begin")
+    lines += [f"{name} can stop for good: the others refuse it" for name in outcome.aborts]
+    if not outcome.is_whole:
+        lines.append(f"more: the search was stopped after {outcome.states:,} states")
+    return lines
+
+
+def _starts(outcome: Outcome) -> Iterator[str]:
+    """Yield one line for each place where the next view can begin, with who can be in it."""
+    places: dict[tuple[str, int | None, bool], list[Start]] = {}
+    for start in outcome.starts:
+        # Where the search was stopped, it may be served in what was not searched.
+        served = start.is_served or not outcome.is_whole
+        places.setdefault((start.kind, start.frame, served), []).append(start)
+    for (kind, frame, served), starts in places.items():
+        at = "where all begin" if frame is None else f"frame {frame}"
+        sets = [" ".join(start.members) for start in starts]
+        shown = " / ".join(sets[:SETS_SHOWN])
+        more = f" / {len(sets) - SETS_SHOWN} more" if len(sets) > SETS_SHOWN else ""
+        yield f"{KINDS[kind]} from {at}: {shown}{more}{'' if served else ', never served'}"
+
+
+def _sentence(outcomes: Sequence[Outcome]) -> str:
+    losing = [one.choice.name for one in outcomes if one.loses]
+    if losing:
+        return f"A frame that may have been acknowledged can be lost: {', '.join(losing)}."
+    states = sum(one.states for one in outcomes)
+    if not all(one.is_whole for one in outcomes):
+        return f"Not all was searched; in {states:,} states no acknowledged frame is lost."
+    return (
+        f"Whatever is chosen, no frame that may have been acknowledged is lost, in any order of"
+        f" events ({states:,} states)."
+    )
+
+
+def _told(outcome: Outcome) -> schema.Rehearsed:
+    starts = (
+        schema.Start(
+            kind=start.kind.lower(),
+            members=tuple(start.members),
+            seq=start.frame,
+            is_served=start.is_served,
+        )
+        for start in outcome.starts
+    )
+    return schema.Rehearsed(
+        choice=outcome.choice.name,
+        marks=tuple(outcome.choice.marks),
+        starts=tuple(starts),
+        waits=tuple(outcome.waits),
+        aborts=tuple(outcome.aborts),
+        loses=outcome.loses,
+        is_whole=outcome.is_whole,
+        states=outcome.states,
+    )

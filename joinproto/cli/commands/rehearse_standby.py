@@ -1,0 +1,177 @@
+"""`joinproto recover rehearse` for stores of hot standby: who would be primary, and what is lost.
+
+Source: hot standby, H3, H4, H10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import click
+from attrs import evolve
+
+from joinproto.apps.standby.keeping.form import Kept
+from joinproto.cli.commands.rehearsed import (
+    UNPROVEN,
+    choices_text,
+    not_searched_text,
+    require_judged,
+)
+from joinproto.cli.rehearse.standby import (
+    Confirmed,
+    Outcome,
+    Scene,
+    Start,
+    choices,
+    rehearse,
+    scene_of,
+)
+from joinproto.codec.json_form import printed
+from joinproto.errors import UsageProblem
+from joinproto.recovery import schema, show
+from joinproto.recovery.brokers import chain_of, kept_of
+from joinproto.recovery.judgement import Judgement, told
+from joinproto.standby.broker import Mark
+
+BROKERS_MAX = 5
+
+
+def rehearse_brokers(judgement: Judgement, *, states_max: int, as_object: bool) -> int:
+    """Search what follows from each choice, say it, and return the exit code."""
+    scene = scene_of(_usable(judgement), chain_of(judgement.stores))
+    outcomes = []
+    for choice in choices(scene):
+        if not as_object:
+            click.echo(f"searching: {choice.name}", err=True)
+        outcomes.append(rehearse(scene, choice, states_max=states_max))
+    if as_object:
+        rehearsal = tuple(_told(one, _broken(judgement)) for one in outcomes)
+        click.echo(printed(evolve(told(judgement), rehearsal=rehearsal)))
+    else:
+        click.echo(_text(judgement, scene, outcomes))
+    # Who is not here may have been primary last, and confirmed what nobody here knows of.
+    is_sure = not judgement.missing and all(one.is_whole and not one.loses for one in outcomes)
+    return 0 if is_sure else UNPROVEN
+
+
+def _usable(judgement: Judgement) -> list[Kept]:
+    """Return the stores that can be started; raises where nothing can be rehearsed."""
+    found = [kept for one in judgement.stores if (kept := kept_of(one)) is not None]
+    is_twice = len({kept.broker for kept in found}) < len(found)
+    require_judged(judgement, is_twice=is_twice)
+    if all(kept.mark is Mark.EMPTY for kept in found):
+        raise UsageProblem(
+            "no store of a broker that followed a primary is here: there is no restart",
+            next=judgement.next,
+        )
+    if len(found) > BROKERS_MAX:
+        raise UsageProblem(
+            f"{len(found)} stores: more than {BROKERS_MAX} brokers have too many orders of starts",
+            next="give the stores of those that you would start first",
+        )
+    return found
+
+
+def _broken(judgement: Judgement) -> list[str]:
+    """Return the brokers that will refuse to run: their stores cannot be read."""
+    return [one.member or one.name for one in judgement.stores if kept_of(one) is None]
+
+
+# -- saying it -----------------------------------------------------------------------------------
+
+
+def _text(judgement: Judgement, scene: Scene, outcomes: Sequence[Outcome]) -> str:
+    parts = [show.table(judgement.stores, judgement.pick.latest)]
+    parts.append(choices_text([(one.choice.name, one.loses, [*_lines(one)]) for one in outcomes]))
+    known = "As far as these stores know: " if judgement.missing else ""
+    parts.append(show.wrapped(known + _sentence(outcomes)))
+    parts.append(not_searched_text(_not_searched(scene)))
+    parts.append(show.next_text(judgement.next))
+    return show.clean("\n\n".join(parts))
+
+
+def _lines(outcome: Outcome) -> Iterator[str]:
+    """Yield the ways in which it can go, one line each."""
+    for start in outcome.starts:
+        yield _promotion(start)
+        for one in start.lost:
+            yield f"  loses {_what(one)}"
+    if outcome.run:
+        yield f"  so: {outcome.run}"
+    if not outcome.starts:
+        waits = "".join(f", waits for {one}" for one in outcome.waits)
+        yield f"nobody serves{waits}"
+    serving = {start.primary for start in outcome.starts}
+    for refused in outcome.refused:
+        # Whether it serves depends on who is up when it is told.
+        word = "or " if refused.name in serving else ""
+        yield f"{word}{refused.name} refuses ({refused.rule}): {refused.why}"
+    if not outcome.is_whole:
+        yield f"more: the search was stopped after {outcome.states:,} states"
+
+
+def _promotion(start: Start) -> str:
+    beside = ", ".join(name for name in start.members if name != start.primary)
+    waits = f", once {beside} came or its patience ends (H8)" if beside else ""
+    return f"{start.primary} serves{waits}" if start.is_served else f"{start.primary} never serves"
+
+
+def _what(one: Confirmed) -> str:
+    return f"what {one.primary} confirmed in generation {one.generation}"
+
+
+def _sentence(outcomes: Sequence[Outcome]) -> str:
+    losing = [one.choice.name for one in outcomes if one.loses]
+    if losing:
+        return f"A message that may have been confirmed can be lost: {'; '.join(losing)}."
+    states = sum(one.states for one in outcomes)
+    if not all(one.is_whole for one in outcomes):
+        return f"Not all was searched; in {states:,} states no confirmed message is lost."
+    return (
+        "Whatever is chosen, no message that may have been confirmed is lost, in any order of"
+        f" starts ({states:,} states)."
+    )
+
+
+def _not_searched(scene: Scene) -> Iterator[str]:
+    absent = sorted(scene.all - {*scene.names})
+    if absent:
+        yield (
+            f"what only {', '.join(absent)} may have: without a store that can be read here, no"
+            " broker starts"
+        )
+    yield "messages that are not durable: they are gone"
+    yield "that one dies, or a second one is promoted, meanwhile: joinproto check standby-total"
+    if scene.is_built_in:
+        yield "how the members of the chain of views find together"
+
+
+# -- as JSON -------------------------------------------------------------------------------------
+
+
+def _told(outcome: Outcome, broken: Sequence[str]) -> schema.Rehearsed:
+    starts = (
+        schema.Start(
+            kind="promotion",
+            members=start.members,
+            seq=None,
+            is_served=start.is_served,
+            primary=start.primary,
+            loses=bool(start.lost),
+        )
+        for start in outcome.starts
+    )
+    return schema.Rehearsed(
+        choice=outcome.choice.name,
+        marks=outcome.choice.marks,
+        starts=tuple(starts),
+        waits=outcome.waits,
+        aborts=tuple(broken),
+        loses=outcome.loses,
+        is_whole=outcome.is_whole,
+        states=outcome.states,
+        refuses=tuple(
+            schema.Refusal(member=one.name, rule=one.rule, why=one.why) for one in outcome.refused
+        ),
+        lost=tuple(_what(one) for start in outcome.starts for one in start.lost),
+    )

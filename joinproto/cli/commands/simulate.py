@@ -1,0 +1,299 @@
+"""`joinproto simulate`: random runs through a world too large to search, or of real members.
+
+0  no claim was violated, which is not a proof    2  usage, a bad model (file:line)
+1  a claim was violated                        3  stopped at the memory limit, or by Ctrl-C
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import click
+from attrs import define, field, frozen
+
+from joinproto.check import catalogue
+from joinproto.check.loaded import Loaded
+from joinproto.check.simulate import ClaimMet, Simulation, Stride
+from joinproto.check.simulate import simulate as walk
+from joinproto.cli import loading
+from joinproto.cli.output import Terminal, alone_on_stdout, error_stream
+from joinproto.cli.show.amounts import count, duration, plural, short
+from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
+from joinproto.cli.warming import warm_up
+from joinproto.codec.json_form import Merged, printed
+
+EXAMPLE = """\b
+Examples:
+  joinproto simulate two-phase-commit --members 12 --runs 10000 --seed 7
+  joinproto simulate path/to/my_model.py --steps 1000
+  joinproto simulate join --swarm --seconds 600 --jobs 2
+  joinproto simulate path/to/my_members.py::start --swarm --seed 7 --runs 1
+"""
+
+IDLE_MAX = 15
+"""Of what no run exercised, so many are listed; --json has all."""
+
+RUNS, STEPS = 1000, 100
+
+STEPS_MOST = 1_000_000
+
+MARKS = {
+    "violated": Piece("VIOLATED", Role.BAD),
+    "not-violated": Piece("not violated", Role.PLAIN),
+    "untested": Piece("UNTESTED", Role.WARN),
+    "reached": Piece("reached", Role.GOOD),
+    "not-reached": Piece("NOT REACHED", Role.WARN),
+    "not-judged": Piece("not judged", Role.QUIET),
+}
+
+
+@frozen
+class Simulated:
+    """`joinproto simulate WORLD --json`"""
+
+    found: Annotated[Simulation, Merged()]
+    options: Annotated[Mapping[str, Any], "the world's options that were given"]
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("target", metavar="WORLD|FILE.py[::NAME]")
+@loading.world_options
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    show_default="1000; of a swarm: as many as there is time for",
+    help="How many runs.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="S",
+    default=0,
+    show_default=True,
+    help="The same seed gives the same runs.",
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(min=1, max=STEPS_MOST),
+    metavar="K",
+    show_default="100",
+    help="Steps of one run, at most.",
+)
+@click.option("--swarm", is_flag=True, help="Run real members; each run draws its configuration.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="T",
+    show_default="60",
+    help="Of a swarm: how long runs are begun.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="J",
+    show_default="1",
+    help="Of a swarm: on how many cores.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def simulate(
+    target: str,
+    runs: int | None,
+    seed: int,
+    steps: int | None,
+    swarm: bool,
+    seconds: float | None,
+    jobs: int | None,
+    as_json: bool,
+    **arguments: Any,
+) -> int:
+    """Walk through a world at random, and judge every state on the way.
+
+    Each step is drawn among those that change the state, all equally likely.  What no run
+    met may still exist: only `joinproto check` looks at every state.
+
+    With --swarm: real members, with their logs and stores, over a simulated network, disk and
+    clock.  Each run draws its own configuration and faults; at its end faults stop, and the
+    cluster has to serve.  The target is `join`, or FILE.py::NAME, which makes the members as
+    `Member.start` does.
+    """
+    options = loading.given(arguments)
+    if swarm:
+        if options or steps is not None:
+            raise click.UsageError("a swarm draws its configurations: it takes no such option")
+        return _swarm(target, seed, runs, seconds, jobs or 1, as_json)
+    if seconds is not None or jobs is not None:
+        raise click.UsageError("--seconds and --jobs are options of --swarm")
+    runs, steps = runs or RUNS, steps or STEPS
+    with alone_on_stdout(as_json):
+        loaded = catalogue.load(target, options)
+        found = _walk(loaded, runs, seed, steps)
+    if as_json:
+        click.echo(printed(Simulated(found, loaded.options)))
+    else:
+        click.echo(_text(loaded, found))
+    if found.trace is not None:
+        return 1
+    return 3 if found.stopped_by else 0
+
+
+def _swarm(
+    target: str, seed: int, runs: int | None, seconds: float | None, jobs: int, as_json: bool
+) -> int:
+    from joinproto.cli.commands import (
+        swarm,  # the members and their logs: nobody else pays for them
+    )
+
+    with alone_on_stdout(as_json):
+        report = swarm.simulate_swarm(target, seed=seed, runs=runs, seconds=seconds, jobs=jobs)
+    click.echo(printed(swarm.told(report)) if as_json else swarm.text_of(report))
+    return report.code
+
+
+def _walk(loaded: Loaded, runs: int, seed: int, steps: int) -> Simulation:
+    from joinproto.check.engine import telling_of_compilation
+
+    progress = _Progress()
+
+    def tell(text: str) -> None:
+        progress.close()
+        click.echo(text, err=True)
+
+    try:
+        with telling_of_compilation(tell), loaded.at_work():
+            warm_up()
+            return walk(loaded.world, runs=runs, seed=seed, steps_max=steps, progress=progress)
+    finally:
+        progress.close()
+
+
+@define
+class _Progress:
+    """One line on standard error, on a terminal, a few times a second."""
+
+    _last: float = field(init=False, default=0.5)
+    _written: int = field(init=False, default=0)
+
+    def __call__(self, stride: Stride) -> None:
+        if stride.seconds - self._last < 0.2 or not error_stream().isatty():
+            return
+        self._last = stride.seconds
+        text = (
+            f"{short(stride.runs)} of {short(stride.runs_wanted)} runs"
+            f", {short(stride.steps)} steps, {short(stride.distinct)} distinct"
+            f", {duration(stride.seconds)}"
+        )[: Terminal.now().width - 1]
+        error_stream().write("\r" + text.ljust(self._written))
+        error_stream().flush()
+        self._written = len(text)
+
+    def close(self) -> None:
+        if self._written:
+            error_stream().write("\r" + " " * self._written + "\r")
+            error_stream().flush()
+            self._written = 0
+
+
+# -- as text ---------------------------------------------------------------------------
+
+
+def _text(loaded: Loaded, found: Simulation) -> str:
+    terminal = Terminal.now()
+    rows = [
+        terminal.paragraph(text, first=first, indent=indent)
+        for first, indent, text in _lines(loaded, found)
+    ]
+    if found.trace is not None:
+        rows += ["", terminal.chart(found.trace)]
+    return "\n".join(rows)
+
+
+def _lines(loaded: Loaded, found: Simulation) -> Iterator[tuple[int, int, Line]]:
+    """Yield the report line by line, each with its first and its other indentation."""
+    where = f"{visible(found.world)} with {plural(found.members, 'member')}: "
+    broken = found.trace is not None
+    result = Piece("VIOLATED", Role.BAD) if broken else Piece("no violation met", Role.PLAIN)
+    yield 0, 2, line(Piece(where, Role.TITLE), result)
+    for heading, text in _facts(found):
+        yield 2, 11, line(Piece(heading.ljust(9), Role.QUIET), text)
+    yield from _heading("claims")
+    names = min(max(len(visible(claim.name)) for claim in found.claims), 30) + 2
+    for claim in found.claims:
+        mark, name = MARKS[claim.result], visible(claim.name)
+        yield (
+            2,
+            4,
+            line(
+                Piece(mark.text.ljust(14), mark.role),
+                Piece(claim.kind.ljust(17), Role.QUIET),
+                Piece(name, Role.NAME),
+                " " * max(names - len(name), 2),
+                _remark(claim, found),
+            ),
+        )
+    yield from _idle(found)
+    yield from _heading("notes")
+    for note in found.notes:
+        yield 2, 2, line(Piece(note, Role.WARN))
+    yield from _heading("next")
+    yield (
+        2,
+        6,
+        line(Piece(f"joinproto check {loaded.words}", Role.ACTION), "  looks at every state"),
+    )
+    if not broken:
+        again = f"joinproto simulate {loaded.words} --seed {found.seed + 1}"
+        yield 2, 6, line(Piece(again, Role.ACTION), "  takes other runs")
+
+
+def _facts(found: Simulation) -> Iterator[tuple[str, str]]:
+    if found.stopped_by:
+        yield "stopped", f"{found.stopped_by}, after {count(found.runs)} runs"
+    yield (
+        "runs",
+        f"{count(found.runs)} of at most {plural(found.steps_max, 'step')}, seed {found.seed}",
+    )
+    yield "steps", f"{count(found.steps)} in all, {count(found.longest)} in the longest run"
+    if found.rested:
+        yield "ended", f"{plural(found.rested, 'run')}, where nothing could change any more"
+    yield "states", f"{count(found.distinct)} distinct"
+    yield "time", duration(found.seconds)
+    yield "code", f"{plural(found.calls, 'call')} of members' code"
+
+
+def _heading(text: str) -> Iterator[tuple[int, int, Line]]:
+    yield 0, 0, line()
+    yield 0, 0, line(Piece(text, Role.TITLE))
+
+
+def _remark(claim: ClaimMet, found: Simulation) -> str:
+    runs = plural(claim.runs, "run")
+    match claim.result:
+        case "violated":
+            return f"in {runs}; the shortest has {plural(claim.trace_length or 0, 'step')}"
+        case "not-violated" if claim.premise_runs is not None:
+            return f"put to the test in {plural(claim.premise_runs, 'run')}"
+        case "untested":
+            return "its premise was met in no run: this says nothing"
+        case "reached":
+            return f"in {runs}"
+        case "not-reached":
+            return f"in none of {plural(found.runs, 'run')}: it was never put to the test"
+        case "not-judged":
+            return f"runs that end cannot break it; it came true in {runs}"
+    return ""
+
+
+def _idle(found: Simulation) -> Iterator[tuple[int, int, Line]]:
+    never = found.coverage.never
+    taken = sum(map(bool, found.coverage.actions.values()))
+    yield from _heading("exercised")
+    yield 2, 4, line(f"{plural(taken, 'kind')} of steps")
+    if not never:
+        return
+    yield from _heading("never exercised, although it came within reach")
+    for text in never[:IDLE_MAX]:
+        yield 2, 4, line(Piece(visible(text), Role.WARN))
+    if len(never) > IDLE_MAX:
+        yield 2, 4, line(f"and {count(len(never) - IDLE_MAX)} more; --json lists all")

@@ -1,0 +1,175 @@
+"""`joinproto check --tier quick`: every world of a tier, one line each.
+
+Each must end as the catalogue says: hold, or be violated by a run of exactly so many steps.
+Every mutant of a world must be violated: a checker that overlooks a planted mistake says
+nothing about a world that holds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Annotated, Literal
+
+import click
+from attrs import frozen
+
+from joinproto.check.entry import Entry
+from joinproto.check.options import words_of
+from joinproto.check.report import Report
+from joinproto.cli.show.amounts import count, duration, plural
+from joinproto.codec.json_form import Count, Seconds
+from joinproto_worlds import entries
+
+Result = Literal["holds", "violated", "incomplete"]
+Expected = Literal["holds", "violated"]
+
+
+@frozen
+class Ending:
+    """How the search of one world ended, and how it must."""
+
+    words: str
+    item: Entry
+    mutant: str | None
+    report: Report
+
+    @property
+    def expected(self) -> Expected:
+        return "violated" if self.mutant else self.item.expected
+
+    @property
+    def steps_expected(self) -> int | None:
+        return None if self.mutant else self.item.steps
+
+    @property
+    def steps(self) -> int | None:
+        trace = self.report.trace
+        return None if trace is None else len(trace.steps)
+
+    @property
+    def wrong(self) -> str:
+        """Return in words what is not as expected, or nothing."""
+        if self.report.result == "incomplete":
+            return f"stopped by {self.report.stopped_by}"
+        if self.report.result != self.expected:
+            return f"expected: {self.expected}"
+        wanted = self.steps_expected
+        if wanted is not None and self.steps != wanted:
+            return f"expected: {plural(wanted, 'step')}"
+        return ""
+
+    def line(self, width: int) -> str:
+        """Return what a person reads; `width` cells for the world."""
+        report = self.report
+        found = f"{count(report.distinct)} distinct, depth {report.depth}"
+        if self.steps is not None:
+            found += f", {plural(self.steps, 'step')}"
+        text = (
+            f"{'WRONG' if self.wrong else 'ok':5}  {self.words.ljust(width)}"
+            f"  {report.result:10}  {found}, {duration(report.seconds)}"
+        )
+        return f"{text}; {self.wrong}" if self.wrong else text
+
+    def told(self) -> Ended:
+        """Return what a program reads."""
+        report = self.report
+        return Ended(
+            world=self.item.name,
+            mutant=self.mutant,
+            members=report.members,
+            result=report.result,
+            expected=self.expected,
+            as_expected=not self.wrong,
+            distinct=report.distinct,
+            generated=report.generated,
+            depth=report.depth,
+            seconds=report.seconds,
+            property=None if report.trace is None else report.trace.property,
+            trace_length=self.steps,
+            trace_length_expected=self.steps_expected,
+            stopped_by=report.stopped_by,
+        )
+
+
+@frozen(kw_only=True)
+class Ended:
+    """How one search ended."""
+
+    world: Annotated[str, "its name"]
+    mutant: Annotated[str | None, "the mistake built in; null: none"]
+    members: Annotated[Count, "members of the world"]
+    result: Annotated[Result, "found"]
+    expected: Annotated[Expected, "how it must end"]
+    as_expected: Annotated[bool, "whether it ended so, and after so many steps"]
+    distinct: Annotated[Count, "distinct states"]
+    generated: Annotated[Count, "steps found"]
+    depth: Annotated[Count, "states on the longest of the shortest runs"]
+    seconds: Annotated[Seconds, "of the clock"]
+    property: Annotated[str | None, "the claim its run breaks"]
+    trace_length: Annotated[Count | None, "steps of that run"]
+    trace_length_expected: Annotated[Count | None, "steps it must have; null: not pinned"]
+    stopped_by: Annotated[str, "the limit that ended it early, or empty"]
+
+
+@frozen(kw_only=True)
+class Tier:
+    """`joinproto check --tier quick --json`"""
+
+    tier: Annotated[Literal["quick", "long"], "which"]
+    result: Annotated[Literal["as-expected", "not-as-expected", "incomplete"], "of all"]
+    seconds: Annotated[Seconds, "of the clock"]
+    worlds: Annotated[tuple[Ended, ...], "every world, each followed by its mutants"]
+
+
+def _rows(tier: str) -> Iterator[tuple[Entry, str | None]]:
+    for item in entries.ENTRIES:
+        if item.tier == tier:
+            yield item, None
+            yield from ((item, mutant) for mutant in item.mutants)
+
+
+def run_tier(
+    tier: Literal["quick", "long"], search: Callable[[Entry, str | None], Report], *, as_json: bool
+) -> tuple[int, Tier]:
+    """Search every world of `tier`; return the exit code and what a program reads.
+
+    `search`: makes the report of a world, or of one of its mutants.  Lines are printed as
+    they come, unless `as_json`.
+    """
+    began = time.perf_counter()
+    rows = list(_rows(tier))
+    named = [_words(item, mutant) for item, mutant in rows]
+    width = max(map(len, named), default=0)
+    endings = []
+    for words, (item, mutant) in zip(named, rows, strict=True):
+        ending = Ending(words, item, mutant, search(item, mutant))
+        endings.append(ending)
+        if not as_json:
+            click.echo(ending.line(width))
+    wrong = [ending for ending in endings if ending.wrong]
+    # Only a limit in the way: nothing is known to be wrong.
+    stopped = [ending for ending in wrong if ending.report.result == "incomplete"]
+    code = 0 if not wrong else 3 if len(stopped) == len(wrong) else 1
+    seconds = time.perf_counter() - began
+    if not as_json:
+        click.echo()
+        click.echo(_verdict(endings, wrong, seconds))
+    results: dict[int, Literal["as-expected", "not-as-expected", "incomplete"]] = {
+        0: "as-expected",
+        1: "not-as-expected",
+        3: "incomplete",
+    }
+    told = tuple(ending.told() for ending in endings)
+    return code, Tier(tier=tier, result=results[code], seconds=seconds, worlds=told)
+
+
+def _words(item: Entry, mutant: str | None) -> str:
+    return " ".join([item.name, *words_of({"mutant": mutant} if mutant else {})])
+
+
+def _verdict(endings: list[Ending], wrong: list[Ending], seconds: float) -> str:
+    if not wrong:
+        return f"{count(len(endings))} searched, all as expected, {duration(seconds)}"
+    names = ", ".join(ending.words for ending in wrong)
+    return f"{len(wrong)} of {len(endings)} not as expected: {names}"

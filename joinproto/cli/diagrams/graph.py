@@ -1,0 +1,81 @@
+"""A state machine as nodes and labelled edges, ready to be drawn in any format."""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import TypeVar
+
+from attrs import frozen
+
+from joinproto.machine.machine import StateMachine
+from joinproto.machine.vocabulary import Store
+from joinproto.reference.note.shutdown import StoreChange
+
+P = TypeVar("P", bound=Enum)
+
+
+@frozen
+class Edge:
+    """From node to node; `label` names the triggers and the rules that lead there."""
+
+    source: str
+    target: str
+    label: str
+
+
+@frozen
+class Graph:
+    """`nodes` in the order of a life; the first is where a life begins."""
+
+    title: str
+    nodes: tuple[str, ...]
+    edges: tuple[Edge, ...]
+
+
+def graph_of_machine(machine: StateMachine[P]) -> Graph:
+    """Return the graph of a machine: one edge for each pair of phases, all rules on it."""
+    found: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
+    for arrow in machine.arrows:
+        for phase in arrow.sources:
+            for case in arrow.table.cases:
+                triggers = found.setdefault((phase.value, case.outcome.value), {})
+                triggers.setdefault(arrow.trigger.replace("_", " "), {})[case.label] = None
+    used = {name for pair in found for name in pair}
+    nodes = tuple(str(phase.value) for phase in machine.phases if phase.value in used)
+    edges = (
+        Edge(
+            source,
+            target,
+            "; ".join(f"{name} {', '.join(sorted(rules))}" for name, rules in by.items()),
+        )
+        for (source, target), by in found.items()
+    )
+    order = {name: at for at, name in enumerate(nodes)}
+    return Graph(
+        machine.name,
+        nodes,
+        tuple(sorted(edges, key=lambda edge: (order[edge.source], order[edge.target]))),
+    )
+
+
+def graph_of_settling(machine: StateMachine[P], hub: str) -> Graph:
+    """Return the graph of a machine whose next phase does not depend on the present one.
+
+    Drawn as it is, each phase would have an edge to each.  `hub`: a node that stands for all
+    from which an arrow leads; whatever its tables say of it, they say of all of these.
+    """
+    rules: dict[str, dict[str, None]] = {}
+    for arrow in machine.arrows:
+        for case in arrow.table.cases:
+            rules.setdefault(case.outcome.value, {})[f"{case.label} {case.name}"] = None
+    nodes = tuple(str(phase.value) for phase in machine.phases if phase.value in rules)
+    edges = tuple(Edge(hub, node, "; ".join(rules[node])) for node in nodes)
+    return Graph(machine.name, (hub, *nodes), edges)
+
+
+def graph_of_stores(title: str, changes: Iterable[StoreChange]) -> Graph:
+    """Return the life of a store."""
+    edges = tuple(
+        Edge(change.before.value, change.after.value, f"{change.label} {change.deed.value}")
+        for change in changes
+    )
+    return Graph(title, tuple(store.value for store in Store), edges)

@@ -1,0 +1,147 @@
+"""How long a search will take, guessed from the same world with fewer members.
+
+The smaller sizes are searched first, for a second or two in all; states grow from size to
+size by a factor that itself changes slowly, so the last factors are carried on.  It is a
+guess, and says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from attrs import frozen
+
+from joinproto.check.properties import ON_RUNS
+from joinproto.check.report import Report
+from joinproto.check.world import World
+from joinproto.cli.show.amounts import duration, short, size
+from joinproto.errors import JoinprotoError
+
+STATES_MAX = 500_000
+SECONDS_MAX = 2.0
+SIZES_MAX = 8
+"""So many sizes below the one asked for are looked at; the smallest take no time."""
+
+TABLES_BYTES = 80_000
+"""What the tables take before the first state, so that small sizes do not mislead."""
+
+STEP_BYTES = 80
+"""What a step takes where claims about whole runs need every step kept."""
+
+
+@frozen
+class Sample:
+    """What a search of a smaller size found."""
+
+    members: int
+    distinct: int
+    seconds: float
+    octets: float
+
+
+@frozen
+class Estimate:
+    """`distinct`: (least, most) expected.  `octets`: of memory for the states."""
+
+    distinct: tuple[float, float]
+    octets: float
+    seconds: float
+    members: tuple[int, ...]
+
+    def text(self, limit_bytes: int | None = None) -> str:
+        """Return the guess in one line; `limit_bytes`: the memory there is for the states."""
+        least, most = self.distinct
+        states = f"about {short(round(least))}"
+        if most > 1.3 * least:
+            states = f"{short(round(least))} to {short(round(most))}"
+        names = [str(number) for number in self.members]
+        origin = f"{', '.join(names[:-1])} and {names[-1]} members"
+        text = (
+            f"estimate (rough): {states} states, {size(round(self.octets))},"
+            f" {_about(self.seconds)}, from {origin}"
+        )
+        if limit_bytes is not None and self.octets > limit_bytes:
+            text += f"; more than the {size(limit_bytes)} there is, so it will stop early"
+        return text
+
+
+def _about(seconds: float) -> str:
+    """Return a time without digits that nobody knows."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3 * 86_400:
+        return duration(60 * round(seconds / 60))
+    return f"{short(round(seconds / 86_400))} days"
+
+
+def estimate(
+    members: int, least: int, report_of: Callable[[int], Report | None]
+) -> Estimate | None:
+    """Return a guess for `members`, or None where there is nothing to guess from.
+
+    `least`: the fewest members the world can have.  `report_of(n)`: the search of n members,
+    or None where it was stopped, failed, or the world cannot have so many.
+    """
+    samples: list[Sample] = []
+    for number in range(max(least, members - SIZES_MAX), members):
+        # Not even begun where the last two say that it would be stopped.
+        if len(samples) > 1 and _next(samples) > STATES_MAX:
+            break
+        report = report_of(number)
+        if report is None:
+            if samples:
+                break
+            continue
+        octets = max(0.0, report.distinct * report.bytes_per_state - TABLES_BYTES)
+        if any(item.kind in ON_RUNS for item in report.properties):
+            octets += report.generated * STEP_BYTES
+        samples.append(Sample(number, report.distinct, report.seconds, octets))
+    return fit(members, samples[-3:]) if len(samples) > 1 else None
+
+
+def _next(samples: Sequence[Sample]) -> float:
+    """Return the states expected one size further, at least."""
+    one, two = samples[-2:]
+    return two.distinct * two.distinct / one.distinct
+
+
+def fit(members: int, samples: Sequence[Sample]) -> Estimate:
+    """Return the guess for `members` from two or three sizes below it, in order."""
+    logs = [math.log(sample.distinct) for sample in samples]
+    growth = logs[-1] - logs[-2]
+    # How much the growth itself grew; two sizes do not tell.
+    change = max(0.0, growth - (logs[-2] - logs[-3])) if len(logs) > 2 else 0.0
+    ahead = members - samples[-1].members
+    low = logs[-1] + growth * ahead
+    high = low + change * ahead * (ahead + 1) / 2
+    least, most = (math.exp(min(value, 200.0)) for value in (low, high))
+    last = samples[-1]
+    each = last.octets / last.distinct if last.octets else 32.0
+    middle = math.sqrt(least * most)
+    return Estimate(
+        (least, most),
+        middle * max(each, 16.0),
+        last.seconds * middle / last.distinct,
+        tuple(sample.members for sample in samples),
+    )
+
+
+def smaller_reports(
+    sized: Callable[[int], World], *, symmetry: bool
+) -> Callable[[int], Report | None]:
+    """Return the `report_of` of `estimate` for a world that comes in sizes."""
+    from joinproto.check.check import check
+
+    def report_of(members: int) -> Report | None:
+        try:
+            report = check(
+                sized(members), symmetry=symmetry, states_max=STATES_MAX, seconds_max=SECONDS_MAX
+            )
+        except JoinprotoError:
+            # Not a size this world has; if the model is bad, the search itself will say so.
+            return None
+        # A violation ends a search early, so such a size tells nothing of the next.
+        return report if report.result == "holds" else None
+
+    return report_of

@@ -1,0 +1,54 @@
+"""Ctrl-C: the first ends a search, which then tells what it found; the second ends the command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+from attrs import define
+
+from joinproto.cli.output import error_stream
+
+
+@define
+class Interrupt:
+    """Whether somebody asked to stop."""
+
+    asked: bool = False
+
+    def was_asked(self) -> bool:
+        return self.asked
+
+
+@contextmanager
+def interruptible() -> Iterator[Interrupt]:
+    """Yield what a search asks now and then; in a thread of its own nothing is caught."""
+    found = Interrupt()
+    if threading.current_thread() is not threading.main_thread():
+        yield found
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if found.asked:
+            raise KeyboardInterrupt
+        found.asked = True
+        _say("\nstopping, to tell what was found; once more ends it at once\n")
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield found
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _say(text: str) -> None:
+    """Write to standard error, whoever is being interrupted in writing to it.
+
+    Python's own stream refuses a second writer: "reentrant call".
+    """
+    with suppress(OSError):
+        os.write(error_stream().fileno(), text.encode())

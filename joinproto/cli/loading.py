@@ -1,0 +1,57 @@
+"""The options that describe a world, for each command that takes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from joinproto.check.options import FLAGS, Words
+
+
+def _number(flag: str, least: int, about: str) -> Callable[..., Any]:
+    return click.option(flag, type=click.IntRange(min=least), metavar="N", help=about)
+
+
+_OPTIONS = (
+    _number("--members", 1, "How many members."),
+    _number("--wait-for", 1, "How many must be there before they serve."),
+    _number("--crashes", 0, "Crashes in one run, at most."),
+    _number("--partitions", 0, "Splits of the network in one run, at most."),
+    click.option("--lose/--no-lose", default=None, help="Whether messages may be lost."),
+    click.option(
+        "--register",
+        type=click.Choice(["atomic", "votes"]),
+        help="How members agree on what is so.",
+    ),
+    click.option("--mutant", metavar="NAME", help="The world with a mistake built in."),
+    click.option(
+        "--set",
+        "more",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="Another parameter of the world's function.",
+    ),
+)
+
+
+def world_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a click command the options that describe a world."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def given(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of a world out of a command's arguments; return those given."""
+    found = {name: arguments.pop(name) for name in FLAGS}
+    for text in arguments.pop("more"):
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name.isidentifier():
+            raise click.UsageError(f"--set takes NAME=VALUE, not {text!r}")
+        if found.get(name) is not None:
+            raise click.UsageError(f"{name} is given twice")
+        found[name] = Words(value)
+    return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,264 @@
+"""What follows from each choice: every order of events after the start, searched to its end.
+
+The members are the shipped `Member`, started all at once from the given stores, over a network
+that loses, doubles and reorders, with deadlines that come at any moment.  Members whose store
+was not given do not come.  Nobody writes, crashes or stops the cluster: those worlds ship, and
+are searched by `joinproto check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+from attrs import define, field, frozen
+
+from joinproto.check.check import check
+from joinproto.check.faults import Faults
+from joinproto.check.properties import always_each, always_monitor
+from joinproto.check.report import Report
+from joinproto.check.world import World
+from joinproto.cli.rehearse.disks import Disk, Scene, marked
+from joinproto.join.config import Config, TotalFailure
+from joinproto.join.ids import Name
+from joinproto.join.phases import Phase
+from joinproto.join.view import Kind, View
+from joinproto_worlds.join.claims import beside_the_ledger
+from joinproto_worlds.join.expiry import expiry
+from joinproto_worlds.join.ledger import History, Ledger
+from joinproto_worlds.join.member import Node, Register, Shown
+from joinproto_worlds.join.plan import Plan
+from joinproto_worlds.join.words import REGISTER
+
+PAIRS_MAX = 4
+"""Of more stores than this, only single marks and all together are tried."""
+
+AUTOMATIC = "automatic"
+"""The name of the choice without a mark, and with `total_failure = automatic` everywhere."""
+
+PROPOSERS_MAX = 3
+"""With more members than this only the lowest proposes, for whom the others wait.
+
+With fewer each does, in a search of its own: that rivals do no harm, `join-rivals` shows.
+"""
+
+
+@frozen
+class Choice:
+    """What the operator does before the start.  `marks`: whose stores get a mark."""
+
+    name: str
+    marks: tuple[str, ...] = ()
+    is_automatic: bool = False
+
+
+@frozen(kw_only=True)
+class Start:
+    """A view that a restart can come to: what it is, its members, and the last frame before it.
+
+    `frame`: as the stores count; None: before all frames that differ, 0 in a `Scene`.
+    """
+
+    kind: str
+    members: tuple[str, ...]
+    frame: int | None
+    is_served: bool
+
+
+@frozen(kw_only=True)
+class Outcome:
+    """What follows from one choice.
+
+    `starts`: the next views that can be chosen.  `waits`: what members wait for, as the tables
+    say it.  `aborts`: members that may stop for good.  `loses`: a frame that may have been
+    acknowledged can be lost.  `is_whole`: every order of events was searched.
+    """
+
+    choice: Choice
+    starts: tuple[Start, ...]
+    waits: tuple[str, ...]
+    aborts: tuple[str, ...]
+    loses: bool
+    is_whole: bool
+    states: int
+
+    @property
+    def is_served(self) -> bool:
+        return any(start.is_served for start in self.starts)
+
+
+def choices(names: tuple[str, ...]) -> tuple[Choice, ...]:
+    """Return what an operator may do with the stores of these members."""
+    one = [Choice(f"mark {name}", (name,)) for name in names]
+    two = [
+        Choice(f"mark {a} and {b}", (a, b))
+        for a, b in combinations(names, 2)
+        if 2 < len(names) <= PAIRS_MAX
+    ]
+    every = [Choice("mark all", names)] if len(names) > 1 else []
+    return (
+        Choice("no mark"),
+        *one,
+        *two,
+        *every,
+        Choice(AUTOMATIC, is_automatic=True),
+    )
+
+
+def rehearse(scene: Scene, choice: Choice, *, outside: bool, states_max: int) -> Outcome:
+    """Return what can follow from this choice."""
+    heard = _Heard()
+    found = [
+        check(_world(scene, choice, heard, name, outside=outside), states_max=states_max)
+        for name in proposers(scene)
+    ]
+    results = {(item.name, item.result) for one in found for item in one.properties}
+    return Outcome(
+        choice=choice,
+        starts=tuple(sorted(heard.starts(scene), key=_largest_first)),
+        waits=tuple(sorted({case for one in found for case in _waits(one)})),
+        aborts=tuple(sorted(heard.aborted)),
+        loses=any(
+            (claim, "violated") in results for claim in ("nothing_lost", "learned_is_chosen")
+        ),
+        is_whole=not any(one.stopped_by for one in found),
+        states=sum(one.distinct for one in found),
+    )
+
+
+def _largest_first(start: Start) -> Any:
+    return (-len(start.members), start.members, start.kind, -(start.frame or 0))
+
+
+def _waits(found: Report) -> list[str]:
+    """Return the cases of the tables for the next view in which nothing is chosen yet."""
+    tables = ("chain-founding ", "chain-reopening ", "chain-going-on ")
+    taken = [rule for rule, count in found.coverage.rules.items() if count]
+    # Only I1 and I6 wait: the other cases of these tables choose, or stop for good.
+    cases = [rule.partition(" ")[2] for rule in taken if rule.startswith(tables)]
+    return [case for case in cases if case.startswith(("I1:", "I6:"))]
+
+
+# -- the world -------------------------------------------------------------------------------------
+
+
+def _world(scene: Scene, choice: Choice, heard: _Heard, proposer: str, *, outside: bool) -> World:
+    names = tuple(sorted(scene.disks))
+    tip = scene.chain.tip
+    assert tip is not None
+    nodes: dict[str, Any] = {}
+    for name in names:
+        disk = scene.disks[name]
+        plan = Plan(
+            _config(name, tip, is_automatic=choice.is_automatic, outside=outside),
+            (marked(disk) if name in choice.marks else disk).record,
+            frozenset(names) - {name},
+            tip.number + 1,
+            0,
+            proposes=name == proposer,
+            suspects=False,
+            closes=False,
+            rounds=_round(scene) + 1,
+        )
+        nodes[name] = partial(_node, plan, disk)
+    if outside:
+        nodes[REGISTER] = partial(Register, frozenset(scene.chain.views))
+    chosen = frozenset(view.id for view in scene.chain.views if isinstance(view.id, Name))
+    ledger = partial(Ledger, tip.wait_for, chosen=chosen, committed=scene.kept)
+    return World(
+        name="rehearsal",
+        members=nodes,
+        faults=Faults(crashes=0, partitions=0),
+        monitor=ledger,
+        expiry=partial(expiry, names, not outside, True),
+        properties=[
+            *beside_the_ledger(names),
+            always_monitor("one_successor", _one_successor),
+            always_each("heard", heard, among=names),
+        ],
+        about="members restart from given stores",
+    )
+
+
+def _node(plan: Plan, disk: Disk) -> Node:
+    return Node(plan, plan.record, disk.frames)
+
+
+def _config(name: str, tip: View, *, is_automatic: bool, outside: bool) -> Config:
+    """Return what the member is taken to be started with: as the cluster was."""
+    return Config(
+        member=name,
+        electors=frozenset(seat.member for seat in tip.electors),
+        wait_for=tip.wait_for,
+        options=tip.options_digest.removesuffix(f"/{tip.wait_for}"),
+        cluster_name=tip.cluster_name,
+        total_failure=TotalFailure.AUTOMATIC if is_automatic else TotalFailure.MANUAL,
+        outside=outside,
+        heartbeat=0,
+    )
+
+
+def proposers(scene: Scene) -> tuple[str, ...]:
+    """Return who proposes the next view: each in its turn, or the lowest of those that may."""
+    if len(scene.disks) <= PROPOSERS_MAX:
+        return tuple(sorted(scene.disks))
+    tip = scene.chain.tip
+    assert tip is not None
+    known = {name for name, disk in scene.disks.items() if disk.record.tip == tip}
+    electors = {seat.member for seat in tip.electors} & known
+    members = {seat.member for seat in tip.members} & known
+    # On an open view only its members propose.
+    return (min((electors & members if tip.is_open else electors) or members or known),)
+
+
+def _round(scene: Scene) -> int:
+    """Return the latest ballot that any store knows of; the search goes one beyond."""
+    promised = [disk.record.promised for disk in scene.disks.values()]
+    return max((ballot.round for ballot in promised if ballot is not None), default=0)
+
+
+def _one_successor(history: History) -> bool:
+    return not history.wrong.startswith("one_successor")
+
+
+# -- listening -------------------------------------------------------------------------------------
+
+
+@define(eq=False)
+class _Heard:
+    """A claim that always holds, and remembers what it was asked about."""
+
+    active: set[Name] = field(factory=set)
+    known: set[Name] = field(factory=set)
+    aborted: set[str] = field(factory=set)
+
+    def __call__(self, shown: Shown) -> bool:
+        if shown.tip is not None:
+            self.known.add(shown.tip)
+            if shown.phase is Phase.ACTIVE:
+                self.active.add(shown.tip)
+        if shown.phase is Phase.ABORTED:
+            self.aborted.add(shown.seat.member)
+        return True
+
+    def starts(self, scene: Scene) -> set[Start]:
+        return {
+            Start(
+                kind=name.kind.name,
+                members=tuple(sorted(seat.member for seat in name.members)),
+                frame=None if name.position is None else scene.real[name.position[1]],
+                is_served=name in self.active,
+            )
+            for name in self.known
+            if name.number > scene.chain.length
+        }
+
+
+KINDS: Mapping[str, str] = {
+    Kind.RESTART.name: "restarts",
+    Kind.CHANGE.name: "goes on",
+    Kind.CLOSE.name: "is closed",
+    Kind.FOUND.name: "is founded",
+}

@@ -1,0 +1,366 @@
+"""What follows when brokers of hot standby start from given stores, and one is promoted.
+
+The brokers are the machine that ships (`joinproto_worlds/standby/played.py`): started in every
+order, all or only some of them; links in every order; one promotion, and a client that declares a
+queue.  Brokers whose store was not given do not come.  Nobody dies, and no second one is promoted:
+those worlds ship.
+
+What was confirmed in a generation, as far as the stores know, is one message here: whoever was up
+to date in its last view has it.  Later primaries hand it on, or have it given up (H9).
+
+Source: hot standby, H2 to H4, H8 to H10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+
+from attrs import define, evolve, field, frozen
+
+from joinproto.apps.standby.keeping.form import Kept
+from joinproto.check.check import check
+from joinproto.check.properties import always
+from joinproto.check.report import Report
+from joinproto.check.world import World
+from joinproto.standby.broker import Mark
+from joinproto.standby.catch_up import Message
+from joinproto.standby.chain import may_promote
+from joinproto.standby.events import Answer
+from joinproto.standby.leading import Leading, Who
+from joinproto.standby.line import Line
+from joinproto.standby.machine import Broker, step
+from joinproto.standby.messages import View
+from joinproto.standby.stock import Queue, Stock, declared
+from joinproto.standby.tables import Verdict
+from joinproto_worlds.standby.played import Disk, Played
+from joinproto_worlds.standby.story import OTHER, QUEUE, Manager, Op, Story, put
+
+SERVED = Op(declares=OTHER)
+
+
+@frozen(order=True)
+class Refused:
+    """A promotion that is refused."""
+
+    name: str
+    rule: str
+    why: str
+
+
+@frozen
+class Confirmed:
+    """What was confirmed in a generation, by whom, and who of those that are here has it."""
+
+    generation: int
+    primary: str
+    holders: frozenset[str]
+
+    @property
+    def id(self) -> str:
+        return f"{self.generation} of {self.primary}"
+
+
+@frozen(kw_only=True)
+class Scene:
+    """`chain`: the last view of the manager that is built in; of nobody: the manager is outside."""
+
+    stores: Mapping[str, Kept]
+    chain: View
+    confirmed: tuple[Confirmed, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(sorted(self.stores))
+
+    @property
+    def dirty(self) -> tuple[str, ...]:
+        return tuple(name for name in self.names if self.stores[name].mark is Mark.DIRTY)
+
+    @property
+    def is_built_in(self) -> bool:
+        return bool(self.chain.members)
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Return every broker of the cluster, as far as the stores know."""
+        kept = self.stores.values()
+        return frozenset(name for one in kept for name in (*one.brokers, *one.view.members))
+
+    @property
+    def barred(self) -> tuple[Refused, ...]:
+        """Return whom the manager that is built in never promotes, with its reasons."""
+        if not self.is_built_in:
+            return ()
+        first, found = self.chain.primary, []
+        for name in self.names:
+            if not may_promote(self.chain, name):
+                why = f"{name} is not in the last view of {first}: it lacks something"
+                found.append(Refused(name, "H4", why))
+            elif not self.stores[name].view.generation:
+                why = f"{name} has an empty store, and {first} was primary before"
+                found.append(Refused(name, "H4", why))
+        return tuple(found)
+
+    @property
+    def least(self) -> int:
+        """Return how many have to run before one is promoted."""
+        return len(self.all) // 2 + 1 if self.is_built_in else 1
+
+
+def scene_of(stores: Sequence[Kept], chain: View) -> Scene:
+    """Return the scene of these stores, which are of different brokers of one cluster."""
+    return Scene(
+        stores={one.broker: one for one in stores},
+        chain=chain,
+        confirmed=_confirmed({one.broker: one.view for one in stores}, chain),
+    )
+
+
+def _confirmed(views: Mapping[str, View], chain: View) -> tuple[Confirmed, ...]:
+    last: dict[tuple[int, str], View] = {}
+    for one in sorted((*views.values(), chain), key=lambda one: one.age):
+        if one.members:
+            last[one.generation, one.primary] = one
+    found: list[Confirmed] = []
+    for (generation, primary), one in sorted(last.items()):
+        there = frozenset(one.members)
+        # Who is only expected did not follow this primary, so it still has what it had.
+        follow = {name for name in there if name in views and views[name].age >= (generation, 0)}
+        for at, old in enumerate(found):
+            if old.generation < generation:
+                is_kept = primary in old.holders
+                holders = old.holders | there if is_kept else old.holders - follow
+                found[at] = evolve(old, holders=holders)
+        found.append(Confirmed(generation, primary, there))
+    return tuple(found)
+
+
+# -- the choices -------------------------------------------------------------------------------
+
+
+@frozen
+class Choice:
+    """What the operator does.  `marks`: whose stores are marked clean; `able`: who is promoted."""
+
+    name: str
+    marks: tuple[str, ...]
+    able: tuple[str, ...]
+
+
+def choices(scene: Scene) -> tuple[Choice, ...]:
+    """Return what an operator may do; a manager that is built in promotes by itself."""
+    if scene.is_built_in:
+        barred = {one.name for one in scene.barred}
+        able = tuple(name for name in scene.names if name not in barred)
+        found = [Choice("no mark", (), able)]
+        found += [Choice(f"mark {name}", (name,), able) for name in scene.dirty]
+        if len(scene.dirty) > 1:
+            found.append(Choice("mark all", scene.dirty, able))
+        return tuple(found)
+    made = []
+    for name in scene.names:
+        made.append(Choice(f"promote {name}", (), (name,)))
+        if name in scene.dirty:
+            made.append(Choice(f"mark {name}, promote {name}", (name,), (name,)))
+    return tuple(made)
+
+
+# -- what follows ------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class Start:
+    """A promotion.  `members`: who was up to date then, or is waited for; `lost`: what can be."""
+
+    primary: str
+    members: tuple[str, ...]
+    is_served: bool
+    lost: tuple[Confirmed, ...]
+
+
+@frozen(kw_only=True)
+class Outcome:
+    """What follows from one choice.  `run`: the shortest one that loses, in words."""
+
+    choice: Choice
+    starts: tuple[Start, ...]
+    refused: tuple[Refused, ...]
+    waits: tuple[str, ...]
+    run: str
+    is_whole: bool
+    states: int
+
+    @property
+    def loses(self) -> bool:
+        return any(start.lost for start in self.starts)
+
+
+def rehearse(scene: Scene, choice: Choice, *, states_max: int) -> Outcome:
+    """Return what can follow from this choice."""
+    heard = _Heard()
+    found = check(_world(scene, choice, heard), states_max=states_max)
+    # A claim that is broken ends a search, so it is asked by itself.
+    run = ""
+    if any(heard.lost.values()):
+        run = _run(check(_world(scene, choice, _losing), states_max=states_max))
+    lost = {one.id: one for one in scene.confirmed}
+    starts = [
+        Start(
+            primary=primary,
+            members=members,
+            is_served=primary in heard.served,
+            lost=tuple(lost[each] for each in sorted(heard.lost.get(primary, ()))),
+        )
+        for primary, members in sorted(heard.starts)
+    ]
+    return Outcome(
+        choice=choice,
+        starts=tuple(starts),
+        refused=_told_once({*heard.refused, *scene.barred}),
+        waits=tuple(sorted(heard.waits)) + _too_few(scene),
+        run=run,
+        is_whole=not found.stopped_by,
+        states=found.distinct,
+    )
+
+
+def _too_few(scene: Scene) -> tuple[str, ...]:
+    if len(scene.stores) >= scene.least:
+        return ()
+    return (f"{scene.least} of {len(scene.all)} brokers for the chain of views",)
+
+
+def _told_once(refused: Collection[Refused]) -> tuple[Refused, ...]:
+    """Return of each broker and rule the one that names most: more answer, in some order."""
+    last = {(one.name, one.rule): one for one in sorted(refused, key=lambda one: len(one.why))}
+    return tuple(sorted(last.values()))
+
+
+def _losing(shown: Shown) -> bool:
+    return not shown.lost
+
+
+def _run(found: Report) -> str:
+    traces = [one.trace for one in found.properties if one.trace is not None]
+    return "; ".join(one.label for one in traces[0].steps) if traces else ""
+
+
+def _world(scene: Scene, choice: Choice, heard: Callable[[Shown], bool]) -> World:
+    return World(
+        name="rehearsal",
+        members={"story": partial(_begin, scene, choice)},
+        properties=[always("heard", lambda at: heard(at["story"]))],
+        show=partial(_shown, scene),
+        about="brokers start from given stores, and one is promoted",
+    )
+
+
+def _begin(scene: Scene, choice: Choice) -> Played:
+    manager = Manager.BUILT_IN if scene.is_built_in else Manager.CARELESS
+    story = Story(
+        names=scene.names,
+        ops=(*(put(one.id) for one in scene.confirmed), SERVED),
+        manager=manager,
+        starts=len(scene.names),
+        promotions=1 if choice.able else 0,
+        able=choice.able,
+        least=scene.least,
+        at_once=True,
+    )
+    disks = {}
+    for name, kept in scene.stores.items():
+        mark = Mark.CLEAN if name in choice.marks else kept.mark
+        disks[name] = Disk(view=kept.view, stock=_stock(scene, name), mark=mark)
+    done = range(len(scene.confirmed))
+    return Played(
+        story=story,
+        mutant=None,
+        brokers={name: Broker(who=Who(me=name, keeper=manager.keeper)) for name in scene.names},
+        disks=disks,
+        links={},
+        chain=scene.chain,
+        writing={},
+        op=len(done),
+        confirmed=frozenset(done),
+        left=(0, story.starts, 0, story.promotions),
+        failed=True,
+    )
+
+
+def _stock(scene: Scene, name: str) -> Stock:
+    if scene.stores[name].mark is Mark.EMPTY:
+        return Stock()
+    has = [
+        Message(id=one.id, sequence=at)
+        for at, one in enumerate(scene.confirmed)
+        if name in one.holders
+    ]
+    queue = Queue(id=QUEUE.id, line=Line.of(has), next=has[-1].sequence + 1 if has else 0)
+    return evolve(declared(Stock(), QUEUE), queues={QUEUE.name: queue})
+
+
+# -- listening ---------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class Shown:
+    """Of who serves, "" if nobody does; and who would refuse now."""
+
+    primary: str = ""
+    members: tuple[str, ...] = ()
+    is_first: bool = False
+    awaited: tuple[str, ...] = ()
+    is_served: bool = False
+    lost: frozenset[str] = frozenset()
+    refused: frozenset[Refused] = frozenset()
+
+
+def _shown(scene: Scene, it: Played) -> Shown:
+    for name, broker in it.brokers.items():
+        if isinstance(broker.side, Leading):
+            queue = broker.stock.queues.get(QUEUE.name, Queue(id=""))
+            return Shown(
+                primary=name,
+                members=broker.view.members,
+                is_first=broker.view.number == 1,
+                awaited=tuple(sorted(broker.side.awaited)),
+                is_served=len(it.story.ops) - 1 in it.confirmed,
+                lost=frozenset(one.id for one in scene.confirmed) - {*queue.line.ids},
+            )
+    return Shown(refused=frozenset(_refused(it)))
+
+
+def _refused(it: Played) -> list[Refused]:
+    found = []
+    for name, broker in it.brokers.items():
+        event = None if name in it.disks else it.promotion(name)
+        if event is None:
+            continue
+        answer = next(one for one in step(broker, event).effects if isinstance(one, Answer))
+        if answer.verdict is Verdict.REFUSED:
+            found.append(Refused(name, answer.rule, answer.why))
+    return found
+
+
+@define(eq=False)
+class _Heard:
+    """A claim that always holds, and remembers what it was asked about."""
+
+    starts: set[tuple[str, tuple[str, ...]]] = field(factory=set)
+    served: set[str] = field(factory=set)
+    lost: dict[str, frozenset[str]] = field(factory=dict)
+    waits: set[str] = field(factory=set)
+    refused: set[Refused] = field(factory=set)
+
+    def __call__(self, shown: Shown) -> bool:
+        self.refused |= shown.refused
+        if shown.is_first:
+            self.starts.add((shown.primary, shown.members))
+        if shown.awaited:
+            self.waits.add(f"H8: {shown.primary} waits for {', '.join(shown.awaited)}")
+        if shown.is_served:
+            self.served.add(shown.primary)
+        if shown.primary:
+            self.lost[shown.primary] = self.lost.get(shown.primary, frozenset()) | shown.lost
+        return True

@@ -1,0 +1,243 @@
+"""One world searched as a command line asks: without the engine, with it, or on Spark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from attrs import evolve, frozen
+
+from joinproto.check.folders import Form, answers_file
+from joinproto.check.loaded import Loaded
+from joinproto.check.plain import check_small
+from joinproto.check.report import Report
+from joinproto.cli.interrupting import Interrupt, interruptible
+from joinproto.cli.output import error_stream, is_terminal
+from joinproto.cli.show.amounts import size
+from joinproto.errors import LimitReached
+
+if TYPE_CHECKING:
+    from joinproto.check.answers import Answers
+    from joinproto.cli.show.progress import Progress
+
+WORKERS_MOST = 16
+"""Of those that nobody asked for."""
+SECONDS_WORTH_SAYING = 2.0
+"""A search that takes less is over before its estimate is read."""
+
+
+@frozen(kw_only=True)
+class Settings:
+    """How to search, whatever the world.  `memory_bytes`: of the whole process."""
+
+    as_json: bool
+    symmetry: bool
+    strict: bool
+    states_max: int | None
+    memory_bytes: int | None
+    seconds_max: float | None
+    trace: Path | None
+    out: Path | None
+    estimate: bool | None
+    engine: str
+    master: str | None
+    resume: bool
+    states: bool
+    cache: bool
+    workers: int | None
+
+    def limits(self) -> dict[str, Any]:
+        return {
+            "states_max": self.states_max,
+            "memory_max_bytes": self.memory_bytes,
+            "seconds_max": self.seconds_max,
+        }
+
+    def at_once(self) -> int:
+        """Return how many workers search."""
+        from joinproto.check.engine.crew import cores
+
+        return self.workers or min(cores(), WORKERS_MOST)
+
+
+def searched(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
+    """Return what a search of the world found, and the seconds spent compiling."""
+    small = _as_small(loaded, settings)
+    if small is not None:
+        return small, 0.0
+    return (_on_spark if settings.engine == "spark" else _here)(loaded, settings)
+
+
+def identity(loaded: Loaded, settings: Settings) -> dict[str, Any]:
+    """Return what makes a search this one and no other."""
+    where = loaded.target if loaded.file is None else str(loaded.file)
+    _, colons, name = loaded.target.partition("::")
+    return {
+        "world": where + colons + name if loaded.file else where,
+        "options": dict(loaded.options),
+        # Where it is searched makes no difference to what is found.
+        "symmetry": settings.symmetry,
+    }
+
+
+def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
+    """Return the report of a small world that ships, searched without the engine; None: it is not.
+
+    A model of one's own may share state, or be slow: the engine watches for that.
+    """
+    asks_for_more = (
+        loaded.file is not None
+        or settings.engine == "spark"
+        or settings.symmetry
+        or settings.estimate
+        or settings.out is not None
+        or any(limit is not None for limit in settings.limits().values())
+    )
+    if asks_for_more or _was_large(loaded):
+        return None
+    answers = _answers(loaded, settings, partial(click.echo, err=True), "small")
+    with loaded.at_work(), interruptible() as interrupt:
+        return check_small(loaded.world, interrupted=interrupt.was_asked, answers=answers)
+
+
+def _was_large(loaded: Loaded) -> bool:
+    """Return whether an earlier run had so many answers to keep that a look would be in vain."""
+    file = answers_file(loaded.target, loaded.world.source)
+    with suppress(OSError):
+        return file is not None and file.is_file()
+    return False
+
+
+def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
+    """Return the report of the local engine, and the seconds spent compiling it."""
+    # All these here, and not above: a small world takes as long to search as they to load.
+    from joinproto.check.memory import resident_bytes, uncollected
+
+    with uncollected():
+        import joinproto.check.engine.search  # noqa: F401  with all that it stands on
+        from joinproto.check.check import check as search_world
+        from joinproto.cli.warming import warm_up
+
+    with watched() as (progress, compiled), loaded.at_work(), interruptible() as interrupt:
+        form: Form = "symmetry" if settings.symmetry else ""
+        answers = _answers(loaded, settings, partial(_say, progress), form)
+        refuse_too_little(settings.memory_bytes, resident_bytes())
+        workers = settings.at_once()
+        warm_up(symmetry=settings.symmetry, workers=workers)
+        _say_estimate(loaded, settings)
+        if settings.engine == "auto" and find_spec("pyspark") is not None:
+            from spark_explore import explore
+
+            plan = _plan(loaded, settings, progress, interrupt)
+            report = explore.auto(loaded.world, evolve(plan, answers=answers, workers=workers))
+        elif settings.out is not None:
+            from spark_explore import explore
+
+            plan = _plan(loaded, settings, progress, interrupt)
+            report = explore.here(loaded.world, evolve(plan, answers=answers, workers=workers))
+        else:
+            report = search_world(
+                loaded.world,
+                symmetry=settings.symmetry,
+                progress=progress,
+                interrupted=interrupt.was_asked,
+                answers=answers,
+                workers=workers,
+                **settings.limits(),
+            )
+    return report, compiled()
+
+
+def _answers(
+    loaded: Loaded, settings: Settings, tell: Callable[[str], None], form: Form
+) -> Answers | None:
+    """Return what is kept of members' answers; None for a world of somebody's own."""
+    if not settings.cache or loaded.file is not None:
+        return None
+    from joinproto.check.answers import Answers
+
+    world = loaded.target, loaded.world.source
+    return Answers.of(*world, tell, settings.memory_bytes, form)
+
+
+@contextmanager
+def watched() -> Iterator[tuple[Progress, Callable[[], float]]]:
+    """Yield a progress line, and a clock of the compiler, which announces itself."""
+    from joinproto.check.engine import telling_of_compilation
+    from joinproto.cli.show.progress import Progress
+
+    with (
+        Progress(error_stream()) as progress,
+        telling_of_compilation(partial(_say, progress)) as compiling,
+    ):
+        yield progress, lambda: compiling.seconds
+
+
+def _say(progress: Progress, text: str) -> None:
+    progress.close()
+    click.echo(text, err=True)
+
+
+def refuse_too_little(limit_bytes: int | None, needed_bytes: int) -> None:
+    if limit_bytes is not None and limit_bytes < needed_bytes:
+        raise LimitReached(
+            f"the memory limit of {size(limit_bytes)} is less than the {size(needed_bytes)}"
+            " this process needs before its first state",
+            next=f"--max-memory {math.ceil(2 * needed_bytes / 2**20)}M or more, or none",
+        )
+
+
+def _say_estimate(loaded: Loaded, settings: Settings) -> None:
+    from joinproto.check.memory import default_limit_bytes, resident_bytes
+
+    asked = settings.estimate is True
+    wanted = asked or (settings.estimate is None and is_terminal() and not settings.as_json)
+    if not wanted:
+        return
+    guess = None
+    if loaded.sized is not None and loaded.members is not None:
+        from joinproto.cli.estimate import estimate, smaller_reports
+
+        report_of = smaller_reports(loaded.sized, symmetry=settings.symmetry)
+        guess = estimate(loaded.members, loaded.least, report_of)
+    if guess is not None and (asked or guess.seconds > SECONDS_WORTH_SAYING):
+        limit = settings.memory_bytes or default_limit_bytes()
+        click.echo(guess.text(limit - resident_bytes()), err=True)
+    elif guess is None and asked:
+        click.echo("estimate: none, because fewer members tell nothing here", err=True)
+
+
+def _on_spark(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
+    from spark_explore import explore
+
+    with watched() as (progress, compiled), loaded.at_work():
+        report = explore.run(loaded.world, _plan(loaded, settings, progress, Interrupt()))
+    return report, compiled()
+
+
+def _plan(loaded: Loaded, settings: Settings, progress: Progress, interrupt: Interrupt) -> Any:
+    from joinproto.check.engine.stopping import Limits
+    from spark_explore.explore import Plan
+
+    return Plan(
+        limits=Limits(
+            states=settings.states_max,
+            memory_bytes=settings.memory_bytes,
+            seconds=settings.seconds_max,
+            interrupted=interrupt.was_asked,
+        ),
+        master=settings.master,
+        out=None if settings.out is None else settings.out.resolve(),
+        resume=settings.resume,
+        keeps_states=settings.states,
+        symmetry=settings.symmetry,
+        identity=identity(loaded, settings),
+        progress=progress,
+        tell=partial(_say, progress),
+    )

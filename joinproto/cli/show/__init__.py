@@ -1,0 +1,23 @@
+"""What a person or a program sees of a check: chart, report, page, formats.
+
+    joinproto.check.report.Report ──┬─ summary.py   the report in words           on the terminal
+                           ├─ chart.py     the run as a sequence chart   on the terminal
+                           ├─ page.py      both as one HTML page         .html
+                           ├─ itf.py       the Informal Trace Format     .itf.json
+                           ├─ paste.py     the run as a pytest test      .py
+                           └─ write.py     picks one of them by the name of the file
+    a search's ticks ──────── progress.py  one live line                 on standard error
+
+Start with `story.py` (what happens in a run), `words.py` (how it is said) and `findings.py`
+(what a report says).  Chart and page only lay out what these give, so no presentation can
+lose a step that another has.  Nothing here searches, and nothing here decides: it reads
+`joinproto/check/report.py` and no more.
+
+On a terminal:
+
+    from joinproto.cli.show.chart import chart
+    from joinproto.cli.show.glyphs import glyphs_for
+    from joinproto.cli.show.paint import paint_for
+
+    chart(report.trace, width=100, glyphs=glyphs_for(stream), paint=paint_for(stream))
+"""

@@ -1,0 +1,213 @@
+"""A run as a sequence chart on a terminal.
+
+    step | lifelines, arrows          | what happens
+                                      |   what it changed, old → new
+
+An arrow stands in the row of the step that receives the message; the text says which step
+sent it.  Left of the steps' numbers a bracket holds the cycle, right of them a thick line
+the time while the network is split.  Where there are too many members for the width, the
+text goes on without lifelines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from attrs import frozen
+
+from joinproto.check.pictures import is_svg
+from joinproto.check.report import Trace
+from joinproto.cli.show.cells import width as cells
+from joinproto.cli.show.cells import wrap
+from joinproto.cli.show.glyphs import BOXES, Glyphs
+from joinproto.cli.show.lanes import Lanes
+from joinproto.cli.show.paint import Paint, plain
+from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
+from joinproto.cli.show.story import Moment, Story, tell
+from joinproto.cli.show.words import (
+    closing,
+    cycle_begins,
+    cycle_ends,
+    fairness,
+    headline,
+    outset,
+    sentence,
+    told,
+)
+
+WIDTH_MIN = 30
+
+TEXT_MIN = 28
+TEXT_GOOD = 42
+"""Cells beside the lifelines: what there must be, and what there should be."""
+
+STEPS_PER_HEAD = 12
+"""After so many steps the names of the members are written again: about one screen."""
+
+
+def chart(trace: Trace, *, width: int = 80, glyphs: Glyphs = BOXES, paint: Paint = plain) -> str:
+    """Return the chart of `trace`, no line wider than `width` cells (at least 30)."""
+    rows = _Chart.of(tell(trace), max(width, WIDTH_MIN), glyphs).rows()
+    return "\n".join(
+        "".join(paint(piece.text, piece.role) for piece in _trimmed(row)) for row in rows
+    )
+
+
+@frozen
+class _Text:
+    """A line and how far it is indented: its first row, and the others."""
+
+    line: Line
+    first: int = 0
+    indent: int = 4
+
+
+@frozen
+class _Chart:
+    story: Story
+    width: int
+    glyphs: Glyphs
+    lanes: Lanes | None
+    digits: int
+    gutter: int
+    loops: bool
+    splits: bool
+
+    @classmethod
+    def of(cls, story: Story, width: int, glyphs: Glyphs) -> _Chart:
+        digits = len(str(len(story.trace.steps)))
+        loops = story.loop_at is not None and not story.stops
+        splits = any(moment.apart for moment in story.moments)
+        gutter = digits + 2 * loops + 2 * splits + 2
+        lanes = Lanes.fit(story.lifelines, width - gutter - TEXT_GOOD, glyphs) or Lanes.fit(
+            story.lifelines, width - gutter - TEXT_MIN, glyphs
+        )
+        return cls(story, width, glyphs, lanes, digits, gutter, loops, splits)
+
+    def rows(self) -> Iterator[list[Piece]]:
+        yield from self._free(line(Piece(headline(self.story.trace), Role.TITLE)))
+        yield []
+        yield from self._free(line(Piece("at first", Role.QUIET)))
+        for statement in outset(self.story):
+            yield from self._free(statement, first=2, indent=6)
+        for text in _picture(self.story.moments[0]):
+            yield from self._free(text.line, first=text.first, indent=text.indent)
+        yield []
+        yield from self._heads(self.story.moments[0])
+        for moment in self.story.moments:
+            yield from self._moment(moment)
+        yield []
+        reasons = fairness(self.story.trace)
+        if reasons:
+            yield from self._free(line(Piece("this run is fair:", Role.CYCLE)))
+            for reason in reasons:
+                yield from self._free(line(reason), first=2, indent=4)
+            yield []
+        for statement in closing(self.story):
+            yield from self._free(statement, indent=2)
+
+    def _moment(self, moment: Moment) -> Iterator[list[Piece]]:
+        last = moment is self.story.moments[-1]
+        if moment.step is not None:
+            row = self.lanes.step(moment) if self.lanes else []
+            yield from self._beside(moment, row, self._texts(moment), number=str(moment.number))
+            yield self._row(moment, self._gap(moment))
+            left = len(self.story.trace.steps) - moment.number
+            if not moment.number % STEPS_PER_HEAD and left > STEPS_PER_HEAD // 3:
+                yield from self._heads(moment)
+        if self.loops and moment.number == self.story.loop_at:
+            begin = [_Text(cycle_begins())]
+            yield from self._beside(moment, self._gap(moment), begin, mark=self.glyphs.top)
+            yield self._left(moment, mark=self.glyphs.side) + self._gap(moment)
+        end = cycle_ends(self.story)
+        if last and end is not None:
+            mark = self.glyphs.bottom if self.loops else ""
+            yield from self._beside(moment, self._gap(moment), [_Text(end)], mark=mark)
+
+    def _texts(self, moment: Moment) -> Iterator[_Text]:
+        """Yield the sentence of a step, then its statements; each other member named once."""
+        acts = moment.step.member if moment.step else None
+        named = acts
+        yield _Text(sentence(moment, self.story))
+        for statement in told(moment):
+            name = statement.member if statement.member != acts else None
+            if name is None:
+                yield _Text(statement, 2, 4)
+            else:
+                label = self.glyphs.text(visible(name))
+                indent = min(cells(label) + 4, 12)
+                if name == named:
+                    yield _Text(statement, indent, indent + 2)
+                else:
+                    whole = line(Piece(label, Role.NAME), Piece("  "), *statement.pieces)
+                    yield _Text(whole, 2, indent + 2)
+            named = name
+        yield from _picture(moment)
+
+    def _beside(
+        self,
+        moment: Moment,
+        row: list[Piece],
+        texts: Iterable[_Text],
+        *,
+        number: str = "",
+        mark: str = "",
+    ) -> Iterator[list[Piece]]:
+        """Yield `row` with the first text right of it; the lifelines go on beside the rest."""
+        room = self.width - self.gutter - (self.lanes.width + 1 if self.lanes else 0)
+        for text in texts:
+            line_ = self.glyphs.line(text.line)
+            for words in wrap(line_, room, first=text.first, indent=text.indent):
+                beside = [*row, Piece(" ")] if self.lanes else []
+                yield [*self._left(moment, number, mark), *beside, *words]
+                row, number, mark = self._gap(moment), "", ""
+
+    def _row(self, moment: Moment, row: list[Piece]) -> list[Piece]:
+        return [*self._left(moment), *row]
+
+    def _left(self, moment: Moment, number: str = "", mark: str = "") -> list[Piece]:
+        """Return what stands left of the lifelines: cycle, number, split."""
+        begin = self.story.loop_at
+        inside = self.loops and begin is not None and moment.number > begin
+        bracket = mark or (self.glyphs.side if inside else " ")
+        wall = self.glyphs.apart if moment.apart else " "
+        return [
+            Piece(f"{bracket} " if self.loops else "", Role.CYCLE),
+            Piece(number.rjust(self.digits), Role.NUMBER),
+            Piece(f" {wall}" if self.splits else "", Role.SPLIT),
+            Piece("  "),
+        ]
+
+    def _heads(self, moment: Moment) -> Iterator[list[Piece]]:
+        if self.lanes:
+            for row in self.lanes.heads(self.width - self.gutter):
+                yield self._row(moment, row)
+            yield self._row(moment, self._gap(moment))
+
+    def _gap(self, moment: Moment) -> list[Piece]:
+        return self.lanes.gap(moment) if self.lanes else []
+
+    def _free(self, statement: Line, *, first: int = 0, indent: int = 0) -> Iterator[list[Piece]]:
+        """Yield `statement` over the whole width."""
+        line_ = self.glyphs.line(statement)
+        for row in wrap(line_, self.width, first=first, indent=indent):
+            yield list(row)
+
+
+def _picture(moment: Moment) -> Iterator[_Text]:
+    """Yield the rows of the model's own picture of a state, where it is a text."""
+    if moment.picture and not is_svg(moment.picture):
+        for row in moment.picture.splitlines():
+            blanks = 2 + len(row) - len(row.lstrip(" "))
+            words = visible(row.strip(" ")) if row.strip(" ") else ""
+            yield _Text(line(Piece(words, Role.QUIET)), blanks, blanks)
+
+
+def _trimmed(row: list[Piece]) -> list[Piece]:
+    """Return `row` without the blanks at its end."""
+    row = [piece for piece in row if piece.text]
+    while row and not row[-1].text.strip(" "):
+        row.pop()
+    if row:
+        row[-1] = Piece(row[-1].text.rstrip(" "), row[-1].role)
+    return row

@@ -1,0 +1,175 @@
+"""What a report says, in words, before anybody lays it out: for the terminal and the page."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from joinproto.check.properties import ON_FAIR_RUNS
+from joinproto.check.report import PropertyResult, Report
+from joinproto.check.same import FOUND_FIRST
+from joinproto.cli.show.amounts import count, duration, plural, size
+from joinproto.cli.show.pieces import Piece, Role, visible
+
+MARKS = {
+    "holds": Piece("holds", Role.GOOD),
+    "reached": Piece("reached", Role.GOOD),
+    "violated": Piece("VIOLATED", Role.BAD),
+    "not-reached": Piece("NOT REACHED", Role.BAD),
+    "unknown": Piece("unknown", Role.WARN),
+}
+
+NUMBERED_WORTH_SAYING = 32 << 20
+"""A search of a small world takes as much, whatever it numbers."""
+
+LIMITS = {
+    "memory": "--max-memory SIZE",
+    "states": "--max-states N",
+    "second": "--max-seconds N",
+    "time": "--max-seconds N",
+}
+"""Word in the reason of an early end -> the option that moves that limit."""
+
+
+@frozen
+class Fact:
+    """A heading and what there is to say under it."""
+
+    heading: str
+    text: str
+
+
+def result(report: Report) -> Piece:
+    """Return the result in words, with what was expected where that adds something."""
+    match report.result, report.expected:
+        case "violated", "violated":
+            return Piece("VIOLATED, as expected", Role.GOOD)
+        case "violated", _:
+            return Piece("VIOLATED", Role.BAD)
+        case "holds", "violated":
+            # The options may well be what makes it hold; those given are not known here.
+            return Piece("HOLDS; with its default options it must fail", Role.WARN)
+        case "holds", _:
+            return Piece("holds", Role.GOOD)
+        case _ if report.stopped_by:
+            return Piece("INCOMPLETE: no violation so far, the rest is unknown", Role.WARN)
+        case _:
+            return Piece("INCOMPLETE: no violation, and not all was found", Role.WARN)
+
+
+def costs(report: Report) -> Iterator[Fact]:
+    """Yield how far the search went and what it took."""
+    if report.stopped_by:
+        yield Fact("stopped", visible(report.stopped_by))
+    yield Fact(
+        "states",
+        f"{count(report.distinct)} distinct, {count(report.generated)} generated,"
+        f" depth {count(report.depth)}",
+    )
+    if report.beyond:
+        yield Fact("bound", f"{plural(report.beyond, 'state')} beyond it: judged, no step taken")
+    yield Fact("time", f"{duration(report.seconds)}, CPU {duration(report.cpu_seconds)}")
+    memory = f"{size(report.peak_rss_bytes)} at most"
+    if report.bytes_per_state:
+        memory += f", {report.bytes_per_state:,.1f} bytes a state"
+    if report.row_bits:
+        memory += f" ({plural(report.row_bits, 'bit')} of content)"
+    if report.numbered_bytes > NUMBERED_WORTH_SAYING:
+        memory += f", {size(report.numbered_bytes)} for what is numbered"
+    yield Fact("memory", memory)
+    yield Fact("code", f"{plural(report.calls, 'call')} of members' code")
+    if any(item.kind in ON_FAIR_RUNS for item in report.properties):
+        words = "; ".join(report.fair_to) or "none: no step is ever forced"
+        yield Fact("fairness", visible(words))
+    reductions = ", ".join(map(visible, report.reductions)) or "none"
+    yield Fact("search", f"{visible(report.engine)} engine, reductions: {reductions}")
+
+
+def exercised(report: Report) -> str:
+    """Return what the search touched, in numbers."""
+    steps = sum(map(bool, report.coverage.actions.values()))
+    cases = sum(map(bool, report.coverage.rules.values()))
+    taken = f"{plural(steps, 'kind')} of steps"
+    return f"{taken} and {plural(cases, 'case')} of tables" if cases else taken
+
+
+def not_exercised(report: Report) -> Iterator[str]:
+    """Yield what the search never touched: what holds there, holds for want of a trial."""
+    for item in report.properties:
+        name = f"“{visible(item.name)}”"
+        if is_empty(item):
+            yield f"{name} says nothing here: its premise was never met"
+        if item.result == "not-reached":
+            yield f"{name} was not reached"
+        if item.result == "unknown":
+            why = "the search ended before it could be said"
+            if left_out(report) and not ended_early(report):
+                why = "not found, and it may lie behind the states that were left out"
+            yield f"{name} is open: {why}"
+    yield from map(visible, report.coverage.never)
+
+
+def left_out(report: Report) -> bool:
+    """Return whether the world had the search go on from some of its states alone."""
+    return FOUND_FIRST in report.reductions or report.beyond > 0
+
+
+def is_empty(item: PropertyResult) -> bool:
+    """Return whether it says nothing: its premise was never true in all that was judged."""
+    return item.premise_met is False and item.result != "unknown"
+
+
+def ended_early(report: Report) -> str:
+    """Return where the search ended before it saw everything, in words, or nothing."""
+    if report.stopped_by:
+        return "the search ended at a limit"
+    # Claims about whole runs are judged when all states are found; an `always` before, and
+    # `implements` where a state stands for none.
+    broken = {item.kind for item in report.properties if item.result == "violated"}
+    is_open = any(item.result == "unknown" for item in report.properties)
+    if "always" in broken or ("implements" in broken and is_open and not left_out(report)):
+        return "the search ended at the violation"
+    return ""
+
+
+def remark(item: PropertyResult) -> str:
+    """Return what there is to say of a property beside its mark."""
+    words = []
+    if item.trace_length is not None:
+        words.append(f"in {plural(item.trace_length, 'step')}")
+    if is_empty(item):
+        words.append("premise NEVER met")
+    return "; ".join(words)
+
+
+def command(report: Report) -> str:
+    """Return the shortest command that checks the same world."""
+    return f"joinproto check {shlex.quote(report.world)}"
+
+
+def next_commands(report: Report, typed: str, *, has_sizes: bool = True) -> Iterator[Fact]:
+    """Yield what to type next (`typed`: the command that gave this report) and what for.
+
+    `has_sizes`: whether the world can be built with another number of members.
+    """
+    if report.trace is not None:
+        yield Fact(f"{typed} --trace run.html", "read the run as a page")
+        yield Fact(f"{typed} --trace test_run.py", "get the run as a test")
+    elif report.result == "incomplete":
+        if report.stopped_by == "interrupted":
+            yield Fact(f"{typed} --max-seconds N", "search for a time that is set before")
+            return
+        if not report.stopped_by:
+            drawn = typed.replace(" check ", " simulate ", 1)
+            yield Fact(drawn, "look for it in random runs, which leave no state out")
+            return
+        limit = next((flag for word, flag in LIMITS.items() if word in report.stopped_by), "")
+        yield Fact(f"{typed} {limit or '--max-memory SIZE'}", "search on with a higher limit")
+    elif next(not_exercised(report), ""):
+        yield Fact(f"{typed} --json", "see the counts of all that was exercised")
+    elif has_sizes:
+        larger = re.sub(r" --members \S+", "", typed)
+        yield Fact(f"{larger} --members N", "search the same world with more members")

@@ -1,0 +1,158 @@
+"""A check as one HTML page that needs nothing else: no network, no other file.
+
+The words carry everything; the chart, the panel beside it and the keys are comfort on top.
+Without JavaScript the page is the chart and, below it, the run as a list.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from string import Template
+
+from joinproto.check.report import PropertyResult, Report
+from joinproto.cli.show import findings
+from joinproto.cli.show.amounts import count, plural
+from joinproto.cli.show.drawing import drawing
+from joinproto.cli.show.markup import Child, Markup, element, join, text
+from joinproto.cli.show.page_growth import Level, growth
+from joinproto.cli.show.page_story import in_words
+from joinproto.cli.show.paste import paste
+from joinproto.cli.show.pieces import Piece, visible
+from joinproto.cli.show.story import tell
+from joinproto.cli.show.words import headline
+from joinproto.codec.json_form import encoded
+
+ASSETS = Path(__file__).with_name("assets")
+
+
+def page(
+    report: Report,
+    *,
+    options: Mapping[str, object] | None = None,
+    levels: Sequence[Level] = (),
+) -> str:
+    """Return the page of `report` and its run, where it has one.
+
+    `options`: what `load_world` needs besides the name to build this very world.  `levels`:
+    how it grew, for the page of a whole run.
+    """
+    run, rules = _run(report)
+    style, script = _asset("page.css") + rules, _asset("page.js")
+    return Template(_asset("page.html")).substitute(
+        # The page runs our own style and script and no others, whatever a content smuggles in.
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        style=style,
+        script=script,
+        title=text(_title(report)),
+        result=_coloured("p", findings.result(report), "badge"),
+        facts=_facts(report),
+        run=run,
+        properties=_properties(report.properties),
+        coverage=join([*([growth(levels)] if levels else []), *_coverage(report)]),
+        sources=join(_sources(report, options or {})),
+    )
+
+
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def _hash(source: str) -> str:
+    digest = hashlib.sha256(source.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
+
+
+def _title(report: Report) -> str:
+    if report.trace is not None:
+        return headline(report.trace, world=report.world, members=report.members)
+    where = f"{visible(report.world)} with {plural(report.members, 'member')}"
+    return f"{where}: {findings.result(report).text}"
+
+
+def _run(report: Report) -> tuple[Markup, str]:
+    """Return the run as chart and in words, and the chart's own rules of style."""
+    if report.trace is None:
+        return Markup(), ""
+    story = tell(report.trace)
+    drawn = drawing(story)
+    chart = element("div", drawn.svg, class_="chart")
+    panel = element("aside", class_="panel", aria_label="One step", hidden=True)
+    stage = element("section", chart, panel, class_="stage", aria_label="The run as a chart")
+    return join([stage, in_words(story)]), f".chart svg {{ min-width: {drawn.width_min:g}px; }}\n"
+
+
+def _coloured(tag: str, piece: Piece, kind: str) -> Markup:
+    return element(tag, piece.text, class_=f"{kind} {piece.role.value}")
+
+
+def _facts(report: Report) -> Markup:
+    rows = (
+        element("div", element("dt", fact.heading), element("dd", fact.text))
+        for fact in findings.costs(report)
+    )
+    return element("dl", *rows, class_="facts")
+
+
+def _properties(results: Iterable[PropertyResult]) -> Markup:
+    rows = (
+        (
+            _coloured("strong", findings.MARKS[item.result], "mark"),
+            visible(item.name),
+            item.kind,
+            findings.remark(item),
+        )
+        for item in results
+    )
+    return _table(("Result", "Property", "Kind", ""), rows, "Properties")
+
+
+def _coverage(report: Report) -> Iterator[Markup]:
+    idle = list(findings.not_exercised(report))
+    if idle:
+        yield element("h3", "Not exercised")
+        yield element("ul", *(element("li", item) for item in idle), class_="idle")
+    yield element("p", f"Taken: {findings.exercised(report)}.", class_="quiet")
+    for title, counts in (
+        ("Steps taken", report.coverage.actions),
+        ("Cases of tables taken", report.coverage.rules),
+    ):
+        if counts:
+            rows = ((visible(name), count(times)) for name, times in counts.items())
+            yield _folded(title, _table(("What", "Times"), rows, title, kind="counts"))
+    if report.notes:
+        yield element("h3", "Notes")
+        yield element("ul", *(element("li", visible(note)) for note in report.notes))
+
+
+def _sources(report: Report, options: Mapping[str, object]) -> Iterator[Markup]:
+    if report.trace is not None:
+        test = paste(report, report.trace, options=options)
+        yield _folded("The run as a pytest test", _source(test))
+    yield _folded("The report as JSON", _source(json.dumps(encoded(report), indent=2)))
+
+
+def _source(code: str) -> Markup:
+    return element("pre", element("code", code), tabindex="0")
+
+
+def _folded(title: str, content: Markup) -> Markup:
+    return element("details", element("summary", title), content, class_="fold")
+
+
+def _table(
+    heads: Iterable[str], rows: Iterable[Iterable[Child]], caption: str, *, kind: str = ""
+) -> Markup:
+    top = element("tr", *(element("th", head, scope="col") for head in heads))
+    body = (element("tr", *(element("td", cell) for cell in row)) for row in rows)
+    return element(
+        "table",
+        element("caption", caption),
+        element("thead", top),
+        element("tbody", *body),
+        class_=f"list {kind}".rstrip(),
+    )

@@ -1,0 +1,109 @@
+"""How a search grew, on the page of a run: a plot of the levels, and where time and bytes went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from joinproto.cli.show.amounts import count, size
+from joinproto.cli.show.markup import Markup, element, join
+
+WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 720.0, 240.0, 84.0, 16.0, 34.0
+
+
+@frozen
+class Level:
+    """One level of a run.  `sent`, `written`: bytes exchanged, and of files; 0 where unknown."""
+
+    level: int
+    new: int
+    engine: str = "local"
+    generated: int = 0
+    seconds: float = 0.0
+    sent: int = 0
+    written: int = 0
+
+
+def growth(levels: Sequence[Level]) -> Markup:
+    """Return the section: a plot, the sums, and every level in a table that is folded."""
+    return element("section", *_parts(levels), class_="growth", aria_label="Growth by level")
+
+
+def _parts(levels: Sequence[Level]) -> Iterator[Markup]:
+    yield element("h3", "Growth by level")
+    yield plot([item.new for item in levels])
+    spark = [item for item in levels if item.engine == "spark"]
+    if spark:
+        distinct = sum(item.new for item in levels)
+        sent, written = (sum(getattr(i, name) for i in spark) for name in ("sent", "written"))
+        seconds = sum(item.seconds for item in spark)
+        yield element(
+            "p",
+            f"{len(spark)} of {len(levels)} levels on Spark, in {seconds:.1f} s of jobs;"
+            f" {size(sent)} of rows exchanged, {sent / distinct:.1f} bytes for each distinct"
+            f" state; {size(written)} of files written.",
+            class_="quiet",
+        )
+    heads = ("Level", "New states", "Where", "Steps out", "Seconds", "Exchanged", "Written")
+    rows = [_row(item) for item in levels]
+    top = element("tr", *(element("th", head, scope="col") for head in heads))
+    table = element(
+        "table",
+        element("caption", "Every level"),
+        element("thead", top),
+        element("tbody", *rows),
+        class_="list counts",
+    )
+    yield element("details", element("summary", "Every level"), table, class_="fold")
+
+
+def _row(item: Level) -> Markup:
+    known = item.engine == "spark"
+    cells = (
+        count(item.level),
+        count(item.new),
+        item.engine,
+        count(item.generated) if known else "",
+        f"{item.seconds:.2f}" if known else "",
+        size(item.sent) if known else "",
+        size(item.written) if known else "",
+    )
+    return element("tr", *(element("td", cell) for cell in cells))
+
+
+def plot(counts: Sequence[int]) -> Markup:
+    """Return new states by level as an SVG area; the words beside it say the same."""
+    top = max(counts, default=1)
+    across = (WIDTH - LEFT - 8) / max(1, len(counts) - 1)
+    down = HEIGHT - TOP - BOTTOM
+    base = TOP + down
+    points = [(LEFT + at * across, base - down * n / top) for at, n in enumerate(counts)]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    area = (
+        f"M {LEFT:.1f},{base:.1f} L {line.replace(' ', ' L ')} L {points[-1][0]:.1f},{base:.1f} Z"
+    )
+    widest = counts.index(top)
+    label = f"New states by level: the most, {count(top)}, at level {widest} of {len(counts) - 1}"
+    marks = [
+        _text(LEFT - 8, TOP + 8, count(top), "end"),
+        _text(LEFT - 8, base, "0", "end"),
+        _text(LEFT, base + 20, "0", "middle"),
+        _text(points[-1][0], base + 20, f"level {len(counts) - 1}", "end"),
+        _text(points[widest][0], base + 20, str(widest), "middle"),
+    ]
+    return element(
+        "svg",
+        element("title", label),
+        element("path", d=area, fill="currentColor", fill_opacity="0.2", stroke="currentColor"),
+        element("line", x1=LEFT, y1=base, x2=WIDTH - 8, y2=base, stroke="currentColor"),
+        join(marks),
+        viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
+        role="img",
+        width="100%",
+        xmlns="http://www.w3.org/2000/svg",
+    )
+
+
+def _text(x: float, y: float, words: str, anchor: str) -> Markup:
+    return element("text", words, x=x, y=y, text_anchor=anchor, font_size="12", fill="currentColor")

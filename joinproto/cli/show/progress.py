@@ -1,0 +1,114 @@
+"""One line on standard error that says how far a long search is.
+
+On a terminal it is written over, every tenth of a second; elsewhere, as in a log, it is a line of
+its own, every ten seconds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from types import TracebackType
+from typing import Protocol, Self, TextIO
+
+from attrs import define, field
+
+from joinproto.cli.show.amounts import duration, short, size
+
+SECONDS_BETWEEN = 0.1
+SECONDS_BETWEEN_LINES = 10.0
+RATE_OVER_SECONDS = 3.0
+
+
+class Tick(Protocol):
+    """What the search tells: `level` in states, `frontier` in states that wait."""
+
+    @property
+    def level(self) -> int: ...
+    @property
+    def distinct(self) -> int: ...
+    @property
+    def generated(self) -> int: ...
+    @property
+    def frontier(self) -> int: ...
+    @property
+    def rss_bytes(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+@define
+class Progress:
+    """Writes ticks over one another; as a context manager it clears the line at the end.
+
+    with Progress(sys.stderr) as progress:
+        check(world, progress=progress)
+    """
+
+    stream: TextIO
+    _shown: bool = field(init=False)
+    _last: float = field(init=False)
+    _written: int = field(init=False, default=0)
+    _seen: deque[tuple[float, int]] = field(init=False, factory=deque)
+
+    def __attrs_post_init__(self) -> None:
+        self._shown = self.stream.isatty()
+        # A search that is over soon writes no line into a log.
+        self._last = float("-inf") if self._shown else 0.0
+
+    def __call__(self, event: Tick) -> None:
+        """Show `event`, unless one was shown a moment ago."""
+        least = SECONDS_BETWEEN if self._shown else SECONDS_BETWEEN_LINES
+        if event.seconds - self._last < least:
+            return
+        self._last = event.seconds
+        if not self._shown:
+            self.stream.write(f"{self._text(event)}\n")
+            self.stream.flush()
+            return
+        text = self._text(event)[: self._columns() - 1]
+        # Blanks instead of an escape sequence: every terminal understands them.
+        self.stream.write("\r" + text.ljust(self._written))
+        self.stream.flush()
+        self._written = len(text)
+
+    def close(self) -> None:
+        """Clear the line, so that the report begins where it stood."""
+        if self._written:
+            self.stream.write("\r" + " " * self._written + "\r")
+            self.stream.flush()
+            self._written = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _text(self, event: Tick) -> str:
+        """Return the line, short enough for 80 columns; the most important stands first."""
+        return (
+            f"level {event.level}: {short(event.distinct)} distinct of {short(event.generated)}"
+            f", {short(self._rate(event))}/s, queue {short(event.frontier)}"
+            f", {size(event.rss_bytes)}, {duration(event.seconds)}"
+        )
+
+    def _rate(self, event: Tick) -> int:
+        """Return the steps found a second, over the last seconds."""
+        self._seen.append((event.seconds, event.generated))
+        while len(self._seen) > 2 and event.seconds - self._seen[0][0] > RATE_OVER_SECONDS:
+            self._seen.popleft()
+        then, generated = self._seen[0] if len(self._seen) > 1 else (0.0, 0)
+        spent = event.seconds - then
+        return round((event.generated - generated) / spent) if spent > 0 else 0
+
+    def _columns(self) -> int:
+        try:
+            return os.get_terminal_size(self.stream.fileno()).columns or 80
+        except (OSError, ValueError):
+            return 80

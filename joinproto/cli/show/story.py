@@ -1,0 +1,269 @@
+"""A run as a story: beside each step what it changed, who is down, who is apart.
+
+A trace holds whole states.  People ask what changed; this is the one place that says so,
+for the chart, the page and the formats alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import define, field, frozen
+
+from joinproto.check.report import MessageText, Step, Trace
+
+State = Mapping[str, Mapping[str, str]]
+
+RECEIVE, START, CRASH = "receive", "start", "crash"
+SPLIT, HEAL = "split", "heal"
+LOSE, DOUBLE = "lose", "duplicate"
+MONITOR = "monitor"
+"""What has a state like a member's and takes no steps of its own."""
+
+
+@frozen
+class Change:
+    """An attribute of a member before and after a step; None: it was not there.
+
+    The attribute "" tells that a member is down.
+    """
+
+    member: str
+    attribute: str
+    before: str | None
+    after: str | None
+
+
+@frozen
+class Moment:
+    """A state of the run and the step that led there; moment 0 is the initial state.
+
+    `fell`: members that go down in the step, or crash before they are up; `rose`: that come
+    up.  `sent_in`: the step that sent the message of this one, where that can be told.
+    `apart`: the network is split after this step; `side`: the members on its one side,
+    empty if they cannot be told.  `picture`: the model's own of this state, or empty.
+    """
+
+    number: int
+    step: Step | None
+    states: State
+    changes: tuple[Change, ...] = ()
+    fell: frozenset[str] = frozenset()
+    rose: frozenset[str] = frozenset()
+    sent_in: int | None = None
+    apart: bool = False
+    side: frozenset[str] = frozenset()
+    picture: str = ""
+
+    @property
+    def down(self) -> frozenset[str]:
+        """Return the members that are down after this step."""
+        return down_in(self.states)
+
+    @property
+    def crashes(self) -> bool:
+        """Say whether the step is a crash, on its own or in the middle of another step."""
+        return self.step is not None and is_crash(self.step)
+
+    @property
+    def is_network(self) -> bool:
+        """Say whether the network splits or heals in this step."""
+        step = self.step
+        return step is not None and step.member is None and step.action in (SPLIT, HEAL)
+
+    @property
+    def is_joint(self) -> bool:
+        """Say whether several members take this step together."""
+        step = self.step
+        return (
+            step is not None
+            and step.member is None
+            and step.message is None
+            and not self.is_network
+        )
+
+    @property
+    def is_lost(self) -> bool:
+        """Say whether the network loses a message in this step."""
+        step = self.step
+        return step is not None and step.member is None and step.action == LOSE
+
+    @property
+    def is_doubled(self) -> bool:
+        """Say whether the network doubles a message in this step."""
+        step = self.step
+        return step is not None and step.member is None and step.action == DOUBLE
+
+    def addressees(self, among: Sequence[str]) -> tuple[str, ...]:
+        """Return whom the message of the step goes to, of those `among`: all others or one."""
+        step = self.step
+        if step is None or step.message is None:
+            return ()
+        to = step.member if step.member is not None else step.message.to
+        if to is None:
+            return tuple(name for name in among if name != step.message.sender)
+        return (to,) if to in among else ()
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Return the members that changed, in their order."""
+        return tuple(dict.fromkeys(change.member for change in self.changes))
+
+
+@frozen
+class Sending:
+    """A message and the step that sent it."""
+
+    number: int
+    message: MessageText
+
+
+@frozen
+class Story:
+    """`members`: in the order of the trace.  `under_way`: sent, and not received by its
+    end; of a lasso, what was sent before the cycle, because the next round may receive the rest.
+
+    `lifelines`: the members without the monitor, which has a state but takes no steps.
+    """
+
+    trace: Trace
+    members: tuple[str, ...]
+    lifelines: tuple[str, ...]
+    moments: tuple[Moment, ...]
+    under_way: tuple[Sending, ...]
+
+    @property
+    def loop_at(self) -> int | None:
+        """Return the number of the moment at which the cycle begins."""
+        return self.trace.loop_at
+
+    @property
+    def stops(self) -> bool:
+        """Say whether the run just ends, as a lasso without a cycle: nothing more can happen."""
+        return self.trace.loop_at is not None and self.trace.loop_at >= len(self.trace.steps)
+
+
+def tell(trace: Trace) -> Story:
+    """Return the story of `trace`."""
+    members = tuple(dict.fromkeys(_names(trace)))
+    post = _Post()
+    pictures = trace.pictures or ("",) * (len(trace.steps) + 1)
+    moments = [Moment(0, None, trace.initial, picture=pictures[0])]
+    for number, step in enumerate(trace.steps, start=1):
+        before = moments[-1]
+        apart, side = before.apart, before.side
+        if step.member is None and step.action == SPLIT:
+            apart, side = True, _side(step.detail, members)
+        elif step.member is None and step.action == HEAL:
+            apart, side = False, frozenset()
+        down = down_in(step.states)
+        crashed = {step.member} if step.member is not None and is_crash(step) else set()
+        moments.append(
+            Moment(
+                number=number,
+                step=step,
+                states=step.states,
+                changes=tuple(changes(before.states, step.states, members)),
+                fell=(down - before.down) | crashed,
+                rose=before.down - down,
+                sent_in=post.handle(number, step),
+                apart=apart,
+                side=side,
+                picture=pictures[number],
+            )
+        )
+    return Story(trace, members, _lifelines(trace, members), tuple(moments), _left(trace, post))
+
+
+def down_in(states: State) -> frozenset[str]:
+    """Return the members that are down."""
+    return frozenset(name for name, values in states.items() if "" in values)
+
+
+def is_crash(step: Step) -> bool:
+    """Say whether the step is a crash; one in the middle of another names that, too."""
+    return step.action.partition(" ")[0] == CRASH
+
+
+def changes(before: State, after: State, members: Sequence[str]) -> Iterator[Change]:
+    """Yield what differs, in the order of the members and of their attributes."""
+    for name in members:
+        old, new = before.get(name, {}), after.get(name, {})
+        for attribute in dict.fromkeys([*old, *new]):
+            if old.get(attribute) != new.get(attribute):
+                yield Change(name, attribute, old.get(attribute), new.get(attribute))
+
+
+def _names(trace: Trace) -> Iterator[str]:
+    yield from trace.initial
+    for step in trace.steps:
+        yield from step.states
+
+
+def _left(trace: Trace, post: _Post) -> tuple[Sending, ...]:
+    end = len(trace.steps) if trace.loop_at is None else trace.loop_at
+    return tuple(item for item in post.under_way() if item.number <= end)
+
+
+def _lifelines(trace: Trace, members: Sequence[str]) -> tuple[str, ...]:
+    letters = [letter for step in trace.steps for letter in (step.message, *step.sent) if letter]
+    act = {step.member for step in trace.steps}
+    act |= {name for letter in letters for name in (letter.sender, letter.to)}
+    return tuple(name for name in members if name != MONITOR or name in act)
+
+
+def _side(detail: str, members: Sequence[str]) -> frozenset[str]:
+    names = frozenset(filter(None, re.split(r"[{}(),|\s]+", detail.removeprefix("off "))))
+    return names if names < frozenset(members) else frozenset()
+
+
+@define
+class _Letter:
+    """A message in the network.  `known`: members that received it (or it was lost to)."""
+
+    number: int
+    message: MessageText
+    known: set[str | None] = field(factory=set)
+
+
+@define
+class _Post:
+    """Finds out which sending a received message comes from.
+
+    The oldest that the receiver does not have yet: right for queues, and as good as any
+    other for a set.  If it has them all, it reads the newest once more.
+    """
+
+    letters: list[_Letter] = field(factory=list)
+
+    def handle(self, number: int, step: Step) -> int | None:
+        found: int | None = None
+        message = step.message
+        if message is not None:
+            receiver = step.member if step.member is not None else message.to
+            same = [letter for letter in self.letters if _fits(letter.message, message, receiver)]
+            fresh = [letter for letter in same if receiver not in letter.known]
+            letter = fresh[0] if fresh else same[-1] if same else None
+            if letter is not None:
+                found = letter.number
+                if step.member is None and step.action == DOUBLE:
+                    self.letters.append(_Letter(letter.number, letter.message))
+                else:
+                    letter.known.add(receiver)
+        self.letters += [_Letter(number, item) for item in step.sent]
+        return found
+
+    def under_way(self) -> tuple[Sending, ...]:
+        left = [
+            Sending(letter.number, letter.message) for letter in self.letters if not letter.known
+        ]
+        return tuple(dict.fromkeys(left))
+
+
+def _fits(sent: MessageText, received: MessageText, receiver: str | None) -> bool:
+    return (
+        received.sender in (None, sent.sender)
+        and sent.content == received.content
+        and (sent.to is None or receiver is None or sent.to == receiver)
+    )

@@ -1,0 +1,338 @@
+"""How a run is said: one sentence for each step, then what it changed, sent and used.
+
+Short main clauses, present tense, the member first.  Whoever wants the exact label of a
+step, as a replay takes it, finds it in `Step.label`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from joinproto.check.report import MessageText, Step, Trace
+from joinproto.cli.show.amounts import plural
+from joinproto.cli.show.pieces import Line, Piece, Role, line, listed, visible
+from joinproto.cli.show.story import (
+    CRASH,
+    DOUBLE,
+    HEAL,
+    LOSE,
+    RECEIVE,
+    SPLIT,
+    START,
+    Change,
+    Moment,
+    Story,
+)
+
+BECOMES = " → "
+
+
+def headline(trace: Trace, *, world: str = "", members: int = 0) -> str:
+    """Return what the run shows, as one sentence without its full stop."""
+    name = f"“{visible(trace.property)}”"
+    where = f" in {visible(world)}" if world else ""
+    where += f" with {plural(members, 'member')}" if members else ""
+    steps = len(trace.steps)
+    after = f"after {plural(steps, 'step')}" if steps else "in the initial state"
+    match trace.kind:
+        case "sometimes":
+            return f"{name} is reached {after}{where}"
+        case "leads to" | "until" | "infinitely often" | "eventually always":
+            return f"{name} {_broken_run(trace)}{where}{_end_of(trace, after)}"
+        case "eventually" if trace.loop_at is not None and trace.loop_at < steps:
+            return f"{name} never comes true in a run{where}: {_again(steps, trace.loop_at)}"
+        case "eventually":
+            return f"{name} never comes true in a run{where}: it ends {after}"
+        case "always possible":
+            return f"{name} can never come true again {after}{where}"
+        case "no deadlock":
+            return f"{name} fails {after}{where}: nothing more can happen"
+        case _:
+            return f"{name} is violated {after}{where}"
+
+
+def _broken_run(trace: Trace) -> str:
+    """Return what a run does wrong, in a few words."""
+    match trace.kind:
+        case "leads to":
+            return "is due and never comes true in a run"
+        case "until" if trace.loop_at is None:
+            return "fails"
+        case "until":
+            return "waits for ever in a run"
+        case "infinitely often":
+            return "comes true no more in a run"
+    return "is false again and again in a run"
+
+
+def _end_of(trace: Trace, after: str) -> str:
+    steps = len(trace.steps)
+    if trace.loop_at is None:
+        return f" {after}"
+    if trace.loop_at < steps:
+        return f": {_again(steps, trace.loop_at)}"
+    return f": it ends {after}"
+
+
+def _again(steps: int, loop_at: int) -> str:
+    """Return "5 steps, the last 4 repeat for ever"."""
+    often = steps - loop_at
+    repeat = "repeats for ever" if often == 1 else "repeat for ever"
+    if not loop_at:
+        return f"{plural(steps, 'step')} {repeat}"
+    last = "the last one" if often == 1 else f"the last {often}"
+    return f"{plural(steps, 'step')}, {last} {repeat}"
+
+
+def verdict(trace: Trace) -> Line:
+    """Return what is to be said of the property where the run ends."""
+    name = f"“{visible(trace.property)}”"
+    match trace.kind:
+        case "sometimes":
+            return line(Piece(f"here {name} is reached", Role.GOOD))
+        case "eventually":
+            words = f"{name} never comes true in this run"
+        case "leads to":
+            words = f"{name}{_since(trace)} never comes true in this run"
+        case "until" if trace.loop_at is None:
+            words = f"here {name}{_since(trace)} fails: too early"
+        case "until":
+            words = f"{name}{_since(trace)} waits for ever in this run"
+        case "infinitely often":
+            words = f"{name} comes true no more in this run"
+        case "eventually always":
+            words = f"{name} is false again and again in this run"
+        case "always possible":
+            words = f"from here {name} can never come true again"
+        case "no deadlock":
+            words = f"here nothing more can happen: {name} fails"
+        case _:
+            words = f"here {name} is violated"
+    return line(Piece(words, Role.BAD))
+
+
+def _since(trace: Trace) -> str:
+    if trace.due_at is None:
+        return ""
+    return f", due after step {trace.due_at}," if trace.due_at else ", due at the outset,"
+
+
+def sentence(moment: Moment, story: Story) -> Line:
+    """Return what happens in the step that leads to `moment`."""
+    step = moment.step
+    what = deed(moment, story)
+    if step is None or step.member is None:
+        who = [_name("together"), Piece(": ")] if moment.is_joint else []
+        return line(*who, *what.pieces)
+    verb = what.pieces[0].role in (Role.START, Role.CRASH) or step.message is not None
+    return line(_name(step.member), Piece(" " if verb else ": "), *what.pieces, member=step.member)
+
+
+def deed(moment: Moment, story: Story) -> Line:
+    """Return what happens, without the member who does it."""
+    step = moment.step
+    if step is None:
+        return line(Piece("the initial state", Role.ACTION))
+    match step:
+        case Step(action=action, member=str(), message=MessageText()) if action == RECEIVE:
+            parts = [Piece("receives ", Role.ACTION), *_message(moment)]
+        case Step(action=action, member=str(), message=None) if action == START:
+            parts = [Piece("starts", Role.START)]
+        case Step(member=str()) if moment.crashes:
+            rest = visible(step.action).removeprefix(CRASH)
+            parts = [Piece(f"crashes{rest}", Role.CRASH)]
+            if step.message is not None:
+                parts += [Piece(" "), *_message(moment)]
+        case Step(action=action, member=None, message=MessageText()) if action == LOSE:
+            parts = [Piece("the network loses ", Role.CRASH), *_message(moment)]
+        case Step(action=action, member=None, message=MessageText()) if action == DOUBLE:
+            parts = [Piece("the network doubles ", Role.ACTION), *_message(moment)]
+        case Step(action=action, member=None, message=None) if action == SPLIT:
+            parts = [Piece("the network splits", Role.SPLIT)]
+            if moment.side:
+                parts += [Piece(": "), *_sides(moment, story)]
+        case Step(action=action, member=None, message=None) if action == HEAL:
+            parts = [Piece("the network heals", Role.SPLIT)]
+        case _:
+            parts = [Piece(visible(step.action), Role.ACTION)]
+            if step.message is not None:
+                parts += [Piece(" "), *_message(moment)]
+    if step.detail and not (moment.is_network and moment.side):
+        parts.append(Piece(f" {visible(step.detail)}"))
+    return line(*parts, member=step.member)
+
+
+def told(moment: Moment) -> tuple[Line, ...]:
+    """Return what the step changed, sent and used, one statement each; never empty."""
+    step = moment.step
+    if step is None:
+        return ()
+    found = [
+        statement
+        for name in moment.changed
+        for statement in _changed(name, moment.changes, moment.states.get(name, {}))
+    ]
+    if not found:
+        found.append(line(Piece("no member changes", Role.QUIET)))
+    found += [_sends(message, step.member) for message in step.sent]
+    if step.rules:
+        times = Counter(step.rules)
+        rules = ", ".join(
+            visible(rule) + (f" ({number} times)" if number > 1 else "")
+            for rule, number in times.items()
+        )
+        found.append(line(Piece(f"by {rules}", Role.QUIET), member=step.member))
+    return tuple(found)
+
+
+def outset(story: Story) -> Iterator[Line]:
+    """Yield the initial state in full; members in the same state share a line."""
+    groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for name in story.members:
+        values = tuple(story.trace.initial.get(name, {}).items())
+        groups.setdefault(values, []).append(name)
+    for values, names in groups.items():
+        yield line(*listed([_name(name)] for name in names), ": ", *full(dict(values)))
+
+
+def full(values: Mapping[str, str]) -> list[Piece]:
+    """Return the whole state of a member, on one line."""
+    if not values:
+        return [Piece("nothing to show", Role.QUIET)]
+    return listed(
+        [_attribute(keys), Piece(f" {visible(values[keys[0]])}")]
+        if keys[0]
+        else [Piece(visible(values[""]), Role.CRASH)]
+        for keys in _twins(values)
+    )
+
+
+def cycle_begins() -> Line:
+    """Return the mark at the moment where the cycle begins."""
+    return line(Piece("the cycle begins here", Role.CYCLE))
+
+
+def cycle_ends(story: Story) -> Line | None:
+    """Return the mark after the last step of a lasso: where it leads, or that it ends."""
+    begin, last = story.loop_at, len(story.trace.steps)
+    if begin is None:
+        return None
+    if story.stops:
+        return line(Piece("here the run ends: nothing more has to happen", Role.CYCLE))
+    steps = f"step {last} repeats" if begin + 1 == last else f"steps {begin + 1} to {last} repeat"
+    place = f"after step {begin}" if begin else "at the outset"
+    return line(Piece(f"back to the state {place}: {steps} for ever", Role.CYCLE))
+
+
+def closing(story: Story) -> Iterator[Line]:
+    """Yield what is to be said below the run."""
+    yield verdict(story.trace)
+    if story.under_way:
+        letters = (
+            [*_letter(item.message), Piece(f" (sent in step {item.number})", Role.QUIET)]
+            for item in story.under_way
+        )
+        yield line(Piece("still under way: ", Role.QUIET), *listed(letters))
+
+
+def fairness(trace: Trace) -> tuple[str, ...]:
+    """Return the reasons why the cycle is a fair one."""
+    return tuple(visible(reason) for reason in trace.fairness.split("; ") if reason)
+
+
+def _changed(name: str, changes: Sequence[Change], after: Mapping[str, str]) -> Iterator[Line]:
+    """Yield the statements about one member; every one of its changes is in one of them."""
+    mine = {change.attribute: change for change in changes if change.member == name}
+    down = mine.pop("", None)
+    if down is not None and down.after is not None:
+        lost = {key: change.before for key, change in mine.items() if change.after is None}
+        kept = {key for key, text in lost.items() if text == after.get(f"{key}*")}
+        yield line(
+            Piece(f"is {visible(down.after)}", Role.CRASH),
+            *_listing("; forgets ", {k: t for k, t in lost.items() if k not in kept}),
+            *_listing("; keeps ", {f"{k}*": t for k, t in lost.items() if k in kept}),
+            member=name,
+        )
+        mine = {key: change for key, change in mine.items() if change.after is not None}
+    elif down is not None:
+        fresh = {key: change.after for key, change in mine.items() if change.before is None}
+        yield line(Piece("is up", Role.START), *_listing(" with ", fresh), member=name)
+        mine = {key: change for key, change in mine.items() if change.before is not None}
+    ends = {key: (change.before, change.after) for key, change in mine.items()}
+    for keys in _twins(ends):
+        yield line(_attribute(keys), *_old_and_new(mine[keys[0]]), member=name)
+
+
+def _listing(words: str, values: Mapping[str, str | None]) -> list[Piece]:
+    texts = {key: text for key, text in values.items() if text is not None}
+    return [Piece(words), *full(texts)] if texts else []
+
+
+def _old_and_new(change: Change) -> list[Piece]:
+    if change.before is None:
+        return [Piece(" is new: "), Piece(visible(change.after or ""), Role.NEW)]
+    old = Piece(visible(change.before), Role.OLD)
+    if change.after is None:
+        return [Piece(" is gone, was "), old]
+    return [Piece(" "), old, Piece(BECOMES), Piece(visible(change.after), Role.NEW)]
+
+
+def _twins(values: Mapping[str, object]) -> Iterator[tuple[str, ...]]:
+    """Yield the attributes, `x` and its durable `x*` together where their values agree."""
+    done: set[str] = set()
+    for key, value in values.items():
+        twin = f"{key}*"
+        if key in done:
+            continue
+        if key and twin in values and values[twin] == value:
+            done.add(twin)
+            yield (key, twin)
+        else:
+            yield (key,)
+
+
+def _attribute(keys: Sequence[str]) -> Piece:
+    return Piece(", ".join(visible(key) for key in keys), Role.ATTRIBUTE)
+
+
+def _sends(message: MessageText, member: str | None) -> Line:
+    sender = message.sender
+    return line(
+        *([] if sender is None or sender == member else [_name(sender), Piece(" ")]),
+        Piece("sends ", Role.ACTION),
+        Piece(visible(message.content), Role.MESSAGE),
+        Piece(" to "),
+        _name(message.to) if message.to is not None else Piece("all"),
+        member=message.sender,
+    )
+
+
+def _message(moment: Moment) -> list[Piece]:
+    """Return the message of the step; with its addressee where no member receives it."""
+    step = moment.step
+    assert step is not None
+    assert step.message is not None
+    parts = _letter(step.message, with_addressee=step.member is None)
+    if moment.sent_in is not None:
+        parts.append(Piece(f" (sent in step {moment.sent_in})", Role.QUIET))
+    return parts
+
+
+def _letter(message: MessageText, *, with_addressee: bool = True) -> list[Piece]:
+    parts = [Piece(visible(message.content), Role.MESSAGE)]
+    if message.sender is not None:
+        parts += [Piece(" from "), _name(message.sender)]
+    if with_addressee:
+        parts += [Piece(" to "), Piece("all") if message.to is None else _name(message.to)]
+    return parts
+
+
+def _sides(moment: Moment, story: Story) -> list[Piece]:
+    one = [[_name(name)] for name in story.lifelines if name in moment.side]
+    other = [[_name(name)] for name in story.lifelines if name not in moment.side]
+    return [*listed(one), Piece(" (1) apart from "), *listed(other), Piece(" (2)")]
+
+
+def _name(name: str) -> Piece:
+    return Piece(visible(name), Role.NAME)

@@ -1,0 +1,182 @@
+"""The frames that the logs show: who had which since when, and what a store's journal held.
+
+What grows with their number lies in a file (`spill.py`); in memory there are stretches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import Factory, define, frozen
+
+from joinproto.cli.validate.spill import Column, Spill, Stretches
+from joinproto.join.ids import ViewId
+from joinproto.join.view import Seat
+
+Frame = tuple[ViewId, int]
+
+
+@frozen
+class Stretch:
+    """Frames of one view in a journal, from `first` to `last`; `before`: what is before them."""
+
+    view: ViewId
+    first: int
+    last: int
+    before: Stretch | None = None
+
+
+def cut(journal: Stretch | None, last: int) -> Stretch | None:
+    """Return what is left of it up to frame `last`."""
+    while journal is not None and journal.first > last:
+        journal = journal.before
+    if journal is None or journal.last <= last:
+        return journal
+    return Stretch(journal.view, journal.first, last, journal.before)
+
+
+def put(journal: Stretch | None, view: ViewId, first: int, last: int) -> Stretch | None:
+    """Return it with these frames behind what is before them."""
+    kept = cut(journal, first - 1)
+    if last < first:
+        return kept
+    if kept is not None and kept.view == view and kept.last == first - 1:
+        return Stretch(view, kept.first, last, kept.before)
+    return Stretch(view, first, last, kept)
+
+
+def holds(journal: Stretch | None, view: ViewId, first: int, last: int) -> bool:
+    """Return whether these frames are there, as frames of this view."""
+    while journal is not None and journal.first > last:
+        journal = journal.before
+    return last < first or (
+        journal is not None
+        and journal.view == view
+        and journal.first <= first
+        and last <= journal.last
+    )
+
+
+@define(eq=False)
+class Journal:
+    """What one store holds.  `is_whole`: its beginning is in the logs.
+
+    `assumed`: of one that is not, up to which frame it had all when its logs begin.
+    """
+
+    is_whole: bool = False
+    frames: Stretch | None = None
+    assumed: int = 0
+
+
+@define(eq=False)
+class Held:
+    """The frames of one view that one seat had durably, and since when."""
+
+    frames: Stretches
+    _times: Column
+    _many: list[tuple[int, int, int]] = Factory(list)
+
+    def had(self, seq: int, at: int) -> None:
+        if seq not in self.frames:
+            self.frames.add(seq, seq)
+            self._times[seq] = at + 1
+
+    def had_many(self, first: int, last: int, at: int) -> None:
+        self._many.append((first, last, at))
+        self.frames.add(first, last)
+
+    def since(self, seq: int) -> int | None:
+        """Return since when, None: never."""
+        if seq not in self.frames:
+            return None
+        times = [at for first, last, at in self._many if first <= seq <= last]
+        own = self._times[seq]
+        return min([*times, own - 1] if own else times)
+
+
+@define(eq=False)
+class Contents:
+    """What stands in the frames of one view, by its digest, and whose log said so first."""
+
+    _digests: Column
+    _runs: Column
+
+    def first_to_differ(self, seq: int, digest: str, run: int) -> int | None:
+        """Return the number of the run that said otherwise before, None: none did."""
+        is_now, was = hash(digest) or 1, self._digests[seq]
+        if not was:
+            self._digests[seq] = is_now
+            self._runs[seq] = run
+            return None
+        return self._runs[seq] if was != is_now else None
+
+
+@frozen
+class Claim:
+    """The sequencer counted this frame, and all before it, as committed, at `t`."""
+
+    view: ViewId
+    seq: int
+    at: int
+
+
+@define(eq=False)
+class Claims:
+    """All claims, in a file."""
+
+    _spill: Spill
+    _numbers: Column
+    _views: dict[ViewId, int] = Factory(dict)
+    _count: int = 0
+
+    @classmethod
+    def on(cls, spill: Spill) -> Claims:
+        return cls(spill, spill.column())
+
+    def add(self, claim: Claim) -> None:
+        view = self._views.setdefault(claim.view, len(self._views))
+        for value in (view, claim.seq, claim.at):
+            self._numbers[self._count] = value
+            self._count += 1
+
+    def __iter__(self) -> Iterator[Claim]:
+        views = list(self._views)
+        for at in range(0, self._count, 3):
+            view, seq, time = (self._numbers[at + part] for part in range(3))
+            yield Claim(views[view], seq, time)
+
+
+@define(eq=False)
+class Frames:
+    """All frames of all runs."""
+
+    spill: Spill = Factory(Spill)
+    held: dict[ViewId, dict[Seat, Held]] = Factory(dict)
+    contents: dict[ViewId, Contents] = Factory(dict)
+    different: dict[Frame, set[int]] = Factory(dict)
+    claims: Claims = Factory(lambda self: Claims.on(self.spill), takes_self=True)
+    claimed: dict[ViewId, int] = Factory(dict)
+
+    def of(self, view: ViewId, seat: Seat) -> Held:
+        """Return what this seat had of the view."""
+        seats = self.held.get(view)
+        if seats is None:
+            seats = self.held[view] = {}
+        found = seats.get(seat)
+        if found is None:
+            found = seats[seat] = Held(Stretches(), self.spill.column())
+        return found
+
+    def says(self, view: ViewId, seq: int, digest: str, run: int) -> None:
+        """The log of this run shows what is in a frame."""
+        about = self.contents.get(view)
+        if about is None:
+            about = self.contents[view] = Contents(self.spill.column(), self.spill.column())
+        other = about.first_to_differ(seq, digest, run)
+        if other is not None:
+            self.different.setdefault((view, seq), {other}).add(run)
+
+    def claim(self, view: ViewId, seq: int, at: int) -> None:
+        self.claims.add(Claim(view, seq, at))
+        self.claimed[view] = max(seq, self.claimed.get(view, 0))

@@ -1,0 +1,251 @@
+"""The history: what the replayed members show of the views, the frames and who served when.
+
+It grows with the views and with how often somebody began to serve, not with the events.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from attrs import Factory, define, frozen
+
+from joinproto.cli.validate.frames import Frames, Journal, Stretch, cut, put
+from joinproto.cli.validate.logs import Run
+from joinproto.cli.validate.replay import Seen
+from joinproto.cli.validate.spill import Stretches
+from joinproto.join.ids import ViewId
+from joinproto.join.messages import Batch, OpenForClients
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Kind, Position, Seat, View
+from joinproto.machine.vocabulary import Store
+
+VIEWS_LOOKED_AT = 50
+"""Of a record that a process starts with, so many views are taken down, the last ones."""
+
+
+@frozen
+class Opening:
+    """A member began to serve: in which view, with what on its disk.
+
+    `is_dirty`: its disk said so, and that it was ready in that view.  `journal`: its frames;
+    None where `is_known` is not so: the log does not show them from the first on.
+    """
+
+    seat: Seat
+    view: View
+    initial: ViewId | None
+    is_dirty: bool
+    digest: str
+    is_known: bool
+    journal: Stretch | None
+
+
+@define
+class History:
+    """All runs together.  `logged`: the members whose logs there are, by name."""
+
+    logged: set[str] = Factory(set)
+    views: dict[ViewId, View] = Factory(dict)
+    held: dict[ViewId, set[Seat]] = Factory(lambda: defaultdict(set))
+    frames: Frames = Factory(Frames)
+    openings: list[Opening] = Factory(list)
+    signatures: dict[str, set[ViewId]] = Factory(lambda: defaultdict(set))
+    journals: dict[str, Journal] = Factory(dict)
+    records: dict[str, list[StoreRecord]] = Factory(dict)
+    problems: list[tuple[str, str]] = Factory(list)
+    paths: list[str] = Factory(list)
+    assumed: Counter[str] = Factory(Counter)
+    lines: int = 0
+
+    def look(self, seen: Seen) -> None:
+        """Note what this line shows."""
+        self.lines += 1
+        line = seen.line
+        match line["kind"]:
+            case "appended" | "fetched":
+                self._frame(seen, line)
+            case "committed":
+                self.frames.claim(line["view"], line["seq"], self._time(line))
+            case "batch":
+                self._batch(seen)
+            case "start":
+                self._start(seen)
+            case "cut":
+                journal = self.journals[seen.run.store_id]
+                journal.frames = cut(journal.frames, line["last"])
+            case "based":
+                # Dropped frames that came in one piece: what is in them, nobody can tell apart.
+                journal = self.journals[seen.run.store_id]
+                journal.is_whole, journal.frames = True, None
+                for view, first, last in line["runs"]:
+                    journal.frames = put(journal.frames, view, first, last)
+                    held = self.frames.of(view, seen.member.seat)
+                    held.had_many(first, last, self._time(line))
+
+    def _frame(self, seen: Seen, line: dict[str, Any]) -> None:
+        view, seq = line["view"], line["seq"]
+        journal = self.journals[seen.run.store_id]
+        # A fetched frame is noted before it is durable, an appended one after.
+        if journal.is_whole:
+            journal.frames = put(journal.frames, view, seq, seq)
+        self.frames.of(view, seen.member.seat).had(seq, self._time(line))
+        digest = line.get("digest")
+        if digest is None:
+            self.assumed["digest: frames without one are what the others have"] += 1
+        else:
+            self.frames.says(view, seq, digest, len(self.paths) - 1)
+
+    def _time(self, line: dict[str, Any]) -> int:
+        at = line.get("t")
+        if at is None:
+            self.assumed["t: what has no time came early enough"] += 1
+            return 2**62 if line["kind"] == "committed" else 0
+        return int(at)
+
+    def _start(self, seen: Seen) -> None:
+        record, store = seen.member.record, seen.run.store_id
+        self.logged.add(seen.run.member)
+        self.paths.append(str(seen.run.path))
+        for view in record.lineage.views[-VIEWS_LOOKED_AT:]:
+            self.views[view.id] = view
+        self._know(record)
+        former = self.records.get(store)
+        seq = 0 if record.position is None else record.position.seq
+        if former is not None:
+            self._same_disk(seen.run, former, record)
+        elif record.tip is None and record.position is None:
+            self.journals[store] = Journal(is_whole=True)
+        else:
+            self.journals[store] = Journal(assumed=seq)
+            about = f"the first log of store {store} of {seen.run.member} does not begin with it"
+            self.assumed[f"{about}: it had what its record says"] += 1
+        journal = self.journals[store]
+        if journal.is_whole and not record.update_unfinished:
+            last = 0 if journal.frames is None else journal.frames.last
+            if seq > last:
+                # Frames that were durable when the process was killed, before it could say so.
+                where = record.position
+                assert where is not None
+                journal.frames = put(journal.frames, where.view, last + 1, seq)
+                held = self.frames.of(where.view, seen.member.seat)
+                held.had_many(last + 1, seq, self._time(seen.line))
+            journal.frames = cut(journal.frames, seq)
+        self.records[store] = [record]
+
+    def _same_disk(self, run: Run, former: list[StoreRecord], found: StoreRecord) -> None:
+        """The disk holds what was written last, or what was being written when it ended."""
+        # A log takes the mark of a cut back when it starts: its data is whole on both sides.
+        may = [
+            (one.lineage.length, one.held, one.promised, one.accepted, is_unfinished)
+            for one in former
+            for is_unfinished in (one.update_unfinished, False)
+        ]
+        shown = (
+            found.lineage.length,
+            found.held,
+            found.promised,
+            found.accepted,
+            found.update_unfinished,
+        )
+        if shown not in may:
+            self.problems.append(
+                (
+                    "disk_keeps_what_was_written",
+                    f"{run.path}: starts with another record than the run before wrote last",
+                )
+            )
+        before, now = former[-1].position, found.position
+        was_unfinished = found.update_unfinished or former[-1].update_unfinished
+        if before is not None and now is not None and not was_unfinished and now.seq < before.seq:
+            what = f"{run.path}: starts at frame {now.seq}, and had {before.seq}"
+            self.problems.append(("disk_keeps_what_was_written", what))
+
+    def _batch(self, seen: Seen) -> None:
+        member, store = seen.member, seen.run.store_id
+        batch: Batch = member.poll()
+        if batch.persist is not None:
+            self._know(batch.persist)
+            # Until the next write returns, either may be on the disk.
+            self.records[store] = [*self.records[store][-1:], batch.persist]
+            if batch.persist.held is not None:
+                self.held[batch.persist.held].add(member.seat)
+        for action in batch.actions:
+            if isinstance(action, OpenForClients):
+                record, journal = member.record, self.journals[store]
+                self.openings.append(
+                    Opening(
+                        member.seat,
+                        self.views.get(action.view.id, action.view),
+                        record.lineage.initial,
+                        record.state is not Store.CLEAN and record.held == action.view.id,
+                        member.config.digest,
+                        journal.is_whole,
+                        journal.frames,
+                    )
+                )
+
+    def _know(self, record: StoreRecord) -> None:
+        for view in reversed(record.lineage.views[-VIEWS_LOOKED_AT:]):
+            if view.id in self.views:
+                break  # so were those before it
+            self.views[view.id] = view
+        if record.lineage.initial is not None:
+            self.signatures[record.store_id].add(record.lineage.initial)
+
+    # -- what follows --------------------------------------------------------------------------
+
+    def is_logged(self, seat: Seat) -> bool:
+        """Return whether it can be told what this member did and did not."""
+        return seat.member in self.logged
+
+    def is_early(self, seat: Seat, seq: int) -> bool:
+        """Return whether the frame may be from before the first log of this store."""
+        journal = self.journals.get(seat.store_id)
+        return journal is not None and seq <= journal.assumed
+
+    def are_ready(self, view: View) -> set[Seat]:
+        """Return the members that were ready in the view, and those of which no log tells."""
+        unknown = {seat for seat in view.members if not self.is_logged(seat)}
+        return (self.held.get(view.id, set()) | unknown) & view.members
+
+    def committed(self) -> dict[ViewId, Stretches]:
+        """Return by view the frames that every member of it has had durably.
+
+        Where no log tells of some members: those that all others had, and a sequencer counted.
+        """
+        found = {}
+        for view_id, seats in self.frames.held.items():
+            view = self.views.get(view_id)
+            if view is None:
+                continue
+            logged = [seat for seat in view.members if self.is_logged(seat)]
+            frames: Stretches | None = None
+            if len(logged) < len(view.members):
+                frames = Stretches()
+                frames.add(1, self.frames.claimed.get(view_id, 0))
+            for seat in logged:
+                of_one = seats[seat].frames if seat in seats else Stretches()
+                frames = of_one if frames is None else frames.both(of_one)
+            if frames:
+                found[view_id] = frames
+        return found
+
+    def era(self, view: View) -> ViewId:
+        """Return the FOUND or RESTART since which N counts."""
+        while view.kind not in (Kind.FOUND, Kind.RESTART) and view.parent in self.views:
+            view = self.views[view.parent]
+        return view.id
+
+    def chain_at(self, position: Position | None) -> dict[ViewId, int]:
+        """Return, for each view on the way to a position, its last frame there."""
+        last: dict[ViewId, int] = {}
+        while position is not None:
+            view = self.views.get(position.view)
+            last[position.view] = position.seq
+            position = None if view is None else view.position
+        return last
+
+    def log_of(self, run: int) -> str:
+        """Return the file of a run by its number."""
+        return self.paths[run]

@@ -1,0 +1,174 @@
+"""The verdict on event logs: do the members keep to the protocol, and do its claims hold?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from attrs import Factory, define, frozen
+
+from joinproto import __version__
+from joinproto.cli.validate.history import History
+from joinproto.cli.validate.logs import Run, read_runs
+from joinproto.cli.validate.properties import PROPERTIES
+from joinproto.cli.validate.replay import Mismatch, Seen, replay
+from joinproto.codec.json_form import Count, Key
+from joinproto.host.recorded import batch_as_json
+
+SHOWN = 3
+
+
+@frozen
+class Judged:
+    """One claim."""
+
+    name: Annotated[str, "as in docs/protocol.md"]
+    found: Annotated[tuple[str, ...], "what breaks it, in words"]
+
+    @property
+    def result(self) -> Annotated[Literal["holds", "violated"], "what was found"]:
+        return "violated" if self.found else "holds"
+
+
+class Told:
+    """What verdicts on logs have in common."""
+
+    __slots__ = ()
+    claims: tuple[Judged, ...]
+
+    @property
+    def holds(self) -> bool:
+        return not any(claim.found for claim in self.claims)
+
+    @property
+    def result(self) -> Annotated[Literal["holds", "violated"], "of all together"]:
+        return "holds" if self.holds else "violated"
+
+
+@frozen(kw_only=True)
+class Verdict(Told):
+    """`joinproto validate LOG... --json`"""
+
+    runs: Annotated[Count, "processes, one log each"]
+    lines: Annotated[Count, "events in them that were replayed"]
+    members: Annotated[tuple[str, ...], "whose logs there are"]
+    views: Annotated[Count, "views that they learned"]
+    committed: Annotated[Count, "frames that every member of their view had on its disk"]
+    openings: int
+    claims: Annotated[tuple[Judged, ...], Key("properties"), "every claim"]
+    mismatch: Annotated[Mismatch | None, "the first line that the member would not have written"]
+    notes: Annotated[tuple[str, ...], "what was not judged, and why"]
+    assumed: Annotated[tuple[str, ...], "what the logs leave out, and was taken for granted"]
+
+    @property
+    def counted(self) -> str:
+        """Return what was read, in a sentence."""
+        return (
+            f"{self.runs} runs of {', '.join(self.members)}: {self.lines} events,"
+            f" {self.views} views, {self.openings} times active,"
+            f" {self.committed} frames committed"
+        )
+
+    @property
+    def broken(self) -> dict[str, tuple[str, ...]]:
+        """Return what breaks each claim, by its name."""
+        return {claim.name: claim.found for claim in self.claims}
+
+    @property
+    def holds(self) -> bool:
+        return self.mismatch is None and super().holds
+
+
+def validate(paths: Iterable[Path]) -> Verdict:
+    """Return the verdict on these logs; raises `UsageProblem` for logs that are none."""
+    history = History()
+    try:
+        return _judged(read_runs(paths), history)
+    finally:
+        history.frames.spill.close()
+
+
+def _judged(runs: list[Run], history: History) -> Verdict:
+    letters = _Letters()
+
+    def look(seen: Seen) -> None:
+        history.look(seen)
+        letters.look(seen)
+
+    mismatch = None
+    for run in runs:
+        found = replay(run, look, history.assumed)
+        mismatch = mismatch or found
+    broken = {name: tuple(claim(history)) for name, claim in PROPERTIES.items()}
+    broken["nothing_invented"] = tuple(letters.invented(history.logged))
+    members = tuple(sorted(history.logged))
+    return Verdict(
+        runs=len(runs),
+        lines=history.lines,
+        members=members,
+        views=len(history.views),
+        committed=sum(frames.count for frames in history.committed().values()),
+        openings=len(history.openings),
+        mismatch=mismatch,
+        claims=tuple(Judged(name, found) for name, found in broken.items()),
+        notes=tuple(_notes(history, runs, members)),
+        assumed=tuple(_assumed(history, members)),
+    )
+
+
+@define
+class _Letters:
+    """What a member received, another one has sent; if not, a log is cut, or a peer lied.
+
+    Of letters only hashes are kept, each once: members say the same again and again.
+    """
+
+    sent: set[int] = Factory(set)
+    received: dict[int, tuple[str, str]] = Factory(dict)  # from whom, and what is said of it
+
+    def look(self, seen: Seen) -> None:
+        line, own = seen.line, seen.run.member
+        if line["kind"] == "batch":
+            sends = line.get("sends")
+            if sends is None:
+                sends = batch_as_json(seen.member.poll(), own)["sends"]
+            for to, message in sends:
+                self.sent.add(hash((own, to, json.dumps(message))))
+        elif line["kind"] == "receive":
+            peer, message = line["peer"], line["message"]
+            key = hash((peer, own, json.dumps(message)))
+            if key not in self.sent and key not in self.received:
+                what = f"{seen.run.path}, line {line['n'] + 1}: {peer} says {message[0]!r}"
+                self.received[key] = peer, what
+
+    def invented(self, logged: set[str]) -> Iterator[str]:
+        """Yield what nobody sent, of those members whose logs there are."""
+        for key, (peer, what) in self.received.items():
+            if key not in self.sent and peer in logged:
+                yield f"{what}, and its log has no such line"
+
+
+def _assumed(history: History, members: tuple[str, ...]) -> list[str]:
+    named = {seat.member for view in history.views.values() for seat in view.members}
+    told = [
+        f"of {name} there is no log: it was ready where others served, had the frames that they"
+        " acknowledged, and sent what they received from it"
+        for name in sorted(named - set(members))
+    ]
+    return told + [f"{what} ({count} times)" for what, count in sorted(history.assumed.items())]
+
+
+def _notes(history: History, runs: list[Run], members: tuple[str, ...]) -> list[str]:
+    named = {seat.member for view in history.views.values() for seat in view.members}
+    missing = sorted(named - set(members))
+    notes = []
+    if missing:
+        notes.append(f"no log of {', '.join(missing)}: what they kept and committed is not judged")
+    others = sorted({run.version or __version__ for run in runs} - {__version__})
+    if others:
+        notes.append(f"written by joinproto {', '.join(others)}, replayed by {__version__}")
+    if not history.openings:
+        notes.append("nobody ever served, so most of this says nothing")
+    return notes

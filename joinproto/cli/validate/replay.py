@@ -1,0 +1,209 @@
+"""Replay: the member of this version is told what the real one was told, and must ask the same.
+
+Everything that a member asks for follows from its start and from what it is told, so the first
+line that differs is where the real run left the protocol, or where the log was changed.  A log may
+leave fields of what it asked for out: then they are taken for what they must have been, and that
+is said.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Annotated, Any
+
+import attrs
+from attrs import frozen
+
+from joinproto.cli.validate.logs import Run, no_start
+from joinproto.codec.json_form import Count, Key
+from joinproto.codec.malformed import Malformed
+from joinproto.errors import JoinprotoError, UsageProblem
+from joinproto.host.recorded import batch_as_json
+from joinproto.join.choice_messages import Chosen
+from joinproto.join.config import Config, TotalFailure
+from joinproto.join.member import Member
+from joinproto.join.messages import Message
+from joinproto.join.view import Position
+from joinproto.join.wire import decode
+from joinproto.store.codec import decode as decode_contents
+
+
+@frozen
+class Mismatch:
+    """Where a run leaves the member."""
+
+    path: Annotated[str, Key("log"), "the file"]
+    matching: Annotated[Count, Key("matching_lines"), "lines before it, which match"]
+    field: Annotated[str, "which part differs"]
+    seen: Annotated[str, "what stands there, as JSON"] = attrs.field(converter=json.dumps)
+    allowed: Annotated[str, "what may stand there, as JSON"] = attrs.field(converter=json.dumps)
+
+
+@frozen
+class Seen:
+    """A member between two lines, for whoever looks at what it was then."""
+
+    run: Run
+    line: dict[str, Any]
+    member: Member
+
+
+Look = Callable[[Seen], None]
+
+Assumed = Counter[str]
+"""What was not in the logs, and was taken for what it must have been; how often."""
+
+_decode = lru_cache(maxsize=256)(decode)  # the same message comes again and again, a value
+
+
+def replay(run: Run, look: Look, assumed: Assumed) -> Mismatch | None:
+    """Replay one run; `look` sees the member behind each line.  Returns the first mismatch."""
+    lines = run.lines()
+    start = next(lines)
+    member = _started(run, start, assumed)
+    look(Seen(run, start, member))
+    before = ""
+    for number, line in enumerate(lines, start=1):
+        try:
+            differs = _step(member, line, before, assumed)
+        except (JoinprotoError, Malformed) as error:
+            said = str(error).partition("\n")[0]
+            differs = ("the member refuses it", line, said)
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageProblem(
+                f"{run.path}: line {number + 1} is not an event: {error!r}",
+                next="give the whole log",
+            ) from error
+        if differs is not None:
+            field, seen, allowed = differs
+            return Mismatch(str(run.path), number, field, seen, allowed)
+        look(Seen(run, line, member))
+        before = line["kind"]
+    return None
+
+
+def _started(run: Run, start: dict[str, Any], assumed: Assumed) -> Member:
+    try:
+        contents = decode_contents(json.dumps(start["record"]).encode())
+        tree = dict(start["config"])
+        tree["electors"] = frozenset(tree["electors"])
+        if "total_failure" in tree:
+            tree["total_failure"] = TotalFailure(tree["total_failure"])
+        for left_out in sorted({field.name for field in attrs.fields(Config)} - tree.keys()):
+            assumed[f"config.{left_out}: the default"] += 1
+        return Member.start(
+            start["now"],
+            Config(**tree),
+            contents.record,
+            seed=start["seed"],
+            epoch=start["epoch"],
+        )
+    except (KeyError, TypeError, ValueError, JoinprotoError) as error:
+        raise no_start(run.path, error) from error
+
+
+Differs = tuple[str, Any, Any]
+
+
+def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -> Differs | None:
+    kind = line["kind"]
+    if kind == "appended":
+        member.appended(line["view"], line["seq"])
+        return None
+    if kind == "batch":
+        return _first_difference(line, member, assumed)
+    if kind == "done":
+        if before != "batch":
+            return "a batch is left out", kind, "the batch that is done"
+        member.advance(member.poll())
+        return None
+    if kind in _TOLD and (batch := member.poll()):
+        # Duty 3: whole batches, in order, before anything else is told.
+        return "a batch is left out", kind, _as_json(batch_as_json(batch, member.config.member))
+    match kind:
+        case "receive":
+            member.receive(line["now"], line["peer"], _message(line))
+        case "register_says":
+            told = _message(line)
+            if not isinstance(told, Chosen):
+                return "message", line["message"], "the view that the register holds"
+            member.register_says(line["now"], told.views[0])
+        case "register_free":
+            member.register_free(line["now"], line["parent"], line["asked"])
+        case "peer_up" | "peer_down":
+            getattr(member, kind)(line["now"], line["peer"])
+        case "tick" | "leave" | "shutdown_cluster" | "update_overwrites":
+            getattr(member, kind)(line["now"])
+        case "update_progress" | "update_done":
+            getattr(member, kind)(line["now"], _position(line["position"]))
+        case "end":
+            ended = member.phase.value in ("stopped", "aborted")
+            if line["how"] in ("Stop", "Abort") and not ended:
+                return "how it ended", line["how"], member.phase.value
+        case "fetched" | "cut" | "based" | "committed":
+            pass  # the host's own; the properties look at them
+        case _:
+            return "kind", kind, "an event of a member"
+    return None
+
+
+_TOLD = {
+    *("receive", "register_says", "register_free", "peer_up", "peer_down", "tick", "leave"),
+    "shutdown_cluster",
+}
+
+
+def _message(line: dict[str, Any]) -> Message:
+    said = json.dumps(line["message"], ensure_ascii=False, separators=(",", ":"))
+    return _decode(said.encode())
+
+
+def _first_difference(line: dict[str, Any], member: Member, assumed: Assumed) -> Differs | None:
+    batch = member.poll()
+    allowed = _as_json(batch_as_json(batch, member.config.member))
+    for name in ("persist", "sends", "actions", "events"):
+        if name not in line:
+            assumed[f"{name}: {ASKED}"] += 1
+        elif line[name] != allowed[name]:
+            for found in _differences(name, line[name], allowed[name]):
+                if found[1] is not LEFT_OUT:
+                    return found
+                assumed[f"{_plain(found[0])}: {ASKED}"] += 1
+    return None
+
+
+ASKED = "what the member must have asked for"
+
+LEFT_OUT: Any = object()
+"""Stands for a field that is not in the line."""
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\[[0-9]+\]", "[]", name)
+
+
+def _differences(name: str, seen: Any, allowed: Any) -> Iterator[Differs]:
+    """Yield the innermost fields that differ, or are left out."""
+    if type(seen) is type(allowed) and isinstance(seen, dict):
+        for key in [*seen, *(key for key in allowed if key not in seen)]:
+            there = seen.get(key, LEFT_OUT)
+            yield from _differences(f"{name}.{key}", there, allowed.get(key))
+    elif seen is LEFT_OUT:
+        yield name, seen, allowed
+    elif type(seen) is type(allowed) and isinstance(seen, list) and len(seen) == len(allowed):
+        for at, (one, other) in enumerate(zip(seen, allowed, strict=True)):
+            yield from _differences(f"{name}[{at}]", one, other)
+    elif seen != allowed:
+        yield name, seen, allowed
+
+
+def _position(found: Any) -> Position | None:
+    return None if found is None else Position(found[0], found[1])
+
+
+def _as_json(tree: Any) -> Any:
+    return json.loads(json.dumps(tree))

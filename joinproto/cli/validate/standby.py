@@ -1,0 +1,276 @@
+"""The verdict on event logs of brokers of hot standby: did they keep what they promise?
+
+Each broker says what it becomes, which views it has, what it commits and what it confirms; of
+messages those that are durable and replicate.  Nothing is compared by time: generations order it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any
+
+from attrs import define, field, frozen
+
+from joinproto.apps.standby.recording import ids_in
+from joinproto.cli.validate.judge import Judged, Told
+from joinproto.cli.validate.logs import AGAIN, lines_in, refuse_a_rest, runs_in
+from joinproto.codec.json_form import Count, Key
+from joinproto.errors import UsageProblem
+from joinproto.standby.broker import Role
+from joinproto.standby.roles import SERVING, machine
+
+BEGINS = ("role", "started")
+Found = tuple[str, str]  # queue and identity
+
+
+@frozen(kw_only=True)
+class StandbyVerdict(Told):
+    """`joinproto validate LOG... --json`, of brokers of hot standby"""
+
+    runs: Annotated[Count, "processes, one log each"]
+    lines: Annotated[Count, "events in them"]
+    brokers: Annotated[tuple[str, ...], "whose logs there are"]
+    generations: Annotated[Count, "in how many somebody served"]
+    confirmed: Annotated[Count, "durable messages that were confirmed to their senders"]
+    claims: Annotated[tuple[Judged, ...], Key("properties"), "every claim"]
+    notes: Annotated[tuple[str, ...], "what was not judged, and why"]
+
+    @property
+    def counted(self) -> str:
+        """Return what was read, in a sentence."""
+        return (
+            f"{self.runs} runs of the brokers {', '.join(self.brokers)}: {self.lines} events,"
+            f" {self.generations} generations, {self.confirmed} durable messages confirmed"
+        )
+
+
+@frozen
+class Log:
+    """One process of one broker."""
+
+    path: Path
+    broker: str
+    lines: tuple[dict[str, Any], ...]
+
+    def of(self, kind: str) -> Iterator[dict[str, Any]]:
+        return (line for line in self.lines if line["kind"] == kind)
+
+
+@define
+class Story:
+    """What all logs say together.  `served`: who, and what it had, by generation.
+
+    `confirmed`, `taken`, `forgotten`: messages confirmed to publishers, taken by anybody, and those
+    whose acknowledgement was confirmed, with their generations.
+    """
+
+    logs: tuple[Log, ...]
+    served: dict[int, dict[str, set[Found]]] = field(factory=dict)
+    confirmed: dict[Found, int] = field(factory=dict)
+    taken: dict[Found, int] = field(factory=dict)
+    forgotten: dict[Found, int] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        for log in self.logs:
+            generation, commits = 0, dict[int, dict[str, Any]]()
+            for line in log.lines:
+                match line["kind"]:
+                    case "serves":
+                        generation = line["generation"]
+                        there = self.served.setdefault(generation, {})
+                        there[log.broker] = {*ids_in(line["has"])}
+                    case "commit":
+                        commits[line["token"]] = line
+                        for one in ids_in(line["takes"]):
+                            self.taken[one] = min(generation, self.taken.get(one, generation))
+                    case "confirm" if line["token"] in commits:
+                        done = commits.pop(line["token"])
+                        self.confirmed |= dict.fromkeys(ids_in(done["puts"]), generation)
+                        self.forgotten |= dict.fromkeys(ids_in(done["takes"]), generation)
+
+    def gaps(self) -> Iterator[tuple[int, int]]:
+        """Yield from and to which generation no primary has a log: what it gave is not known."""
+        seen = {view["generation"] for log in self.logs for view in log.of("view")}
+        last = max(seen | {*self.served}, default=0)
+        for before, after in pairwise(sorted({0, last + 1, *self.served})):
+            if after - before > 1:
+                yield before + 1, after - 1
+
+    def later(self, generation: int) -> Iterator[tuple[int, str, set[Found]]]:
+        """Yield who served later, and what it had, as far as all between is known."""
+        later = generation + 1
+        while later in self.served:
+            for broker, has in self.served[later].items():
+                yield later, broker, has
+            later += 1
+
+
+# -- the claims ------------------------------------------------------------------------------
+
+
+def one_primary(story: Story) -> Iterator[str]:
+    """Yield generations in which two served: H2."""
+    for generation, who in sorted(story.served.items()):
+        if len(who) > 1:
+            yield f"generation {generation}: {' and '.join(sorted(who))} served"
+
+
+def generations_rise(story: Story) -> Iterator[str]:
+    """Yield brokers that went back to an older view: H2."""
+    for broker in sorted({log.broker for log in story.logs}):
+        views = [
+            (view["generation"], view["number"])
+            for log in story.logs
+            if log.broker == broker
+            for view in log.of("view")
+        ]
+        for before, after in pairwise(views):
+            if after < before:
+                yield f"{broker}: view {after[0]}.{after[1]} behind {before[0]}.{before[1]}"
+
+
+def views_agree(story: Story) -> Iterator[str]:
+    """Yield views of which two brokers say other members: H4."""
+    said: dict[tuple[int, int], tuple[str, list[str]]] = {}
+    for log in story.logs:
+        for view in log.of("view"):
+            name = (view["generation"], view["number"])
+            broker, of = said.setdefault(name, (log.broker, view["of"]))
+            if of != view["of"]:
+                yield f"view {name[0]}.{name[1]}: {broker} has {of}, {log.broker} {view['of']}"
+
+
+def roles_follow(story: Story) -> Iterator[str]:
+    """Yield changes that the machine of roles does not make, in one event: H1."""
+    once = {
+        (was, case.outcome)
+        for arrow in machine().arrows
+        for was in arrow.sources
+        for case in arrow.table.cases
+    }
+    ways = once | {(was, to) for was, via in once for again, to in once if via is again}
+    for log in story.logs:
+        now = Role.STOPPED
+        for line in log.of("role"):
+            was, role = Role(line["was"]), Role(line["role"])
+            if was is not now or (was, role) not in ways:
+                yield f"{log.path.name}, line {line['n'] + 1}: {was.value} to {role.value}"
+            now = role
+
+
+def who_serves_was_promoted(story: Story) -> Iterator[str]:
+    """Yield runs that began to serve more often than a promotion was accepted: H3."""
+    serving = {role.value for role in SERVING}
+    for log in story.logs:
+        begun = [
+            line
+            for line in log.of("role")
+            if line["role"] in serving and line["was"] not in serving
+        ]
+        accepted = [line for line in log.of("promote") if line["verdict"] == "accepted"]
+        # Killed between both lines it has one more.
+        if len(begun) > len(accepted) + (log.lines[-1] is begun[-1] if begun else 0):
+            yield f"{log.path.name}: served {len(begun)} times, promoted {len(accepted)} times"
+
+
+def confirmed_is_kept(story: Story) -> Iterator[str]:
+    """Yield what a later primary had no more, and nobody took before: H4."""
+    for one, generation in story.confirmed.items():
+        for later, broker, has in story.later(generation):
+            if one not in has and story.taken.get(one, later) >= later:
+                what = f"{one[1]} of {one[0]}, confirmed in {generation}"
+                yield f"{what}: {broker} lacks it in {later}"
+                break
+
+
+def taken_stays_gone(story: Story) -> Iterator[str]:
+    """Yield what a later primary had again, though its acknowledgement was confirmed: LM4."""
+    for one, generation in story.forgotten.items():
+        for later, broker, has in story.later(generation):
+            if one in has:
+                yield f"{one[1]} of {one[0]}, taken in {generation}: {broker} has it in {later}"
+                break
+
+
+CLAIMS: Mapping[str, Callable[[Story], Iterator[str]]] = {
+    "one_primary_for_each_generation": one_primary,
+    "generations_rise": generations_rise,
+    "views_agree": views_agree,
+    "roles_follow_the_machine": roles_follow,
+    "who_serves_was_promoted": who_serves_was_promoted,
+    "confirmed_is_kept": confirmed_is_kept,
+    "taken_stays_gone": taken_stays_gone,
+}
+
+
+# -- the logs --------------------------------------------------------------------------------
+
+
+def is_of_brokers(paths: Iterable[Path]) -> bool:
+    """Return whether the first of these logs is a broker's."""
+    try:
+        with runs_in(paths)[0][0].open("rb") as stream:
+            first = json.loads(stream.readline())
+    except (UsageProblem, OSError, ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and "broker" in first
+
+
+def validate_brokers(paths: Iterable[Path]) -> StandbyVerdict:
+    """Return the verdict on these logs; raises `UsageProblem` for logs that are none."""
+    logs, notes = _logs(paths)
+    try:
+        story = Story(tuple(logs))
+        claims = tuple(Judged(name, tuple(claim(story))) for name, claim in CLAIMS.items())
+        notes += _notes(story)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageProblem(f"not the event logs of brokers: {error!r}", next=AGAIN) from error
+    return StandbyVerdict(
+        runs=len(logs),
+        lines=sum(len(log.lines) for log in logs),
+        brokers=tuple(sorted({log.broker for log in logs})),
+        generations=len(story.served),
+        confirmed=len(story.confirmed),
+        claims=claims,
+        notes=tuple(notes),
+    )
+
+
+def _logs(paths: Iterable[Path]) -> tuple[list[Log], list[str]]:
+    """Return the logs, the earliest first, and which are left out: of these a part is gone.
+
+    What they have served counts as not known, like that of a broker without any log.
+    """
+    logs, notes = list[Log](), list[str]()
+    for parts in runs_in(paths):
+        try:
+            refuse_a_rest(parts)
+        except UsageProblem as problem:
+            notes.append(f"{problem.message}: the run is left out")
+        else:
+            logs.append(_read(parts))
+    if not logs:
+        raise UsageProblem("; ".join(notes), next="give a log that is whole")
+    return sorted(logs, key=lambda log: log.lines[0]["t"]), notes
+
+
+def _read(parts: tuple[Path, ...]) -> Log:
+    path, lines = parts[0], tuple(lines_in(parts))
+    if not lines or lines[0]["kind"] not in BEGINS:
+        raise UsageProblem(f"{path}: does not begin with the start of a broker", next=AGAIN)
+    for number, line in enumerate(lines, start=1):
+        if not isinstance(line.get("broker"), str) or not isinstance(line.get("t"), int):
+            raise UsageProblem(f"{path}: line {number} is not a broker's event", next=AGAIN)
+    return Log(path, lines[0]["broker"], lines)
+
+
+def _notes(story: Story) -> Iterator[str]:
+    gaps = [f"{first} to {last}" if first < last else f"{first}" for first, last in story.gaps()]
+    if gaps:
+        told = ", ".join(gaps)
+        yield f"no log of who served in {told}: nothing is said of messages across them"
+    if not story.confirmed:
+        yield "nothing durable was confirmed, so most of this says nothing"

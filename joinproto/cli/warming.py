@@ -1,0 +1,59 @@
+"""The first touch of the compiled loops: neither a time limit nor a time told counts it.
+
+Loading them takes half a second, compiling them up to two minutes the first time.  They are
+touched by a world of our own, so that nobody's member is run more often than it is searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import define
+
+from joinproto.check.properties import always, always_each
+from joinproto.check.world import World
+
+
+@define
+class _Clock:
+    ticks: int = 0
+
+    def choices(self) -> Iterator[str]:
+        if self.ticks < 1:
+            yield "tick"
+
+    def receive(self, event: object) -> None:
+        if event == "tick":
+            self.ticks += 1
+
+    def shows(self) -> int:
+        return self.ticks
+
+
+def warm_up(*, symmetry: bool = False, workers: int = 1) -> None:
+    """Have the loops that every search needs loaded, or compiled."""
+    from joinproto.check.engine import absent
+    from joinproto.check.engine.search import Search
+    from joinproto.check.engine.stopping import Limits
+    from joinproto.check.engine.workers import touch
+    from joinproto.check.memory import uncollected
+
+    # SciPy's linear algebra takes as long to load as all the rest.
+    with absent("scipy.linalg.cython_blas"), uncollected():
+        _touch(Limits, Search, symmetry=symmetry)
+        if workers > 1:
+            touch()
+
+
+def _touch(limits: Any, search: Any, *, symmetry: bool) -> None:
+    world = World(
+        name="clocks",
+        members={"a": _Clock, "b": _Clock},
+        interchangeable=("a", "b"),
+        properties=[
+            always("whole", lambda view: len(view) == 2),
+            always_each("each", lambda ticks: ticks <= 1),
+        ],
+    )
+    search(world, limits=limits(memory_bytes=1 << 30), symmetry=symmetry).run()

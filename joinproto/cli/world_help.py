@@ -1,0 +1,33 @@
+"""`joinproto check WORLD --help`: the command's help, then what that world can be told."""
+
+from __future__ import annotations
+
+import click
+
+from joinproto.check.parameters import parameters_of
+from joinproto.errors import JoinprotoError
+
+
+class WorldCommand(click.Command):
+    """A command that takes a world; its help tells of the world that stands beside `--help`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the world for the help, which click shows before it reads the other words."""
+        given, _, _ = self.make_parser(ctx).parse_args(list(args))
+        ctx.meta["world"] = given.get("target")
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, and the world's parameters."""
+        super().format_options(ctx, formatter)
+        target = ctx.meta.get("world")
+        if not isinstance(target, str):
+            return
+        with formatter.section(f"Parameters of {target}"):
+            try:
+                rows = list(parameters_of(target))
+            except JoinprotoError as problem:
+                formatter.write_text(problem.message)
+                formatter.write_text(f"next: {problem.next}")
+            else:
+                formatter.write_dl(rows or [("none", "it is one fixed world")])

@@ -1,0 +1,1 @@
+"""Values as arrays, JSON, TOML and Erlang terms."""

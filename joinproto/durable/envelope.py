@@ -1,0 +1,128 @@
+"""The file around the payload: what it is, in which format, which generation, and whole.
+
+    joinproto store            what it is; never changes
+    format 1                   how to read the rest; judged before the checksum
+    generation 7               counts the writes of this store, from 1
+    length 1306                bytes of the payload
+    {                          the payload: JSON, for `cat`
+      "member": "broker-1",
+      ...
+    }
+    sha256 2c26b46b68ffc68f..  over every byte before this line
+
+Each line has one spelling (no leading zero, no second blank), so every byte is either
+hashed or fixed, and no flipped bit goes unnoticed.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from hashlib import sha256
+
+from attrs import frozen
+
+from joinproto.codec.malformed import INT_MAX, shown
+
+MAGIC = b"joinproto store\n"
+PLAIN = 1
+FORMAT = 2
+"""The highest format that is read; the lowest is `PLAIN`, which is written wherever it says all.
+
+2: the journal may begin with a base that stands for dropped frames (`joinproto/log`).
+
+A field that may be ignored needs no new number: unknown fields are kept.  Everything else
+does, because an older version must not go on with half of what a store promised.
+"""
+
+FILE_BYTES_MAX = 64 << 20
+"""A larger file is not read: 1,000 views of 100 members are 10 MB."""
+
+_FORMAT_LINE = re.compile(rb"format ([1-9][0-9]{0,8})\n")
+_COUNTS = re.compile(rb"generation ([1-9][0-9]{0,18})\nlength (0|[1-9][0-9]{0,8})\n")
+_CHECKSUM = re.compile(rb"sha256 ([0-9a-f]{64})\n")
+_CHECKSUM_BYTES = len("sha256 ") + 64 + len("\n")
+
+
+class Validity(Enum):
+    """What one file of a store is good for."""
+
+    VALID = "valid"
+    ABSENT = "absent"
+    CORRUPT = "corrupt"  # begins as ours, and is not as it was written
+    NEWER = "written by a newer version"  # says nothing about whether it is whole
+    FOREIGN = "not a joinproto store"
+    UNREADABLE = "unreadable"  # the system gave an error instead of the content
+
+
+@frozen
+class Envelope:
+    """A file that is as it was written: which generation, its payload, and in which format."""
+
+    generation: int
+    payload: bytes
+    format: int = PLAIN
+
+
+@frozen
+class Fault:
+    """Why a file is not taken.  `generation`: what it says of itself, and nothing vouches."""
+
+    validity: Validity
+    problem: str
+    generation: int | None = None
+
+
+def seal(envelope: Envelope) -> bytes:
+    """Return the bytes of the file."""
+    head = b"%bformat %d\ngeneration %d\nlength %d\n" % (
+        MAGIC,
+        envelope.format,
+        envelope.generation,
+        len(envelope.payload),
+    )
+    text = head + envelope.payload
+    return text + b"sha256 %b\n" % sha256(text).hexdigest().encode()
+
+
+def unseal(data: bytes) -> Envelope | Fault:
+    """Return what the bytes of a file hold, or why they are not taken."""
+    if len(data) < len(MAGIC) and MAGIC.startswith(data):
+        return Fault(Validity.CORRUPT, f"ends after {len(data)} bytes, within its first line")
+    if data.startswith(bytes(len(MAGIC))):
+        return Fault(Validity.CORRUPT, "begins with zeros: its content never came to the disk")
+    if not data.startswith(MAGIC):
+        expected = MAGIC.decode().strip()
+        found = f"begins with {shown(data[: len(MAGIC)])}"
+        return Fault(Validity.FOREIGN, f"{found}, expected {expected!r}")
+    version = _FORMAT_LINE.match(data, len(MAGIC))
+    if version is None:
+        found = shown(data[len(MAGIC) :].partition(b"\n")[0])
+        return Fault(Validity.CORRUPT, f"second line: found {found}, expected 'format {PLAIN}'")
+    counts = _COUNTS.match(data, version.end())
+    generation = None if counts is None else int(counts[1])
+    # Before the checksum: a newer format may have another one, and "corrupt" would send
+    # the operator after a fault of the disk that there is not.
+    if int(version[1]) > FORMAT:
+        problem = f"has format {int(version[1])}; this version reads format {FORMAT}"
+        return Fault(Validity.NEWER, problem, generation)
+    if counts is None or generation is None or generation > INT_MAX:
+        found = shown(data[version.end() : version.end() + 60])
+        problem = f"after the format: found {found}, expected the lines 'generation' and 'length'"
+        return Fault(Validity.CORRUPT, problem)
+
+    end = counts.end() + int(counts[2])
+    size = end + _CHECKSUM_BYTES
+    if len(data) != size:
+        what = "is cut off" if len(data) < size else "has something behind its end"
+        problem = f"{what}: {len(data)} bytes, expected {size}"
+        return Fault(Validity.CORRUPT, problem, generation)
+    checksum = _CHECKSUM.fullmatch(data, end)
+    if checksum is None:
+        problem = f"last line: found {shown(data[end:])}, expected 'sha256' and 64 digits"
+        return Fault(Validity.CORRUPT, problem, generation)
+    computed = sha256(data[:end]).hexdigest()
+    if computed != checksum[1].decode():
+        problem = f"checksum: found {checksum[1].decode()[:8]}.., expected {computed[:8]}.."
+        return Fault(Validity.CORRUPT, problem, generation)
+    return Envelope(generation, data[counts.end() : end], int(version[1]))

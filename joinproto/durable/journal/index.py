@@ -1,0 +1,234 @@
+"""The index of a journal: what was whole when it was written, so that a restart reads less.
+
+    frames.index    block, block, ...
+    block           magic, length, checksum; then one stretch of the journal: its bytes, its
+                    checksum, its views, and where each record begins
+
+Nothing rests on it.  A stretch counts only where the bytes of the journal still have its
+checksum, so a restart sees each byte as before, and does not take each record apart.  An index
+that is gone, damaged, or of another journal costs time: the records are read.  So it is written
+without a sync, and earlier versions need not know of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import struct
+import sys
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from zlib import crc32
+
+from attrs import define, field
+
+from joinproto.durable.journal.bytes_at import read_at
+from joinproto.durable.journal.records import FRAME_BYTES_MAX, Run
+from joinproto.durable.journal.survey import Stretch
+
+log = logging.getLogger(__name__)
+
+FILE = "frames.index"
+STRETCH_BYTES = 4 << 20
+"""A block is written for about so many bytes of the journal."""
+
+_MAGIC = b"jpX1"
+_HEAD = struct.Struct("<4sII")  # magic, length of what follows, its checksum
+_BODY = struct.Struct("<QQQIII")  # start, end, first, checksum, count of views, of frames
+_VIEW = struct.Struct("<32sQ")
+_BLOCK_BYTES_MAX = 64 << 20
+
+
+@define
+class Index:
+    """The open file; one that cannot be written is left alone.  For one thread at a time."""
+
+    path: Path
+    _file: int = -1
+    # Of each block: the last frame, where it ends in the journal, and here.
+    _blocks: list[tuple[int, int, int]] = field(factory=list)
+    # Of the stretch that is not full yet.
+    _start: int = 0
+    _first: int = 1
+    _checksum: int = 0
+
+    @classmethod
+    def open(cls, directory: Path, name: str = FILE) -> Index:
+        """Return the index in a data directory, made where there is none; never raises."""
+        index = cls(directory / name)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        try:
+            index._file = os.open(index.path, flags, 0o640)
+            if not stat.S_ISREG(os.fstat(index._file).st_mode):
+                index._give_up("is not a regular file")
+        except OSError as error:
+            index._give_up(error.strerror or str(error))
+        return index
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _give_up(self, why: str) -> None:
+        log.warning("%s: %s; the next start reads each frame", self.path, why)
+        self.close()
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def stretches(self) -> Iterator[Stretch]:
+        """Yield what it says, up to the first block that is not whole."""
+        at = 0
+        while self._file >= 0:
+            try:
+                found = _block_at(self._file, at)
+            except OSError as error:
+                self._give_up(error.strerror or str(error))
+                return
+            if found is None:
+                return
+            stretch, at = found
+            self._blocks.append((stretch.last, stretch.end, at))
+            yield stretch
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def begin(self, after: Sequence[Stretch], count: int, *, start: int, first: int) -> None:
+        """Keep the first `count` blocks, and go on with what follows them in the journal.
+
+        `start`, `first`: byte and number of the first frame of the journal.
+        """
+        del self._blocks[count:]
+        self._start, self._first = self.cut(2**63, start=start, first=first)
+        self._checksum = 0
+        self._cut_file()
+        for at, stretch in enumerate(after, start=1):
+            if at < len(after):
+                self._write(stretch)
+            else:
+                self._checksum = stretch.checksum
+
+    def wrote(self, data: bytes) -> None:
+        """Count what was written behind the others in the journal."""
+        if self._file >= 0:
+            self._checksum = crc32(data, self._checksum)
+
+    def is_due(self, end: int) -> bool:
+        """Return whether there is enough for a block, in a journal up to this byte."""
+        return self._file >= 0 and end - self._start >= STRETCH_BYTES
+
+    def keep(self, end: int, runs: Sequence[Run], offsets: array[int], below: int) -> None:
+        """Write a block.  `end`: of the journal; `offsets`: of all frames behind the number
+        `below`.
+        """
+        last = below + len(offsets)
+        views = [
+            (bytes.fromhex(run.view), max(run.first, self._first))
+            for run in runs
+            if run.last >= self._first and run.first <= last
+        ]
+        self._write(
+            Stretch(
+                start=self._start,
+                end=end,
+                first=self._first,
+                checksum=self._checksum,
+                views=tuple(views),
+                offsets=offsets[self._first - 1 - below :],
+            )
+        )
+
+    def cut(self, last_seq: int, *, start: int, first: int) -> tuple[int, int]:
+        """Forget the blocks that reach behind this frame; return byte and frame behind the rest.
+
+        `start`, `first`: of the journal.  `begin` is to be told what follows there.
+        """
+        while self._blocks and self._blocks[-1][0] > last_seq:
+            self._blocks.pop()
+        if self._blocks:
+            return self._blocks[-1][1], self._blocks[-1][0] + 1
+        return start, first
+
+    def rename(self, path: Path) -> None:
+        """Take the place of another index, not durably: it is worth no sync."""
+        try:
+            self.path.rename(path)
+        except OSError as error:
+            self._give_up(error.strerror or str(error))
+        self.path = path
+
+    @property
+    def count(self) -> int:
+        """Return how many blocks there are."""
+        return len(self._blocks)
+
+    def _write(self, stretch: Stretch) -> None:
+        at = self._blocks[-1][2] if self._blocks else 0
+        data = _block(stretch)
+        try:
+            written = 0 if self._file < 0 else os.pwrite(self._file, data, at)
+        except OSError as error:
+            self._give_up(error.strerror or str(error))
+            return
+        if written == len(data):
+            self._blocks.append((stretch.last, stretch.end, at + len(data)))
+            self._start, self._first, self._checksum = stretch.end, stretch.last + 1, 0
+        elif self._file >= 0:
+            self._give_up("written in part")
+
+    def _cut_file(self) -> None:
+        with suppress(OSError):
+            if self._file >= 0:
+                os.ftruncate(self._file, self._blocks[-1][2] if self._blocks else 0)
+
+
+def _block(stretch: Stretch) -> bytes:
+    offsets = stretch.offsets
+    if sys.byteorder == "big":
+        offsets = array("Q", offsets)
+        offsets.byteswap()
+    numbers = (stretch.start, stretch.end, stretch.first, stretch.checksum)
+    body = b"".join(
+        (
+            _BODY.pack(*numbers, len(stretch.views), len(offsets)),
+            *(_VIEW.pack(view, first) for view, first in stretch.views),
+            offsets.tobytes(),
+        )
+    )
+    return _HEAD.pack(_MAGIC, len(body), crc32(body)) + body
+
+
+def _block_at(file: int, at: int) -> tuple[Stretch, int] | None:
+    head = read_at(file, at, _HEAD.size)
+    if len(head) < _HEAD.size:
+        return None
+    magic, length, checksum = _HEAD.unpack(head)
+    if magic != _MAGIC or not _BODY.size <= length <= _BLOCK_BYTES_MAX:
+        return None
+    body = read_at(file, at + _HEAD.size, length)
+    if len(body) < length or crc32(body) != checksum:
+        return None
+    start, end, first, of_journal, views, frames = _BODY.unpack_from(body)
+    place = _BODY.size + views * _VIEW.size
+    if place + 8 * frames != length or not views or not frames:
+        return None
+    offsets = array("Q")
+    offsets.frombytes(body[place:])
+    if sys.byteorder == "big":
+        offsets.byteswap()
+    found = Stretch(
+        start=start,
+        end=end,
+        first=first,
+        checksum=of_journal,
+        views=tuple(_VIEW.iter_unpack(body[_BODY.size : place])),
+        offsets=offsets,
+    )
+    return found, at + _HEAD.size + length
+
+
+assert STRETCH_BYTES > FRAME_BYTES_MAX

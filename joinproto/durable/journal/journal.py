@@ -1,0 +1,378 @@
+"""The journal: frames of a log on disk, one after the other, each with its view and number.
+
+    frames.log      base, record, record, ...     (`records.py`; most have no base)
+    frames.index    what was whole when it was written (`index.py`)
+
+A write that was not durable when the power failed leaves a torn tail, which is cut at the next
+start: nobody was told of it.  Each record says up to where the file was durable when it was
+written.  So a damaged record that a later one calls durable is no torn tail, and is refused.
+
+The first frames may be dropped: then a base stands for them, with the state of the application
+behind the last of them.  Their runs stay known, so that positions compare as before.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from array import array
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from attrs import define, field, frozen
+
+from joinproto.durable.journal.bytes_at import read_at, sync_directory, write_at
+from joinproto.durable.journal.index import FILE as INDEX
+from joinproto.durable.journal.index import Index
+from joinproto.durable.journal.records import (
+    BODY,
+    FRAME_BYTES_MAX,
+    HEAD,
+    Base,
+    Frame,
+    Run,
+    parsed,
+    record,
+)
+from joinproto.durable.journal.survey import (
+    Stretch,
+    Survey,
+    holds,
+    last_of,
+    read_stretch,
+    start_from,
+    survey,
+    too_short,
+)
+from joinproto.errors import MisuseError, StoreCorrupt, StoreUnreadable, StoreWriteFailed
+from joinproto.join.view import Position
+
+__all__ = [
+    "FILE",
+    "FRAME_BYTES_MAX",
+    "Frame",
+    "Journal",
+    "Run",
+    "Survey",
+    "holds",
+    "start_from",
+    "survey",
+    "too_short",
+]
+
+log = logging.getLogger(__name__)
+
+FILE = "frames.log"
+RECENT_FRAMES = 4_096
+RECENT_BYTES = 8 * 2**20
+
+
+@frozen(kw_only=True)
+class Replacement:
+    """Another journal, open and durable at `path`, that is to take this one's place.
+
+    `runs`: of all its frames, those in its base included; `offsets`: of the frames behind that;
+    `end`: behind the last one.
+    """
+
+    path: Path
+    file: int
+    base: Base
+    runs: tuple[Run, ...]
+    offsets: array[int]
+    end: int
+    index: Index
+
+
+@define
+class Journal:
+    """The open file.  Frames are numbered from 1, without a gap.  For one thread at a time."""
+
+    path: Path
+    _file: int = -1
+    base: Base | None = None
+    _below: int = 0  # the last frame that was dropped
+    _offsets: array[int] = field(factory=lambda: array("Q"))  # of the frames behind it
+    _end: int = 0
+    _durable: int = 0
+    _runs: list[Run] = field(factory=list)
+    _broken: str = ""
+    _recent: deque[Frame] = field(factory=deque)  # the last ones, as they were written
+    _recent_bytes: int = 0
+    _index: Index = field(init=False)
+    cut_bytes: int = 0  # of a torn tail, at the opening
+    cuts: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        """Look at no file yet."""
+        self._index = Index(self.path)
+
+    @classmethod
+    def open(cls, directory: Path, *, durable: int = 0) -> Journal:
+        """Return the journal in a data directory, made where there is none.
+
+        `durable`: a frame that is known to have been on the disk; without it nothing is cut.
+        Raises `StoreCorrupt` for a damage in what was durable, `StoreUnreadable`.
+        """
+        journal = cls(directory / FILE)
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            journal._file = os.open(journal.path, flags, 0o640)
+            journal._load(durable)
+            sync_directory(directory)
+        except OSError as error:
+            journal.close()
+            raise StoreUnreadable(
+                f"{journal.path}: cannot be opened: {error.strerror or error}",
+                next="look at the permissions and at the disk",
+            ) from error
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    def close(self) -> None:
+        """Close the file; what `append` returned from is on the disk already."""
+        self._index.close()
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    # -- what is there -------------------------------------------------------------------------
+
+    @property
+    def last(self) -> Position | None:
+        """Return the last frame, None: there is none."""
+        return last_of(self._runs)
+
+    @property
+    def last_seq(self) -> int:
+        return self._below + len(self._offsets)
+
+    @property
+    def file(self) -> int:
+        """Return the open file, to be read."""
+        return self._file
+
+    @property
+    def first_seq(self) -> int:
+        """Return the first frame that can be read, or will be the first one."""
+        return self._below + 1
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of the file."""
+        return self._end
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """Return all frames, as runs of one view each."""
+        return tuple(self._runs)
+
+    def holds(self, position: Position | None) -> bool:
+        """Return whether this very frame is here; nothing is everywhere."""
+        return position is None or holds(self._runs, position)
+
+    def read(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
+        """Return frames from `first` on, about so many bytes, at least one if it is there.
+
+        None of those that were dropped: see `first_seq`.
+        """
+        if first < self.first_seq:
+            raise MisuseError(
+                f"{self.path}: frame {first} was dropped", next="read from `first_seq` on"
+            )
+        frames = self.recent(first, bytes_max=bytes_max)
+        if frames:
+            return frames
+        if first > self.last_seq:
+            return frames
+        # All of them in one read of the disk.
+        start = self.begins(first)
+        behind = bisect_right(self._offsets, start + bytes_max, first - self._below)
+        last = max(first, self._below + behind - 1)
+        if self._end <= start + bytes_max:
+            last = self.last_seq
+        held = read_at(self._file, start, self.begins(last + 1) - start)
+        for seq in range(first, last + 1):
+            at = self.begins(seq) - start
+            frame = parsed(held[at : self.begins(seq + 1) - start])
+            if frame is None or frame[0].seq != seq:
+                raise StoreCorrupt(
+                    f"{self.path}: frame {seq} is not as it was written",
+                    next="end this member; its disk changes what was written",
+                )
+            frames.append(frame[0])
+        return frames
+
+    def recent(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
+        """Return the same without touching the disk; nothing where it is not so lately written."""
+        skip = first - (self.last_seq - len(self._recent) + 1)
+        frames: list[Frame] = []
+        size = 0
+        if skip < 0:
+            return frames
+        for frame in islice(self._recent, skip, None):
+            size += len(frame.data) + HEAD.size + BODY.size
+            if frames and size > bytes_max:
+                break
+            frames.append(frame)
+        return frames
+
+    # -- changing it ---------------------------------------------------------------------------
+
+    def append(self, frames: Sequence[Frame]) -> None:
+        """Return once the frames are on the disk, behind the others, in one fsync."""
+        self._require_usable()
+        records, offsets, end = [], [], self._end
+        for number, frame in enumerate(frames, start=self.last_seq + 1):
+            if frame.seq != number or len(frame.data) > FRAME_BYTES_MAX:
+                raise MisuseError(
+                    f"{self.path}: frame {frame.seq} of {len(frame.data)} bytes, expected frame"
+                    f" {number} of {FRAME_BYTES_MAX} at most",
+                    next="append frames in order, and refuse long ones before",
+                )
+            records.append(record(frame, self._durable))
+            offsets.append(end)
+            end += len(records[-1])
+        data = b"".join(records)
+        try:
+            write_at(self._file, self._end, data)
+            os.fdatasync(self._file)
+        except OSError as error:
+            raise self._failed("appending", error) from error
+        self._offsets.extend(offsets)
+        self._end = self._durable = end
+        for frame in frames:
+            self._count(frame)
+        self._index.wrote(data)
+        if self._index.is_due(end):
+            self._index.keep(end, self._runs, self._offsets, self._below)
+        self._recent.extend(frames)
+        self._recent_bytes += sum(len(frame.data) for frame in frames)
+        while len(self._recent) > RECENT_FRAMES or self._recent_bytes > RECENT_BYTES:
+            self._recent_bytes -= len(self._recent.popleft().data)
+
+    def cut(self, last_seq: int) -> None:
+        """Remove all frames behind this one, durably."""
+        self._require_usable()
+        if last_seq >= self.last_seq:
+            return
+        if last_seq < self._below:
+            raise MisuseError(
+                f"{self.path}: frames up to {self._below} were dropped, and are one piece",
+                next="cut behind them, or take another base",
+            )
+        end = self.begins(last_seq + 1)
+        self.cuts += 1
+        start, first = self._index.cut(last_seq, start=self._start, first=self.first_seq)
+        try:
+            os.ftruncate(self._file, end)
+            os.fdatasync(self._file)
+        except OSError as error:
+            raise self._failed("cutting", error) from error
+        while self._recent and self._recent[-1].seq > last_seq:
+            self._recent_bytes -= len(self._recent.pop().data)
+        del self._offsets[last_seq - self._below :]
+        self._end = self._durable = end
+        kept = [run for run in self._runs if run.first <= last_seq]
+        if kept:
+            kept[-1] = Run(kept[-1].view, kept[-1].first, min(kept[-1].last, last_seq))
+        self._runs = kept
+        self._index_from(start, first)
+
+    def replace_by(self, other: Replacement) -> None:
+        """Go on in another file, which has this one's name when this returns, durably.
+
+        Raises `StoreWriteFailed`.
+        """
+        self._require_usable()
+        try:
+            other.path.rename(self.path)
+            other.index.rename(self.path.with_name(INDEX))
+            sync_directory(self.path.parent)
+        except OSError as error:
+            raise self._failed("taking the place of the former journal", error) from error
+        os.close(self._file)
+        self._index.close()
+        self._file, self._index = other.file, other.index
+        self.base, self._below = other.base, other.base.last.seq
+        self._offsets, self._end, self._durable = other.offsets, other.end, other.end
+        if other.runs != self.runs:
+            self._runs = list(other.runs)
+            self._recent.clear()
+            self._recent_bytes = 0
+            self.cuts += 1
+
+    def begins(self, seq: int) -> int:
+        """Return where this frame begins, or the next one will."""
+        return self._offsets[seq - self._below - 1] if seq <= self.last_seq else self._end
+
+    @property
+    def _start(self) -> int:
+        return 0 if self.base is None else self.base.size
+
+    def _index_from(self, start: int, first: int) -> None:
+        """Have the index go on with what is behind its last block; it is taken apart again."""
+        rest: list[Stretch] = []
+        while start < self._end:
+            found, _ = read_stretch(self._file, start, first, self._end)
+            if found is None:
+                break
+            rest.append(found)
+            start, first = found.end, found.last + 1
+        self._index.begin(rest, self._index.count, start=self._start, first=self.first_seq)
+
+    def _count(self, frame: Frame) -> None:
+        if self._runs and self._runs[-1].view == frame.view:
+            self._runs[-1] = Run(frame.view, self._runs[-1].first, frame.seq)
+        else:
+            self._runs.append(Run(frame.view, frame.seq, frame.seq))
+
+    def _require_usable(self) -> None:
+        if self._broken:
+            raise StoreWriteFailed(
+                f"{self.path}: writes no more: {self._broken}", next="end this process"
+            )
+
+    def _failed(self, doing: str, error: OSError) -> StoreWriteFailed:
+        # After a failed fsync nobody knows what is on the disk; a second one would prove nothing.
+        self._broken = f"{doing}: {error.strerror or error}"
+        return StoreWriteFailed(
+            f"{self.path}: {self._broken}\n  on disk: {self.last_seq} frames, and perhaps a tail"
+            " that nobody was told of",
+            next="end this process, look at the disk, then start it again",
+        )
+
+    # -- opening -------------------------------------------------------------------------------
+
+    def _load(self, durable: int) -> None:
+        self._index = Index.open(self.path.parent)
+        found = survey(self._file, index=self._index.stretches(), said=self._say_how_far)
+        problem = found.problem or too_short(found.runs, durable)
+        if problem:
+            raise StoreCorrupt(
+                f"{self.path}: {problem}\n  nothing was changed",
+                next="do not start it; give the member an empty directory, to be updated by others",
+            )
+        self.base = found.base
+        self._below = 0 if found.base is None else found.base.last.seq
+        self._offsets, self._runs = found.offsets, list(found.runs)
+        self.cut_bytes = found.size - found.end
+        if self.cut_bytes:
+            os.ftruncate(self._file, found.end)
+        # What was read may be in memory only: it is on the disk before anybody hears of it.
+        os.fsync(self._file)
+        self._end = self._durable = found.end
+        self._index.begin(
+            found.stretches[found.vouched :],
+            found.vouched,
+            start=self._start,
+            first=self.first_seq,
+        )
+
+    def _say_how_far(self, frames: int, at: int, size: int) -> None:
+        log.info("%s: %d frames read, %d %%", self.path, frames, 100 * at // size)

@@ -1,0 +1,304 @@
+"""What a journal's file holds, and whether a member may start from it.
+
+A member begins with this, and the recovery tool judges by it: so both see the same.  An index
+(`index.py`) only makes it faster: a stretch that it vouches for is compared with its checksum
+as a whole, and read record by record where that differs.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from zlib import crc32
+
+from attrs import define, evolve, field, frozen
+
+from joinproto.codec.malformed import Malformed
+from joinproto.durable.journal.bytes_at import read_at
+from joinproto.durable.journal.records import (
+    BASE_MAGIC,
+    BODY,
+    FRAME_BYTES_MAX,
+    HEAD,
+    MAGIC,
+    PIECE_BYTES,
+    RECORD_BYTES_MAX,
+    Base,
+    Run,
+    base_of,
+    parsed,
+)
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position
+
+SAY_SECONDS = 2.0
+"""A node that reads its journal says so about as often."""
+
+
+@frozen(kw_only=True)
+class Stretch:
+    """Whole records that follow each other, from the byte `start` to `end`.
+
+    `first`: number of the first one; `checksum`: of all their bytes; `views`: with the first
+    frame of each; `offsets`: of each record.
+    """
+
+    start: int
+    end: int
+    first: int
+    checksum: int
+    views: tuple[tuple[bytes, int], ...]
+    offsets: array[int] = field(repr=False)
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.offsets) - 1
+
+
+@frozen(kw_only=True)
+class Survey:
+    """What a journal's file holds, whoever asks.
+
+    `runs`: of all frames, those that were dropped included.  `offsets`: of the first frame
+    behind the base, the next, ...  `end`: behind the last whole frame; what follows up to
+    `size` is a torn tail that nobody was told of.  `problem`: why none of it can be believed,
+    "" if it can.  `stretches`: into which it falls; the first `vouched` were in the index.
+    """
+
+    base: Base | None = None
+    runs: tuple[Run, ...] = ()
+    offsets: array[int] = field(factory=lambda: array("Q"), repr=False)
+    end: int = 0
+    size: int = 0
+    problem: str = ""
+    stretches: tuple[Stretch, ...] = ()
+    vouched: int = 0
+
+
+@define
+class _Found:
+    """What was read up to now."""
+
+    end: int
+    last: int
+    views: list[tuple[bytes, int]]
+    offsets: array[int] = field(factory=lambda: array("Q"))
+    stretches: list[Stretch] = field(factory=list)
+
+    def take(self, stretch: Stretch) -> None:
+        views = stretch.views
+        if self.views and views[0][0] == self.views[-1][0]:
+            views = views[1:]  # it goes on
+        self.views += views
+        self.offsets += stretch.offsets
+        self.end, self.last = stretch.end, stretch.last
+        self.stretches.append(stretch)
+
+
+def survey(
+    file: int,
+    *,
+    index: Iterable[Stretch] = (),
+    piece_bytes: int = PIECE_BYTES,
+    said: Callable[[int, int, int], None] | None = None,
+) -> Survey:
+    """Return what an open journal holds; nothing is changed.  Raises `OSError`.
+
+    `index`: stretches that were whole once.  `said`: is told about every `SAY_SECONDS` how many
+    frames were read, up to which byte, of how many.
+    """
+    size = os.fstat(file).st_size
+    base = None
+    if read_at(file, 0, len(BASE_MAGIC)) == BASE_MAGIC:
+        found_base = base_of(lambda at, length: read_at(file, at, length))
+        if isinstance(found_base, str):
+            return Survey(size=size, problem=f"byte 0: {found_base}")
+        base = found_base
+    runs = () if base is None else base.runs
+    found = _Found(
+        end=0 if base is None else base.size,
+        last=0 if base is None else base.last.seq,
+        views=[(bytes.fromhex(run.view), run.first) for run in runs],
+    )
+    told = time.monotonic()
+
+    def say() -> None:
+        nonlocal told
+        if said is not None and time.monotonic() - told >= SAY_SECONDS:
+            told = time.monotonic()
+            said(len(found.offsets), found.end, size)
+
+    for stretch in index:
+        if not _is_as_then(file, stretch, found):
+            break
+        found.take(stretch)
+        say()
+    vouched = len(found.stretches)
+    problem = ""
+    while not problem and found.end < size:
+        next_one, problem = read_stretch(file, found.end, found.last + 1, size, piece_bytes)
+        if next_one is None:
+            break
+        found.take(next_one)
+        say()
+    if not problem and found.end < size and _durable_behind(file, found.end, size) > found.end:
+        problem = f"byte {found.end}: a damaged frame, which a later one calls durable"
+    if problem:
+        return Survey(base=base, end=found.end, size=size, problem=problem)
+    lasts = [*(first - 1 for _, first in found.views[1:]), found.last]
+    return Survey(
+        base=base,
+        runs=tuple(
+            Run(view.hex(), first, until)
+            for (view, first), until in zip(found.views, lasts, strict=False)
+        ),
+        offsets=found.offsets,
+        end=found.end,
+        size=size,
+        stretches=tuple(found.stretches),
+        vouched=vouched,
+    )
+
+
+def _is_as_then(file: int, stretch: Stretch, found: _Found) -> bool:
+    if (stretch.start, stretch.first) != (found.end, found.last + 1):
+        return False
+    at, checksum = stretch.start, 0
+    while at < stretch.end and (piece := os.pread(file, min(PIECE_BYTES, stretch.end - at), at)):
+        checksum = crc32(piece, checksum)
+        at += len(piece)
+    return at == stretch.end and checksum == stretch.checksum
+
+
+def read_stretch(
+    file: int, start: int, first: int, size: int, piece_bytes: int = PIECE_BYTES
+) -> tuple[Stretch | None, str]:
+    """Return the whole records from `start` on in about so many bytes, and what is wrong.
+
+    None: there is no whole record.  `first`: the number that the first one must have.
+    """
+    held = read_at(file, start, min(piece_bytes, size - start))
+    while True:
+        stretch, problem = _whole_records(held, start, first)
+        is_all = start + len(held) >= size
+        if stretch is not None or problem or is_all or len(held) >= RECORD_BYTES_MAX:
+            return stretch, problem
+        more = read_at(file, start + len(held), RECORD_BYTES_MAX)
+        if not more:
+            return stretch, problem
+        held += more
+
+
+def _whole_records(held: bytes, start: int, first: int) -> tuple[Stretch | None, str]:
+    # No frame is copied, and nothing is called twice: a restart reads millions of these.
+    whole, known = memoryview(held), len(held)
+    read_head, read_body = HEAD.unpack_from, BODY.unpack_from
+    head_bytes, least, most = HEAD.size, BODY.size, BODY.size + FRAME_BYTES_MAX
+    offsets = array("Q")
+    views: list[tuple[bytes, int]] = []
+    last_view = b""
+    place, number, problem = 0, first, ""
+    while known - place >= head_bytes + least:
+        magic, length, checksum = read_head(held, place)
+        body = place + head_bytes
+        after = body + length
+        if magic != MAGIC or not least <= length <= most or after > known:
+            break
+        if crc32(whole[body:after]) != checksum:
+            break
+        view, seq, _ = read_body(held, body)
+        if seq != number:
+            problem = f"byte {start + place}: frame {seq} behind frame {number - 1}"
+            break
+        if view != last_view:
+            views.append((view, seq))
+            last_view = view
+        offsets.append(start + place)
+        place = after
+        number += 1
+    if not offsets:
+        return None, problem
+    stretch = Stretch(
+        start=start,
+        end=start + place,
+        first=first,
+        checksum=crc32(whole[:place]),
+        views=tuple(views),
+        offsets=offsets,
+    )
+    return stretch, problem
+
+
+def _durable_behind(file: int, at: int, size: int) -> int:
+    """Return up to where a whole record behind `at` says that the file was durable, or 0."""
+    found = 0
+    while at < size:
+        held = read_at(file, at, 4 * RECORD_BYTES_MAX)
+        place = held.find(MAGIC)
+        while place >= 0:
+            one = parsed(held[place : place + RECORD_BYTES_MAX])
+            found = max(found, one[2] if one else 0)
+            place = held.find(MAGIC, place + 1)
+        # A record that begins in the last stretch is looked at again, from its beginning.
+        at += max(len(held) - RECORD_BYTES_MAX, 1) if at + len(held) < size else len(held)
+    return found
+
+
+# -- may a member start from it -------------------------------------------------------------------
+
+
+def start_from(
+    record: StoreRecord, runs: Sequence[Run] | None, *, is_torn: bool = False
+) -> tuple[StoreRecord, str]:
+    """Return the record with the position of the journal, and why no member may start from it.
+
+    A member opens its directory by this, and the recovery tool judges directories by it.
+    `runs`: of the journal, None: there is no journal; `is_torn`: behind them was a part of a
+    frame.  The second is "" where one may.
+    """
+    if record.update_unfinished:
+        # A cut had begun; older versions marked every update, which has the same data.  It is
+        # a part of the chain at each moment, unless frames of it were torn.
+        if runs is None or is_torn:
+            return record, ""  # its data counts for nothing until it is updated again
+        whole, problem = _ending_at(evolve(record, update_unfinished=False), runs)
+        return (record if problem else whole), ""
+    if runs is None:
+        # The journal is made before a member learns of any view.
+        is_new = record.tip is None and record.position is None
+        return record, "" if is_new else "is not there, and the metadata is that of a member"
+    if record.position is not None and not holds(runs, record.position):
+        last = last_of(runs)
+        ends = "none" if last is None else str(last.seq)
+        return record, (
+            f"does not hold frame {record.position.seq}, which the metadata knows of, and ends at"
+            f" {ends}: frames were lost"
+        )
+    return _ending_at(record, runs)
+
+
+def _ending_at(record: StoreRecord, runs: Sequence[Run]) -> tuple[StoreRecord, str]:
+    try:
+        return evolve(record, position=last_of(runs)), ""
+    except Malformed as malformed:
+        return record, str(malformed)
+
+
+def last_of(runs: Sequence[Run]) -> Position | None:
+    """Return where these end, None: there is no frame."""
+    return Position(runs[-1].view, runs[-1].last) if runs else None
+
+
+def too_short(runs: Sequence[Run], durable: int) -> str:
+    """Return what is wrong where these end before frame `durable`, which was on the disk."""
+    last = last_of(runs)
+    ends = "has no frame" if last is None else f"ends at frame {last.seq}"
+    is_whole = durable <= (0 if last is None else last.seq)
+    return "" if is_whole else f"{ends}, and frame {durable} was on the disk"
+
+
+def holds(runs: Sequence[Run], position: Position) -> bool:
+    """Return whether this very frame is among them."""
+    return any(run.view == position.view and run.first <= position.seq <= run.last for run in runs)

@@ -1,0 +1,127 @@
+"""The lock: one process at a time has a store open for writing.
+
+A file of its own, because the record's file is another one after each write.  The lock is
+the kernel's (`flock`) and ends with the process, so there are no stale locks: what the
+file says is for messages only.  It is never removed: whoever waits for the lock of a
+removed file would hold a lock that nobody else sees.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from enum import Enum
+from pathlib import Path
+
+from attrs import frozen
+
+from joinproto.codec.malformed import FORBIDDEN
+from joinproto.durable.filesystem import FileSystem, let_go, read_all, write_all
+from joinproto.errors import StoreInUse
+
+LOCK = "store.lock"
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+HOLDER_BYTES_MAX = 1_000
+
+TRIES, PAUSE_SECONDS = 5, 0.02
+"""Whoever inspects a store has its lock for a moment; that is no reason to refuse."""
+
+
+class LockState(Enum):
+    """Whether a process has the store open."""
+
+    FREE = "free"
+    HELD = "held"
+    UNKNOWN = "unknown"  # the lock file cannot be opened or locked from here
+
+
+@frozen
+class Holder:
+    """What a lock file says of the process that took the lock last; "" where it is silent."""
+
+    pid: str = ""
+    host: str = ""
+    boot_id: str = ""
+
+    def __str__(self) -> str:
+        if self == Holder():
+            return "a process that has not said which"
+        return f"process {self.pid} on host {self.host} (boot {self.boot_id[:8]})"
+
+
+@frozen
+class LockReport:
+    """Whether the lock is held, by whom, and what is in the way of knowing."""
+
+    state: LockState
+    holder: Holder | None = None
+    problem: str = ""
+    errno: int | None = None
+
+
+def take_lock(files: FileSystem, room: int, path: Path) -> int:
+    """Return the lock file, locked; raises `StoreInUse`, or `OSError`."""
+    file = files.open_to_lock(room, LOCK)
+    try:
+        if not _locked(files, file):
+            raise StoreInUse(
+                f"{path}: in use by {_holder(files, file)}\n  nothing was changed",
+                next="stop that process first; two members on one store would both be it",
+            )
+        if not files.is_same(room, LOCK, file):
+            raise StoreInUse(
+                f"{path / LOCK}: replaced by somebody while it was being locked",
+                next=f"start again; never remove {LOCK}",
+            )
+        files.truncate(file)
+        write_all(files, file, _say(_myself()))
+    except BaseException:
+        let_go(files, file)
+        raise
+    return file
+
+
+def look_at_lock(files: FileSystem, room: int) -> LockReport:
+    """Return whether a process has the lock, without keeping it and without a write."""
+    try:
+        file = files.open_to_read(room, LOCK)
+        try:
+            # Shared, so that two who look are not in each other's way.
+            if files.lock(file, shared=True):
+                return LockReport(LockState.FREE)
+            return LockReport(LockState.HELD, _holder(files, file))
+        finally:
+            let_go(files, file)
+    except FileNotFoundError:
+        return LockReport(LockState.FREE)
+    except OSError as error:
+        problem = f"{LOCK}: {error.strerror or error}"
+        return LockReport(LockState.UNKNOWN, problem=problem, errno=error.errno)
+
+
+def _locked(files: FileSystem, file: int) -> bool:
+    for _ in range(TRIES - 1):
+        if files.lock(file, shared=False):
+            return True
+        time.sleep(PAUSE_SECONDS)
+    return files.lock(file, shared=False)
+
+
+def _myself() -> Holder:
+    try:
+        boot_id = BOOT_ID.read_text("utf-8").strip()
+    except (OSError, ValueError):
+        boot_id = "unknown"
+    return Holder(str(os.getpid()), platform.node() or "unknown", boot_id)
+
+
+def _say(holder: Holder) -> bytes:
+    return f"pid {holder.pid}\nhost {holder.host}\nboot {holder.boot_id}\n".encode()
+
+
+def _holder(files: FileSystem, file: int) -> Holder:
+    text = read_all(files, file, bytes_max=HOLDER_BYTES_MAX).decode("utf-8", "replace")
+    # Anybody may have written this, and it ends on an operator's terminal.
+    said = dict(FORBIDDEN.sub("?", line).partition(" ")[::2] for line in text.split("\n"))
+    return Holder(said.get("pid", ""), said.get("host", ""), said.get("boot", ""))

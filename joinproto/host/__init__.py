@@ -1,0 +1,10 @@
+"""Drivers: a member with real time, a real network and a real disk around it.
+
+    async with Cluster(config, host) as cluster:            cluster.py: asyncio and trio
+        outcome = await cluster.wait_active(timeout=30)
+
+    with ThreadCluster(config, host) as cluster:            threads.py: plain threads
+        outcome = cluster.wait_active(timeout=30)
+
+`ports.py` says what a host is.  `tcp.py` is a transport, and there may be others.
+"""

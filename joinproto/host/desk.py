@@ -1,0 +1,83 @@
+"""Brings a member's questions to the register outside, and the answers back to its strand.
+
+One write and one read are under way at most, and of those that wait only the latest is asked: a
+register that hangs collects no questions.  No answer is told to nobody: the member asks again with
+its next heartbeat, or closes in time.  Source: join protocol, 3.7.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import anyio
+from attrs import define, field
+
+from joinproto.host.engine import Engine
+from joinproto.host.inbox import Bell
+from joinproto.host.ports import Call, Inbox, Register
+from joinproto.join.messages import CompareAndSet, NoSuccessor, ReadRegister
+from joinproto.join.view import View
+
+Question = CompareAndSet | ReadRegister
+
+
+@define(eq=False)
+class Slot:
+    """The latest question of one kind."""
+
+    question: Question | None = None
+    bell: Bell = field(factory=Bell)
+
+
+@define(eq=False)
+class Desk:
+    """See the head of this file."""
+
+    engine: Engine
+    register: Register
+    inbox: Inbox
+    writes: Slot = field(factory=Slot)
+    reads: Slot = field(factory=Slot)
+
+    @classmethod
+    def of(cls, engine: Engine, register: Register, inbox: Inbox) -> Desk:
+        """Return the desk to which this engine brings its questions from now on."""
+        desk = cls(engine, register, inbox)
+        engine.asks = desk.takes
+        return desk
+
+    def takes(self, question: Question) -> None:
+        """Ask soon; never waits."""
+        slot = self.writes if isinstance(question, CompareAndSet) else self.reads
+        slot.question = question
+        slot.bell.ring()
+
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._serve, self.writes)
+            tasks.start_soon(self._serve, self.reads)
+
+    async def _serve(self, slot: Slot) -> None:
+        while True:
+            question, slot.question = slot.question, None
+            if question is None:
+                await slot.bell.wait()
+                continue
+            try:
+                await self._ask(question)
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                return  # the member has ended
+
+    async def _ask(self, question: Question) -> None:
+        found: View | NoSuccessor | None
+        if isinstance(question, CompareAndSet):
+            found = await self.register.chosen(question.parent, question.view)
+        else:
+            found = await self.register.successor(question.parent)
+        member = self.engine.member
+        if isinstance(found, View):
+            await self.inbox.send(Call(partial(member.register_says, found)))
+        elif isinstance(found, NoSuccessor) and isinstance(question, ReadRegister):
+            free = partial(member.register_free, question.parent, question.asked)
+            await self.inbox.send(Call(free))

@@ -1,0 +1,258 @@
+"""The engine: one member and its host's ports, without threads and without waiting.
+
+It does what `docs/embedding.md` asks of a host.  A driver hands it what happens, and runs what
+it yields, which is whatever blocks; the anyio driver in a worker thread, another one at once.
+Everything happens on one strand, so nothing is told to the member while a frame is written.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from attrs import define, field
+
+from joinproto.codec.malformed import Malformed
+from joinproto.errors import MisuseError
+from joinproto.host.outcome import Outcome, outcome_of
+from joinproto.host.ports import Call, Came, Channel, Down, Host, Item, Resting, Up, Work
+from joinproto.host.recorded import RecordedMember
+from joinproto.join.config import Config
+from joinproto.join.frames import Frame
+from joinproto.join.ids import ViewId
+from joinproto.join.messages import (
+    Abort,
+    Action,
+    Closing,
+    CompareAndSet,
+    Event,
+    Learned,
+    OpenForClients,
+    ReadRegister,
+    Sent,
+    ServeUpdate,
+    StartUpdate,
+    Stop,
+    Waiting,
+)
+from joinproto.join.perform import performing
+from joinproto.join.phases import RUNNING
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, Seat, View
+from joinproto.join.wire import decode, encode
+
+log = logging.getLogger(__name__)
+
+
+@define
+class Engine:
+    """A member at work.  `outcome`: how it became active first; `ended`: why it does no more.
+
+    `asks`: brings a question to the register; the driver's.
+    """
+
+    config: Config
+    host: Host
+    member: RecordedMember
+    first_seen: int  # views in the store when the process started
+    opened: View | None = None
+    outcome: Outcome | None = None
+    ended: Stop | Abort | None = None
+    waiting: Waiting | None = None
+    asks: Callable[[CompareAndSet | ReadRegister], None] = lambda question: None
+    _late: list[Item] = field(factory=list)
+    _speaks: dict[str, int] = field(factory=dict)
+
+    @classmethod
+    def start(cls, config: Config, host: Host, *, seed: str, record: StoreRecord) -> Engine:
+        """Return the engine of a process that starts now; `step` has its first batch."""
+        if config.outside and host.register is None:
+            raise MisuseError(
+                "an outside register is to choose, and the host has none",
+                next="give `Host(register=...)`, or let the electors vote",
+            )
+        member = RecordedMember.start(host.events, host.clock, config, record, seed, host.facts)
+        engine = cls(config, host, member, record.lineage.length)
+        member.rest = engine._rest
+        host.service.attach(engine)
+        return engine
+
+    @property
+    def runs(self) -> bool:
+        return self.ended is None and self.member.it.phase in RUNNING
+
+    @property
+    def deadline(self) -> float | None:
+        """Return when `step` is to be called although nothing happened."""
+        due = [at for at in (self.member.it.deadline, self.host.service.deadline) if at is not None]
+        return min(due, default=None)
+
+    def step(self, items: Iterable[Item]) -> Iterator[Work]:
+        """Tell what happened, then the time, and do all that follows.
+
+        Yields what blocks; it is done when the next one is asked for.  What the member's start
+        asks for comes first, however late the first step is.
+        """
+        yield from self._perform()
+        for item in items:
+            self._tell(item)
+            if not (isinstance(item, Came) and item.channel is Channel.HOST):
+                yield from self._perform()
+        if self.runs and (due := self.member.it.deadline) is not None and self.now() >= due:
+            self.member.tick()
+            yield from self._perform()
+        while self.runs:
+            # A step of the service may have told the member something: then once more.
+            yield from self.host.service.work()
+            late, self._late = self._late, []
+            if not late and not self.member.it.poll():
+                break
+            yield from self._perform()
+            for item in late:
+                self._tell(item)
+                yield from self._perform()
+
+    def close(self, why: Closing) -> None:
+        """Serve nobody any more, whatever the member says; for a driver that ends."""
+        if self.opened is not None:
+            self.opened = None
+            self.host.service.close(why)
+
+    # -- what happens --------------------------------------------------------------------------
+
+    def _tell(self, item: Item) -> None:
+        if not self.runs:
+            return
+        match item:
+            case Up(peer, version):
+                self._speaks[peer] = version
+                self.member.peer_up(peer)
+                self.host.service.peer_up(peer)
+            case Down(peer):
+                self._speaks.pop(peer, None)
+                self.member.peer_down(peer)
+                self.host.service.peer_down(peer)
+            case Call(deed):
+                deed()
+            case Came(peer, channel, data):
+                try:
+                    if channel is Channel.MEMBER:
+                        self.member.receive(peer, decode(data))
+                    else:
+                        self.host.service.hear(peer, data)
+                except Malformed as error:
+                    self.host.transport.drop(peer, str(error))
+
+    # -- what is to be done --------------------------------------------------------------------
+
+    def _perform(self) -> Iterator[Work]:
+        while batch := self.member.poll():
+            yield from performing(batch, self)
+            self.member.advance(batch)
+
+    def persist(self, record: StoreRecord) -> Iterator[Work]:
+        yield partial(self.host.store.write, record)
+
+    def send_all(self, sends: tuple[Sent, ...]) -> None:
+        for sent in sends:
+            data = encode(sent.message, speaks=self.speaks(sent.to))
+            self.host.transport.send(sent.to, Channel.MEMBER, data)
+
+    def act(self, action: Action) -> None:
+        match action:
+            case OpenForClients(view, is_sequencer):
+                self.opened = view
+                self.waiting = None
+                if self.outcome is None:
+                    lineage = self.member.it.record.lineage
+                    self.outcome = outcome_of(lineage, self.seat, self.first_seen)
+                self.host.service.open(view, is_sequencer=is_sequencer)
+                if self.member.it.closes:
+                    # The ballot for the CLOSE ended in another view: its frames rest as well.
+                    self._rest(lambda: None)
+            case StartUpdate():
+                self.host.transfer.start_update(action)
+            case ServeUpdate():
+                self.host.transfer.serve_update(action)
+            case Stop() | Abort():
+                self.close(Closing.STOPPED if isinstance(action, Stop) else Closing.ABORTED)
+                self.ended = action
+            case CompareAndSet() | ReadRegister():
+                self.asks(action)
+
+    def _rest(self, then: Callable[[], None]) -> None:
+        service = self.host.service
+        if self.opened is not None and isinstance(service, Resting):
+            service.rest(then)
+        else:
+            then()
+
+    def see(self, event: Event) -> None:
+        if isinstance(event, Learned):
+            self.host.service.learned(event.view)
+        if isinstance(event, Waiting):
+            self.waiting = event
+        self.host.seen(event)
+
+    # -- the strand, as the service sees it ----------------------------------------------------
+
+    @property
+    def seat(self) -> Seat:
+        return self.member.it.seat
+
+    @property
+    def view(self) -> View | None:
+        return self.member.it.view
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether this member was ready in its tip, in this process."""
+        tip = self.view
+        return tip is not None and self.member.it.ready_in == tip.id
+
+    @property
+    def is_frozen(self) -> bool:
+        """Return whether it has answered a ballot, so that its data stands still."""
+        return self.member.it.is_frozen
+
+    @property
+    def position(self) -> Position | None:
+        return self.member.it.record.position
+
+    def now(self) -> float:
+        return self.host.clock.now()
+
+    def send(self, to: str, data: bytes) -> None:
+        self.host.transport.send(to, Channel.HOST, data)
+
+    def speaks(self, peer: str) -> int:
+        return self._speaks.get(peer, 0)
+
+    def may_append(self, view: ViewId, seq: int) -> Frame:
+        return self.member.it.may_append(view, seq)
+
+    def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
+        self.member.appended(view, first, last, digest)
+
+    def may_cut(self) -> bool:
+        """Return whether it is on the disk that the data is about to be cut; ask again if not."""
+        if not self.member.it.record.update_unfinished:
+            self.member.update_overwrites()
+        return not self.member.it.poll()
+
+    def update_progress(self, position: Position | None) -> None:
+        self.member.update_progress(position)
+
+    def update_done(self, position: Position | None) -> None:
+        self.member.update_done(position)
+
+    def give_up_on(self, peer: str, why: str) -> None:
+        """Take `peer` for lost: an update from it does not go on."""
+        log.warning("%s: %s", peer, why)
+        self.host.transport.drop(peer, why)
+        # The transport will tell it, too; a second time does no harm.
+        self._late.append(Down(peer))
+
+    def note(self, what: str, **facts: object) -> None:
+        self.host.events.write(what, **facts)

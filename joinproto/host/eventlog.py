@@ -1,0 +1,161 @@
+"""The event log: what a member was told, and what it asked for, as lines of JSON.
+
+One file for each run of a process, and further ones where it grows; the oldest go when they are
+too much.  A line is in the file before what it says is done, so that a process that is killed has
+done nothing of which the log is silent.  `joinproto validate` reads these files, and calls the
+same member again.  `t` is in nanoseconds of the machine's
+clock, which all processes of one boot share.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from attrs import define, field
+
+from joinproto.errors import EnvironmentProblem
+from joinproto.host.eventfiles import cut, part, remove_oldest
+
+log = logging.getLogger(__name__)
+
+BYTES_MAX = 2**30
+PARTS = 8
+"""Into so many files the bytes are divided, so that the oldest ones can go."""
+
+
+class EventLog(Protocol):
+    """Where lines go."""
+
+    @property
+    def is_on(self) -> bool:
+        """Return whether lines go anywhere; else nobody need make them."""
+
+    def write(self, kind: str, **facts: object) -> None: ...
+    def close(self) -> None: ...
+
+
+class NoLog:
+    """Nothing is written."""
+
+    is_on = False
+
+    def write(self, kind: str, **facts: object) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@define
+class FileLog:
+    """Lines at the end of a file, each written whole by one call of the system.
+
+    The file has its name once the first line is in it: an empty log is none.  `bytes_max`: what
+    all files of this member may take.  `is_needed`: where a line cannot be written the member
+    ends; else the log does, and the member goes on.
+    """
+
+    file: int
+    path: Path
+    bytes_max: int
+    is_needed: bool
+    lines: int = 0
+    _first: Path = field(init=False)
+    _part: int = 1
+    _size: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self._first = self.path
+
+    @classmethod
+    def create(cls, path: Path, *, bytes_max: int = BYTES_MAX, is_needed: bool = True) -> FileLog:
+        """Return a log in a new file; raises `EnvironmentProblem`."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            remove_oldest(path, bytes_max - bytes_max // PARTS)
+            return cls(_opened(path), path, bytes_max, is_needed)
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"the event log {path}: {error.strerror or error}",
+                next="give a directory that can be written",
+            ) from error
+
+    @property
+    def is_on(self) -> bool:
+        return self.file >= 0
+
+    def write(self, kind: str, **facts: object) -> None:
+        """Write one line; raises `EnvironmentProblem` where that fails and the log is needed."""
+        if not self.is_on:
+            return
+        head = {"n": self.lines, "kind": kind, "t": time.monotonic_ns()}
+        line = json.dumps(head | facts, separators=(",", ":"))
+        data = line.encode() + b"\n"
+        try:
+            if self._size and self._size + len(data) > self.bytes_max // PARTS:
+                self._go_on_in_another()
+            rest = data
+            while rest:
+                rest = rest[os.write(self.file, rest) :]
+            if not self._size:
+                _unnamed(self.path).rename(self.path)
+        except OSError as error:
+            self._failed(error)
+            return
+        self._size += len(data)
+        self.lines += 1
+
+    def close(self) -> None:
+        """Close the file; what was written is in it already."""
+        if self.file >= 0:
+            os.close(self.file)
+            self.file = -1
+
+    def _go_on_in_another(self) -> None:
+        path = part(self._first, self._part + 1)
+        file = _opened(path)
+        self.close()
+        self.file, self.path, self._part, self._size = file, path, self._part + 1, 0
+        remove_oldest(path, self.bytes_max - self.bytes_max // PARTS)
+
+    def _failed(self, error: OSError) -> None:
+        why = error.strerror or str(error)
+        if self.is_needed:
+            raise EnvironmentProblem(
+                f"the event log cannot be written: {why}",
+                next="free some space, or run without an event log",
+            ) from error
+        log.warning("the event log ends here, and the member goes on: %s: %s", self.path, why)
+        with suppress(OSError):
+            # Whoever reads it must not take it for all that happened.
+            os.ftruncate(self.file, self._size)
+            self.path.rename(cut(self.path))
+        self.close()
+
+
+def _opened(path: Path) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+    return os.open(_unnamed(path), flags, 0o640)
+
+
+def _unnamed(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")
+
+
+def open_log(
+    directory: Path | None, name: str, *, bytes_max: int = BYTES_MAX, is_needed: bool = False
+) -> EventLog:
+    """Return the log of a process that begins, in a file of its own; without a directory none.
+
+    Raises `EnvironmentProblem`.
+    """
+    if directory is None:
+        return NoLog()
+    path = directory / f"{name}-{time.time_ns()}-{os.getpid()}.jsonl"
+    return FileLog.create(path, bytes_max=bytes_max, is_needed=is_needed)

@@ -1,0 +1,71 @@
+"""What comes out of a driver's block where a member fails."""
+
+from __future__ import annotations
+
+from joinproto.errors import JoinprotoError
+from joinproto.join.messages import Abort, Waiting
+from joinproto.join.phases import Phase
+from joinproto.machine.vocabulary import Reason
+
+
+def what_helps(reason: Reason | None) -> str:
+    """Return what an operator does where a member waits for the next view for this reason."""
+    if reason is Reason.NO_CLEAN_STORE:
+        return "if no better store comes: stop all members, and `joinproto recover pick`"
+    return "look which members are up, and whether they reach each other"
+
+
+class NotActive(JoinprotoError):
+    """The member does not serve clients: it has not started to yet, or has ended."""
+
+    default_code = 3
+
+    @classmethod
+    def because(cls, phase: Phase, waiting: Waiting | None, seconds: float | None) -> NotActive:
+        """Return the error of a member that is in this phase after so many seconds."""
+        why = "" if waiting is None else f"; {waiting.label}: {waiting.case}"
+        reason = waiting.reason if waiting is not None else None
+        return cls(f"not active after {seconds} s: {phase.value}{why}", next=what_helps(reason))
+
+
+class Aborted(JoinprotoError):
+    """The member must not run as it is; a restart does not help."""
+
+    default_code = 5
+
+    def __init__(self, message: str, *, next: str, abort: Abort) -> None:
+        super().__init__(message, next=next)
+        self.abort = abort
+
+    @classmethod
+    def because(cls, member: str, abort: Abort) -> Aborted:
+        """Return the error for what the member said last."""
+        after = (
+            "look at the stores: `joinproto recover pick`"
+            if abort.needs_recovery
+            else _NEXT.get(abort.reason.value, "compare the configurations and the stores")
+        )
+        message = (
+            f"{member} must not run: {abort.reason.value}\n  found {abort.found}, expected"
+            f" {abort.expected}"
+        )
+        return cls(message, next=after, abort=abort)
+
+
+_NEXT = {
+    "wrong-store": "this store is of another cluster, or of another branch: check the path;"
+    " `joinproto recover compare` shows both; give the member an empty directory to join anew",
+    "options-differ": "give all members the same options and the same wait_for",
+}
+
+
+def only_one(error: BaseException) -> BaseException:
+    """Return the failure inside nested groups, where there is just one that matters."""
+    while isinstance(error, BaseExceptionGroup):
+        known = [one for one in error.exceptions if isinstance(one, JoinprotoError)]
+        if known:
+            return known[0]
+        if any(one is not error.exceptions[0] for one in error.exceptions):
+            break
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,111 @@
+"""What waits for a member, in order: many put in, one takes out, and who finds it full waits.
+
+As a memory stream of anyio, which transports may be given as well, but without a turn of the
+loop for each item.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import anyio
+from anyio.lowlevel import checkpoint
+from attrs import define, field
+
+from joinproto.host.ports import Item
+from joinproto.net.direct import is_asyncio
+
+
+class Bell:
+    """Rung by many, waited for by one.  A ring counts although nobody waits."""
+
+    def __init__(self) -> None:
+        self._is_rung = False
+        self._sleeper: asyncio.Future[None] | anyio.Event | None = None
+
+    def ring(self) -> None:
+        self._is_rung = True
+        sleeper, self._sleeper = self._sleeper, None
+        if isinstance(sleeper, anyio.Event):
+            sleeper.set()
+        elif sleeper is not None and not sleeper.done():
+            sleeper.set_result(None)
+
+    async def wait(self) -> None:
+        """Return once it was rung since the last return; others have a turn in any case."""
+        if self._is_rung:
+            await checkpoint()
+        elif is_asyncio():
+            sleeper = self._sleeper = asyncio.get_running_loop().create_future()
+            await sleeper
+        else:
+            event = self._sleeper = anyio.Event()
+            await event.wait()
+        self._is_rung = False
+
+
+@define
+class Inbox:
+    """`limit`: items that wait at most.  `turn`: has them taken at once, if that is possible."""
+
+    limit: int
+    bell: Bell = field(factory=Bell)
+    turn: Callable[[], bool] = lambda: False
+    _items: deque[Item] = field(factory=deque)
+    _is_closed: bool = False
+    _room: anyio.Event | None = None
+
+    def send_nowait(self, item: Item) -> None:
+        """Put one in; raises `anyio.WouldBlock`, or `ClosedResourceError` when nobody takes."""
+        if self._is_closed:
+            raise anyio.ClosedResourceError
+        if len(self._items) >= self.limit:
+            raise anyio.WouldBlock
+        self._items.append(item)
+        self.bell.ring()
+
+    def come(self, items: Sequence[Item]) -> int:
+        """Put in as many as there is room for, and have them taken; return how many."""
+        if self._is_closed:
+            return len(items)
+        some = items[: max(0, self.limit - len(self._items))]
+        self._items.extend(some)
+        if not self.turn():
+            self.bell.ring()
+        return len(some)
+
+    async def send(self, item: Item) -> None:
+        """The same, but wait for room."""
+        while True:
+            try:
+                self.send_nowait(item)
+            except anyio.WouldBlock:
+                if self._room is None:
+                    self._room = anyio.Event()
+                await self._room.wait()
+            else:
+                return
+
+    def take(self, most: int) -> list[Item]:
+        """Take out what is there, at most so many."""
+        if len(self._items) <= most:
+            items = list(self._items)
+            self._items.clear()
+        else:
+            items = [self._items.popleft() for _ in range(most)]
+            self.bell.ring()
+        self._tell_of_room()
+        return items
+
+    def close(self) -> None:
+        """Take no more: who waits for room is told."""
+        self._is_closed = True
+        self._items.clear()
+        self._tell_of_room()
+
+    def _tell_of_room(self) -> None:
+        room, self._room = self._room, None
+        if room is not None:
+            room.set()

@@ -1,0 +1,273 @@
+"""What a driver needs from the program around it: the host, in ports.
+
+All methods are called on one strand, never two at once, and return soon: what blocks goes into
+`Service.work`.  None of them may raise for what a peer sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+
+from attrs import define, field, frozen
+
+from joinproto.host.clock import SystemClock
+from joinproto.host.eventlog import EventLog, NoLog
+from joinproto.join.frames import Frame
+from joinproto.join.ids import ViewId
+from joinproto.join.messages import Closing, Event, NoSuccessor, ServeUpdate, StartUpdate
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, Seat, View
+from joinproto.net.session import VERSIONS
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskStatus
+
+Work: TypeAlias = Callable[[], None]
+"""Something that blocks, as an fsync; the driver runs it where it blocks nobody else."""
+
+
+@frozen
+class Brief:
+    """Work that takes as long as one small write with its fsync, where the disk is well.
+
+    A driver may wait for it a moment before it lets others have their turn: that takes less time.
+    """
+
+    work: Work
+
+    def __call__(self) -> None:
+        self.work()
+
+
+# -- what happens ----------------------------------------------------------------------------
+
+
+class Channel(Enum):
+    """To whom bytes on a connection belong; the value is their first byte."""
+
+    MEMBER = b"m"  # a message of the protocol
+    HOST = b"h"  # the host's own: frames, updates
+
+
+@frozen
+class Up:
+    """A connection to `peer` is there, and it is who it says.
+
+    `version`: of the wire, spoken by both.
+    """
+
+    peer: str
+    version: int = VERSIONS[1]
+
+
+@frozen
+class Down:
+    """`peer` is not heard of any more."""
+
+    peer: str
+
+
+@frozen
+class Came:
+    """`data` came from `peer`, whole."""
+
+    peer: str
+    channel: Channel
+    data: bytes
+
+
+@frozen
+class Call:
+    """Something to be done on the strand."""
+
+    deed: Callable[[], None]
+
+
+Item: TypeAlias = Up | Down | Came | Call
+
+
+# -- the ports -------------------------------------------------------------------------------
+
+
+class Strand(Protocol):
+    """What a service may ask of its driver, on the strand only."""
+
+    @property
+    def seat(self) -> Seat: ...
+    @property
+    def view(self) -> View | None: ...
+    @property
+    def is_ready(self) -> bool: ...
+    @property
+    def is_frozen(self) -> bool: ...
+    @property
+    def position(self) -> Position | None: ...
+    def now(self) -> float: ...
+    def send(self, to: str, data: bytes) -> None: ...
+    def speaks(self, peer: str) -> int:
+        """Return the version of the wire on the connection to `peer`, 0: there is none."""
+
+    def may_append(self, view: ViewId, seq: int) -> Frame: ...
+    def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
+        """Say that these frames are durable here; `digest`: what stands for each in event logs."""
+
+    def may_cut(self) -> bool: ...
+    def update_progress(self, position: Position | None) -> None: ...
+    def update_done(self, position: Position | None) -> None: ...
+    def give_up_on(self, peer: str, why: str) -> None: ...
+    def note(self, what: str, **facts: object) -> None: ...
+
+
+class Service(Protocol):
+    """What serves the clients, and has the frames."""
+
+    def attach(self, strand: Strand) -> None:
+        """Once, before anything else."""
+
+    def open(self, view: View, *, is_sequencer: bool) -> None:
+        """Serve clients from now on."""
+
+    def close(self, why: Closing) -> None:
+        """Serve nobody, and acknowledge nothing, from the return of this call on."""
+
+    def hear(self, peer: str, data: bytes) -> None:
+        """Bytes of the peer's service.  What no correct peer sends raises `Malformed`."""
+
+    def peer_up(self, peer: str) -> None: ...
+    def peer_down(self, peer: str) -> None: ...
+
+    def learned(self, view: View) -> None:
+        """A view is on the disk: what was to be done in the former one is void."""
+
+    def work(self) -> Iterator[Work]:
+        """Do what has come together: yield what blocks, go on when it is done."""
+
+    @property
+    def deadline(self) -> float | None:
+        """When `work` is to be called, whatever else happens."""
+
+
+@runtime_checkable
+class Resting(Protocol):
+    """A service whose frames can come to rest, so that an orderly shutdown leaves all clean."""
+
+    def rest(self, then: Callable[[], None]) -> None:
+        """Take no more into the order, and call `then` when all members have the same frames.
+
+        Only asked while open; calls within a bounded time, whatever happens.
+        """
+
+
+class StateTransfer(Protocol):
+    """How data comes into a store, and goes out of it."""
+
+    def start_update(self, update: StartUpdate) -> None:
+        """Receive the data; replaces an earlier one.  Ends in `Strand.update_done`."""
+
+    def serve_update(self, update: ServeUpdate) -> None:
+        """Let that member have the data."""
+
+
+class Store(Protocol):
+    """The metadata on disk; `joinproto.store.handle.Store` is one."""
+
+    @property
+    def record(self) -> StoreRecord: ...
+
+    def write(self, record: StoreRecord) -> None:
+        """Return once it is durable; raise if that is not certain."""
+
+
+class Inbox(Protocol):
+    """Where a transport tells what happens; a memory stream of anyio is one.
+
+    Raises `anyio.ClosedResourceError` or `BrokenResourceError` once nobody hears any more.
+    """
+
+    def send_nowait(self, item: Item) -> None:
+        """Tell; raises `anyio.WouldBlock` where too much waits already."""
+
+    async def send(self, item: Item) -> None:
+        """Tell, once there is room."""
+
+
+@runtime_checkable
+class QuickInbox(Inbox, Protocol):
+    """One that can have a member act before it returns."""
+
+    def come(self, items: Sequence[Item]) -> int:
+        """Tell of some that came together; return for how many there was room."""
+
+
+class Transport(Protocol):
+    """How bytes travel.  Nothing is lost on a connection; a lost connection is told."""
+
+    async def run(
+        self,
+        inbox: Inbox,
+        *,
+        task_status: TaskStatus[None],
+    ) -> None:
+        """Carry, until cancelled; started means that peers can reach this member."""
+
+    def send(self, to: str, channel: Channel, data: bytes) -> None:
+        """Send, if there is a connection; never waits."""
+
+    async def farewell(self) -> None:
+        """Return when what was sent has arrived, or when it is not worth waiting for."""
+
+    def drop(self, peer: str, why: str) -> None:
+        """Give up the connection to a peer that says what no correct one says."""
+
+
+@runtime_checkable
+class Gathering(Protocol):
+    """A transport that can send in one piece what is sent in one step."""
+
+    def gather(self) -> None:
+        """Keep what is sent from now on."""
+
+    def flush(self) -> None:
+        """Send what was kept, and keep nothing more."""
+
+
+class Register(Protocol):
+    """The register outside that chooses where `Config.outside` says so (3.7), as etcd or Consul.
+
+    Both come back in bounded time and raise nothing of the server's; None: no answer, and
+    nothing is known then of whether it was set.
+    """
+
+    async def chosen(self, parent: ViewId | None, view: View) -> View | None:
+        """Set `view` as the successor of `parent` if there is none; return which there is."""
+
+    async def successor(self, parent: ViewId) -> View | NoSuccessor | None:
+        """Return which there is now; never one from a memory that others may have overtaken."""
+
+
+class Clock(Protocol):
+    """`now`: seconds that never go back.  `epoch_ms`: wall time at which `now` was 0."""
+
+    def now(self) -> float: ...
+    def epoch_ms(self) -> int: ...
+
+
+@define(kw_only=True)
+class Host:
+    """The ports of one member.
+
+    `seen`: told of each event; for people and metrics.  `facts`: go into the event log's first
+    line.  `register`: needed where `Config.outside` is set.
+    """
+
+    store: Store
+    transport: Transport
+    service: Service
+    transfer: StateTransfer
+    clock: Clock = field(factory=SystemClock)
+    events: EventLog = field(factory=NoLog)
+    seen: Callable[[Event], None] = lambda event: None
+    facts: Mapping[str, object] = field(factory=dict)
+    register: Register | None = None

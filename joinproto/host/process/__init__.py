@@ -1,0 +1,1 @@
+"""The frame of a process: control socket, exit codes, HTTP, service manager."""

@@ -1,0 +1,39 @@
+"""How a node ends: exit codes that tell a supervisor whether to start it again.
+
+0    in order: stopped, or the whole cluster was shut down         leave it down
+2    the configuration is wrong                                   do not restart
+3    not active within `timing.wait`                              restart
+4    the machine: an address in use, a disk that is full          restart after a while
+5    this store must not run here: wrong store, other options,    do not restart
+     damaged, of a newer version
+6    nobody has a clean store: `joinproto recover` first          do not restart
+10   a bug of ours                                                restart
+143  stopped at once, by a second SIGTERM, or not in time         as you like
+"""
+
+from __future__ import annotations
+
+from joinproto.errors import JoinprotoError, StoreError, StoreInUse, StoreWriteFailed
+from joinproto.host.failures import Aborted, NotActive
+from joinproto.machine.vocabulary import Reason
+
+TOO_LATE = 3
+MACHINE = 4
+MUST_NOT_RUN = 5
+RECOVER_FIRST = 6
+BUG = 10
+AT_ONCE = 143
+
+
+def with_code(error: JoinprotoError, reason: Reason | None) -> JoinprotoError:
+    """Return the error with the code above; `reason`: why the next view is waited for."""
+    match error:
+        case Aborted():
+            error.code = RECOVER_FIRST if error.abort.needs_recovery else MUST_NOT_RUN
+        case NotActive():
+            error.code = RECOVER_FIRST if reason is Reason.NO_CLEAN_STORE else TOO_LATE
+        case StoreInUse() | StoreWriteFailed():
+            error.code = MACHINE
+        case StoreError():
+            error.code = MUST_NOT_RUN
+    return error

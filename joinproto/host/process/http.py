@@ -1,0 +1,174 @@
+"""`/metrics` for Prometheus and `/health` for a supervisor, on an address of their own.
+
+uvicorn serves them in the node's own event loop (asyncio).  A connection lives for a few seconds,
+whatever its other side does, and when all places are taken, the oldest goes: nobody who is idle
+or slow keeps a supervisor from its answer, or the node from its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import anyio
+import uvicorn
+from prometheus_client import CollectorRegistry, make_asgi_app
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from joinproto import __version__
+from joinproto.errors import EnvironmentProblem
+from joinproto.join.phases import Phase
+from joinproto.net.addresses import Address
+
+CONNECTIONS_MAX = 64
+CONNECTION_SECONDS = 10.0
+HEADER_BYTES_MAX = 16 * 2**10
+
+Facts = Callable[[], dict[str, Any]]
+
+
+class _NodeCollector(Collector):
+    """Reads the node when it is asked, so nothing is counted twice."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+
+    def collect(self) -> Iterable[Metric]:
+        facts = self.facts()
+        build = GaugeMetricFamily("joinproto_build_info", "1.", labels=["version"])
+        build.add_metric([__version__], 1.0)
+        yield build
+        phase = GaugeMetricFamily("joinproto_phase", "1 for the present phase.", labels=["phase"])
+        for one in Phase:
+            phase.add_metric([one.value], float(facts["phase"] == one.value))
+        yield phase
+        for name, about in _GAUGES.items():
+            yield GaugeMetricFamily(f"joinproto_{name}", about, value=float(facts[name]))
+        for name, about in _COUNTERS.items():
+            yield CounterMetricFamily(f"joinproto_{name}", about, value=float(facts[name]))
+
+
+_GAUGES = {
+    "serves": "1 while clients are served.",
+    "view_number": "Number of the newest view that is known, 0 for none.",
+    "view_members": "Members of that view.",
+    "peers": "Members to which there is a connection.",
+    "committed": "Number of the last frame that is known to be committed.",
+    "position": "Number of the last frame on this disk.",
+    "first_frame": "Number of the first frame on this disk that was not dropped.",
+    "snapshot": "Number of the last frame in a snapshot, 0 for none.",
+    "journal_bytes": "Size of frames.log.",
+    "pending": "Frames of clients that wait to be committed.",
+    "clients": "Connections of clients.",
+}
+_COUNTERS = {
+    "acknowledged": "Frames that were acknowledged to clients of this node.",
+    "opened": "How often this node began to serve clients.",
+    "refused_connections": "Connections that were refused.",
+}
+
+
+@asynccontextmanager
+async def http_server(
+    address: Address, facts: Facts, collector: Collector | None = None
+) -> AsyncIterator[int]:
+    """Answer as long as the block runs, and no longer; yields the port.
+
+    `facts`: at least `serves` and `phase`.  `collector`: what is measured; None: a node.
+    """
+    bound = _bound(address)
+    open_now: dict[asyncio.BaseTransport, None] = {}
+    server = _Server(
+        uvicorn.Config(
+            _application(facts, collector or _NodeCollector(facts)),
+            http=_bounded(open_now),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=int(CONNECTION_SECONDS),
+            h11_max_incomplete_event_size=HEADER_BYTES_MAX,
+        )
+    )
+
+    async def serve() -> None:
+        # Not cancelled but told to end, so that its sockets are closed.
+        with anyio.CancelScope(shield=True):
+            await server.serve(sockets=[bound])
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(serve)
+        try:
+            yield bound.getsockname()[1]
+        finally:
+            server.should_exit = server.force_exit = True
+            for transport in list(open_now):
+                _abort(transport)
+
+
+def _bound(address: Address) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        return socket.create_server((address.host, address.port), family=family, backlog=128)
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"cannot listen for HTTP on {address}: {error.strerror or error}",
+            next="look who else listens there, or configure another address",
+        ) from error
+
+
+def _application(facts: Facts, collector: Collector) -> Any:
+    registry = CollectorRegistry()
+    registry.register(collector)
+    metrics = make_asgi_app(registry)
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] != "/health":
+            await metrics(scope, receive, send)
+            return
+        found = facts()
+        headers = [(b"content-type", b"text/plain; charset=utf-8")]
+        status = 200 if found["serves"] else 503
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": f"{found['phase']}\n".encode()})
+
+    return application
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, but the signals are the node's."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _bounded(open_now: dict[asyncio.BaseTransport, None]) -> type[H11Protocol]:
+    """Return the protocol with bounds: on the time of a connection, and on their number."""
+
+    class Bounded(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            open_now[transport] = None
+            if len(open_now) > CONNECTIONS_MAX:
+                _abort(next(iter(open_now)))
+            self._limit = self.loop.call_later(CONNECTION_SECONDS, transport.abort)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._limit.cancel()
+            open_now.pop(self.transport, None)
+            super().connection_lost(exc)
+
+    return Bounded
+
+
+def _abort(transport: asyncio.BaseTransport) -> None:
+    assert isinstance(transport, asyncio.Transport)
+    transport.abort()

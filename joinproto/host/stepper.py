@@ -1,0 +1,146 @@
+"""When the engine steps: as soon as there is something to do, in the thread of the loop.
+
+Blocking work is begun on a helper thread (`Hand`) and waited for a moment; where it takes longer,
+the loop goes on meanwhile.  What comes while a step is not over waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import anyio
+from anyio import to_thread
+
+from joinproto.host.engine import Engine
+from joinproto.host.hand import Hand
+from joinproto.host.inbox import Bell, Inbox
+from joinproto.host.ports import Brief, Gathering, Work
+
+STEP_ITEMS = 512
+QUICK_SECONDS = 0.02
+SLOW_SECONDS = 0.25
+"""So long nothing is waited for after something took longer than `QUICK_SECONDS`."""
+
+
+class Alarm:
+    """Rings when the engine is to be asked, although nothing has happened."""
+
+    def __init__(self) -> None:
+        self._set_to: float | None = None
+        self._other = Bell()
+
+    def look(self, due: float | None) -> None:
+        """Be told after each step; a later time than before is seen when the former comes."""
+        if due is not None and (self._set_to is None or due < self._set_to):
+            self._set_to = due
+            self._other.ring()
+
+    async def run(self, engine: Engine, bell: Bell) -> None:
+        """Ring when the time has come, until cancelled."""
+        while True:
+            due = self._set_to
+            if due is None:
+                await self._other.wait()
+                continue
+            with anyio.move_on_after(max(0.0, due - engine.now())):
+                await self._other.wait()
+            if self._set_to == due and engine.now() >= due:
+                self._set_to = None
+                bell.ring()
+
+
+class Stepper:
+    """Steps one engine.  `changed`: called when it opened, closed or ended in a step."""
+
+    def __init__(self, engine: Engine, inbox: Inbox, changed: Callable[[], None]) -> None:
+        self._engine = engine
+        self._inbox = inbox
+        self._changed = changed
+        # Asked once: with each message it would take as long as the message.
+        transport = engine.host.transport
+        self._gathering = transport if isinstance(transport, Gathering) else None
+        self._alarm = Alarm()
+        self._hand = Hand()
+        self._slow_until = 0.0
+        self._steps: Iterator[Work] | None = None
+        self._is_stepping = False
+        self._blocks: Work | None = None  # what a step waits for that was begun outside the task
+        self._failure: Exception | None = None
+        self._told: tuple[object, object] = (None, None)
+
+    def close(self) -> None:
+        """End the helper thread."""
+        self._hand.close()
+
+    async def ring_when_due(self) -> None:
+        """Wake `run` at the times that the engine names, until cancelled."""
+        await self._alarm.run(self._engine, self._inbox.bell)
+
+    async def run(self) -> None:
+        """Step until the member has ended; raises what a step raised."""
+        self._inbox.turn = self._turn
+        while True:
+            work = self._blocks or self._go_on()
+            while work is not None:
+                # Not abandoned when cancelled: who ends here knows what is on the disk.
+                await to_thread.run_sync(work)
+                work = self._go_on()
+            self._blocks = None
+            if self._failure is not None:
+                raise self._failure
+            if not self._engine.runs:
+                return
+            await self._inbox.bell.wait()
+
+    def _turn(self) -> bool:
+        """Step at once, where the transport has something; return whether that was possible.
+
+        The task, which does the rest, would have its turn later, and an empty one before.
+        """
+        if self._is_stepping or self._failure is not None or not self._engine.runs:
+            return False
+        self._blocks = self._go_on()
+        if self._blocks or self._failure is not None or not self._engine.runs:
+            self._inbox.bell.ring()
+        return True
+
+    def _go_on(self) -> Work | None:
+        """Do a step, or go on with one; return what is to be done before that is called again."""
+        engine, gathering = self._engine, self._gathering
+        try:
+            if self._steps is None:
+                self._steps = engine.step(self._inbox.take(STEP_ITEMS))
+            self._is_stepping = True
+            while True:
+                if gathering is not None:
+                    gathering.gather()
+                work = next(self._steps, None)
+                if gathering is not None:
+                    gathering.flush()
+                if work is None:
+                    break
+                rest = self._rest_of(work)
+                if rest is not None:
+                    return rest
+        except Exception as error:  # noqa: BLE001  raised by the task
+            self._failure = error
+            return None
+        self._steps = None
+        self._is_stepping = False
+        if (engine.opened, engine.ended) != self._told:
+            self._told = engine.opened, engine.ended
+            self._changed()
+        self._alarm.look(engine.deadline)
+        return None
+
+    def _rest_of(self, work: Work) -> Work | None:
+        """Begin it, where that may be enough; return what is to be waited for, None: it is done."""
+        if not isinstance(work, Brief):
+            return work
+        began = self._engine.now()
+        patience = QUICK_SECONDS if began >= self._slow_until else 0.0
+        if self._hand.does(work, patience):
+            return None
+        if patience:
+            self._slow_until = began + SLOW_SECONDS
+        return self._hand.wait

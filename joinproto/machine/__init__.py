@@ -1,0 +1,1 @@
+"""What all systems are written in: terms, decision tables, state machines made of them."""

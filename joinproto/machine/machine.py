@@ -1,0 +1,181 @@
+"""A state machine made of decision tables, declared to `transitions`.
+
+An `Arrow` says: on this trigger, from these phases, this table chooses the next phase.
+Every case becomes one transition with its condition; `declared` lets `transitions` try them in
+order, as a table is read.  A member settles many times a second, so `step` has the same arrows
+compiled to a function for each trigger and phase, at their first use; a test holds both to one
+answer.  One machine serves all members: a member brings its phase along and the machine keeps
+nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
+
+from attrs import define, frozen
+
+from joinproto.errors import MisuseError
+from joinproto.machine.compiled import reader
+from joinproto.machine.evaluate import holds
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS, Condition
+
+if TYPE_CHECKING:
+    from transitions import EventData, Machine
+
+P = TypeVar("P", bound=Enum)
+
+
+class HasPhase(Protocol[P]):
+    """Anything with a phase; the machine changes it and nothing else."""
+
+    phase: P
+
+
+@frozen
+class Arrow(Generic[P]):
+    """On `trigger`, from each of `sources`, and only `when` that holds: `table` chooses."""
+
+    trigger: str
+    sources: tuple[P, ...]
+    table: Table[P]
+    when: Condition = ALWAYS
+
+
+@frozen
+class Step(Generic[P]):
+    """The case that was taken, and the table it stands in."""
+
+    table: Table[P]
+    case: Case[P]
+
+
+Reader = Callable[[Sequence[object], int], Step[P]]
+"""From the members and the place of one among them to its step."""
+
+
+@define
+class _Question(Generic[P]):
+    """What travels through `transitions` with one trigger, and the answer it brings back."""
+
+    members: Sequence[object]
+    me: int
+    answer: Step[P] | None = None
+
+
+class StateMachine(Generic[P]):
+    """Phases, and the arrows between them; see the head of this file."""
+
+    def __init__(self, name: str, phases: type[P], arrows: Sequence[Arrow[P]]) -> None:
+        self.name = name
+        self.phases = phases
+        self.arrows = tuple(arrows)
+        self._possible = self._without_gaps()
+        self._readers: dict[tuple[str, str], Reader[P]] = {}
+
+    @cached_property
+    def as_transitions(self) -> Machine:
+        """The same machine as a `transitions.Machine` without a model: for hosts to inspect.
+
+        `get_triggers(phase)` and `get_transitions(...)` say what may happen; a model that is added
+        must have `phase`.  Made when first asked for.
+        """
+        # Inside: a member that settles has no use for it.
+        from transitions import Machine
+
+        machine = Machine(
+            model=None,
+            states=self.phases,
+            initial=next(iter(self.phases)),
+            auto_transitions=False,
+            send_event=True,
+            model_attribute="phase",
+            name=self.name,
+        )
+        for arrow in self.arrows:
+            for case in arrow.table.cases:
+                machine.add_transition(
+                    arrow.trigger,
+                    list(arrow.sources),
+                    case.outcome,
+                    conditions=[_condition(arrow.when), _condition(case.condition)],
+                    before=_remember(Step(arrow.table, case)),
+                )
+        return machine
+
+    def can(self, phase: P, trigger: str) -> bool:
+        """Return whether `trigger` has an answer in `phase`."""
+        return (trigger, phase) in self._possible
+
+    def step(self, model: HasPhase[P], trigger: str, members: Sequence[object], me: int) -> Step[P]:
+        """Move `model` to its next phase and return the case that was taken."""
+        # Both an enum's hash and its `name` are calls of Python; `_name_` is what they return.
+        read = self._readers.get((trigger, model.phase._name_))
+        answer = (read or self._compile(trigger, model.phase))(members, me)
+        model.phase = answer.case.outcome
+        return answer
+
+    def declared(
+        self, model: HasPhase[P], trigger: str, members: Sequence[object], me: int
+    ) -> Step[P]:
+        """Do what `step` does, by `transitions`: slower, and written by others."""
+        question: _Question[P] = _Question(members, me)
+        self.as_transitions.events[trigger].trigger(model, question)
+        # _without_gaps: for each trigger and phase, some case always holds.
+        return cast("Step[P]", question.answer)
+
+    def _compile(self, trigger: str, phase: P) -> Reader[P]:
+        if not self.can(phase, trigger):
+            possible = [one.value for known, one in self._possible if known == trigger]
+            raise MisuseError(
+                f"{self.name}: {trigger!r} cannot happen in the phase {phase.value!r}",
+                next=f"it can happen in: {', '.join(possible) or 'no phase'}",
+            )
+        arrows = [it for it in self.arrows if it.trigger == trigger and phase in it.sources]
+        read: Reader[P] = reader(
+            (it.when, [(case.condition, Step(it.table, case)) for case in it.table.cases])
+            for it in arrows
+        )
+        for same in set.intersection(*(set(it.sources) for it in arrows)):
+            if [it for it in self.arrows if it.trigger == trigger and same in it.sources] == arrows:
+                self._readers[trigger, same._name_] = read
+        return read
+
+    def _without_gaps(self) -> tuple[tuple[str, P], ...]:
+        """Return every pair of trigger and phase; each has exactly one last table."""
+        last: dict[tuple[str, P], Arrow[P]] = {}
+        for arrow in self.arrows:
+            for phase in arrow.sources:
+                before = last.get((arrow.trigger, phase))
+                if before is not None and before.when == ALWAYS:
+                    raise MisuseError(
+                        f"{self.name}: table {arrow.table.name} is never reached"
+                        f" from {phase.value!r} on {arrow.trigger!r}",
+                        next=f"table {before.table.name} always answers: give it a `when`",
+                    )
+                last[arrow.trigger, phase] = arrow
+        for (trigger, phase), arrow in last.items():
+            if arrow.when != ALWAYS:
+                raise MisuseError(
+                    f"{self.name}: on {trigger!r} from {phase.value!r} there may be no answer",
+                    next=f"let the last table, {arrow.table.name}, always apply",
+                )
+        return tuple(last)
+
+
+def _condition(condition: Condition) -> Callable[[EventData], bool]:
+    def check(event: EventData) -> bool:
+        question = cast("_Question[Enum]", next(iter(event.args)))
+        return holds(condition, question.members, question.me)
+
+    return check
+
+
+def _remember(step: Step[P]) -> Callable[[EventData], None]:
+    def remember(event: EventData) -> None:
+        cast("_Question[P]", next(iter(event.args))).answer = step
+
+    return remember

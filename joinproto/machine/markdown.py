@@ -1,0 +1,47 @@
+"""A decision table as Markdown, and the legend of its sets."""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import TypeVar
+
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import Group, Members, Named
+
+O = TypeVar("O", bound=Enum)
+COLUMNS = ("rule", "case", "when", "outcome", "then")
+
+
+def table_as_markdown(table: Table[O]) -> str:
+    """Return the table, one line per case, in its order."""
+    rows = [COLUMNS, ("---",) * len(COLUMNS), *(row_of(case) for case in table.cases)]
+    return "\n".join("| " + " | ".join(map(_cell, row)) + " |" for row in rows)
+
+
+def row_of(case: Case[O]) -> tuple[str, str, str, str, str]:
+    """Return the texts of one case, in the order of `COLUMNS`."""
+    then = [deed.value for deed in case.effects]
+    if case.updates_from is not None:
+        then = [
+            f"{text} from a member of {case.updates_from}" if "ask for" in text else text
+            for text in then
+        ]
+    outcome = str(case.outcome.value)
+    if case.reason is not None:
+        outcome += f" ({case.reason.value})"
+    return case.label, case.name, str(case.condition), outcome, "; ".join(then)
+
+
+def legend(groups: Iterable[Group]) -> str:
+    """Return one line per named set: its name and what it is."""
+    lines = []
+    for group in groups:
+        match group:
+            case Named(name, inner):
+                lines.append(f"- {name} = {inner}")
+            case Members(name):
+                lines.append(f"- {name} = all the members that this member knows of, itself too")
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,21 @@
+"""The note's sets of members, over the statuses one member knows of.
+
+Source: join-protocol note, "Define sets".  A, R and K are ours, for "active member",
+"update done" and "the active members' initial signature".
+"""
+
+from joinproto.machine.terms import Members
+from joinproto.machine.vocabulary import Status, Store
+
+I = Members("I", Status)  # all the (initial) members
+ME = I.me
+MY_WAIT_FOR = I.mine("wait_for")
+
+C = I.where(store=Store.CLEAN).named("C")  # members with a clean store
+D = I.where(store=Store.DIRTY).named("D")  # with a dirty store
+E = I.where(store=Store.EMPTY).named("E")  # with an empty store
+T = I.where(store=Store.NONE).named("T")  # with no store (transient)
+
+A = I.where(active=True).named("A")  # active members
+R = I.where(ready=True).named("R")  # members that have the state
+K = (A - A.where(initial=None)).named("K")  # active members that know the initial signature

@@ -1,0 +1,79 @@
+"""Decision tables: cases read from the top, the first that holds is taken.
+
+The last case always holds, so a table has an answer for everything.  What a case does
+not mention does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from attrs import field, frozen
+
+from joinproto.errors import MisuseError
+from joinproto.machine.compiled import reader
+from joinproto.machine.terms import ALWAYS, Condition, Group
+from joinproto.machine.vocabulary import Reason
+
+SILENT = "silent"
+"""The label of a case for which the source has no sentence; `docs/note.md` says why it is so."""
+
+O = TypeVar("O", bound=Enum)
+
+
+@frozen
+class Case(Generic[O]):
+    """One line of a table: rule, condition, what comes out, what is done.
+
+    `updates_from`: whose state is received, where the outcome is an update.
+    """
+
+    label: str
+    name: str
+    condition: Condition
+    outcome: O
+    effects: tuple[Enum, ...] = ()
+    updates_from: Group | None = field(default=None, kw_only=True)
+    reason: Reason | None = field(default=None, kw_only=True)
+
+
+@frozen
+class Table(Generic[O]):
+    """A name, the text it comes from, and its cases."""
+
+    name: str
+    source: str
+    cases: tuple[Case[O], ...]
+
+    def __attrs_post_init__(self) -> None:
+        if not self.cases or self.cases[-1].condition != ALWAYS:
+            raise MisuseError(
+                f"table {self.name}: its last case does not always hold",
+                next="end the table with a case whose condition is ALWAYS",
+            )
+        seen: set[str] = set()
+        conditions: set[Condition] = set()
+        for case in self.cases:
+            if conditions & {ALWAYS, case.condition}:
+                raise MisuseError(
+                    f"table {self.name}: the case {case.name!r} is never reached",
+                    next="an earlier case has the same condition, or always holds: move or drop it",
+                )
+            if case.name in seen:
+                raise MisuseError(
+                    f"table {self.name}: two cases are called {case.name!r}",
+                    next="give each case a name of its own; traces and coverage show it",
+                )
+            seen.add(case.name)
+            conditions.add(case.condition)
+
+    def choose(self, members: Sequence[object], me: int) -> Case[O]:
+        """Return the case that holds for the member at place `me`."""
+        return self._read(members, me)
+
+    @cached_property
+    def _read(self) -> Callable[[Sequence[object], int], Case[O]]:
+        return reader([(ALWAYS, [(case.condition, case) for case in self.cases])])

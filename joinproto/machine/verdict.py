@@ -1,0 +1,110 @@
+"""The verdict over a given set of members: what becomes of each of them.
+
+A pure function of the set; this is what `joinproto decide` prints.  A set of rules is a
+list of tables, each with the condition under which it is asked.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Final
+
+from attrs import field, frozen
+
+from joinproto.errors import MisuseError
+from joinproto.machine.evaluate import holds, members_of
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import Condition
+from joinproto.machine.vocabulary import Phase, Reason, Signature, Status
+
+NEW: Final = "new"
+"""The initial signature of a cluster that is being founded, before anybody chose one."""
+
+
+class Outcome(Enum):
+    """What becomes of one member."""
+
+    WAIT = "wait"
+    ACTIVE = "active"  # from its own store, or as a founder
+    UPDATE = "update"  # gets the state from another one, then it is active
+    ABORT = "abort"
+    UNAFFECTED = "unaffected"  # active already, while a newcomer is judged
+
+
+OUTCOME_OF = {
+    Phase.INITIALIZING: Outcome.WAIT,
+    Phase.READY: Outcome.ACTIVE,
+    Phase.ACTIVE: Outcome.ACTIVE,
+    Phase.UPDATING: Outcome.UPDATE,
+    Phase.JOINING: Outcome.UPDATE,
+    Phase.ABORTED: Outcome.ABORT,
+}
+
+
+@frozen
+class RuleSet:
+    """A name, tables with the condition under which each is asked, and the signature.
+
+    `initial` gets the members and the case that each one took (None: active already), and
+    returns the initial signature that the cluster has afterwards.
+    """
+
+    name: str
+    tables: tuple[tuple[Condition, Table[Phase]], ...]
+    initial: Callable[[Sequence[Status], Sequence[Case[Phase] | None]], Signature | None]
+
+    def choose(self, members: Sequence[Status], me: int) -> Case[Phase] | None:
+        """Return the case of the member at place `me`; None if it is active already."""
+        if members[me].active:
+            return None
+        for when, table in self.tables:
+            if holds(when, members, me):
+                return table.choose(members, me)
+        raise MisuseError(
+            f"rules {self.name}: no table is asked", next="let the last table always be asked"
+        )
+
+
+@frozen
+class MemberVerdict:
+    """What becomes of the member `id`.
+
+    `sources`: the members it may get the state from.  `rule` and `case`: the label and the
+    name of the case taken, both None for a member that is not affected.
+    """
+
+    id: str
+    outcome: Outcome
+    sources: tuple[str, ...] = ()
+    reason: Reason | None = None
+    rule: str | None = None
+    case: str | None = field(default=None, eq=False)
+
+
+@frozen
+class Verdict:
+    """`initial`: the cluster's initial signature afterwards, None if nobody has one."""
+
+    rules: str
+    initial: Signature | None
+    outcomes: tuple[MemberVerdict, ...]
+
+
+def decide(rules: RuleSet, members: Sequence[Status]) -> Verdict:
+    """Return what becomes of each of `members`, in their order; their ids differ."""
+    cases = [rules.choose(members, me) for me in range(len(members))]
+    outcomes = tuple(_of(members, me, case) for me, case in enumerate(cases))
+    return Verdict(rules.name, rules.initial(members, cases), outcomes)
+
+
+def _of(members: Sequence[Status], me: int, case: Case[Phase] | None) -> MemberVerdict:
+    if case is None:
+        return MemberVerdict(members[me].id, Outcome.UNAFFECTED)
+    sources = [] if case.updates_from is None else members_of(case.updates_from, members, me)
+    return MemberVerdict(
+        members[me].id,
+        OUTCOME_OF[case.outcome],
+        tuple(members[at].id for at in sources),
+        case.reason,
+        case.label,
+        case.name,
+    )

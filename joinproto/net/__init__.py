@@ -1,0 +1,1 @@
+"""Addresses, frames, peer proof, TLS and the links between members."""

@@ -1,0 +1,214 @@
+"""TCP under asyncio without a task between the socket and who takes the bytes.
+
+A `Direct` is a stream like any other as long as somebody greets on it.  `divert` then hands
+over what comes by a call, in the turn of the loop in which it came: of a write's time in a node
+most was the way through a stream, four turns of the loop for each receive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import anyio
+from anyio.abc import ByteStream, Listener, SocketAttribute, TaskGroup
+
+from joinproto.net.addresses import Address
+
+HELD_BYTES_MAX = 64 * 2**10
+BUFFER_BYTES = 64 * 2**10
+BACKLOG = 256
+NEXT_ADDRESS_SECONDS = 0.25
+
+
+def is_asyncio() -> bool:
+    """Return whether this is a task of asyncio, not of trio."""
+    try:
+        return asyncio.current_task() is not None
+    except RuntimeError:
+        return False
+
+
+class Direct(asyncio.BufferedProtocol, ByteStream):
+    """A connection; `made`: called with it once it stands."""
+
+    def __init__(self, made: Callable[[Direct], object] = lambda stream: None) -> None:
+        self._made = made
+        self._transport: asyncio.Transport | None = None
+        self._buffer = memoryview(bytearray(BUFFER_BYTES))
+        self._held = bytearray()
+        self._is_ended = False
+        self._is_lost = False
+        self._is_full = False
+        self._came: Callable[[bytes], None] | None = None
+        self._failure: Exception | None = None
+        self._changed: anyio.Event | None = None  # made by who waits: the loop cannot
+
+    # -- what the loop calls -------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._made(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._take(bytes(self._buffer[:nbytes]))
+
+    def _take(self, data: bytes) -> None:
+        if self._came is not None:
+            try:
+                self._came(data)
+            except Exception as error:  # noqa: BLE001  raised where somebody waits for the end
+                self._failure = error
+                self.transport.abort()
+            return
+        self._held += data
+        if len(self._held) > HELD_BYTES_MAX:
+            self.transport.pause_reading()
+        self._tell()
+
+    def eof_received(self) -> bool:
+        self._is_ended = True
+        self._tell()
+        return True
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._is_lost = True
+        self._tell()
+
+    def pause_writing(self) -> None:
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        self._is_full = False
+        self._tell()
+
+    # -- a stream ------------------------------------------------------------------------------
+
+    @property
+    def transport(self) -> asyncio.Transport:
+        assert self._transport is not None
+        return self._transport
+
+    @property
+    def extra_attributes(self) -> Mapping[Any, Callable[[], Any]]:
+        return {SocketAttribute.remote_address: lambda: self._info("peername")}
+
+    def _info(self, name: str) -> Any:
+        found = self.transport.get_extra_info(name)
+        if found is None:
+            raise OSError("the connection is gone")
+        return found
+
+    async def receive(self, max_bytes: int = 65_536) -> bytes:
+        while not self._held:
+            self._require_there()
+            if self._is_ended:
+                raise anyio.EndOfStream
+            await self._next_change()
+        data = bytes(self._held[:max_bytes])
+        del self._held[:max_bytes]
+        if not self._is_lost and len(self._held) <= HELD_BYTES_MAX:
+            self.transport.resume_reading()
+        return data
+
+    async def send(self, item: bytes) -> None:
+        self._require_there()
+        self.transport.write(item)
+        while self._is_full:
+            await self._next_change()
+            self._require_there()
+
+    async def send_eof(self) -> None:
+        self.transport.write_eof()
+
+    async def aclose(self) -> None:
+        self.transport.abort()
+
+    # -- without a task ------------------------------------------------------------------------
+
+    def divert(self, came: Callable[[bytes], None]) -> None:
+        """Hand over what comes from now on; what `came` raises comes out of `until_lost`."""
+        self._came = came
+        if self._held:
+            data = bytes(self._held)
+            self._held.clear()
+            self._take(data)
+        if not self._is_lost:
+            self.transport.resume_reading()
+
+    async def until_lost(self) -> None:
+        """Wait for the end of the connection, and raise what it was."""
+        while True:
+            if self._failure is not None:
+                raise self._failure
+            self._require_there()
+            if self._is_ended:
+                raise anyio.EndOfStream
+            await self._next_change()
+
+    def _require_there(self) -> None:
+        if self._is_lost or self.transport.is_closing():
+            raise anyio.BrokenResourceError
+
+    async def _next_change(self) -> None:
+        if self._changed is None:
+            self._changed = anyio.Event()
+        await self._changed.wait()
+
+    def _tell(self) -> None:
+        changed, self._changed = self._changed, None
+        if changed is not None:
+            changed.set()
+
+
+async def connect(address: Address) -> ByteStream:
+    """Return a connection; raises `OSError`."""
+    if not is_asyncio():
+        return await anyio.connect_tcp(address.host, address.port)
+    loop = asyncio.get_running_loop()
+    _, stream = await loop.create_connection(
+        Direct, address.host, address.port, happy_eyeballs_delay=NEXT_ADDRESS_SECONDS
+    )
+    return stream
+
+
+async def serve(
+    listener: Listener[Any], answer: Callable[[ByteStream], Any], tasks: TaskGroup
+) -> None:
+    """Answer each connection in a task, until cancelled; raises `OSError` where none can come."""
+    if not is_asyncio():
+        await listener.serve(answer, tasks)
+        return
+    async with listening(listener, lambda: Direct(lambda stream: tasks.start_soon(answer, stream))):
+        await anyio.sleep_forever()
+
+
+@asynccontextmanager
+async def listening(
+    listener: Listener[Any], protocol: Callable[[], asyncio.BaseProtocol]
+) -> AsyncIterator[None]:
+    """Make a protocol for each connection to where `listener` listens, while the block lasts."""
+    loop = asyncio.get_running_loop()
+    servers: list[asyncio.Server] = []
+    try:
+        for one in getattr(listener, "listeners", [listener]):
+            # The listener closes its own.
+            copy = socket.socket(fileno=socket.dup(one.extra(SocketAttribute.raw_socket).fileno()))
+            # Known before it starts, as starting waits: cancelled there, it would listen for ever.
+            server = await loop.create_server(
+                protocol, sock=copy, backlog=BACKLOG, start_serving=False
+            )
+            servers.append(server)
+            await server.start_serving()
+        yield
+    finally:
+        for server in servers:
+            with suppress(OSError):
+                server.close()

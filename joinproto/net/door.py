@@ -1,0 +1,161 @@
+"""Who is let in: a peer greets, proves who it is, and has a few seconds for it.
+
+Whoever is not proved yet costs little: a small greeting, a few seconds, one of `STRANGERS_MAX`
+places, and when these are taken, the oldest goes.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from secrets import token_hex
+
+import anyio
+from anyio.abc import ByteStream
+from anyio.streams.tls import TLSAttribute, TLSStream
+from attrs import define, field, frozen
+
+from joinproto.net.link import CLOSED
+from joinproto.net.network import Network
+from joinproto.net.pipes import RECEIVE_BYTES
+from joinproto.net.refused import Refusals, Refused
+from joinproto.net.session import Identity, Session
+from joinproto.net.tls import Contexts, names_in, why_no_tls
+
+STRANGERS_MAX = 64
+GREETING_SECONDS = 3.0
+PUNISHED_SECONDS = 0.5
+
+
+@frozen
+class Proved:
+    """A connection whose peer has proved who it is.  `left`: bodies that came with its greeting."""
+
+    peer: str
+    session: Session
+    stream: ByteStream
+    left: list[bytes]
+
+
+@define
+class Door:
+    """`taken`: see `Identity`; `refusals` are told whom it turned away, and why."""
+
+    network: Network
+    tls: Contexts | None
+    refusals: Refusals
+    taken: Callable[[str, str], str]
+    _run: str = field(factory=lambda: token_hex(16))
+    _strangers: dict[anyio.CancelScope, None] = field(factory=dict)
+    _punished: dict[str, float] = field(factory=dict)
+
+    async def greet(
+        self,
+        stream: ByteStream,
+        whom: str,
+        dialled: str | None,
+        stranger: anyio.CancelScope | None,
+    ) -> Proved | None:
+        """Return who is there, None where it is turned away; raises nothing of the connection's.
+
+        `dialled`: whom this side has called.  `stranger`: of who has called; it is cancelled
+        where too many others come before it is proved.
+        """
+        if stranger is not None:
+            self._make_room()
+            self._strangers[stranger] = None
+        try:
+            if self.tls is not None:
+                stream = await self._wrapped(stream, self.tls, accepts=dialled is None)
+            return await self._prove(stream, whom, dialled)
+        except (*CLOSED, TimeoutError) as error:
+            self.refuse(whom, why_no_tls(error))
+            return None
+        finally:
+            if stranger is not None:
+                self._strangers.pop(stranger, None)
+
+    def refuse(self, whom: str, why: str) -> None:
+        self.refusals.say(time.monotonic(), whom, why)
+
+    def punish(self, peer: str, why: str) -> None:
+        """Refuse a proved peer, and for a moment whoever has its name: it is broken."""
+        now = time.monotonic()
+        self.refuse(peer, why)
+        self._punished = {name: end for name, end in self._punished.items() if end > now}
+        self._punished[peer] = now + PUNISHED_SECONDS
+
+    async def _wrapped(self, stream: ByteStream, tls: Contexts, *, accepts: bool) -> ByteStream:
+        with anyio.fail_after(GREETING_SECONDS):
+            return await TLSStream.wrap(
+                stream,
+                server_side=accepts,
+                ssl_context=tls.context(accepts=accepts),
+                standard_compatible=False,
+            )
+
+    def _make_room(self) -> None:
+        while len(self._strangers) >= STRANGERS_MAX:
+            oldest = next(iter(self._strangers))
+            del self._strangers[oldest]
+            oldest.cancel()
+            self.refuse("a stranger", f"{STRANGERS_MAX} others came after it")
+
+    async def _prove(self, stream: ByteStream, whom: str, dialled: str | None) -> Proved | None:
+        session = Session(self._identity(stream), dialled)
+        left: list[bytes] = []
+        try:
+            with anyio.fail_after(GREETING_SECONDS):
+                if out := session.take_out():
+                    await stream.send(out)
+                while session.peer is None:
+                    left += session.feed(await stream.receive(RECEIVE_BYTES))
+                    if out := session.take_out():
+                        await stream.send(out)
+            return Proved(session.peer, session, stream, left)
+        except Refused as error:
+            self.refuse(whom, str(error))
+            with suppress(*CLOSED), anyio.move_on_after(0.2):
+                await stream.send(session.take_out())
+        except TimeoutError:
+            self.refuse(whom, f"no greeting within {GREETING_SECONDS:g} s")
+        except CLOSED as error:
+            if isinstance(error.__cause__, ssl.SSLError):
+                self.refuse(whom, why_no_tls(error))
+            elif dialled is None:
+                self.refuse(whom, "it left before it greeted")
+            elif self.tls is not None:
+                self.refuse(
+                    whom, "it left as soon as TLS stood: if it refuses ours, its log says why"
+                )
+        return None
+
+    def _identity(self, stream: ByteStream) -> Identity:
+        network = self.network
+        shown: Callable[[str], str] = lambda name: ""  # noqa: E731
+        if network.tls is not None:
+            certificate = stream.extra(TLSAttribute.peer_certificate, None)
+            names = names_in(dict(certificate or {}))
+
+            def shown(name: str) -> str:
+                if name in names:
+                    return ""
+                named = ", ".join(sorted(names)) or "nobody"
+                return f"it says it is {name!r}, and its certificate names {named}"
+
+        def admits(name: str) -> str:
+            if time.monotonic() < self._punished.get(name, 0.0):
+                return f"{name!r} said what no member says a moment ago"
+            return shown(name)
+
+        return Identity(
+            member=network.member,
+            cluster_name=network.cluster_name,
+            secret=network.secret,
+            versions=network.versions,
+            admits=admits,
+            run=self._run,
+            taken=self.taken,
+        )

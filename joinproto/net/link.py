@@ -1,0 +1,163 @@
+"""A connection to a proved peer: bodies go out as sealed frames, what comes goes to the member.
+
+A peer that sends more than the member takes waits for itself, and nothing of it is lost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+import anyio
+from attrs import define, field
+
+from joinproto.host.failures import only_one
+from joinproto.host.ports import Came, Channel, Inbox, Item, QuickInbox
+from joinproto.net.pipes import Pipe
+from joinproto.net.refused import Refused
+from joinproto.net.session import Session
+
+FAREWELL = b"."
+WATCH_SECONDS = 0.01
+CLOSED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
+
+
+class Delivery:
+    """Tells the member what came.  One that has ended hears nothing more."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+        self._quick = inbox if isinstance(inbox, QuickInbox) else None
+
+    def put(self, items: Sequence[Item]) -> int:
+        """Return how many of them the member takes now."""
+        if self._quick is not None:
+            return self._quick.come(items)
+        for count, item in enumerate(items):
+            try:
+                self._inbox.send_nowait(item)
+            except anyio.WouldBlock:
+                return count
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                break
+        return len(items)
+
+    async def tell(self, item: Item) -> None:
+        """Return once the member has room for it."""
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            try:
+                self._inbox.send_nowait(item)
+            except anyio.WouldBlock:
+                await self._inbox.send(item)
+
+
+@define(eq=False)
+class Link:
+    """`silence`: seconds after which a peer that says nothing is given up.
+
+    `why`: why it ended; `refused`: what its peer said that no member says, empty if nothing.
+    `is_replaced`: there is a newer connection to this peer, so what comes here is not told.
+    """
+
+    peer: str
+    session: Session
+    whom: str
+    pipe: Pipe
+    scope: anyio.CancelScope
+    delivery: Delivery
+    silence: float
+    why: str = ""
+    refused: str = ""
+    is_replaced: bool = False
+    _heard_at: float = field(factory=time.monotonic)
+    _late: deque[Item] = field(factory=deque)  # what came and found no room at the member
+    _is_late: anyio.Event = field(factory=anyio.Event)
+    _kept: list[bytes] = field(factory=list)
+    _bytes_kept: int = 0
+
+    @property
+    def unsent(self) -> int:
+        return self._bytes_kept + self.pipe.unsent
+
+    def push(self, body: bytes) -> None:
+        self.pipe.write(self.session.seal(body))
+
+    def keep(self, body: bytes) -> None:
+        """The same, with the next flush."""
+        self._kept.append(self.session.seal(body))
+        self._bytes_kept += len(self._kept[-1])
+
+    def flush(self) -> None:
+        if self._kept:
+            self.pipe.write(b"".join(self._kept))
+            self._kept.clear()
+            self._bytes_kept = 0
+
+    def end(self, why: str) -> None:
+        self.why = self.why or why
+        self.scope.cancel()
+
+    async def carry(self, left: Iterable[bytes]) -> None:
+        """Tell what is `left` of the greeting and what comes, until the connection ends.
+
+        Raises nothing of the connection's: look at `why` and `refused`.
+        """
+        try:
+            self._hand_over(left)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._watch)
+                tasks.start_soon(self._hand_over_late)
+                await self.pipe.run(self._came)
+        except* Refused as group:
+            self.refused = str(only_one(group))
+            self.why = "refused"
+        except* CLOSED:
+            pass
+        except* TimeoutError:
+            self.why = f"nothing was heard for {self.silence:g} s"
+
+    def _came(self, data: bytes) -> None:
+        self._heard_at = time.monotonic()
+        self._hand_over(self.session.feed(data))
+
+    async def _watch(self) -> None:
+        """Raise when nothing has come for long; what waits for the member has come."""
+        while True:
+            left = self._heard_at + self.silence - time.monotonic()
+            if left <= 0 and not self._late:
+                raise TimeoutError
+            await anyio.sleep(max(left, WATCH_SECONDS))
+
+    def _hand_over(self, bodies: Iterable[bytes]) -> None:
+        """Tell the member; what is right and comes before something that is not, as well."""
+        items: list[Item] = []
+        try:
+            for body in bodies:
+                if body == FAREWELL:
+                    raise anyio.EndOfStream
+                try:
+                    channel = Channel(body[:1])
+                except ValueError:
+                    raise Refused(f"a frame for channel {body[:1]!r}") from None
+                items.append(Came(self.peer, channel, body[1:]))
+        finally:
+            if not self.is_replaced:
+                rest = items if self._late else items[self.delivery.put(items) :]
+                if rest:
+                    # A peer that floods waits for itself.
+                    self._late.extend(rest)
+                    self.pipe.hold()
+                    self._is_late.set()
+
+    async def _hand_over_late(self) -> None:
+        while True:
+            await self._is_late.wait()
+            while self._late:
+                if not self.is_replaced:
+                    await self.delivery.tell(self._late[0])
+                self._late.popleft()
+            self._is_late = anyio.Event()
+            self._heard_at = time.monotonic()
+            self.pipe.go_on()

@@ -1,0 +1,44 @@
+"""What a transport is told: where members listen, and how they prove who they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from joinproto.errors import UsageProblem
+from joinproto.net.addresses import Address
+from joinproto.net.session import VERSIONS
+from joinproto.net.tls import TlsFiles
+
+
+@frozen(kw_only=True)
+class Network:
+    """How a member is reached, and reaches others.
+
+    `addresses`: of the members it may have to call.  `silence`: seconds after which a peer
+    that is not heard of is given up.  `secret`, `tls`: how members prove who they are; without
+    both `listen` must be on loopback, unless `is_insecure` says that anybody may be a member.
+    """
+
+    member: str
+    cluster_name: str
+    electors: frozenset[str]
+    listen: Address
+    addresses: Mapping[str, Address]
+    silence: float = 2.0
+    queue_bytes: int = 64 * 2**20
+    secret: bytes = field(default=b"", repr=False)
+    tls: TlsFiles | None = None
+    is_insecure: bool = False
+    versions: tuple[int, int] = VERSIONS
+
+    def __attrs_post_init__(self) -> None:
+        if not (self.secret or self.tls or self.listen.is_loopback or self.is_insecure):
+            raise UsageProblem(
+                f"{self.listen} can be reached from other machines, and neither a secret nor TLS"
+                " is set up: anybody could speak for a member, and stop the cluster",
+                next="set up a secret or TLS, or listen on 127.0.0.1",
+            )
+        if not self.silence > 0:
+            raise UsageProblem(f"silence is {self.silence} s", next="give more than 0 s")

@@ -1,0 +1,107 @@
+"""A proved connection as its link uses it: bytes go out without waiting, and come by a call.
+
+Under asyncio the calls come from the loop itself (`direct.py`); over TLS, and under trio, two
+tasks pump.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+import anyio
+from anyio.abc import ByteStream
+from attrs import define, field
+
+from joinproto.net.direct import Direct
+
+RECEIVE_BYTES = 256 * 2**10
+
+
+class Pipe(Protocol):
+    """`unsent`: bytes that the system has not taken yet."""
+
+    @property
+    def unsent(self) -> int: ...
+
+    def write(self, data: bytes) -> None:
+        """Send; never waits."""
+
+    def hold(self) -> None:
+        """Read no more until `go_on`; what was read before still comes."""
+
+    def go_on(self) -> None: ...
+
+    async def run(self, came: Callable[[bytes], None]) -> None:
+        """Hand over what comes, and raise how it ended, or what `came` raises."""
+
+
+def pipe_of(stream: ByteStream) -> Pipe:
+    """Return the fastest pipe that there is for this stream."""
+    return _Straight(stream) if isinstance(stream, Direct) else _Pumped(stream)
+
+
+@define
+class _Straight:
+    stream: Direct
+
+    @property
+    def unsent(self) -> int:
+        return self.stream.transport.get_write_buffer_size()
+
+    def write(self, data: bytes) -> None:
+        self.stream.transport.write(data)
+
+    def hold(self) -> None:
+        self.stream.transport.pause_reading()
+
+    def go_on(self) -> None:
+        self.stream.transport.resume_reading()
+
+    async def run(self, came: Callable[[bytes], None]) -> None:
+        self.stream.divert(came)
+        await self.stream.until_lost()
+
+
+@define
+class _Pumped:
+    stream: ByteStream
+    unsent: int = 0
+    _waiting: deque[bytes] = field(factory=deque)
+    _more: anyio.Event = field(factory=anyio.Event)
+    _is_held: bool = False
+    _goes_on: anyio.Event = field(factory=anyio.Event)
+
+    def write(self, data: bytes) -> None:
+        self._waiting.append(data)
+        self.unsent += len(data)
+        self._more.set()
+
+    def hold(self) -> None:
+        self._is_held = True
+        self._goes_on = anyio.Event()
+
+    def go_on(self) -> None:
+        self._is_held = False
+        self._goes_on.set()
+
+    async def run(self, came: Callable[[bytes], None]) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._send_all)
+            while True:
+                came(await self.stream.receive(RECEIVE_BYTES))
+                if self._is_held:
+                    await self._goes_on.wait()
+
+    async def _send_all(self) -> None:
+        while True:
+            while self._waiting:
+                pieces, size = [], 0
+                while self._waiting and size < RECEIVE_BYTES:
+                    pieces.append(self._waiting.popleft())
+                    size += len(pieces[-1])
+                await self.stream.send(b"".join(pieces))
+                self.unsent -= size
+            self._more = anyio.Event()
+            await self._more.wait()

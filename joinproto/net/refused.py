@@ -1,0 +1,57 @@
+"""A connection that is refused: why, and log lines that a flood cannot multiply."""
+
+from __future__ import annotations
+
+import logging
+
+from attrs import define, field
+
+from joinproto.net.lines import one_line
+
+LINES_PER_SECOND = 5
+AGAIN_SECONDS = 60.0
+"""After which the same is said again of the same."""
+KNOWN_MAX = 256
+
+
+class Refused(Exception):
+    """This connection is given up; the text is for the log, and names no secret."""
+
+
+@define
+class Refusals:
+    """Counts refusals, and logs the first few of each second, each only once a minute.
+
+    The rest is told as a number, with the next one that is logged.
+    """
+
+    log: logging.Logger
+    count: int = 0
+    _second: int = -1
+    _lines: int = 0
+    _silent: int = 0
+    _known: dict[tuple[str, str], float] = field(factory=dict)
+
+    def say(self, now: float, whom: str, why: str) -> None:
+        """Note that `whom` was refused; `now` in seconds."""
+        self.count += 1
+        if int(now) != self._second:
+            self._second, self._lines = int(now), 0
+        if self._lines >= LINES_PER_SECOND or not self._is_news(now, whom, why):
+            self._silent += 1
+            return
+        if self._silent:
+            self.log.warning("refused %d more connections", self._silent)
+            self._silent = 0
+        self._lines += 1
+        self.log.warning("refused %s: %s", one_line(whom), one_line(why))
+
+    def _is_news(self, now: float, whom: str, why: str) -> bool:
+        # A caller has another port each time; that is no news.
+        host = whom if " at " in whom else whom.rpartition(":")[0] or whom
+        said = self._known.pop((host, why), None)
+        is_news = said is None or now - said >= AGAIN_SECONDS
+        self._known[host, why] = now if said is None or is_news else said
+        if len(self._known) > KNOWN_MAX:
+            del self._known[next(iter(self._known))]
+        return is_news

@@ -1,0 +1,259 @@
+"""One connection, without a socket: who is there, and frames that nobody else can have sent.
+
+    dialer      {versions, cluster, from, to, nonce, run}           ->
+    acceptor    {versions, cluster, from, to, nonce, run, proof}   <-      or {refused}
+    dialer      {proof}                                              ->
+    acceptor    {welcome}                                          <-      or {refused}
+    both        frames, each with a tag over its number
+
+The proofs are HMACs over both nonces and everything said, with the shared secret; so each side
+proves that it knows it, nobody learns it, and nothing of one connection is worth anything on
+another.  The tag of a frame counts: a frame that is replayed, left out or changed is refused.
+Where there is no secret the same is done with an empty one, and tells honest members apart;
+then TLS says who is who, or the port is open to this machine only.
+
+Versions: each side says the lowest and the highest that it speaks, and the highest common one
+is spoken.  Where there is none they refuse each other by name.
+
+The run is drawn by each process at its start.  By it two processes that are configured as one
+member are told from one that calls anew; members of the first versions say none.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Callable, Iterator
+from secrets import token_hex
+from typing import Any
+
+from attrs import define, field, frozen
+
+from joinproto.codec.malformed import FORBIDDEN
+from joinproto.join.wire import BYTES_MAX
+from joinproto.net.framing import Reader, framed
+from joinproto.net.refused import Refused
+
+VERSIONS = (1, 3)
+"""Lowest and highest version of the wire that this code speaks.
+
+2: the letters of `joinproto/log` by which frames come to rest before a close.  3: a `Promise` says
+whom its sender does not hear; a joiner gets the base that stands for dropped frames.
+"""
+
+GREETING_BYTES_MAX = 4_096
+_GREETING = ("joinproto", "cluster", "from", "to", "nonce")
+TAG_BYTES = 16
+FRAME_BYTES_MAX = BYTES_MAX + 1_024
+
+
+@frozen(kw_only=True)
+class Identity:
+    """Who this side is.  `secret`: of the cluster, empty for none.
+
+    `admits`: asked about the name that the other side has; returns why it is refused, or "".
+    `run`: of this process, empty to say none.  `taken`: asked about the name and the run of a
+    proved caller; returns why that name is not free, or "".
+    """
+
+    member: str
+    cluster_name: str
+    secret: bytes = field(default=b"", repr=False)
+    versions: tuple[int, int] = VERSIONS
+    admits: Callable[[str], str] = lambda name: ""
+    run: str = ""
+    taken: Callable[[str, str], str] = lambda name, run: ""
+
+
+@define
+class Session:
+    """The state of one connection.  `dials`: whom this side has called, None: it was called.
+
+    `peer`: who is there, None until it is proved; `run`: as which process, empty: it does not
+    say.  `version`: what both speak.
+    """
+
+    me: Identity
+    dials: str | None
+    peer: str | None = None
+    version: int = 0
+    run: str = ""
+    out: bytearray = field(factory=bytearray)
+    _reader: Reader = field(factory=lambda: Reader(GREETING_BYTES_MAX))
+    _next: Callable[[Any], None] | None = None
+    _mine: dict[str, Any] = field(factory=dict)
+    _key: bytes = field(default=b"", repr=False)
+    _mac: hmac.HMAC = field(factory=lambda: hmac.new(b"", digestmod="sha256"), repr=False)
+    _claims: str = ""
+    _sent: int = 0
+    _heard: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self._next = self._hear_greeting
+        if self.dials is not None:
+            self._greet(self.dials)
+            self._say(self._mine)
+
+    def take_out(self) -> bytes:
+        """Return the bytes that are to be sent now."""
+        out, self.out = bytes(self.out), bytearray()
+        return out
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the bodies that came; look at `peer` and `take_out` afterwards.
+
+        Raises `Refused`; what is in `take_out` then tells the other side why.
+        """
+        for body in self._reader.feed(data):
+            if self._next is None:
+                yield self._opened(body)
+            else:
+                self._next(self._parsed(body))
+
+    def seal(self, body: bytes) -> bytes:
+        """Return the bytes of one frame; only once `peer` is known."""
+        tag = self._tag(self._sent, body, from_dialer=self.dials is not None)
+        self._sent += 1
+        return framed(tag + body)
+
+    # -- greeting ----------------------------------------------------------------------------
+
+    def _greet(self, to: str) -> None:
+        self._mine = {
+            "joinproto": list(self.me.versions),
+            "cluster": self.me.cluster_name,
+            "from": self.me.member,
+            "to": to,
+            "nonce": token_hex(16),
+        }
+        if self.me.run:
+            self._mine["run"] = self.me.run
+
+    def _hear_greeting(self, said: Any) -> None:
+        self._require_no_refusal(said)
+        theirs = _fields(said, *_GREETING)
+        if self.me.run and "run" in said:
+            theirs["run"] = said["run"]
+        self._judge(theirs)
+        self._claims = theirs["from"]
+        if self.dials is None:
+            self._greet(self._claims)
+            self._key = self._make_key(theirs, self._mine)
+            self._say({**self._mine, "proof": self._proof(b"acceptor")})
+            self._next = self._hear_proof
+        else:
+            self._key = self._make_key(self._mine, theirs)
+            self._require_proof(said, b"acceptor")
+            self._say({"proof": self._proof(b"dialer")})
+            self._next = self._hear_welcome
+
+    def _hear_proof(self, said: Any) -> None:
+        self._require_proof(said, b"dialer")
+        why = self.me.taken(self._claims, self.run)
+        if why:
+            raise self._refusing(why)
+        self._say({"welcome": self.version})
+        self._is_open()
+
+    def _hear_welcome(self, said: Any) -> None:
+        self._require_no_refusal(said)
+        _fields(said, "welcome")
+        self._is_open()
+
+    def _is_open(self) -> None:
+        self._next = None
+        self._mac = hmac.new(self._key, digestmod="sha256")
+        self._reader.limit = FRAME_BYTES_MAX
+        self.peer = self._claims
+
+    def _judge(self, theirs: dict[str, Any]) -> None:
+        """Refuse a greeting that is for somebody else, or from nobody we know."""
+        low, high = self.me.versions
+        found = theirs["joinproto"]
+        is_pair = isinstance(found, list) and len(found) == 2
+        if not is_pair or not all(type(number) is int for number in found):
+            raise self._refusing("a greeting without versions")
+        self.version = min(high, found[1])
+        if self.version < max(low, found[0]):
+            speaks = f"wire versions {found[0]} to {found[1]}"
+            raise self._refusing(f"it speaks {speaks}, {self.me.member} {low} to {high}")
+        texts = [theirs[name] for name in theirs.keys() - {"joinproto"}]
+        if not all(isinstance(text, str) and 0 < len(text) <= 1_000 for text in texts):
+            raise self._refusing("a greeting with fields that are not texts")
+        if any(FORBIDDEN.search(text) for text in texts):
+            raise self._refusing("a greeting with control characters or surrogates")
+        if theirs["cluster"] != self.me.cluster_name:
+            raise self._refusing(
+                f"it is of cluster {theirs['cluster']!r}, {self.me.member} of"
+                f" {self.me.cluster_name!r}"
+            )
+        if theirs["to"] != self.me.member:
+            raise self._refusing(f"it calls {theirs['to']!r}, this is {self.me.member!r}")
+        name = theirs["from"]
+        if name == self.me.member or (self.dials is not None and name != self.dials):
+            expected = "another member" if self.dials is None else repr(self.dials)
+            raise self._refusing(f"it is {name!r}, expected {expected}")
+        self.run = theirs.get("run", "")
+        why = self.me.admits(name)
+        if why:
+            raise self._refusing(why)
+
+    # -- proofs and tags -----------------------------------------------------------------------
+
+    def _make_key(self, dialer: dict[str, Any], acceptor: dict[str, Any]) -> bytes:
+        # What only one side says, the other one may not know of.
+        both = dialer.keys() & acceptor.keys()
+        pair = [{name: one[name] for name in both} for one in (dialer, acceptor)]
+        said = json.dumps(pair, sort_keys=True).encode()
+        return hmac.digest(self.me.secret, b"joinproto session\n" + said, "sha256")
+
+    def _proof(self, role: bytes) -> str:
+        return hmac.new(self._key, b"proof of the " + role, "sha256").hexdigest()
+
+    def _require_proof(self, said: Any, role: bytes) -> None:
+        found = _fields(said, "proof")["proof"]
+        if not isinstance(found, str) or not found.isascii():
+            raise self._refusing("a proof that is not text")
+        if not hmac.compare_digest(found, self._proof(role)):
+            raise self._refusing(f"{self._claims!r} does not know the secret of this cluster")
+
+    def _tag(self, number: int, body: bytes, *, from_dialer: bool) -> bytes:
+        side = b"d" if from_dialer else b"a"
+        # A copy, because making one with the key takes twice as long as all the rest.
+        mac = self._mac.copy()
+        mac.update(side + number.to_bytes(8, "big") + body)
+        return mac.digest()[:TAG_BYTES]
+
+    def _opened(self, frame: bytes) -> bytes:
+        tag, body = frame[:TAG_BYTES], frame[TAG_BYTES:]
+        expected = self._tag(self._heard, body, from_dialer=self.dials is None)
+        if not hmac.compare_digest(tag, expected):
+            raise Refused(f"frame {self._heard} was not sent by {self.peer}, or not in this place")
+        self._heard += 1
+        return body
+
+    # -- texts ---------------------------------------------------------------------------------
+
+    def _say(self, tree: dict[str, Any]) -> None:
+        self.out += framed(json.dumps(tree).encode())
+
+    def _refusing(self, why: str) -> Refused:
+        self._say({"refused": why})
+        return Refused(why)
+
+    def _require_no_refusal(self, said: Any) -> None:
+        if isinstance(said, dict) and isinstance(said.get("refused"), str):
+            # What an unknown side says is cut, and shown as a text, never as it is.
+            raise Refused(f"{self.dials} refuses us: {said['refused'][:200]!r}")
+
+    def _parsed(self, body: bytes) -> Any:
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError):
+            raise Refused("a greeting that is not JSON") from None
+
+
+def _fields(said: Any, *names: str) -> dict[str, Any]:
+    if not isinstance(said, dict) or any(name not in said for name in names):
+        raise Refused(f"a greeting without {', '.join(names)}")
+    return {name: said[name] for name in names}

@@ -1,0 +1,276 @@
+"""Members over TCP: calls, answers, and carries whole messages between those who are proved.
+
+One connection for two members, made by the one that `addresses.dials` says.  A connection on
+which nothing comes for `silence` seconds is given up: a member sends heartbeats, so it is a
+half-open one, or its member hangs.  A peer that reads too slowly is given up when
+`queue_bytes` wait for it.  Both are told as `Down`.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+
+import anyio
+from anyio.abc import ByteStream, SocketAttribute, TaskGroup, TaskStatus
+
+from joinproto.errors import EnvironmentProblem
+from joinproto.host.ports import Channel, Down, Inbox, Up
+from joinproto.net.addresses import Address, dials
+from joinproto.net.direct import connect, serve
+from joinproto.net.door import Door, Proved
+from joinproto.net.lines import one_line
+from joinproto.net.link import FAREWELL, Delivery, Link
+from joinproto.net.network import Network
+from joinproto.net.pipes import pipe_of
+from joinproto.net.refused import Refusals
+from joinproto.net.tls import Contexts
+
+log = logging.getLogger(__name__)
+
+BACKOFF_SECONDS = (0.05, 0.5)
+OUT_OF_TURN_SECONDS = 8.0
+"""After which a member calls one that ought to call it: that one may not know of it."""
+FAREWELL_SECONDS = 1.0
+
+
+class TcpTransport:
+    """Carries a member's messages over TCP.  `port`: where it listens, once it does."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.port = 0
+        self.refusals = Refusals(log)
+        tls = None if network.tls is None else Contexts.read(network.tls)
+        self._door = Door(network, tls, self.refusals, self._taken)
+        self._links: dict[str, Link] = {}
+        self._delivery: Delivery | None = None
+        self._fewer = anyio.Event()
+        self._is_over = False
+        self._gathers = False
+        self._tasks: TaskGroup | None = None
+        self._called: dict[str, list[Address]] = {}
+
+    @property
+    def called(self) -> frozenset[str]:
+        """Return the names of those that were found and are called."""
+        return frozenset(self._called)
+
+    @property
+    def peers(self) -> list[str]:
+        """Return the names of those to whom there is a connection."""
+        return sorted(self._links)
+
+    # -- the port ------------------------------------------------------------------------------
+
+    async def run(
+        self,
+        inbox: Inbox,
+        *,
+        task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Listen and call until cancelled."""
+        self._delivery = Delivery(inbox)
+        listen = self.network.listen
+        try:
+            listener = await anyio.create_tcp_listener(
+                local_host=listen.host, local_port=listen.port, reuse_port=False, backlog=256
+            )
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"cannot listen on {listen}: {error.strerror or error}",
+                next="look who else listens there, or configure another address",
+            ) from error
+        self.port = listener.extra(SocketAttribute.local_port)
+        async with listener, anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            for peer, address in sorted(self.network.addresses.items()):
+                if peer != self.network.member and dials(
+                    self.network.member, peer, self.network.electors
+                ):
+                    tasks.start_soon(self._keep_calling, peer, address)
+            task_status.started()
+            await self._listen(listener, tasks)
+
+    def call(self, peer: str, address: Address) -> None:
+        """Be connected to a member that was found since the start; while it runs only.
+
+        It calls at once where it is its turn, else where the other one has not called for long.
+        """
+        if (
+            self._tasks is None
+            or peer == self.network.member
+            or self._called.get(peer) == [address]
+        ):
+            return
+        self._called[peer] = mark = [address]
+        self._tasks.start_soon(self._call_found, peer, mark)
+
+    def forget(self, peer: str) -> None:
+        """Call this one no more; a connection that is there stays."""
+        self._called.pop(peer, None)
+
+    async def _call_found(self, peer: str, mark: list[Address]) -> None:
+        low, high = BACKOFF_SECONDS
+        turn = dials(self.network.member, peer, self.network.electors)
+        # `is`: forgotten and found again it has another mark, and another one calls it.
+        while not self._is_over and self._called.get(peer) is mark:
+            if not turn:
+                await anyio.sleep(OUT_OF_TURN_SECONDS * random.uniform(1.0, 2.0))
+            if peer not in self._links and self._called.get(peer) is mark:
+                await self._call(peer, mark[0])
+            await anyio.sleep(high if turn else low)
+
+    async def _listen(self, listener: anyio.abc.Listener[ByteStream], tasks: TaskGroup) -> None:
+        while True:
+            try:
+                # Until cancelled; ends early where the system runs out of files.
+                await serve(listener, self._answer, tasks)
+            except OSError as error:
+                log.error("accepting connections: %s", error.strerror or error)
+                await anyio.sleep(0.2)
+
+    def send(self, to: str, channel: Channel, data: bytes) -> None:
+        """Send, if there is a connection; one whose queue is full is given up."""
+        link = self._links.get(to)
+        if link is None:
+            return
+        # A single message may be larger than the queue: it is alone then.
+        unsent = link.unsent
+        if unsent and unsent + len(data) > self.network.queue_bytes:
+            link.end(f"{to} reads too slowly: {unsent} bytes wait for it")
+            return
+        if self._gathers:
+            link.keep(channel.value + data)
+        else:
+            link.push(channel.value + data)
+
+    def gather(self) -> None:
+        """Keep what is sent from now on."""
+        self._gathers = True
+
+    def flush(self) -> None:
+        """Send what was kept, and keep nothing more."""
+        self._gathers = False
+        for link in self._links.values():
+            link.flush()
+
+    def drop(self, peer: str, why: str) -> None:
+        """Give up the connection to `peer`, and say why."""
+        link = self._links.get(peer)
+        if link is not None:
+            self._door.punish(peer, why)
+            link.end("dropped")
+
+    async def farewell(self) -> None:
+        """Return when the peers have all that was sent to them, or after a second.
+
+        There are no connections from then on: who has said farewell does not call again.
+        """
+        self._is_over = True
+        self.flush()
+        for link in self._links.values():
+            link.push(FAREWELL)
+        with anyio.move_on_after(FAREWELL_SECONDS):
+            # Whoever reads a farewell closes, and it is the last thing it reads.
+            while self._links:
+                await self._fewer.wait()
+
+    # -- making connections --------------------------------------------------------------------
+
+    async def _keep_calling(self, peer: str, address: Address) -> None:
+        low, high = BACKOFF_SECONDS
+        pause = low
+        while not self._is_over:
+            began = time.monotonic()
+            await self._call(peer, address)
+            # A connection that lasted was a good one: the next attempt may come soon.
+            pause = low if time.monotonic() - began > high else min(2 * pause, high)
+            await anyio.sleep(pause * random.uniform(0.5, 1.0))
+
+    async def _call(self, peer: str, address: Address) -> None:
+        stream: ByteStream
+        try:
+            # Shielded: a call that is cancelled as it succeeds would leave its socket behind.
+            with anyio.fail_after(self.network.silence, shield=True):
+                stream = await connect(address)
+        except (OSError, TimeoutError, ValueError):
+            return  # nobody is there, which is no news; nor at a name that is none
+        await self._speak(stream, f"{peer} at {address}", peer, None)
+
+    async def _answer(self, stream: ByteStream) -> None:
+        """Speak with whoever has connected; nothing it does may end the listener."""
+        with anyio.CancelScope() as scope:
+            await self._speak(stream, _remote(stream), None, scope)
+
+    # -- one connection ------------------------------------------------------------------------
+
+    async def _speak(
+        self,
+        stream: ByteStream,
+        whom: str,
+        dialled: str | None,
+        stranger: anyio.CancelScope | None,
+    ) -> None:
+        """Greet, then carry until the connection ends; raises nothing of the connection's."""
+        try:
+            proved = await self._door.greet(stream, whom, dialled, stranger)
+            if proved is None or self._is_over:
+                return
+            taken = self._taken(proved.peer, proved.session.run)
+            if taken:
+                self._door.refuse(whom, taken)  # both have greeted at the same moment
+            else:
+                await self._live(proved, whom)
+        finally:
+            # At once: who is given up may not even take a farewell.
+            await anyio.aclose_forcefully(stream)
+
+    def _taken(self, name: str, run: str) -> str:
+        """Return why nobody else may have this name now: a live process has it.
+
+        Of two processes that are configured as one member the later one would take the
+        connections of the other one, which takes them back, and no view would last.
+        """
+        link = self._links.get(name)
+        if link is None or not run or link.session.run in ("", run):
+            return ""
+        return (
+            f"a process at {link.whom} runs as {name!r} already; if it is gone, this one is let in"
+            f" within {self.network.silence:g} s"
+        )
+
+    async def _live(self, proved: Proved, whom: str) -> None:
+        """Be connected to a proved peer: `Up` on the way in, `Down` on the way out."""
+        peer, session, delivery = proved.peer, proved.session, self._delivery
+        assert delivery is not None
+        with anyio.CancelScope() as scope:
+            pipe = pipe_of(proved.stream)
+            link = Link(peer, session, whom, pipe, scope, delivery, self.network.silence)
+            former = self._links.get(peer)
+            self._links[peer] = link
+            if former is not None:
+                # It has called anew, so the former connection is dead, and only we did not know.
+                former.is_replaced = True
+                former.end("a newer connection")
+                await delivery.tell(Down(peer))
+            log.info("connected to %s", one_line(peer))
+            await delivery.tell(Up(peer, session.version))
+            await link.carry(proved.left)
+        if link.refused:
+            self._door.punish(peer, link.refused)
+        if not link.is_replaced:
+            del self._links[peer]
+            self._fewer.set()
+            self._fewer = anyio.Event()
+            log.info("lost %s: %s", one_line(peer), link.why or "it went away")
+            await delivery.tell(Down(peer))
+
+
+def _remote(stream: ByteStream) -> str:
+    try:
+        address = stream.extra(SocketAttribute.remote_address)
+    except (anyio.TypedAttributeLookupError, OSError):
+        return "somebody"
+    return str(Address(str(address[0]), int(address[1])))

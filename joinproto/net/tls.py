@@ -1,0 +1,138 @@
+"""Mutual TLS: both sides show a certificate of the cluster's CA that names the member."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from attrs import define, frozen
+
+from joinproto.errors import UsageProblem
+from joinproto.net.lines import one_line
+
+log = logging.getLogger(__name__)
+
+
+@frozen(kw_only=True)
+class TlsFiles:
+    """PEM files: the own certificate with its chain, its key, and the CA of all members."""
+
+    certificate: Path
+    key: Path
+    ca: Path
+
+    def context(self, *, accepts: bool) -> ssl.SSLContext:
+        """Return the context of one side; raises `UsageProblem` for files that do not fit."""
+        purpose = ssl.PROTOCOL_TLS_SERVER if accepts else ssl.PROTOCOL_TLS_CLIENT
+        context = ssl.SSLContext(purpose)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        # The name of a member is not that of a host: `names_in` is compared instead.
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_REQUIRED
+        self._load(
+            "certificate",
+            self.certificate,
+            lambda: context.load_cert_chain(
+                self.certificate, self.key, password=self._refuse_encrypted
+            ),
+        )
+        self._load("ca", self.ca, lambda: context.load_verify_locations(self.ca))
+        return context
+
+    def stamp(self) -> tuple[object, ...]:
+        """Return what changes when one of the files does."""
+        found: list[object] = []
+        for path in (self.certificate, self.key, self.ca):
+            try:
+                about = path.stat()
+                found.append((about.st_mtime_ns, about.st_size, about.st_ino))
+            except OSError as error:
+                found.append(error.errno)
+        return tuple(found)
+
+    def _load(self, what: str, path: Path, load: Callable[[], None]) -> None:
+        beside = f" with key {self.key}" if path is self.certificate else ""
+        try:
+            for one in (path, self.key) if beside else (path,):
+                one.open("rb").close()  # the TLS library does not say which file is missing
+            load()
+        except ssl.SSLError as error:
+            raise UsageProblem(
+                f"security.{what} {path}{beside}: {error.reason or error}",
+                next="give a certificate, its own key and the CA's certificate, all as PEM",
+            ) from error
+        except OSError as error:
+            raise UsageProblem(
+                f"security: {error.filename or path}: {error.strerror or error}",
+                next="check the path, and who may read it",
+            ) from error
+
+    def _refuse_encrypted(self) -> str:
+        # Asked by the TLS library, which would otherwise ask whoever sits at the terminal.
+        raise UsageProblem(
+            f"security.key {self.key}: it is encrypted, and a node starts without a person",
+            next=f"`openssl pkey -in {self.key}` writes it without; readable by the node only",
+        )
+
+
+@define
+class Contexts:
+    """The contexts of both sides, read again when the files have changed.
+
+    A renewed certificate counts for the next connection; those that stand go on.  Files that do
+    not fit, as while they are being replaced, leave all as it was.
+    """
+
+    files: TlsFiles
+    _accepting: ssl.SSLContext
+    _calling: ssl.SSLContext
+    _stamp: tuple[object, ...]
+
+    @classmethod
+    def read(cls, files: TlsFiles) -> Contexts:
+        """Return the contexts; raises `UsageProblem` for files that do not fit."""
+        stamp = files.stamp()
+        return cls(files, files.context(accepts=True), files.context(accepts=False), stamp)
+
+    def context(self, *, accepts: bool) -> ssl.SSLContext:
+        """Return the context for a connection that begins now."""
+        stamp = self.files.stamp()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            try:
+                new = Contexts.read(self.files)
+            except UsageProblem as error:
+                log.warning("not renewed: %s", one_line(error.message))
+            else:
+                self._accepting, self._calling = new._accepting, new._calling
+                log.info("the certificate was renewed: %s", self.files.certificate)
+        return self._accepting if accepts else self._calling
+
+
+def why_no_tls(error: BaseException) -> str:
+    """Return why there is no TLS connection, as far as this side can know."""
+    cause = error if isinstance(error, ssl.SSLError) else error.__cause__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"no TLS: its certificate is refused: {cause.verify_message}"
+    if isinstance(cause, ssl.SSLError):
+        reason = (cause.reason or str(cause)).replace("_", " ").lower()
+        said = "it refuses ours, and says: " if "alert" in reason else ""
+        return f"no TLS: {said}{reason}"
+    if isinstance(error, TimeoutError):
+        return "no TLS: no answer in time"
+    return f"no TLS: it went away ({str(error) or type(error).__name__}); its log may say why"
+
+
+def names_in(certificate: dict[str, Any]) -> frozenset[str]:
+    """Return the members that a verified certificate names: its DNS names and common name."""
+    alternatives = {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"}
+    subject = {
+        value
+        for part in certificate.get("subject", ())
+        for kind, value in part
+        if kind == "commonName"
+    }
+    return frozenset(alternatives or subject)

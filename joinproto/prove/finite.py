@@ -1,0 +1,224 @@
+"""Formulas over a few given things, as a question to Z3 without quantifiers.
+
+For runs from the beginning (`bounded.py`), and for counterexamples that are small.  A
+variable stands for a thing, or for a choice among all of its sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, TypeAlias
+
+import z3
+from attrs import define, field
+
+from joinproto.prove.layer import Layer, Step
+from joinproto.prove.logic import (
+    After,
+    And,
+    Atom,
+    Every,
+    Formula,
+    Function,
+    Not,
+    Or,
+    Relation,
+    Same,
+    Some,
+    Sort,
+    Term,
+    Value,
+    Var,
+)
+from joinproto.prove.structure import Rows, Structure, Thing
+
+Choice: TypeAlias = tuple[tuple[Thing, Any], ...]
+"""Things, each with the condition under which it is the one that is meant."""
+
+Env: TypeAlias = Mapping[Var, Choice]
+Cells: TypeAlias = dict[tuple[Relation, tuple[Thing, ...]], Any]
+"""Whether a relation holds of a row, in one state."""
+
+
+@define
+class Finite:
+    """`sizes`: how many things of each sort.  `given`: rigid relations that are known."""
+
+    layer: Layer
+    sizes: Mapping[Sort, int]
+    given: Mapping[Relation, Rows] = field(factory=dict)
+    context: Any = field(factory=z3.Context)
+    true: Any = field(init=False)
+    false: Any = field(init=False)
+    things: dict[Sort, tuple[Thing, ...]] = field(init=False)
+    solver: Any = field(init=False)
+    rigid: Cells = field(factory=dict, init=False)
+    values: dict[Function, dict[Thing, Choice]] = field(factory=dict, init=False)
+    _count: int = field(default=0, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.true, self.false = (z3.BoolVal(value, self.context) for value in (True, False))
+        self.things = {
+            sort: tuple(f"{sort.name}{at}" for at in range(size))
+            for sort, size in self.sizes.items()
+        }
+        self.solver = z3.Solver(ctx=self.context)
+        for function in self.layer.functions:
+            self.values[function] = {
+                thing: self.choice(function.gives) for thing in self.things[function.of]
+            }
+        self.rigid = self.cells([one for one in self.layer.relations if one.rigid])
+
+    # -- what is not known -----------------------------------------------------------------
+
+    def bit(self) -> Any:
+        self._count += 1
+        return z3.Bool(f"bit{self._count}", self.context)
+
+    def choice(self, sort: Sort) -> Choice:
+        """Return one thing of this sort, whichever."""
+        found = tuple((thing, self.bit()) for thing in self.things[sort])
+        bits = [bit for _, bit in found]
+        self.solver.add(z3.PbEq([(bit, 1) for bit in bits], 1))
+        return found
+
+    def choices(self, variables: Sequence[Var]) -> dict[Var, Choice]:
+        return {var: self.choice(var.sort) for var in variables}
+
+    def cells(self, relations: Sequence[Relation]) -> Cells:
+        """Return any rows of these relations; those that are given as they are."""
+        found: Cells = {}
+        for relation in relations:
+            for row in self.rows_of(relation):
+                if relation in self.given:
+                    found[relation, row] = self.constant(row in self.given[relation])
+                else:
+                    found[relation, row] = self.bit()
+        return found
+
+    def rows_of(self, relation: Relation) -> Iterator[tuple[Thing, ...]]:
+        return product(*(self.things[sort] for sort in relation.sorts))
+
+    def constant(self, value: bool) -> Any:
+        return self.true if value else self.false
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def read(self, formula: Formula, cells: Cells, env: Env, after: Cells | None = None) -> Any:
+        """Return the formula of the state with these cells; `After` is read in `after`."""
+        match formula:
+            case Atom(relation, terms):
+                where = self.rigid if relation.rigid else cells
+                ways = product(*(self._term(term, env) for term in terms))
+                return self._or(
+                    self._and(
+                        [bit for _, bit in way] + [where[relation, tuple(one for one, _ in way)]]
+                    )
+                    for way in ways
+                )
+            case Same(left, right):
+                return self._or(
+                    self._and([bit, other_bit])
+                    for one, bit in self._term(left, env)
+                    for other, other_bit in self._term(right, env)
+                    if one == other
+                )
+            case Not(inner):
+                return self._not(self.read(inner, cells, env, after))
+            case And(parts):
+                return self._and(self.read(part, cells, env, after) for part in parts)
+            case Or(parts):
+                return self._or(self.read(part, cells, env, after) for part in parts)
+            case Every(var, body):
+                return self._and(
+                    self.read(body, cells, more, after) for more in self._all(var, env)
+                )
+            case Some(var, body):
+                return self._or(self.read(body, cells, more, after) for more in self._all(var, env))
+            case After(inner) if after is not None:
+                return self.read(inner, after, env)
+        raise TypeError(f"no meaning for {formula!r}: teach it to finite.py")
+
+    def after(self, step: Step, cells: Cells, env: Env) -> Cells:
+        """Return the cells to which the step leads."""
+        found = dict(cells)
+        for relation, update in step.updates.items():
+            for row in self.rows_of(relation):
+                inside = {**env, **dict(zip(update.of, map(self._just, row), strict=True))}
+                found[relation, row] = self.read(update.formula, cells, inside)
+        return found
+
+    def initial(self) -> Cells:
+        return {
+            (relation, row): self.read(formula, {}, {})
+            for relation, formula in self.layer.initial.items()
+            for row in self.rows_of(relation)
+        }
+
+    def _just(self, thing: Thing) -> Choice:
+        return ((thing, self.constant(True)),)
+
+    def _all(self, var: Var, env: Env) -> Iterator[Env]:
+        for thing in self.things[var.sort]:
+            yield {**env, var: self._just(thing)}
+
+    def _term(self, term: Term, env: Env) -> Choice:
+        if isinstance(term, Var):
+            return env[term]
+        assert isinstance(term, Value)
+        return tuple(
+            (value, self._and([bit, value_bit]))
+            for thing, bit in self._term(term.argument, env)
+            for value, value_bit in self.values[term.function][thing]
+        )
+
+    # A constant is recognized by its identity: asking Z3 for each part took half of the time.
+
+    def _not(self, part: Any) -> Any:
+        if part is self.true or part is self.false:
+            return self.constant(part is self.false)
+        return z3.Not(part)
+
+    def _and(self, parts: Iterable[Any]) -> Any:
+        return self._joined(z3.And, parts, neutral=self.true, decisive=self.false)
+
+    def _or(self, parts: Iterable[Any]) -> Any:
+        return self._joined(z3.Or, parts, neutral=self.false, decisive=self.true)
+
+    def _joined(
+        self, join: Callable[..., Any], parts: Iterable[Any], *, neutral: Any, decisive: Any
+    ) -> Any:
+        kept = []
+        for part in parts:
+            if part is decisive:
+                return decisive
+            if part is not neutral:
+                kept.append(part)
+        return join(*kept) if len(kept) > 1 else kept[0] if kept else neutral
+
+    # -- what Z3 answers -------------------------------------------------------------------
+
+    def structure(self, model: Any, cells: Cells) -> Structure:
+        """Return the state that these cells are in the model."""
+        every = {**self.rigid, **cells}
+        rows: dict[Relation, set[tuple[Thing, ...]]] = {
+            relation: set() for relation in self.layer.relations
+        }
+        for (relation, row), cell in every.items():
+            if z3.is_true(model.eval(cell, model_completion=True)):
+                rows[relation].add(row)
+        return Structure(
+            dict(self.things),
+            {relation: frozenset(found) for relation, found in rows.items()},
+            {
+                function: {thing: self.chosen(model, one) for thing, one in values.items()}
+                for function, values in self.values.items()
+            },
+        )
+
+    def chosen(self, model: Any, choice: Choice) -> Thing:
+        """Return which thing is meant in the model."""
+        return next(
+            thing for thing, bit in choice if z3.is_true(model.eval(bit, model_completion=True))
+        )

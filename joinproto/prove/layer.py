@@ -1,0 +1,114 @@
+"""A layer: states, named steps with guards, an invariant in named conjuncts, claims.
+
+A step has parameters, guards over the state before, and for each relation it changes a
+formula over the same state that says what it is afterwards.  What it does not mention does
+not change.  So what a step leads to can be computed, and a claim about afterwards is a claim
+about before: no second copy of the state is needed to prove anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import evolve, field, frozen
+
+from joinproto.errors import UsageProblem
+from joinproto.prove.logic import FALSE, Formula, Function, Relation, Sort, Var
+
+
+@frozen
+class Guard:
+    """`says`: in words, as it is shown."""
+
+    name: str
+    formula: Formula
+
+
+@frozen
+class Update:
+    """`relation` holds afterwards of `of` where `formula` holds before."""
+
+    of: tuple[Var, ...]
+    formula: Formula
+
+
+@frozen
+class Step:
+    """`about`: what happens, in words, with the rule of the protocol."""
+
+    name: str
+    about: str
+    params: tuple[Var, ...]
+    guards: tuple[Guard, ...]
+    updates: Mapping[Relation, Update]
+
+    def without(self, guard: str) -> Step:
+        """Return the step with one guard less."""
+        return evolve(self, guards=tuple(one for one in self.guards if one.name != guard))
+
+
+@frozen
+class Conjunct:
+    """A part of the invariant.  `why`: what could happen if it did not hold."""
+
+    name: str
+    formula: Formula
+    why: str
+
+
+@frozen
+class Claim:
+    """`formula`: of every state; with `After` in it, of every step."""
+
+    name: str
+    about: str
+    formula: Formula
+    is_step: bool = False
+
+
+@frozen(kw_only=True, eq=False)
+class Layer:
+    """`axioms`: by name, of rigid relations alone.  `initial`: what is so at first of those that
+    change; nothing, where it is not given.  `assumes`: in words, for the page and the report.
+    `lively`: a state that is worth something; some state of the invariant is so.
+
+    Two layers are equal only if they are one object: so one can be the key of a cache.
+    """
+
+    name: str
+    about: str
+    sorts: tuple[Sort, ...]
+    relations: tuple[Relation, ...]
+    functions: tuple[Function, ...] = ()
+    axioms: Mapping[str, Formula]
+    initial: Mapping[Relation, Formula] = field()
+    steps: tuple[Step, ...]
+    conjuncts: tuple[Conjunct, ...]
+    claims: tuple[Claim, ...]
+    lively: Formula
+    assumes: tuple[str, ...] = field(default=())
+
+    @initial.default
+    def _nothing(self) -> Mapping[Relation, Formula]:
+        return dict.fromkeys(self.changing, FALSE)
+
+    @property
+    def changing(self) -> tuple[Relation, ...]:
+        return tuple(one for one in self.relations if not one.rigid)
+
+    def step(self, name: str) -> Step:
+        return next(one for one in self.steps if one.name == name)
+
+    def without(self, conjunct: str) -> Layer:
+        """Return the layer with one conjunct less."""
+        return evolve(self, conjuncts=tuple(one for one in self.conjuncts if one.name != conjunct))
+
+    def dropping(self, step: str, guard: str) -> Layer:
+        """Return the layer in which one step has one guard less."""
+        if guard not in [one.name for one in self.step(step).guards]:
+            raise UsageProblem(
+                f"step {step} has no guard {guard!r}",
+                next="it has " + ", ".join(one.name for one in self.step(step).guards),
+            )
+        steps = tuple(one.without(guard) if one.name == step else one for one in self.steps)
+        return evolve(self, steps=steps)

@@ -1,0 +1,71 @@
+"""Whether a step of the code is a step of the relation, or a few of them in a row.
+
+A member does several things in one go: it learns a view, becomes ready in it, and serves.
+So a step is accepted if some steps of the relation, each with all its guards, lead from the
+picture before to exactly the picture after.
+"""
+
+from __future__ import annotations
+
+from attrs import define, field, frozen
+
+from joinproto.prove.link.mapping import Picture, RefinementMapping
+from joinproto.prove.logic import Var
+from joinproto.prove.structure import Structure, Thing
+
+STEPS_MAX = 9
+"""So many steps of the relation in one of the code, at most."""
+
+
+@frozen
+class Explained:
+    """The relation's steps, by name, with their parameters."""
+
+    steps: tuple[tuple[str, tuple[tuple[Var, Thing], ...]], ...]
+
+
+@define
+class Explainer:
+    """Remembers what it has explained: most steps of a world look alike."""
+
+    mapping: RefinementMapping
+    known: dict[tuple[Picture, Picture], Explained | None] = field(factory=dict)
+
+    def explain(self, before: Picture, after: Picture) -> Explained | None:
+        """Return how the relation makes this step, or None if it does not."""
+        key = (before, after)
+        if key not in self.known:
+            self.known[key] = self._search(before, after)
+        return self.known[key]
+
+    def _search(self, before: Picture, after: Picture) -> Explained | None:
+        if before == after:
+            return Explained(())
+        now, goal = self.mapping.structures(before, after)
+        tried: set[Picture] = set()
+        return self._towards(now, goal, tried, ())
+
+    def _towards(
+        self,
+        now: Structure,
+        goal: Structure,
+        tried: set[Picture],
+        taken: tuple[tuple[str, tuple[tuple[Var, Thing], ...]], ...],
+    ) -> Explained | None:
+        layer = self.mapping.layer
+        here = tuple(now.rows[relation] for relation in layer.changing)
+        if all(now.rows[one] == goal.rows[one] for one in layer.changing):
+            return Explained(taken)
+        if here in tried or len(taken) == STEPS_MAX:
+            return None
+        tried.add(here)
+        for name, env in self.mapping.candidates(now, goal):
+            step = layer.step(name)
+            if not now.allows(step, env):
+                continue
+            found = self._towards(
+                now.after(step, env), goal, tried, (*taken, (name, tuple(env.items())))
+            )
+            if found is not None:
+                return found
+        return None

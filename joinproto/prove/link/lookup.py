@@ -1,0 +1,229 @@
+"""Whether a state that Z3 gives occurs in what was explored, and what would exclude it.
+
+The state is taken as a list of facts, true and false ones, about nameless things.  It is
+reached if some things in an explored state have all these facts, and if the step, taken there,
+breaks the same formula.  If the facts occur nowhere, some are left out, as long as the rest
+still occurs nowhere: that the rest never holds together is a lemma that every explored state
+obeys, and that excludes the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from attrs import evolve, frozen
+
+from joinproto.prove.counterexample import Counterexample
+from joinproto.prove.layer import Conjunct, Layer
+from joinproto.prove.link.run import Found
+from joinproto.prove.logic import Every, Formula, Function, Not, Or, Relation, Same, Sort, Var, same
+from joinproto.prove.obligations import Obligation, discharge
+from joinproto.prove.show import is_broken, matters
+from joinproto.prove.structure import Rows, Structure, Thing
+
+Taken = dict[tuple[Sort, Thing], Thing]
+"""Which thing of an explored state stands for which one of the counterexample."""
+
+
+@frozen
+class Fact:
+    relation: Relation
+    row: tuple[Thing, ...]
+    holds: bool
+
+    def __str__(self) -> str:
+        said = self.relation.about.format(*self.row)
+        return said if self.holds else f"not: {said}"
+
+
+@frozen
+class Lemma:
+    """`never`: facts that hold together in no explored state.
+
+    `settles`: whether the obligation that failed is proved once the lemma is assumed.
+    """
+
+    never: tuple[Fact, ...]
+    settles: bool
+
+
+@frozen
+class Lookup:
+    """`reached`: the world and the level at which the state occurs, None: nowhere.
+
+    `states`: how many were looked at.
+    """
+
+    reached: tuple[str, int] | None
+    states: int
+    lemmas: tuple[Lemma, ...] = ()
+
+
+def look_up(obligation: Obligation, against: Counterexample, found: Sequence[Found]) -> Lookup:
+    """Look for the state before the step in all that was explored in its layer's words."""
+    layer = obligation.layer
+    explored = [
+        (structure, one.world, level)
+        for one in found
+        if one.layer.name == layer.name
+        for structure, level in one.structures()
+    ]
+    facts = list(facts_of(against.before, layer, matters(obligation, against)))
+    for structure, world, level in explored:
+        there = embeddings(facts, structure)
+        if any(_breaks(obligation, against, structure, taken) for taken in there):
+            return Lookup((world, level), len(explored))
+    states = [structure for structure, _, _ in explored]
+    if any(occurs(facts, state) for state in states):
+        # What is around these things makes the difference: no lemma about them alone will do.
+        return Lookup(None, len(explored))
+    lemmas: dict[frozenset[Fact], Lemma] = {}
+    # What is left out first decides which lemma comes out: false facts first, or true ones.
+    for order in (lambda fact: fact.holds, lambda fact: not fact.holds):
+        kept = _fewest(sorted(facts, key=order), states)
+        lemmas.setdefault(frozenset(kept), _lemma(tuple(kept), obligation))
+    return Lookup(None, len(explored), tuple(lemmas.values()))
+
+
+def facts_of(state: Structure, layer: Layer, relations: frozenset[Relation]) -> Iterator[Fact]:
+    """Yield all facts of these relations, true and false, and the functions' values."""
+    for relation in layer.relations:
+        if relation in relations:
+            for row in product(*(state.things[sort] for sort in relation.sorts)):
+                yield Fact(relation, row, row in state.rows[relation])
+    for function in layer.functions:
+        for thing, value in state.values[function].items():
+            yield Fact(graph_of(function), (thing, value), True)
+
+
+def graph_of(function: Function) -> Relation:
+    """Return the function as a relation, to be spoken of like the others."""
+    about = f"{function.name} of {{0}} is {{1}}"
+    return Relation(function.name, (function.of, function.gives), about, rigid=True)
+
+
+def _rows(state: Structure, relation: Relation) -> Rows:
+    if relation in state.rows:
+        return state.rows[relation]
+    (function,) = (one for one in state.values if graph_of(one) == relation)
+    return frozenset(state.values[function].items())
+
+
+def occurs(facts: Sequence[Fact], state: Structure) -> bool:
+    """Return whether some things of `state`, all different, have all these facts."""
+    return next(embeddings(facts, state), None) is not None
+
+
+def embeddings(facts: Sequence[Fact], state: Structure) -> Iterator[Taken]:
+    """Yield which things of `state`, all different, have all these facts."""
+    true = [fact for fact in facts if fact.holds]
+    true.sort(key=lambda fact: len(_rows(state, fact.relation)))
+    false = [fact for fact in facts if not fact.holds]
+    for taken in _matches(true, state, {}):
+        yield from _none_of(false, state, taken)
+
+
+def _breaks(
+    obligation: Obligation, against: Counterexample, state: Structure, taken: Taken
+) -> bool:
+    """Return whether the same formula breaks in `state`, by the same step."""
+    env = {var: taken.get((var.sort, thing), thing) for var, thing in against.params}
+    if any(thing not in state.things[var.sort] for var, thing in env.items()):
+        return False
+    step = against.step
+    there = evolve(against, before=state, params=tuple(env.items()))
+    if step is not None and not state.allows(step, env):
+        return False
+    return is_broken(obligation, there)
+
+
+def _matches(true: Sequence[Fact], state: Structure, taken: Taken) -> Iterator[Taken]:
+    if not true:
+        yield taken
+        return
+    fact, *others = true
+    for row in _rows(state, fact.relation):
+        more = _with(taken, fact, row)
+        if more is not None:
+            yield from _matches(others, state, more)
+
+
+def _with(taken: Taken, fact: Fact, row: tuple[Thing, ...]) -> Taken | None:
+    more = dict(taken)
+    for sort, thing, there in zip(fact.relation.sorts, fact.row, row, strict=True):
+        known = more.get((sort, thing))
+        if known is not None:
+            if known != there:
+                return None
+            continue
+        if any(key[0] == sort and value == there for key, value in more.items()):
+            return None
+        more[sort, thing] = there
+    return more
+
+
+def _none_of(false: Sequence[Fact], state: Structure, taken: Taken) -> Iterator[Taken]:
+    """Yield the ways to take the rest of the things so that none of these facts is true."""
+    free = sorted(
+        {
+            (sort, thing)
+            for fact in false
+            for sort, thing in zip(fact.relation.sorts, fact.row, strict=True)
+            if (sort, thing) not in taken
+        },
+        key=str,
+    )
+    for choice in product(*(state.things[sort] for sort, _ in free)):
+        more = {**taken, **dict(zip(free, choice, strict=True))}
+        if len({(sort, there) for (sort, _), there in more.items()}) == len(more) and all(
+            _row(fact, more) not in _rows(state, fact.relation) for fact in false
+        ):
+            yield more
+
+
+def _row(fact: Fact, taken: Taken) -> tuple[Thing, ...]:
+    keys = zip(fact.relation.sorts, fact.row, strict=True)
+    return tuple(taken[key] for key in keys)
+
+
+def _fewest(facts: list[Fact], states: Sequence[Structure]) -> list[Fact]:
+    kept = list(facts)
+    for fact in facts:
+        fewer = [one for one in kept if one != fact]
+        if fewer and not any(occurs(fewer, state) for state in states):
+            kept = fewer
+    return kept
+
+
+def _lemma(facts: tuple[Fact, ...], obligation: Obligation) -> Lemma:
+    conjunct = Conjunct("lemma", as_formula(facts, obligation.layer), "")
+    layer = obligation.layer
+    more = evolve(layer, conjuncts=(*layer.conjuncts, conjunct))
+    return Lemma(facts, discharge(evolve(obligation, layer=more), small=False).is_proved)
+
+
+def as_formula(facts: Sequence[Fact], layer: Layer) -> Formula:
+    """Return that no things, all different, have all these facts."""
+    functions = {graph_of(one): one for one in layer.functions}
+    variables: dict[tuple[Sort, Thing], Var] = {}
+    for fact in facts:
+        for key in zip(fact.relation.sorts, fact.row, strict=True):
+            variables.setdefault(key, Var(str(key[1]), key[0]))
+    parts: list[Formula] = []
+    for fact in facts:
+        terms = [variables[key] for key in zip(fact.relation.sorts, fact.row, strict=True)]
+        function = functions.get(fact.relation)
+        atom = fact.relation(*terms) if function is None else same(function(terms[0]), terms[1])
+        parts.append(Not(atom) if fact.holds else atom)
+    names = list(variables.values())
+    parts += [
+        Same(one, other)
+        for at, one in enumerate(names)
+        for other in names[at + 1 :]
+        if one.sort == other.sort
+    ]
+    formula: Formula = Or(tuple(parts))
+    for var in reversed(names):
+        formula = Every(var, formula)
+    return formula

@@ -1,0 +1,94 @@
+"""A refinement mapping: how a state of a searched world looks in the words of a layer.
+
+What a state shows at the moment is `rows`; some relations are never taken back (what was
+said, what was once kept): they are history variables, which the link carries along.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+from joinproto.check.reference import Reference, State
+from joinproto.prove.layer import Layer
+from joinproto.prove.logic import Function, Relation, Sort
+from joinproto.prove.structure import Env, Rows, Structure, Thing
+
+Picture: TypeAlias = tuple[Rows, ...]
+"""The rows of the layer's changing relations, in the layer's order."""
+
+Universe: TypeAlias = tuple[
+    Mapping[Sort, tuple[Thing, ...]],
+    Mapping[Relation, Rows],
+    Mapping[Function, Mapping[Thing, Thing]],
+]
+"""What pictures speak of: things by sort, and what is rigid about them."""
+
+
+@frozen
+class RefinementMapping(ABC):
+    """`reference`: the world looked at."""
+
+    reference: Reference
+
+    layer: Layer
+    history: frozenset[Relation]
+    """Relations whose rows stay once they were seen."""
+
+    @abstractmethod
+    def rows(self, state: State) -> Mapping[Relation, Rows]:
+        """Return what the state shows of each changing relation."""
+
+    @abstractmethod
+    def content(self, pictures: tuple[Picture, ...]) -> Universe:
+        """Return the things that these pictures speak of, and what is rigid about them."""
+
+    @abstractmethod
+    def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
+        """Yield steps, by name, that may lead nearer to the goal."""
+
+    def picture(self, state: State, seen: Picture | None) -> Picture:
+        """Return the state in the layer's words; `seen`: the picture before, if any."""
+        shown = self.rows(state)
+        found = []
+        for at, relation in enumerate(self.layer.changing):
+            rows = shown[relation]
+            if seen is not None and relation in self.history:
+                rows |= seen[at]
+            found.append(rows)
+        return tuple(found)
+
+    def structures(self, *pictures: Picture) -> list[Structure]:
+        """Return the pictures as states over the same things."""
+        things, rigid, values = self.content(pictures)
+        return [
+            Structure(
+                things,
+                {**rigid, **dict(zip(self.layer.changing, picture, strict=True))},
+                values,
+            )
+            for picture in pictures
+        ]
+
+    def shown(self, pictures: tuple[Picture, ...], relation: Relation) -> Rows:
+        """Return the rows of a changing relation in any of the pictures."""
+        at = self.layer.changing.index(relation)
+        return frozenset().union(*(picture[at] for picture in pictures))
+
+    def values_of(self, state: State, name: str) -> dict[str, Any]:
+        """Return a member's attributes; of a stopped one those on its disk."""
+        at = self.reference.codes.names.index(name)
+        code, local = self.reference.codes.members[at], state.locals[at]
+        if local.up:
+            return dict(code.held(local))
+        return dict(code.on_disk(local))
+
+    def monitor_of(self, state: State) -> dict[str, Any]:
+        """Return the monitor's attributes."""
+        code, local = self.reference.codes.monitor, state.monitor
+        assert code is not None
+        assert local is not None
+        return dict(code.held(local))

@@ -1,0 +1,230 @@
+"""Holding searched worlds against the relations: which steps are accepted, and which is not."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from attrs import Factory, define, field, frozen
+
+from joinproto.check.catalogue import load_world
+from joinproto.check.reference import State
+from joinproto.check.steps import Move, text_of, words
+from joinproto.check.world import World
+from joinproto.join.ids import Name
+from joinproto.join.store import Ballot
+from joinproto.prove.layer import Layer
+from joinproto.prove.link.explain import Explainer
+from joinproto.prove.link.explore import Taken, Walk
+from joinproto.prove.link.mapping import Picture, RefinementMapping
+from joinproto.prove.structure import Structure
+
+Pictures = tuple[Picture, ...]
+Trail: TypeAlias = "tuple[Trail, Move] | None"
+"""The steps that lead to a state, the last one outermost."""
+
+
+@frozen
+class Linked:
+    """A world to be linked.
+
+    `layers`: what its mappings speak of.  `near`: distinct steps taken breadth first; `far`:
+    steps taken at random after that, in walks of up to `length`.  `load`: builds the world from
+    its name and a mutant's.
+    """
+
+    world: str
+    mappings: tuple[Callable[[Walk], RefinementMapping], ...]
+    layers: frozenset[str]
+    near: int
+    far: int
+    length: int = 60
+    seed: int = 1
+    load: Callable[[str, str | None], World] = lambda name, mutant: load_world(name, mutant=mutant)
+
+
+@frozen
+class Rejected:
+    """A step of the code that the relation does not make: `changes` in the layer's words.
+
+    `run`: all steps of the world that lead there, this one too.
+    """
+
+    level: int
+    action: str
+    member: str | None
+    message: str
+    changes: tuple[str, ...]
+    run: tuple[str, ...]
+
+
+@define
+class Found:
+    """What was found of one world in the words of one layer.
+
+    `level_of`: each picture met, with the fewest steps to it as they were found.
+    """
+
+    world: str
+    layer: Layer
+    steps: int = 0
+    seconds: float = 0.0
+    used: Counter[str] = Factory(Counter)
+    rejected: Rejected | None = None
+    level_of: dict[Picture, int] = field(factory=dict, repr=False)
+    explainer: Explainer | None = field(default=None, repr=False)
+
+    @property
+    def pictures(self) -> int:
+        """Return how many different steps these are in the layer's words."""
+        return 0 if self.explainer is None else len(self.explainer.known)
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Return the steps of the relation that the world never takes."""
+        return tuple(step.name for step in self.layer.steps if not self.used[step.name])
+
+    def structures(self) -> Iterator[tuple[Structure, int]]:
+        """Yield each state met, with its level, the nearest first."""
+        assert self.explainer is not None
+        for picture, level in sorted(self.level_of.items(), key=lambda item: item[1]):
+            (structure,) = self.explainer.mapping.structures(picture)
+            yield structure, level
+
+
+def link(
+    linked: Linked, *, mutant: str | None = None, layers: frozenset[str] | None = None
+) -> list[Found]:
+    """Hold the steps of one world against its layers, until one is rejected.
+
+    `layers`: names of those that are asked for, None: all.
+    """
+    walk = Walk(linked.load(linked.world, mutant))
+    mappings = [make(walk) for make in linked.mappings]
+    mappings = [one for one in mappings if layers is None or one.layer.name in layers]
+    found = [Found(linked.world, one.layer, explainer=Explainer(one)) for one in mappings]
+    began = time.process_time()
+    _Linking(walk, tuple(mappings), found).run(linked)
+    for one in found:
+        one.seconds = time.process_time() - began
+    return found
+
+
+@define
+class _Linking:
+    walk: Walk
+    mappings: tuple[RefinementMapping, ...]
+    found: list[Found]
+    number_of: dict[State, int] = Factory(dict)
+    seen: set[tuple[int, int]] = Factory(set)
+
+    def run(self, linked: Linked) -> None:
+        if not self.mappings:
+            return
+        first = self.walk.initial()
+        start = tuple(mapping.picture(first, None) for mapping in self.mappings)
+        for one, picture in zip(self.found, start, strict=True):
+            one.level_of[picture] = 0
+        if self._near(first, start, linked.near) and linked.far:
+            self._far(start, linked)
+        for one in self.found:
+            one.steps = len(self.seen)
+
+    def _near(self, first: State, start: Pictures, limit: int) -> bool:
+        # What was seen on the way belongs to the state here: two ways to it are two places.
+        places = {(first, start)}
+        queue: list[tuple[State, Pictures, int, Trail]] = [(first, start, 0, None)]
+        for state, pictures, level, trail in queue:
+            for move, after in self.walk.successors(state):
+                reached = self._take(Taken(level, state, move, after), pictures, (trail, move))
+                if reached is None:
+                    return False
+                if (after, reached) not in places:
+                    places.add((after, reached))
+                    queue.append((after, reached, level + 1, (trail, move)))
+            if len(self.seen) >= limit:
+                break
+        return True
+
+    def _far(self, start: Pictures, linked: Linked) -> None:
+        pictures = start
+        trail: Trail = None
+        for count, taken in enumerate(self.walk.at_random(linked.seed, linked.length)):
+            if taken.level == 0:
+                pictures, trail = start, None
+            trail = (trail, taken.move)
+            reached = self._take(taken, pictures, trail)
+            if reached is None or count == linked.far:
+                return
+            pictures = reached
+
+    def _take(self, taken: Taken, pictures: Pictures, trail: Trail) -> Pictures | None:
+        """Return the pictures after the step; None if a relation does not make it."""
+        ends = (self._number(taken.before), self._number(taken.after))
+        if ends[0] != ends[1]:
+            self.seen.add(ends)
+        reached = []
+        for found, mapping, before in zip(self.found, self.mappings, pictures, strict=True):
+            after = mapping.picture(taken.after, before)
+            assert found.explainer is not None
+            explained = found.explainer.explain(before, after)
+            if explained is None:
+                found.rejected = _rejected(mapping, taken, before, after, trail)
+                return None
+            found.used.update(name for name, _ in explained.steps)
+            found.level_of.setdefault(after, taken.level + 1)
+            reached.append(after)
+        return tuple(reached)
+
+    def _number(self, state: State) -> int:
+        return self.number_of.setdefault(state, len(self.number_of))
+
+
+def _rejected(
+    mapping: RefinementMapping, taken: Taken, before: Picture, after: Picture, trail: Trail
+) -> Rejected:
+    message = taken.move.message
+    changes = []
+    for relation, old, new in zip(mapping.layer.changing, before, after, strict=True):
+        gone, come = sorted(old - new, key=str), sorted(new - old, key=str)
+        changes += [f"no longer: {relation.about.format(*map(said, row))}" for row in gone]
+        changes += [relation.about.format(*map(said, row)) for row in come]
+    return Rejected(
+        taken.level + 1,
+        _action(taken.move),
+        taken.move.member,
+        "" if message is None else str(text_of(message).content),
+        tuple(changes),
+        tuple(reversed([*_told(mapping, trail)])),
+    )
+
+
+def _told(mapping: RefinementMapping, trail: Trail) -> Iterator[str]:
+    """Yield the steps from the last one; of a world with one member, it takes them all."""
+    is_one = len(mapping.reference.codes.names) == 1
+    while trail is not None:
+        trail, move = trail
+        line = _action(move)
+        if move.message is not None:
+            line += f" {text_of(move.message).content}"
+        yield line if is_one or not move.member else f"{move.member}: {line}"
+
+
+def _action(move: Move) -> str:
+    return " ".join(filter(None, words(move)))
+
+
+def said(thing: Any) -> str:
+    """Return a thing of a searched world in a few words."""
+    match thing:
+        case Name():
+            return str(thing)
+        case Ballot(round, store_id):
+            return f"ballot {round} of {store_id}"
+        case frozenset():
+            return "{" + ", ".join(sorted(map(said, thing))) + "}"
+        case tuple():
+            return " ".join(map(said, thing))
+    return str(thing)

@@ -1,0 +1,212 @@
+"""What is to be proved of a layer, and the proving.
+
+    the invariant holds at the beginning; each step keeps each conjunct; each claim follows
+    some state of the invariant is worth something, and in some every step can be taken
+
+An obligation is proved when Z3 finds no state against it.  `unknown` is a failure.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+import z3
+from attrs import frozen
+
+from joinproto.prove.counterexample import Counterexample, named, to_structure
+from joinproto.prove.layer import Claim, Conjunct, Layer, Step, Update
+from joinproto.prove.logic import Var
+from joinproto.prove.printed import Answer
+from joinproto.prove.small import smallest
+from joinproto.prove.to_z3 import Reader
+
+HASTY, PATIENT = 10_000_000, 40_000_000
+"""How much work Z3 may put into one question, at the first and at the last attempt.
+
+In its own unit, about a million to a second: so the answer does not depend on what else the
+machine has to do.  Most questions take a thousandth of that.
+"""
+
+
+class Kind(Enum):
+    BEGINS = "holds at the beginning"
+    KEEPS = "is kept"
+    FOLLOWS = "follows"
+    POSSIBLE = "is possible"
+
+
+@frozen
+class Obligation:
+    """`step`: None at the beginning and where a claim follows; `subject`: conjunct or claim.
+
+    `subject` None: the step alone, or the layer's lively state, is to be possible.
+    """
+
+    layer: Layer
+    kind: Kind
+    step: Step | None = None
+    subject: Conjunct | Claim | None = None
+
+    @property
+    def words(self) -> str:
+        layer = self.layer.name
+        match self.kind:
+            case Kind.BEGINS:
+                return f"{layer}: {self._name} holds at the beginning"
+            case Kind.KEEPS:
+                return f"{layer}: {self._step} keeps {self._name}"
+            case Kind.FOLLOWS:
+                return f"{layer}: {self._name} follows from the invariant"
+        if self.step is not None:
+            return f"{layer}: {self._step} is possible"
+        return f"{layer}: the invariant has a state worth something"
+
+    @property
+    def _name(self) -> str:
+        assert self.subject is not None
+        return self.subject.name
+
+    @property
+    def _step(self) -> str:
+        assert self.step is not None
+        return f"“{self.step.name}”"
+
+
+@frozen
+class Outcome:
+    """`result`: proved, fails or unknown; `against`: the state that speaks against it."""
+
+    obligation: Obligation
+    result: Answer
+    seconds: float
+    against: Counterexample | None = None
+
+    @property
+    def is_proved(self) -> bool:
+        return self.result == "proved"
+
+
+def obligations(layer: Layer, claims: tuple[Claim, ...] | None = None) -> Iterator[Obligation]:
+    """Yield all obligations; `claims`: those of the layer that are wanted, None: all."""
+    yield Obligation(layer, Kind.POSSIBLE)
+    for step in layer.steps:
+        yield Obligation(layer, Kind.POSSIBLE, step)
+    for conjunct in layer.conjuncts:
+        yield Obligation(layer, Kind.BEGINS, None, conjunct)
+    for step in layer.steps:
+        for conjunct in layer.conjuncts:
+            yield Obligation(layer, Kind.KEEPS, step, conjunct)
+    for claim in layer.claims if claims is None else claims:
+        if claim.is_step:
+            for step in layer.steps:
+                yield Obligation(layer, Kind.KEEPS, step, claim)
+        else:
+            yield Obligation(layer, Kind.FOLLOWS, None, claim)
+
+
+def discharge(obligation: Obligation, *, small: bool = True) -> Outcome:
+    """Return what Z3 says.  `small`: look for the smallest state against it."""
+    began = time.process_time()
+    query = Query.of(obligation)
+    found = query.check(HASTY)
+    against = None
+    if found == z3.unknown:
+        # Some questions have endless states against them before the small ones.
+        against = query.smallest()
+        found = query.check(PATIENT) if against is None else z3.sat
+    seconds = time.process_time() - began
+    if found == z3.unknown:
+        return Outcome(obligation, "unknown", seconds)
+    if obligation.kind is Kind.POSSIBLE:
+        return Outcome(obligation, "proved" if found == z3.sat else "fails", seconds)
+    if found == z3.unsat:
+        return Outcome(obligation, "proved", seconds)
+    if against is None and small:
+        against = query.smallest()
+    if against is None:
+        against = query.against(query.solver.model())
+    return Outcome(obligation, "fails", seconds, against)
+
+
+@frozen
+class Query:
+    """A question to Z3: is there a state, and a step, that speaks against it?"""
+
+    obligation: Obligation
+    reader: Reader
+    solver: Any
+    params: dict[Var, Any]
+
+    @classmethod
+    def of(cls, obligation: Obligation) -> Query:
+        """Return the question; `sat` is bad news, but where something is to be possible."""
+        layer, step, subject = obligation.layer, obligation.step, obligation.subject
+        given, axioms, invariant = _given(layer)
+        reader = given.copied()
+        solver = z3.Solver(ctx=reader.context)
+        for formula in axioms if obligation.kind is Kind.BEGINS else axioms + invariant:
+            solver.add(formula.translate(reader.context))
+        params = reader.constants(step.params) if step is not None else {}
+        for guard in step.guards if step is not None else ():
+            solver.add(reader.read(guard.formula, params))
+        match obligation.kind:
+            case Kind.POSSIBLE if step is None:
+                solver.add(reader.read(layer.lively, {}))
+            case Kind.BEGINS:
+                assert subject is not None
+                solver.add(z3.Not(reader.read(subject.formula, {}, step=(begins(layer), {}))))
+            case Kind.FOLLOWS:
+                assert subject is not None
+                solver.add(z3.Not(reader.read(subject.formula, {})))
+            case Kind.KEEPS if isinstance(subject, Claim):
+                assert step is not None
+                said = reader.read_step_claim(subject.formula, step, params, {})
+                solver.add(z3.Not(said))
+            case Kind.KEEPS:
+                assert step is not None
+                assert subject is not None
+                solver.add(z3.Not(reader.read(subject.formula, {}, step=(step, params))))
+        return cls(obligation, reader, solver, params)
+
+    def check(self, effort: int) -> Any:
+        self.solver.set("rlimit", effort)
+        return self.solver.check()
+
+    def smallest(self) -> Counterexample | None:
+        """Return a counterexample with few things, None if none was found."""
+        asked = self.obligation
+        is_beginning = asked.kind is Kind.BEGINS
+        step = begins(asked.layer) if is_beginning else asked.step
+        return smallest(asked.layer, step, asked.subject, begins=is_beginning)
+
+    def against(self, model: Any) -> Counterexample:
+        """Return the state that the model describes, and the step that is taken in it."""
+        layer, step = self.obligation.layer, self.obligation.step
+        before = to_structure(model, self.reader, layer)
+        if self.obligation.kind is Kind.BEGINS:
+            return Counterexample(before, begins(layer))
+        values = named(model, self.reader, layer, self.params)
+        return Counterexample(before, step, tuple(values.items()))
+
+
+@lru_cache(maxsize=1)
+def _given(layer: Layer) -> tuple[Reader, list[Any], list[Any]]:
+    """Return what all obligations take for granted, read once: the axioms, and the invariant."""
+    reader = Reader()
+    for sort in layer.sorts:
+        reader.sort(sort)
+    axioms = [reader.read(axiom, {}) for axiom in layer.axioms.values()]
+    return reader, axioms, [reader.read(one.formula, {}) for one in layer.conjuncts]
+
+
+def begins(layer: Layer) -> Step:
+    """Return the step that leads to the initial state, from whatever was before."""
+    updates = {}
+    for relation, formula in layer.initial.items():
+        of = tuple(Var(f"i{at}", sort) for at, sort in enumerate(relation.sorts))
+        updates[relation] = Update(of, formula)
+    return Step("begin", "the initial state", (), (), updates)

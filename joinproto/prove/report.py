@@ -1,0 +1,116 @@
+"""What was proved, linked and searched, as the lines of the command and as its JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from joinproto.prove import printed, show
+from joinproto.prove.bounded import STEPS_MAX, Searched
+from joinproto.prove.link.lookup import Lookup
+from joinproto.prove.link.run import Found
+from joinproto.prove.obligations import Outcome
+
+
+def outcome_told(outcome: Outcome, *, shown: bool) -> printed.Obligation:
+    """Return one obligation; `shown`: with the state that speaks against it."""
+    obligation, against = outcome.obligation, outcome.against if shown else None
+    subject = obligation.subject
+    return printed.Obligation(
+        layer=obligation.layer.name,
+        obligation=obligation.words,
+        kind=obligation.kind.value,
+        step=None if obligation.step is None else obligation.step.name,
+        subject=None if subject is None else subject.name,
+        result=outcome.result,
+        seconds=outcome.seconds,
+        against=None if against is None else show.told(obligation, against),
+    )
+
+
+def link_lines(found: Found) -> Iterator[str]:
+    """Yield what is said of one world in the words of one layer."""
+    about = f"{found.world}, {found.layer.name}"
+    counts = f"{found.steps:,} distinct steps of the code, {found.pictures:,} in these words"
+    if found.rejected is None:
+        yield f"accepted  {about}: {counts}; {found.seconds:.1f} s"
+        if found.unused:
+            yield f"          never taken there: {', '.join(found.unused)}"
+        return
+    rejected = found.rejected
+    yield f"REJECTED  {about}: after {counts}"
+    for at, action in enumerate(rejected.run, start=1):
+        yield f"          step {at}: {action}"
+    yield from (f"            {change}" for change in rejected.changes)
+    yield "          no steps of the relation lead from the state before to this one"
+
+
+def link_told(found: Found) -> printed.Linked:
+    one = found.rejected
+    return printed.Linked(
+        world=found.world,
+        layer=found.layer.name,
+        result="accepted" if one is None else "rejected",
+        steps=found.steps,
+        pictures=found.pictures,
+        used=dict(found.used),
+        unused=tuple(found.unused),
+        seconds=found.seconds,
+        rejected=None
+        if one is None
+        else printed.Rejected(
+            one.level, one.action, one.member, one.message, tuple(one.changes), one.run
+        ),
+    )
+
+
+def lookup_lines(looked: Lookup) -> Iterator[str]:
+    """Yield whether the state occurs, and what would exclude it."""
+    if looked.reached is not None:
+        world, level = looked.reached
+        yield f"that state is reachable: in world {world}, at level {level}; this is a bug"
+        return
+    yield f"that state is not reachable with these bounds: {looked.states:,} states looked at"
+    for lemma in looked.lemmas:
+        effect = ": with that, this obligation is proved" if lemma.settles else ""
+        yield f"in none of them is all this so{effect}"
+        yield from (f"  {fact}" for fact in lemma.never)
+
+
+def lookup_told(looked: Lookup) -> printed.Looked:
+    world, level = (None, None) if looked.reached is None else looked.reached
+    lemmas = (printed.Lemma(tuple(map(str, one.never)), one.settles) for one in looked.lemmas)
+    return printed.Looked(world, level, looked.states, tuple(lemmas))
+
+
+def search_lines(searched: Searched) -> Iterator[str]:
+    """Yield what a bounded search found."""
+    world, run = searched.world, searched.run
+    word = "found   " if run is not None else "nothing "
+    if not searched.is_as_expected:
+        word = "FAILS   "
+    steps = f"in up to {STEPS_MAX} steps" if run is None else f"in {len(run.steps)} steps"
+    yield (
+        f"{word} {searched.seconds:6.1f} s  {world.name}: {world.claim} breaks {steps}"
+        if run
+        else (f"{word} {searched.seconds:6.1f} s  {world.name}: {world.claim} holds {steps}")
+    )
+    yield f"            {world.about}"
+    for step, values in [] if run is None else run.steps:
+        named = ", ".join(f"{var} = {value}" for var, value in values.items())
+        yield f"            {step.name}: {named}"
+
+
+def search_told(searched: Searched) -> printed.Searched:
+    run = searched.run
+    return printed.Searched(
+        world=searched.world.name,
+        about=searched.world.about,
+        claim=searched.world.claim,
+        is_as_expected=searched.is_as_expected,
+        steps=None if run is None else len(run.steps),
+        seconds=searched.seconds,
+        run=tuple(
+            printed.Taken(step.name, {str(var): str(one) for var, one in values.items()})
+            for step, values in ([] if run is None else run.steps)
+        ),
+    )

@@ -1,0 +1,297 @@
+"""What a term of a decision table means for Z3: the second reader of `joinproto.machine.terms`.
+
+`evaluate.py` reads the same terms in plain Python at run time; a test compares the two.  Rows
+are either a few given ones (`Few`), so that sets can be counted, or any number (`Many`); there
+a count is a number of which nothing is known but that it is one and the same each time.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import cache
+from typing import Any
+
+import z3
+from attrs import define, field, fields
+
+from joinproto.machine.terms import (
+    Always,
+    And,
+    Condition,
+    DisagreesOn,
+    Every,
+    Fact,
+    FewerThan,
+    Group,
+    Has,
+    IsEmpty,
+    Me,
+    Members,
+    Mine,
+    Minus,
+    Named,
+    Not,
+    Or,
+    Some,
+    Union,
+    Where,
+)
+
+Row = Any
+"""A row, in the form that its `Rows` gives it."""
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+@define
+class Values:
+    """Fields as Z3 sees them: flags, numbers, and of all else only what is equal to what."""
+
+    kind: type[Any]
+    context: Any
+    codes: dict[object, int] = field(factory=dict)
+
+    def type_of(self, name: str) -> Any:
+        kind: Any = self.kind
+        return _hints(kind)[name]
+
+    def sort(self, name: str) -> Any:
+        is_flag = self.type_of(name) is bool
+        return z3.BoolSort(self.context) if is_flag else z3.IntSort(self.context)
+
+    def literal(self, name: str, value: object) -> Any:
+        """Return a Python value of this field as a constant."""
+        if self.type_of(name) is bool:
+            return z3.BoolVal(value, self.context)
+        if self.type_of(name) is int:
+            return z3.IntVal(value, self.context)
+        return z3.IntVal(self.codes.setdefault(value, len(self.codes)), self.context)
+
+    def is_proper(self, name: str, value: Any) -> Any:
+        """Return that this is a value the field can have."""
+        hint = self.type_of(name)
+        if hint is bool:
+            return z3.BoolVal(True, self.context)
+        if hint is int:
+            kind: Any = self.kind
+            return value >= (0 if getattr(fields(kind), name).default == 0 else 1)
+        of = _enum_in(hint)
+        if of is not None:
+            values = [*of, None] if of is not hint else [*of]
+            return z3.Or(*[value == self.literal(name, one) for one in values])
+        return value >= 0
+
+    def decoded(self, name: str, value: Any) -> object:
+        """Return the Python value; one that nobody has named gets a name."""
+        if self.type_of(name) is bool:
+            return bool(z3.is_true(value))
+        number = int(value.as_long())
+        if self.type_of(name) is int:
+            return number
+        known = {code: item for item, code in self.codes.items()}
+        hint = self.type_of(name)
+        if number in known and self._fits(hint, known[number]):
+            return known[number]
+        return (("option", number),) if typing.get_origin(hint) is tuple else f"value {number}"
+
+    def _fits(self, hint: Any, value: object) -> bool:
+        if value is None:
+            return isinstance(hint, types.UnionType) and type(None) in typing.get_args(hint)
+        return isinstance(value, Enum) == (_enum_in(hint) is not None)
+
+
+def _enum_in(hint: Any) -> type[Enum] | None:
+    """Return the enum of a field: its type, or that of which it may be none."""
+    for one in (hint, *typing.get_args(hint)):
+        if isinstance(one, type) and issubclass(one, Enum):
+            return one
+    return None
+
+
+class Rows(ABC):
+    """The rows that one member knows of."""
+
+    values: Values
+
+    @abstractmethod
+    def every(self, says: Callable[[Row], Any]) -> Any:
+        """Return that `says` is true of all rows."""
+
+    @abstractmethod
+    def get(self, row: Row, name: str) -> Any: ...
+
+    @abstractmethod
+    def is_same(self, one: Row, other: Row) -> Any: ...
+
+    @abstractmethod
+    def fewer(self, group: Group, count: Any, me: Row) -> Any:
+        """Return that the group has less than `count` members."""
+
+
+def holds(condition: Condition, rows: Rows, me: Row) -> Any:
+    """Return, for Z3, that `condition` holds for `me`."""
+    match condition:
+        case Always():
+            return z3.BoolVal(True, rows.values.context)
+        case Not(inner):
+            return z3.Not(holds(inner, rows, me))
+        case And(left, right):
+            return z3.And(holds(left, rows, me), holds(right, rows, me))
+        case Or(left, right):
+            return z3.Or(holds(left, rows, me), holds(right, rows, me))
+        case IsEmpty(group):
+            return rows.every(lambda row: z3.Not(belongs(group, rows, row, me)))
+        case Has(group):
+            return belongs(group, rows, me, me)
+        case Fact(_, _, given):
+            return z3.And(
+                *[rows.get(me, name) == rows.values.literal(name, value) for name, value in given]
+            )
+        case FewerThan(group, count):
+            least = rows.get(me, count.field) if isinstance(count, Mine) else count
+            return rows.fewer(group, least, me)
+        case DisagreesOn(group, name):
+            return z3.Not(
+                rows.every(
+                    lambda one: rows.every(
+                        lambda other: z3.Implies(
+                            z3.And(belongs(group, rows, one, me), belongs(group, rows, other, me)),
+                            rows.get(one, name) == rows.get(other, name),
+                        )
+                    )
+                )
+            )
+        case Every(group, name, value):
+            wanted = rows.values.literal(name, value)
+            return rows.every(
+                lambda row: z3.Implies(belongs(group, rows, row, me), rows.get(row, name) == wanted)
+            )
+        case Some(group, name, value):
+            return z3.Not(holds(IsEmpty(Where(group, name, value)), rows, me))
+    raise TypeError(
+        f"no meaning for the condition {condition!r}: teach it to joinproto/prove/terms.py"
+    )
+
+
+def belongs(group: Group, rows: Rows, row: Row, me: Row) -> Any:
+    """Return, for Z3, that the row is one of the group."""
+    match group:
+        case Members():
+            return z3.BoolVal(True, rows.values.context)
+        case Me():
+            return rows.is_same(row, me)
+        case Named(_, inner):
+            return belongs(inner, rows, row, me)
+        case Where(inner, name, value):
+            wanted = rows.values.literal(name, value)
+            return z3.And(belongs(inner, rows, row, me), rows.get(row, name) == wanted)
+        case Union(left, right):
+            return z3.Or(belongs(left, rows, row, me), belongs(right, rows, row, me))
+        case Minus(left, right):
+            outside = z3.Not(belongs(right, rows, row, me))
+            return z3.And(belongs(left, rows, row, me), outside)
+    raise TypeError(f"no meaning for the set {group!r}: teach it to joinproto/prove/terms.py")
+
+
+class Few(Rows):
+    """So many places, each taken or free; a row is the number of a place.  Place 0 is taken."""
+
+    def __init__(self, kind: type[Any], places: int) -> None:
+        self.context = z3.Context()
+        self.values = Values(kind, self.context)
+        self.names = [item.name for item in fields(kind)]
+        self.there = [z3.Bool(f"there{at}", self.context) for at in range(places)]
+        self._cells = [
+            {name: z3.Const(f"{name}{at}", self.values.sort(name)) for name in self.names}
+            for at in range(places)
+        ]
+
+    def every(self, says: Callable[[Row], Any]) -> Any:
+        return z3.And(*[z3.Implies(there, says(at)) for at, there in enumerate(self.there)])
+
+    def get(self, row: Row, name: str) -> Any:
+        return self._cells[row][name]
+
+    def is_same(self, one: Row, other: Row) -> Any:
+        return z3.BoolVal(one == other, self.context)
+
+    def fewer(self, group: Group, count: Any, me: Row) -> Any:
+        one, none = z3.IntVal(1, self.context), z3.IntVal(0, self.context)
+        belonging = [
+            z3.If(z3.And(there, belongs(group, self, at, me)), one, none)
+            for at, there in enumerate(self.there)
+        ]
+        return z3.Sum(*belonging) < count
+
+    def proper(self) -> Any:
+        """Return that every cell has a value its field can have."""
+        cells = [
+            self.values.is_proper(name, value)
+            for cell in self._cells
+            for name, value in cell.items()
+        ]
+        return z3.And(self.there[0], *cells)
+
+    def as_given(self, rows: Sequence[object]) -> Any:
+        """Return that the places hold these rows, and no others."""
+        said = [there if at < len(rows) else z3.Not(there) for at, there in enumerate(self.there)]
+        for at, row in enumerate(rows):
+            said += [
+                self.get(at, name) == self.values.literal(name, getattr(row, name))
+                for name in self.names
+            ]
+        return z3.And(*said)
+
+    def decoded(self, model: Any) -> list[Any]:
+        """Return the rows of this model, as the table takes them."""
+        found = []
+        for at, there in enumerate(self.there):
+            if at and not z3.is_true(model.eval(there, model_completion=True)):
+                continue
+            cells = {
+                name: self.values.decoded(name, model.eval(cell, model_completion=True))
+                for name, cell in self._cells[at].items()
+            }
+            found.append(self.values.kind(**cells))
+        return found
+
+
+class Many(Rows):
+    """Any number of rows, at least one."""
+
+    def __init__(self, kind: type[Any]) -> None:
+        self.context = z3.Context()
+        self.values = Values(kind, self.context)
+        self.names = [item.name for item in fields(kind)]
+        self.row = z3.DeclareSort("row", self.context)
+        self._of = {
+            name: z3.Function(name, self.row, self.values.sort(name)) for name in self.names
+        }
+        self._bound = 0
+
+    def member(self, name: str) -> Row:
+        return z3.Const(name, self.row)
+
+    def every(self, says: Callable[[Row], Any]) -> Any:
+        self._bound += 1
+        row = z3.Const(f"row{self._bound}", self.row)
+        return z3.ForAll([row], says(row))
+
+    def get(self, row: Row, name: str) -> Any:
+        return self._of[name](row)
+
+    def is_same(self, one: Row, other: Row) -> Any:
+        return one == other
+
+    def fewer(self, group: Group, count: Any, me: Row) -> Any:
+        # How many there are is not known, but it is the same whoever asks: no set that is
+        # counted in a table depends on who asks, and a test looks that this stays so.
+        size = z3.Int(f"size of {group!r}", self.context)
+        return size < count

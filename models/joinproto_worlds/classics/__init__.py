@@ -1,0 +1,1 @@
+"""Protocols of the textbooks: small worlds to learn the language from."""

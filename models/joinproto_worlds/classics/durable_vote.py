@@ -1,0 +1,180 @@
+"""One vote for each member, kept over crashes: what must be on disk before it is said.
+
+Source: Ongaro and Ousterhout, "In search of an understandable consensus algorithm", section
+5.2, for a single term.  A member promises its only vote to whoever asks first.  Once a
+majority voted for it a member leads, and the monitor remembers it, as leaders crash, too.
+
+A vote that is answered before it is durable can be given twice: the member crashes between
+the two effects and has forgotten it.  So can one on a disk that is lost (`wipes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from attrs import define, frozen
+
+from joinproto.check.events import NOT_ENABLED, Broadcast, Message, Persist, Record, Rule, Send
+from joinproto.check.faults import Faults
+from joinproto.check.properties import always, always_each, always_possible, sometimes
+from joinproto.check.view import View
+from joinproto.check.world import World
+
+
+@frozen
+class Ask:
+    """Vote for me."""
+
+    def __str__(self) -> str:
+        return "vote for me"
+
+
+@frozen
+class Granted:
+    """You have my vote."""
+
+    def __str__(self) -> str:
+        return "granted"
+
+
+LABELS = ("first come", "asked again", "vote is gone")
+
+
+@frozen
+class Shown:
+    name: str
+    vote: str | None
+    leads: bool
+
+
+@define
+class Voter:
+    """`vote`: for whom; `votes`: who voted for this member, as far as it heard."""
+
+    persistent = ("vote",)
+
+    name: str
+    majority: int
+    mutant: str | None = None
+    vote: str | None = None
+    votes: frozenset[str] = frozenset()
+
+    def start(self) -> Any:
+        if self.vote == self.name:
+            # It stood before it crashed and lost what it had heard: ask again.
+            self.votes = frozenset({self.name})
+            yield Broadcast(Ask())
+
+    def choices(self) -> Iterator[str]:
+        if self.vote is None:
+            yield "stand"
+
+    def receive(self, event: Any) -> Any:
+        match event:
+            case "stand":
+                self.vote = self.name
+                self.votes = frozenset({self.name})
+                return self._say(Broadcast(Ask()))
+            case Message(sender, Ask()):
+                if self.vote is None:
+                    self.vote = sender
+                    return [Rule("first come"), *self._say(Send(sender, Granted()))]
+                if self.vote == sender:
+                    return [Rule("asked again"), Send(sender, Granted())]
+                return [Rule("vote is gone")]
+            case Message(sender, Granted()) if self.vote == self.name:
+                led = self._leads()
+                self.votes |= {sender}
+                if self._leads() and not led:
+                    return [Record(self.name)]
+                return None
+        return NOT_ENABLED
+
+    def _say(self, said: Any) -> list[Any]:
+        if self.mutant == "no-persist":
+            return [said]
+        if self.mutant == "answer-first":
+            return [said, Persist()]
+        return [Persist(), said]
+
+    def _leads(self) -> bool:
+        return len(self.votes) >= self.majority
+
+    def shows(self) -> Shown:
+        return Shown(self.name, self.vote, self._leads())
+
+
+@define
+class Elected:
+    """Monitor: who ever led."""
+
+    names: frozenset[str] = frozenset()
+
+    def receive(self, name: str) -> None:
+        self.names |= {name}
+
+    def shows(self) -> frozenset[str]:
+        return self.names
+
+
+def build(
+    members: int = 3,
+    crashes: int = 1,
+    partitions: int = 0,
+    mutant: str | None = None,
+    *,
+    wipes: int = 0,
+) -> World:
+    """`members`: 2 to 4.  Mutants: `no-persist`, and `answer-first`, which persists after."""
+    names = [f"m{i}" for i in range(1, members + 1)]
+    majority = members // 2 + 1
+
+    properties = [
+        always("one leader, ever", lambda view: len(view.monitor) <= 1),
+        always("a durable vote is never changed", unchanged, premise=some_are_durable),
+        always_each("who leads voted for itself", lambda s: not s.leads or s.vote == s.name),
+        sometimes("a leader is elected", lambda view: bool(view.monitor)),
+        sometimes("the vote is split", lambda view: votes_apart(view, members, majority)),
+        always_possible("all vote", lambda view: all_voted(view, members)),
+    ]
+    if crashes:
+        properties.append(
+            sometimes(
+                "a leader is down",
+                lambda view: any(name not in view.up for name in view.monitor),
+            )
+        )
+    if partitions:
+        properties.append(
+            sometimes("one side elects", lambda view: bool(view.split and view.monitor))
+        )
+    return World(
+        name="durable-vote",
+        members={name: partial(Voter, name, majority, mutant) for name in names},
+        faults=Faults(crashes=crashes, partitions=partitions, wipes=wipes),
+        monitor=Elected,
+        show_disk=lambda disk: disk.vote,
+        interchangeable=names,
+        labels=LABELS,
+        properties=properties,
+        about="a vote survives a crash, so nobody votes twice",
+    )
+
+
+def some_are_durable(view: View) -> bool:
+    return any(vote is not None for vote in view.disk.values())
+
+
+def unchanged(view: View) -> bool:
+    return all(view.disk[name] in (None, shown.vote) for name, shown in view.up.items())
+
+
+def votes_apart(view: View, members: int, majority: int) -> bool:
+    votes = [shown.vote for shown in view.up.values() if shown.vote is not None]
+    return len(votes) == members and all(votes.count(vote) < majority for vote in votes)
+
+
+def all_voted(view: View, members: int) -> bool:
+    return sum(shown.vote is not None for shown in view.up.values()) == members

@@ -1,0 +1,115 @@
+"""Mutual exclusion by a token that goes round a ring of links.
+
+Source: Le Lann, "Distributed systems: towards a formal approach".  A client may want a
+member to enter; nothing forces it to.  The token is under way on one of N links while each
+member wants to enter or not, or one member is inside while the others want or not: that is
+N 2^N + N 2^(N-1) = 3N 2^(N-1) states (36, 96, 240 for N = 3, 4, 5).  Out of them lead
+N^2 2^(N-1) + N(N-1) 2^(N-2) wishes, N 2^N receipts and N 2^(N-1) departures.
+
+Lose the token, and once all want to enter, nothing happens any more: N + 1 steps.  Double it
+in a network that allows that, and two are inside.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from attrs import define, frozen
+
+from joinproto.check.events import Maybe, Send
+from joinproto.check.faults import Faults
+from joinproto.check.network import FifoLinks, MessageBag
+from joinproto.check.properties import (
+    Property,
+    always_pair,
+    always_possible,
+    leads_to,
+    no_deadlock,
+    sometimes_one,
+)
+from joinproto.check.world import World
+
+
+class Wish(enum.Enum):
+    """What a member does about the place where only one may be."""
+
+    NONE = "none"
+    WANTS = "wants"
+    INSIDE = "inside"
+
+
+@frozen
+class Token:
+    """Whoever has it may enter."""
+
+    def __str__(self) -> str:
+        return "the token"
+
+
+@define
+class Station:
+    following: str
+    is_first: bool
+    wish: Wish = Wish.NONE
+
+    def start(self) -> Any:
+        return [Send(self.following, Token())] if self.is_first else None
+
+    def choices(self) -> Iterator[Any]:
+        if self.wish is Wish.NONE:
+            yield Maybe("want to enter")
+        if self.wish is Wish.INSIDE:
+            yield "leave"
+
+    def receive(self, event: Any) -> Any:
+        if event == "want to enter":
+            self.wish = Wish.WANTS
+            return None
+        if event == "leave":
+            self.wish = Wish.NONE
+        elif self.wish is not Wish.NONE:
+            # A second token is never expected: whoever is inside keeps it, too.
+            self.wish = Wish.INSIDE
+            return None
+        return [Send(self.following, Token())]
+
+    def shows(self) -> Wish:
+        return self.wish
+
+
+def apart(one: Wish, other: Wish) -> bool:
+    return not (one is Wish.INSIDE and other is Wish.INSIDE)
+
+
+def whoever_wants(name: str) -> Property:
+    return leads_to(
+        "whoever wants to enter does",
+        lambda view: view[name] is Wish.WANTS,
+        lambda view: view[name] is Wish.INSIDE,
+    )
+
+
+def build(members: int = 4, *, losses: int = 0, duplicates: int = 0, live: bool = False) -> World:
+    """`members`: 2 to 12.  `losses`, `duplicates`: of the token, which goes by a bag then.
+
+    `live`: it is claimed that whoever wants to enter does.
+    """
+    names = [f"m{i}" for i in range(1, members + 1)]
+    after = dict(zip(names, names[1:] + names[:1], strict=True))
+    return World(
+        name="token-ring",
+        members={name: partial(Station, after[name], name == names[0]) for name in names},
+        network=MessageBag() if duplicates else FifoLinks(),
+        faults=Faults(losses=losses, duplicates=duplicates),
+        properties=[
+            always_pair("one at a time", apart),
+            no_deadlock("something can happen"),
+            always_possible("all can want to enter", lambda v: Wish.NONE not in v.values()),
+            sometimes_one("somebody is inside", lambda wish: wish is Wish.INSIDE),
+            *([whoever_wants(names[0])] if live else []),
+        ],
+        about="a token goes round; whoever has it may enter",
+    )

@@ -1,0 +1,138 @@
+"""What is claimed of each scene, and beside it what shall happen.
+
+Source: Clusterer, S1 to S7 and U1 to U7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from joinproto.check.properties import Property, always_each, sometimes_one
+from joinproto_worlds.clusterer.played import Played, Shown
+
+
+def claims(title: str, variant: str) -> Iterator[Property]:
+    """Yield the claims of a scene."""
+    yield always_each("a version never goes down", lambda shown: not shown.broken)
+    yield sometimes_one("it comes to rest", lambda shown: shown.ended)
+    if title not in ("hole-1", "hole-3", "hole-4", "hole-6-stranger"):
+        yield always_each("nobody crashes", _nobody_crashes)
+    if title == "hole-7":
+        yield always_each("b knows the config in the end", _b_knows)
+        return
+    if title == "conflict":
+        yield always_each("nothing is stored", _nothing_is_stored)
+        return
+    yield always_each("one config, one set of data", _one_set)
+    yield always_each("one node goes first", _one_first)
+    if title == "paused":
+        yield always_each("no broker runs while its node waits", _runs_where_ready)
+    if title in FORMER:
+        yield always_each(
+            "the former cluster hears nothing", lambda shown: _hears_nothing(shown, FORMER[title])
+        )
+    yield always_each("all are ready in the end", lambda shown: _together(shown, title))
+    survivor = SURVIVES.get(title)
+    if survivor is not None:
+        label = survivor if "/" in survivor else _label(title, variant, survivor)
+        yield always_each(
+            "the data that count survive", lambda shown: _survive(shown, label, title)
+        )
+
+
+SURVIVES = {
+    "order": "a",
+    "reading": "a",
+    "gospel": "a/2",
+    "join": "b",
+    "rejoin": "b",
+    "hole-1": "c",
+    "hole-2": "b",
+    "hole-3": "a",
+    "hole-4": "a",
+    "hole-5": "a/2",
+    "hole-7-again": "a",
+    "hole-9": "c",
+    "hole-10": "a",
+    "hole-6-stranger": "b",
+    "late-word": "a",
+    "late-word-join": "a",
+}
+"""Whose data count, as they are when the search begins; or the label of data yet to be made."""
+
+FORMER = {"leave": "a", "hole-6": "ab"}
+"""Who has version 2, and is not to hear of version 3."""
+
+TOGETHER = {
+    "leave": "bd",
+    "hole-6": "cd",
+    "spread": "ac",
+    "hole-9": "ac",
+    "hole-11": "ab",
+    "hole-6-stranger": "ab",
+    "splits": "b",
+}
+"""Who is to be ready in the end, where it is not everybody."""
+
+
+def _label(title: str, variant: str, node: str) -> str:
+    played = Played(title, variant)
+    played.start()
+    found = played.shows().of(node).data
+    return found or ""
+
+
+def _one_set(shown: Shown) -> bool:
+    return all(
+        one.data == other.data
+        for one in shown.ready
+        for other in shown.ready
+        if one.config == other.config
+    )
+
+
+def _one_first(shown: Shown) -> bool:
+    return not any(
+        one.first and one is not other and (other.first or other.ready)
+        for one in shown.nodes
+        for other in shown.nodes
+        if one.config == other.config and one.name != other.name
+    )
+
+
+def _runs_where_ready(shown: Shown) -> bool:
+    return all(one.ready for one in shown.nodes if one.runs)
+
+
+def _nobody_crashes(shown: Shown) -> bool:
+    return not any("crashed" in one.why for one in shown.nodes)
+
+
+def _b_knows(shown: Shown) -> bool:
+    config = shown.of("b").config
+    return not shown.ended or (config is not None and config.version == 1)
+
+
+def _nothing_is_stored(shown: Shown) -> bool:
+    return all(one.stored is None for one in shown.nodes)
+
+
+def _hears_nothing(shown: Shown, former: str) -> bool:
+    return all((shown.of(name).stored or 0) <= 2 for name in former)
+
+
+def _together(shown: Shown, title: str) -> bool:
+    names = TOGETHER.get(title) or [one.name for one in shown.nodes if one.status != "off"]
+    there = [shown.of(name) for name in names]
+    return not shown.ended or (
+        all(one.ready for one in there) and len({one.config for one in there}) == 1
+    )
+
+
+def _survive(shown: Shown, label: str, title: str) -> bool:
+    """Return that some disk has the data, once they are there, and in the end all that are up."""
+    there = [one.data is not None and one.data.startswith(label) for one in shown.nodes]
+    if not shown.ended:
+        return "/" in SURVIVES[title] or any(there)
+    up = [has for has, one in zip(there, shown.nodes, strict=True) if one.status != "off"]
+    return all(up)

@@ -1,0 +1,152 @@
+"""The worlds of the Clusterer, each with what it shows and how it must end."""
+
+from __future__ import annotations
+
+from joinproto.check.entry import Entry, Family, Tier
+
+SEARCH = Family("joinproto_worlds.clusterer.search:build", prefix="clusterer-")
+
+
+def _entry(
+    name: str,
+    scene: str,
+    about: str,
+    *mutants: str,
+    real: int | None = None,
+    steps: int | None = None,
+    tier: Tier | None = None,
+) -> Entry:
+    """`real`: steps of the shortest run in which the shipped rules fail; `steps`: in which ours."""
+    return SEARCH(
+        name,
+        about,
+        steps=real if real is not None else steps,
+        tier=tier,
+        mutants=mutants,
+        scene=scene,
+        variant="ours" if real is None else "real",
+    )
+
+
+RULES = (
+    _entry(
+        "order",
+        "order",
+        "U1: a node returns with an older config: the younger one wins",
+        "older-wins",
+    ),
+    _entry(
+        "reading", "reading", "U2: a config that is not valid changes nothing", "gospel-unchecked"
+    ),
+    _entry(
+        "gospel",
+        "gospel",
+        "U3: a reset gospel with a younger config: the others are wiped",
+        "gospel-by-name",
+    ),
+    _entry(
+        "form", "form", "U4: one of two first boots alone, the other joins it", "everybody-leads"
+    ),
+    _entry(
+        "join", "join", "U4: a reset gospel without a config joins who is ready", "ready-not-joined"
+    ),
+    _entry(
+        "rejoin",
+        "rejoin",
+        "U5: after a full stop nobody goes before who ran longer",
+        "ran-forgotten",
+    ),
+    _entry(
+        "locks",
+        "locks",
+        "U5: the config shrinks, and two that await nobody go one after the other",
+        "locks-always-granted",
+    ),
+    _entry(
+        "leave",
+        "leave",
+        "U6: ejected, then adopted: the former cluster hears nothing",
+        "contacts-kept",
+    ),
+    _entry(
+        "spread",
+        "spread",
+        "U7: a younger config reaches a node that waits, and ends its waiting",
+        "waits-uninterrupted",
+    ),
+    _entry(
+        "conflict",
+        "conflict",
+        "U1, S6: two contents of one version meet: nobody stores either",
+        "conflict-merged",
+    ),
+    _entry(
+        "order-of-locks",
+        "order-of-locks",
+        "U5, S10: locks are taken in one order, so nobody waits for a lock without end",
+        "own-lock-first",
+    ),
+    _entry(
+        "late-word",
+        "late-word",
+        "U5: who answered ready is off when the answer comes: a boot asks again",
+        "word-believed",
+    ),
+    _entry("late-word-join", "late-word-join", "U4: the same where data are given up on that word"),
+    _entry(
+        "paused",
+        "paused",
+        "U7: who had its broker stopped by something else takes no config until it runs again",
+        "paused-told",
+    ),
+    _entry("splits", "splits", "U7: one of two goes on alone: the other one hears it, and leaves"),
+)
+LARGE = ("5", "6-circle", "8", "9", "11")
+HELD_BY = {"11": ("gospel-told-unasked",), "12": ("came-by-name",)}
+"""Rules of ours that close a hole, as mutants."""
+HOLES = (
+    ("1", "a newcomer never learns the gospel's identity, and hands a blank one the config", 5),
+    ("2", "a node that comes back tells a blank gospel its own identity", 7),
+    ("3", "reset wipes the data, not the identity: old data come back as compatible", 7),
+    ("4", "removed while off, added again by a later config: old data come back", 7),
+    ("5", "a config is forwarded with the gospel's old identity: its new data lose", 20),
+    ("6", "the answer of a node that was left out crashes who asks", 3),
+    ("6-circle", "a wait graph without a circle crashes who asks", 7),
+    ("6-stranger", "the config of one that it does not name spoils what is known", 15),
+    ("8", "a gospel that the config names and that never came: two sets of data", 5),
+    ("9", "who is left out hands a blank gospel the config: two sets of data", 6),
+    ("10", "its data given up and no others come, it goes first all the same", 17),
+    ("11", "who missed that the gospel came tells a blank one of the config", 6),
+    ("12", "a blank machine counts as the member whose name it has: two sets of data", 9),
+)
+ENTRIES: tuple[Entry, ...] = (
+    *RULES,
+    *(
+        _entry(f"real-hole-{n}", f"hole-{n}", f"shipped: {about}", real=real)
+        for n, about, real in HOLES
+    ),
+    *(
+        _entry(
+            f"hole-{n}",
+            f"hole-{n}",
+            "the same under our rules",
+            *HELD_BY.get(n, ()),
+            tier="long" if n in LARGE else "quick",
+        )
+        for n, _, _ in HOLES
+    ),
+    _entry(
+        "two-sides",
+        "two-sides",
+        "one config given on both sides of a cut, to a blank gospel and to one that knew it before",
+        steps=3,
+    ),
+    _entry(
+        "real-hole-7",
+        "hole-7",
+        "shipped: one starts while the only other one that knows the config stops",
+        real=4,
+    ),
+    _entry("hole-7", "hole-7", "the same under our rules: given up by design", steps=4),
+    _entry("hole-7-again", "hole-7-again", "once the other one is back, both are ready"),
+)

@@ -1,0 +1,127 @@
+"""Nodes that run, and a service that forgets their records: does each come back into the list.
+
+Source: discovery, D2; operators' case 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from functools import partial
+from typing import Any
+
+from attrs import define, frozen
+
+from joinproto.check.events import NOT_ENABLED, Rule
+from joinproto.check.properties import always, sometimes
+from joinproto.check.view import View
+from joinproto.check.world import Together, World
+from joinproto.discovery.keep import TABLES, Kept, Record
+
+NAMES = "abcdefgh"
+
+
+class Keeper(Enum):
+    """What of a node keeps its record alive."""
+
+    WELL = "well"
+    WROTE = "wrote it again"
+    CRASHED = "crashed"
+
+
+@frozen
+class Checks:
+    """What the service said of the own record and of the others."""
+
+    there: bool
+    others: bool
+    failed: bool
+
+
+@define
+class Node:
+    """`rules`: real or ours."""
+
+    name: str
+    rules: str
+    mutant: str | None = None
+    keeper: Keeper = Keeper.WELL
+
+    def shows(self) -> Keeper:
+        return self.keeper
+
+    def receive(self, event: Any) -> Any:
+        if not isinstance(event, Checks):
+            return NOT_ENABLED
+        row = Record(name=self.name, there=event.there, failed=event.failed, others=event.others)
+        found = TABLES[self.rules].choose((row,), 0)
+        if found.outcome is Kept.CRASH:
+            self.keeper = Keeper.CRASHED
+        elif found.outcome is Kept.WRITTEN:
+            self.keeper = Keeper.WROTE
+        return [Rule(f"{self.rules}: {found.name}")]
+
+
+@define
+class Service:
+    """Who is registered, and how often it may still forget one."""
+
+    records: frozenset[str]
+    forgets: int
+
+    def receive(self, event: Any) -> Any:
+        match event:
+            case ("write", name):
+                self.records |= {name}
+            case ("forget", name) if self.forgets and name in self.records:
+                self.forgets -= 1
+                self.records -= {name}
+            case _:
+                return NOT_ENABLED
+        return None
+
+
+def build(
+    members: int = 3, mutant: str | None = None, *, rules: str = "real", forgets: int = 1
+) -> World:
+    """Return a world of so many nodes that run and are registered."""
+    names = tuple(NAMES[:members])
+    made: dict[str, Any] = {name: partial(Node, name, rules, mutant) for name in names}
+    made["service"] = partial(Service, frozenset(names), forgets)
+    return World(
+        name="discovery-keeping",
+        members=made,
+        beside=("service",),
+        properties=[
+            always("no keeper crashes", partial(_well, names)),
+            sometimes("a lost record is there again", partial(_again, names)),
+        ],
+        together=partial(_moves, names, rules),
+        about="a record that the service forgot is written again",
+    )
+
+
+def _moves(names: tuple[str, ...], rules: str, view: View) -> Iterator[Together]:
+    records = view["service"].records
+    for name in names:
+        if view["service"].forgets and name in records:
+            yield Together("forgets", {"service": ("forget", name)}, name, fault=True)
+        if view[name] is Keeper.CRASHED or name in records:
+            continue
+        for failed in (False, True):
+            others = bool(records - {name}) and not failed
+            checks = Checks(False, others, failed)
+            row = Record(name=name, there=False, failed=failed, others=others)
+            events: dict[str, Any] = {name: checks}
+            if TABLES[rules].choose((row,), 0).outcome is Kept.WRITTEN:
+                events["service"] = ("write", name)
+            yield Together("keeps alive", events, name)
+
+
+def _well(names: tuple[str, ...], view: View) -> bool:
+    return all(view[name] is not Keeper.CRASHED for name in names)
+
+
+def _again(names: tuple[str, ...], view: View) -> bool:
+    records = view["service"].records
+    return any(view[name] is Keeper.WROTE and name in records for name in names)

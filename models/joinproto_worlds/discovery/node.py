@@ -1,0 +1,243 @@
+"""A node that boots, and what it asks: members of the worlds of discovery.
+
+The rules are the shipped ones (`joinproto.discovery.round.decide`).  What several processes do in
+messages is one step here where it is somebody else's protocol: a look reads those that answer, a
+join succeeds at once, and a founding by votes takes them at once (what happens between is searched
+in the worlds of the join protocol).  A look and what follows from it are two steps, so that others
+move in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+from attrs import define, frozen
+
+from joinproto.check.events import NOT_ENABLED, Rule
+from joinproto.discovery.answers import Answer
+from joinproto.discovery.boot import Rules, Step
+from joinproto.discovery.round import Properties, Round, decide, majority_of, named
+from joinproto_worlds.mutations.mutation import inside
+from joinproto_worlds.mutations.named import mutation
+
+mutated = inside(lambda node: mutation(node.mutant))
+
+
+class Stage(Enum):
+    """Where a node is."""
+
+    OFF = "off"
+    BOOTS = "boots"
+    DECIDED = "decided"
+    RUNS = "runs"  # it has a database: its own, or a cluster's
+    ENDED = "ended"
+
+
+@frozen
+class Cluster:
+    """A database, by the node that made it; `disk`: which of that node's disks."""
+
+    founder: str
+    disk: int = 0
+
+    def __str__(self) -> str:
+        return f"the cluster of {self.founder}" + ("'" * self.disk)
+
+
+@frozen
+class Begins:
+    """`order`: how many began before."""
+
+    order: int
+
+
+@frozen
+class Looks:
+    """A round: what the backend answered, and what each node that answers says of itself."""
+
+    answer: Answer
+    seen: tuple[tuple[str, Properties], ...]
+
+    def __str__(self) -> str:
+        said = ", ".join(name for name, _ in self.seen)
+        return f"{self.answer}; {said or 'nobody'} answers"
+
+
+@frozen
+class Joins:
+    """It joins this cluster; None: nobody was there any more."""
+
+    cluster: Cluster | None
+
+
+@frozen
+class Votes:
+    """It votes for a cluster, durably: it never votes for another one of the same names."""
+
+    cluster: Cluster
+
+
+@frozen
+class Founds:
+    """It has so many votes for its cluster, its own among them."""
+
+    cluster: Cluster
+    votes: int
+
+
+@frozen
+class Shown:
+    """What is seen of a node.  `asks`: whom its ballot goes to."""
+
+    stage: Stage
+    order: int
+    disk: int
+    target: str | None
+    step: Step | None
+    cluster: Cluster | None
+    vote: Cluster | None
+    asks: frozenset[str]
+
+
+@define
+class Node:
+    """`tries`: rounds that are left after the next one; None: without end."""
+
+    name: str
+    rules: Rules
+    tries: int | None
+    expected: int | None
+    mutant: str | None = None
+    stage: Stage = Stage.OFF
+    order: int = 0
+    disk: int = 0
+    target: str | None = None
+    step: Step | None = None
+    cluster: Cluster | None = None
+    vote: Cluster | None = None
+    asks: frozenset[str] = frozenset()
+
+    def shows(self) -> Shown:
+        return Shown(
+            self.stage,
+            self.order,
+            self.disk,
+            self.target,
+            self.step,
+            self.cluster,
+            self.vote,
+            self.asks,
+        )
+
+    def choices(self) -> Iterator[str]:
+        if self.stage is Stage.DECIDED and self.step is Step.ALONE:
+            yield "stands alone"
+
+    @mutated
+    def receive(self, event: Any) -> Any:
+        match event:
+            case Begins(order) if self.stage is Stage.OFF:
+                self.stage, self.order = Stage.BOOTS, order
+            case Looks() if self.stage is Stage.BOOTS:
+                return self._look(event)
+            case "stands alone" if self.step is Step.ALONE:
+                self._runs(Cluster(self.name, self.disk))
+            case Joins(None) if self.stage is Stage.DECIDED:
+                return self._again()
+            case Joins(Cluster() as cluster) if self.stage is Stage.DECIDED:
+                self._runs(cluster)
+            case Votes(cluster) if self.vote in (None, cluster):
+                self.vote = cluster
+            case Founds(cluster, votes) if votes >= majority_of(self.expected or 0):
+                self.vote = cluster
+                self._runs(cluster)
+            case "is wiped" if self.stage is Stage.RUNS:
+                self.stage, self.disk = Stage.OFF, self.disk + 1
+                self.cluster = self.vote = None
+            case _:
+                return NOT_ENABLED
+        return None
+
+    def _look(self, event: Looks) -> Any:
+        about = Round(
+            me=self.name,
+            answer=event.answer,
+            seen=dict(event.seen),
+            tries=self.tries,
+            expected=self.expected,
+        )
+        found = decide(about, self.rules)
+        taken = [Rule(f"{self.rules.value}: {found.case.name}")]
+        if found.step in (Step.RETRY, Step.WAIT):
+            if found.step is Step.RETRY and self.tries:
+                self.tries -= 1
+            return taken
+        if found.step in (Step.CRASH, Step.REFUSE):
+            self.stage = Stage.ENDED
+            return taken
+        self.stage, self.step, self.target = Stage.DECIDED, found.step, found.node
+        if found.step is Step.FOUND:
+            self.asks = frozenset((self.name, *named(event.answer)))
+        return taken
+
+    def _again(self) -> Any:
+        self.asks = frozenset()
+        if self.tries == 0:
+            self.step, self.target = Step.ALONE, None
+            return None
+        self.stage, self.step, self.target = Stage.BOOTS, None, None
+        if self.tries is not None:
+            self.tries -= 1
+        return None
+
+    def _runs(self, cluster: Cluster) -> None:
+        self.stage, self.cluster, self.step, self.target = Stage.RUNS, cluster, None, None
+        self.asks = frozenset()
+
+
+@define
+class Service:
+    """What a backend keeps: who registered, the oldest first.  `lapses`: records it may lose.
+
+    `locks`: who begins takes a lock, and gives it back when it registers; `holder` has it.
+    """
+
+    records: tuple[str, ...] = ()
+    lapses: int = 0
+    locks: bool = False
+    holder: str | None = None
+
+    def receive(self, event: Any) -> Any:
+        match event:
+            case ("register", name):
+                self.records = (*(one for one in self.records if one != name), name)
+                self.holder = None if self.holder == name else self.holder
+            case ("lock", name):
+                self.holder = name
+            case ("unlock",):
+                self.holder = None
+            case ("lapse", name) if self.lapses and name in self.records:
+                self.lapses -= 1
+                self.records = tuple(one for one in self.records if one != name)
+            case _:
+                return NOT_ENABLED
+        return None
+
+
+@define
+class Links:
+    """Which group each node is in while the network is cut; nothing: it is whole."""
+
+    groups: tuple[frozenset[str], ...] = ()
+
+    def choices(self) -> Iterator[str]:
+        if self.groups:
+            yield "heals"
+
+    def receive(self, event: Any) -> Any:
+        if event != "heals":
+            return NOT_ENABLED
+        self.groups = ()
+        return None

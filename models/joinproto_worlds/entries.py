@@ -1,0 +1,39 @@
+"""Every world that ships: what it shows, for whom it is meant, how it must end.
+
+A row names the function that builds the world; it is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from joinproto.check.entry import Entry
+from joinproto_worlds.classics.entries import ENTRIES as CLASSICS
+from joinproto_worlds.clusterer.entries import ENTRIES as CLUSTERER
+from joinproto_worlds.discovery.entries import ENTRIES as DISCOVERY
+from joinproto_worlds.fair.entries import ENTRIES as FAIR
+from joinproto_worlds.join.entries import ENTRIES as JOIN
+from joinproto_worlds.join.entries_deep import ENTRIES as JOIN_DEEP
+from joinproto_worlds.join.entries_live import ENTRIES as JOIN_LIVE
+from joinproto_worlds.join.entries_special import ENTRIES as JOIN_SPECIAL
+from joinproto_worlds.note.entries import FAIL, HOLD
+from joinproto_worlds.reconcile.entries import ENTRIES as RECONCILE
+from joinproto_worlds.register.entries import CHAIN, VIEWS
+from joinproto_worlds.standby.entries import ENTRIES as STANDBY
+from joinproto_worlds.zen.entries import ENTRIES as ZEN
+
+ENTRIES: tuple[Entry, ...] = (
+    *CLASSICS,
+    *HOLD,
+    *FAIL,
+    *CHAIN,
+    *JOIN,
+    *JOIN_SPECIAL,
+    *JOIN_LIVE,
+    *JOIN_DEEP,
+    *CLUSTERER,
+    *DISCOVERY,
+    *FAIR,
+    *RECONCILE,
+    *VIEWS,
+    *STANDBY,
+    *ZEN,
+)

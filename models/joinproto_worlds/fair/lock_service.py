@@ -1,0 +1,90 @@
+"""A server that gives a lock to one client after the other, by messages in order.
+
+Every client that asks is to get it.  If the server serves first who came first, weak fairness
+is enough; if it serves last come first, one client waits behind the others for ever, and no
+fairness helps: its turn is never even possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import define
+
+from joinproto.check.events import Maybe, Message, Send
+from joinproto.check.fairness import EACH_STEP, strong
+from joinproto.check.network import FifoLinks
+from joinproto.check.properties import always_pair, leads_to, sometimes_one
+from joinproto.check.world import World
+
+
+@define
+class Client:
+    phase: str = "idle"
+
+    def choices(self) -> Iterator[Any]:
+        if self.phase == "idle":
+            yield Maybe("ask")
+        if self.phase == "inside":
+            yield "give back"
+
+    def receive(self, event: Any) -> Any:
+        match event:
+            case "ask":
+                self.phase = "waits"
+                return [Send("server", "ask")]
+            case "give back":
+                self.phase = "idle"
+                return [Send("server", "done")]
+            case _:
+                self.phase = "inside"
+        return None
+
+    def shows(self) -> str:
+        return self.phase
+
+
+@define
+class Server:
+    first: bool
+    free: bool = True
+    waiting: tuple[str, ...] = ()
+
+    def receive(self, event: Message) -> Any:
+        if event.content == "ask":
+            self.waiting += (event.sender,)
+        else:
+            self.free = True
+        if not (self.free and self.waiting):
+            return None
+        at = 0 if self.first else len(self.waiting) - 1
+        served = self.waiting[at]
+        self.waiting = self.waiting[:at] + self.waiting[at + 1 :]
+        self.free = False
+        return [Send(served, "yours")]
+
+    def shows(self) -> str:
+        return "server"
+
+
+def build(members: int = 3, *, last_first: bool = False, strongly: bool = False) -> World:
+    """`members`: clients, 1 to 4.  `strongly`: fair so to each step, which changes nothing here."""
+    names = [f"c{i}" for i in range(1, members + 1)]
+    return World(
+        name="lock-service",
+        members={**dict.fromkeys(names, Client), "server": lambda: Server(not last_first)},
+        beside=["server"],
+        network=FifoLinks(),
+        fairness=[strong(each=True) if strongly else EACH_STEP],
+        properties=[
+            always_pair("one at a time", lambda a, b: not a == b == "inside", among=names),
+            leads_to(
+                "whoever asks gets it",
+                lambda view: view["c1"] == "waits",
+                lambda view: view["c1"] == "inside",
+            ),
+            sometimes_one("somebody has it", lambda phase: phase == "inside", among=names),
+        ],
+        about="a server gives a lock to one client after the other",
+    )

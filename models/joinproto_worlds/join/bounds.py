@@ -1,0 +1,165 @@
+"""The bounds of a join world: who takes part, what they may do, and what may go wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from joinproto.join.config import Config, TotalFailure
+from joinproto.join.lineage import Lineage
+from joinproto.join.store import StoreRecord
+from joinproto_worlds.join.plan import HostLapse, Plan
+from joinproto_worlds.join.scenes import SCENES, Scene
+
+NAMES = ("a", "b", "c", "d", "e")
+
+LAPSES = {lapse.value: lapse for lapse in HostLapse}
+
+EMPTY = Scene({}, Lineage())
+
+
+@frozen(kw_only=True)
+class Bounds:
+    """`register`: "atomic", an outside register, or "votes", the members' own.
+
+    `views`, `frames`, `rounds`: a chain is at most so long, a client writes at most so many
+    frames, a ballot has at most so many rounds.  `partitions`: none of two members, else one, with
+    `a` alone on one side.  Of two members both propose and crash; of three, `a` does, which
+    orders the frames, too.  `lasts`: a wish to close outlives a view without its member.
+    `is_patient`: proposers wait for all answers, but behind the views with the numbers in
+    `hurries`; so it is with three.
+    `scene`: what is on the disks (`join_scenes.py`).  `electors`, `leaves`, `foreign`: names of
+    the configured electors (all), of those who may leave, of those who must not come in; `hears`:
+    of those who hear of the others at times only; `cut`: pairs that never hear each other.
+    `live`: all shall become active; `recovers`: one of them shall;
+    `beats`: started at any moment, and with heartbeats.  `lasting`: with heartbeats at any moment,
+    and ballots that last until they are outbid.  `steps`: see `Plan`.
+    `mutant`: the name of a rule or a duty that is left out.
+    """
+
+    members: int
+    wait_for: int
+    crashes: int
+    partitions: int | None
+    register: str
+    mutant: str | None
+    views: int
+    frames: int
+    rounds: int
+    scene: str = ""
+    electors: str = ""
+    proposers: int | None = None
+    spared: tuple[str, ...] | None = None
+    transient: tuple[str, ...] = ()
+    other_options: tuple[str, ...] = ()
+    automatic: bool = True
+    suspects: bool = True
+    is_patient: bool | None = None
+    lasts: bool = False
+    hurries: tuple[int, ...] = (1,)
+    closes: bool = True
+    leaves: str = ""
+    greets: bool = False
+    hears: str = ""
+    cut: tuple[str, ...] = ()
+    wiped: str | None = None
+    marks: bool = False
+    foreign: str = ""
+    live: bool = False
+    recovers: bool = False
+    beats: bool = True
+    lasting: bool = False
+    steps: bool = False
+    reaches: tuple[str, ...] = ("FOUND", "CHANGE", "RESTART")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return NAMES[: self.members]
+
+    @property
+    def natives(self) -> tuple[str, ...]:
+        return tuple(name for name in self.names if name not in self.foreign)
+
+    @property
+    def is_pair(self) -> bool:
+        return self.members < 3
+
+    @property
+    def votes(self) -> bool:
+        return self.register == "votes"
+
+    @property
+    def lapse(self) -> HostLapse | None:
+        return LAPSES.get(self.mutant or "")
+
+    @property
+    def splits(self) -> int:
+        """Return how many partitions there may be."""
+        return (0 if self.is_pair else 1) if self.partitions is None else self.partitions
+
+    @property
+    def never_crash(self) -> tuple[str, ...]:
+        return (() if self.is_pair else self.names[1:]) if self.spared is None else self.spared
+
+    @property
+    def n(self) -> int:
+        """Return N; with one configuration for each, each founds a cluster of its own."""
+        return 1 if self.lapse is HostLapse.ONE_CONFIG else self.wait_for
+
+    def before(self) -> Scene:
+        """Return what is on the disks at the beginning."""
+        return SCENES[self.scene]() if self.scene else EMPTY
+
+    def config(self, name: str) -> Config:
+        voters = frozenset(self.electors or self.names)
+        voters -= frozenset(self.transient if self.votes else ())
+        if self.lapse is HostLapse.ONE_CONFIG and name in voters:
+            voters = frozenset({name})
+        return Config(
+            member=name,
+            electors=voters,
+            wait_for=self.n,
+            options="others" if name in self.other_options else "options",
+            is_transient=name in self.transient,
+            total_failure=TotalFailure.AUTOMATIC if self.automatic else TotalFailure.MANUAL,
+            outside=not self.votes,
+            heartbeat=1 if self.lasting else 0,
+        )
+
+    def plan(self, name: str, before: Scene) -> Plan:
+        names = self.names
+        proposers = (2 if self.is_pair else 1) if self.proposers is None else self.proposers
+        apart = {other for pair in self.cut if name in pair for other in pair}
+        fresh = StoreRecord(store_id=f"{name}1", transient=name in self.transient)
+        same: dict[str, Any] = {
+            key: getattr(self, key) for key in ("suspects", "closes", "greets", "steps", "lasts")
+        }
+        return Plan(
+            self.config(name),
+            before.stores.get(name, fresh),
+            frozenset(names) - {name, *apart},
+            self.views,
+            self.frames,
+            **same,
+            proposes=name in names[:proposers],
+            leaves=name in self.leaves,
+            forgets=name in self.transient or name == self.wiped,
+            hears=name in self.hears,
+            beats=(self.live and self.beats) or self.lasting or name in self.hears,
+            is_cut=any(name in pair for pair in self.cut),
+            is_patient=not self.is_pair if self.is_patient is None else self.is_patient,
+            hurries=self.hurries,
+            rounds=self.rounds,
+            mutation=self._left_out(),
+            lapses=frozenset({self.lapse} if self.lapse else ()),
+        )
+
+    def _left_out(self) -> str | None:
+        """Return the rule of the member that is left out, or None."""
+        if self.mutant is None or self.lapse is not None:
+            return None
+        # Here and not above: the catalogue imports every system.
+        from joinproto_worlds.mutations.catalogue import OF_THE_MEMBER
+
+        return self.mutant if self.mutant in OF_THE_MEMBER else None

@@ -1,0 +1,284 @@
+"""What the join worlds claim: always, and what must be possible, or the rest is empty.
+
+Source: join protocol, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from joinproto.check.properties import (
+    Property,
+    always,
+    always_beside,
+    always_each,
+    always_monitor,
+    always_pair,
+    always_possible,
+    sometimes,
+    sometimes_monitor,
+    sometimes_one,
+)
+from joinproto.check.view import View
+from joinproto.join.ids import Name
+from joinproto.join.phases import Phase
+from joinproto.join.view import Kind, Position
+from joinproto_worlds.join.ledger import History
+from joinproto_worlds.join.member import Shown
+
+LEDGER = ("one_successor", "no_split_brain", "waits_for_n", "permitted_after_total_failure")
+"""Claims that the ledger watches; it says which one breaks first."""
+
+ALONE = ("dirty_before_serving", "position_is_data", "no_wrong_store", "suspended_alone")
+"""Claims about one member, seen by itself."""
+
+
+def claims(
+    names: tuple[str, ...],
+    natives: tuple[str, ...],
+    reaches: tuple[str, ...],
+    *,
+    votes: bool,
+    writes: bool,
+) -> list[Property]:
+    """`natives`: the members whose stores are of this cluster; `reaches`: of `POSSIBLE`."""
+    return [
+        *[always_monitor(claim, partial(_finds_nothing, claim)) for claim in LEDGER],
+        *[always_each(claim, partial(_is_right, claim), among=names) for claim in ALONE],
+        *beside_the_ledger(natives),
+        always_beside(
+            "closed_is_quiet", _closed_is_quiet, among=natives, of=_serves_in, of_monitor=_chosen
+        ),
+        always_pair("options_agree", _options_agree, among=names, of=_serves_with),
+        *([always("one_view_is_served", one_view_is_served)] if votes else []),
+        *[sometimes_one(_said(name), POSSIBLE[name], among=names) for name in reaches],
+        *([sometimes_monitor("a frame is committed", _is_committed)] if writes else []),
+    ]
+
+
+def beside_the_ledger(names: tuple[str, ...]) -> list[Property]:
+    """Nobody knows a view that was not chosen, or serves without what was committed."""
+    return [
+        always_beside(
+            "learned_is_chosen", _learned_is_chosen, among=names, of=_tip, of_monitor=_chosen
+        ),
+        always_beside("nothing_lost", _nothing_lost, among=names, of=_data, of_monitor=_committed),
+    ]
+
+
+def closed_through_a_crash(proposer: str) -> Property:
+    """The others know the CLOSE, and its proposer is down."""
+
+    def is_so(view: View) -> bool:
+        is_closed = any(
+            isinstance(shown, Shown) and shown.phase is Phase.STOPPED and _is_close(shown)
+            for shown in view.up.values()
+        )
+        return is_closed and proposer not in view.up
+
+    return sometimes("closed through its proposer's crash", is_so)
+
+
+def becomes_active(views: int, natives: tuple[str, ...]) -> Property:
+    """P1, P2, P4: whatever has happened, all can still become active, without another fault.
+
+    `views`: where the search ends; `natives`: whose stores are of this cluster.  That they
+    *will* is more than a world without time can say: a deadline that always comes before the
+    answers never lets a view be chosen.
+    """
+    return always_possible("all become active", partial(_all_active, views, natives))
+
+
+def serves_again(views: int, natives: tuple[str, ...]) -> Property:
+    """Whatever has happened, somebody can still serve, without another fault."""
+    return always_possible("somebody serves again", partial(_one_active, views, natives))
+
+
+def majority_is_there(names: tuple[str, ...]) -> Property:
+    """No leave gives a majority of the electors into the hands of those who are not there."""
+    return always_each("a majority is there", partial(_is_there, names), among=names)
+
+
+def _is_there(names: tuple[str, ...], shown: Shown) -> bool:
+    return shown.tip is None or 2 * sum(seat.member in names for seat in shown.tip.electors) > len(
+        shown.tip.electors
+    )
+
+
+def comes_to_rest(views: int, names: tuple[str, ...]) -> Property:
+    """With one link cut for good, one of its ends is given up, and comes back no more."""
+    return always_each("the chain comes to rest", partial(_is_short, views), among=names)
+
+
+def kept_on_a_store(transient: tuple[str, ...], names: tuple[str, ...]) -> Property:
+    """3.4: one member has a store; what is acknowledged without is gone with its processes."""
+    return always_each("kept_on_a_store", partial(_has_a_store, frozenset(transient)), among=names)
+
+
+def _has_a_store(transient: frozenset[str], shown: Shown) -> bool:
+    if shown.phase is not Phase.ACTIVE or shown.tip is None:
+        return True
+    return not {seat.member for seat in shown.tip.members} <= transient
+
+
+def _is_short(views: int, shown: Shown) -> bool:
+    return shown.tip is None or shown.tip.number <= views
+
+
+def _all_active(views: int, natives: tuple[str, ...], view: View) -> bool:
+    """Return whether all are active, or have left, or the search ends here."""
+    shown = [view[name] for name in natives]
+    members = [item for item in shown if isinstance(item, Shown)]
+    if any(item.is_tired or (item.tip and item.tip.number == views) for item in members):
+        return True
+    return len(members) == len(shown) and all(
+        item.phase is Phase.ACTIVE or _left(item) for item in members
+    )
+
+
+def _one_active(views: int, natives: tuple[str, ...], view: View) -> bool:
+    members = [shown for name in natives if isinstance(shown := view[name], Shown)]
+    return any(
+        item.is_tired or item.phase is Phase.ACTIVE or (item.tip and item.tip.number == views)
+        for item in members
+    )
+
+
+def _finds_nothing(claim: str, history: History) -> bool:
+    return not history.wrong.startswith(claim)
+
+
+def _is_right(claim: str, shown: Shown) -> bool:
+    return not shown.wrong.startswith(claim)
+
+
+def _is_committed(history: History) -> bool:
+    return bool(history.committed)
+
+
+def _tip(shown: Shown) -> Name | None:
+    return shown.tip
+
+
+def _chosen(history: History) -> frozenset[Name]:
+    return history.chosen
+
+
+def _learned_is_chosen(tip: Name | None, chosen: frozenset[Name]) -> bool:
+    """What a member knows as its tip has been chosen."""
+    return tip is None or tip in chosen
+
+
+def _data(shown: Shown) -> tuple[Name | None, tuple[Position, ...] | None]:
+    return shown.tip, shown.frames
+
+
+def _committed(history: History) -> frozenset[Position]:
+    return history.committed
+
+
+def _nothing_lost(
+    data: tuple[Name | None, tuple[Position, ...] | None], committed: frozenset[Position]
+) -> bool:
+    """Whoever is ready in its tip has all that was committed up to there.
+
+    So also `no_stale_source`: only who is ready feeds an update.
+    """
+    tip, frames = data
+    if frames is None or tip is None:
+        return True
+    return all(
+        frame in frames
+        for frame in committed
+        if isinstance(frame.view, Name) and frame.view.number <= tip.number
+    )
+
+
+def _serves_in(shown: Shown) -> Name | None:
+    return shown.tip if shown.phase is Phase.ACTIVE else None
+
+
+def _closed_is_quiet(tip: Name | None, chosen: frozenset[Name]) -> bool:
+    """S2: once the CLOSE is chosen, nobody serves in the view that it closes."""
+    return tip is None or all(view.kind is not Kind.CLOSE or view.parent != tip for view in chosen)
+
+
+def _serves_with(shown: Shown) -> tuple[Name | None, str]:
+    return _serves_in(shown), shown.options
+
+
+def _options_agree(one: tuple[Name | None, str], other: tuple[Name | None, str]) -> bool:
+    """I2, for two that are active in the same view."""
+    (tip, options), (other_tip, other_options) = one, other
+    return tip is None or tip != other_tip or options == other_options
+
+
+def one_view_is_served(view: View) -> bool:
+    """`no_split_brain`: two that serve, each with a majority behind it, serve in one view."""
+    members = [shown for shown in view.up.values() if isinstance(shown, Shown)]
+    served = {shown.tip for shown in members if shown.phase is Phase.ACTIVE and shown.tip}
+    return len([tip for tip in served if _has_majority(tip, members)]) < 2
+
+
+def _has_majority(tip: Name, members: list[Shown]) -> bool:
+    # Behind it: electors that neither promised a successor of it nor know a later view.
+    behind = {shown.seat for shown in members if shown.tip == tip and not shown.is_frozen}
+    return 2 * len(behind & tip.electors) > len(tip.electors)
+
+
+# -- what must be possible -------------------------------------------------------------------------
+
+
+def _active_in(kind: Kind, shown: Shown) -> bool:
+    return shown.phase is Phase.ACTIVE and shown.tip is not None and shown.tip.kind is kind
+
+
+def _restarted(shown: Shown) -> bool:
+    parent = None if shown.tip is None else shown.tip.parent
+    return _active_in(Kind.RESTART, shown) and parent is not None and parent.kind is Kind.CLOSE
+
+
+def _is_close(shown: Shown) -> bool:
+    return shown.tip is not None and shown.tip.kind is Kind.CLOSE
+
+
+def _new_in(tip: Name) -> int:
+    return 0 if tip.parent is None else len(tip.members - tip.parent.members)
+
+
+def _came_back(shown: Shown) -> bool:
+    tip = shown.tip
+    if not _active_in(Kind.CHANGE, shown) or tip is None or tip.parent is None:
+        return False
+    before = tip.parent.parent
+    return before is not None and bool((tip.members - tip.parent.members) & before.members)
+
+
+def _newcomers(count: int, kind: Kind, shown: Shown) -> bool:
+    return _active_in(kind, shown) and shown.tip is not None and _new_in(shown.tip) >= count
+
+
+def _left(shown: Shown) -> bool:
+    return shown.phase is Phase.STOPPED and shown.tip is not None and not _is_close(shown)
+
+
+def _in_phase(phase: Phase, shown: Shown) -> bool:
+    return shown.phase is phase
+
+
+POSSIBLE: Mapping[str, Callable[[Shown], bool]] = {
+    **{kind.name: partial(_active_in, kind) for kind in (Kind.FOUND, Kind.CHANGE, Kind.RESTART)},
+    "closed and restarted": _restarted,
+    "a member that was given up is active again": _came_back,
+    "a newcomer is active": partial(_newcomers, 1, Kind.CHANGE),
+    "two newcomers at once": partial(_newcomers, 2, Kind.CHANGE),
+    "a dirty and an empty store are updated": partial(_newcomers, 2, Kind.RESTART),
+    "a member has left": _left,
+    "a member stops for good": partial(_in_phase, Phase.ABORTED),
+    "a member is suspended": partial(_in_phase, Phase.SUSPENDED),
+}
+
+
+def _said(name: str) -> str:
+    return f"active in a {name}" if name in Kind.__members__ else name

@@ -1,0 +1,147 @@
+"""The host of a member of the join worlds: what it does while it performs one batch.
+
+The batch itself is performed as those that ship do (`joinproto.join.perform`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from joinproto.check.events import Broadcast, Persist, Record, Send
+from joinproto.check.events import Rule as Took
+from joinproto.join.balloting import IMPOSSIBLE
+from joinproto.join.choice_messages import Chosen
+from joinproto.join.messages import (
+    Action,
+    Closing,
+    CompareAndSet,
+    Event,
+    Forbids,
+    Hello,
+    OpenForClients,
+    PhaseChanged,
+    Proposes,
+    Ready,
+    Sent,
+    ServeUpdate,
+    StartUpdate,
+    Waiting,
+)
+from joinproto.join.phases import Phase
+from joinproto.join.proposing import BETTER, SILENT
+from joinproto.join.state import MemberState
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Seat, View
+from joinproto_worlds.join.plan import HostLapse
+from joinproto_worlds.join.words import (
+    REGISTER,
+    Cas,
+    ChosenView,
+    Data,
+    Opened,
+    Proposed,
+    ReadyIn,
+    Vote,
+)
+
+if TYPE_CHECKING:
+    from joinproto_worlds.join.member import Node
+
+
+def row(table: str, label: str, case: str) -> str:
+    """Return how coverage calls a case of a table."""
+    return f"{table} {label}: {case}"
+
+
+class ProtocolBug(Exception):
+    """A member met what no correct run can show it; the search ends here."""
+
+
+@frozen
+class Host:
+    """What the host of `node` does while it performs one batch of its `member`."""
+
+    node: Node
+    member: MemberState
+    is_ready_now: bool
+
+    def close(self, why: Closing) -> None:
+        """Nothing: who is served is what the phase says."""
+
+    def persist(self, record: StoreRecord) -> Iterator[Any]:
+        before, self.node.kept = self.node.kept, record
+        yield Persist()
+        accepted = record.accepted
+        if accepted is not None and accepted != before.accepted:
+            yield Record(Vote(self.member.seat, accepted))
+        tip = record.tip
+        if tip is not None and tip != before.tip and self._votes_alone(before, tip):
+            yield Record(ChosenView(tip.id))
+
+    def send_all(self, sends: tuple[Sent, ...]) -> Iterator[Any]:
+        if self.is_ready_now and self.member.ready_in is not None:
+            yield Record(ReadyIn(self.member.seat, self.member.ready_in))
+        yield from self.tell(sends)
+
+    def tell(self, sends: tuple[Sent, ...]) -> Iterator[Any]:
+        """Send; what goes to all others is one message, and may still reach some of them only.
+
+        A set forgets no message that is of use, so who was told that it is ready, at the
+        moment when it became so, is not told again.
+        """
+        plan = self.node.plan
+        names = {
+            sent.message: {other.to for other in sends if other.message == sent.message}
+            for sent in sends
+        }
+        for message, told in names.items():
+            if isinstance(message, Ready) and not self.is_ready_now:
+                continue
+            if isinstance(message, Hello) and self.member.phase is Phase.UPDATING:
+                continue  # it asks who is ready; whoever is has said so to all
+            # A view that is chosen is no secret: telling all is one message instead of several.
+            to = plan.peers if isinstance(message, Chosen) else told
+            if to >= plan.peers and not plan.is_cut:
+                yield Broadcast(message)
+                continue
+            for name in sorted(to & plan.peers):
+                yield Send(name, message)
+
+    def see(self, event: Event) -> Iterator[Any]:
+        plan = self.node.plan
+        match event:
+            case Waiting(case=case, detail=detail) if case == IMPOSSIBLE:
+                if plan.mutation is None and not plan.lapses:
+                    raise ProtocolBug(detail)
+            case PhaseChanged():
+                yield Took(row("chain-standing", event.label, event.case))
+            case Waiting(case=case) if case in (SILENT, BETTER):
+                pass  # of no table
+            case Waiting() | Proposes() | Forbids():
+                yield Took(row(event.table, event.label, event.case))
+
+    def act(self, action: Action) -> Iterator[Any]:
+        node = self.node
+        match action:
+            case CompareAndSet(_, view):
+                yield Record(Proposed(view.id))
+                yield Send(REGISTER, Cas(view))
+            case ServeUpdate(to, view) if to in node.plan.peers:
+                is_late = HostLapse.SAME_MOMENT in node.plan.lapses
+                position = view.position if is_late else node.kept.position
+                yield Send(to, Data(view.id, position, node.frames))
+            case StartUpdate() if node.plan.mutation == "update-in-place":
+                # In place: the old data is gone before the new is there.
+                node.frames = ()
+                yield Persist()
+            case OpenForClients(view):
+                yield Record(Opened(view.id))
+
+    def _votes_alone(self, before: StoreRecord, tip: View) -> bool:
+        """Return whether this store's vote, which is never seen on its disk, chose `tip`."""
+        electors = tip.electors if before.tip is None else before.tip.electors
+        config = self.node.plan.config
+        return not config.outside and electors == {Seat(config.member, before.store_id)}

@@ -1,0 +1,156 @@
+"""The ledger of the join worlds: what was chosen, committed and reached, known to nobody else.
+
+It hears of each deed at the moment when it is durable.  So claims are about the deeds of the
+protocol, and not about what members believe.
+"""
+
+from __future__ import annotations
+
+from attrs import define, frozen
+
+from joinproto.join.ids import Name
+from joinproto.join.view import Kind, Position, Seat
+from joinproto_worlds.join.words import ChosenView, Kept, Opened, Proposed, ReadyIn, Returned, Vote
+
+Heard = ChosenView | Kept | Opened | Proposed | ReadyIn | Returned | Vote
+
+
+@frozen(cache_hash=True)
+class History:
+    """`chosen`: views, by vote or by the register; `committed`: frames that every member of
+    their view has held; `wrong`: the first claim that broke, "" while none did."""
+
+    chosen: frozenset[Name]
+    committed: frozenset[Position]
+    wrong: str
+
+
+@define
+class Ledger:
+    """Monitor.
+
+    `most_are_enough`: hosts acknowledge what most members hold.  `holders`: who keeps which
+    frame that is not committed yet; `ready`: who was ready in which view, until its era has
+    reached N; `eras`: the FOUND and RESTART views since which it has; `served`: the latest view
+    in which clients were served, `returned`: which of its members were stopped since.
+    """
+
+    wait_for: int
+    most_are_enough: bool = False
+    chosen: frozenset[Name] = frozenset()
+    votes: frozenset[Vote] = frozenset()
+    holders: frozenset[Kept] = frozenset()
+    committed: frozenset[Position] = frozenset()
+    ready: frozenset[ReadyIn] = frozenset()
+    eras: frozenset[Name] = frozenset()
+    served: Name | None = None
+    returned: frozenset[Seat] = frozenset()
+    wrong: str = ""
+
+    def receive(self, heard: Heard) -> None:
+        match heard:
+            case ChosenView(view):
+                self._choose(_name(view))
+            case Vote():
+                self._vote(heard)
+            case Kept():
+                self._keep(heard)
+            case ReadyIn():
+                self._reach(heard)
+            case Returned(seat, tip):
+                # A transient member has lost the tip with everything else.
+                is_there = self.served is not None and tip in (None, self.served)
+                if self.served is not None and is_there and seat in self.served.members:
+                    self.returned |= {seat}
+            case Proposed(view):
+                self._propose(_name(view))
+            case Opened(view):
+                self._serve(_name(view))
+                if era_of(_name(view)) not in self.eras:
+                    self.wrong = self.wrong or "waits_for_n: served before N were ready"
+
+    def shows(self) -> History:
+        return History(self.chosen, self.committed, self.wrong)
+
+    def _choose(self, view: Name) -> None:
+        if any(item.parent == view.parent and item != view for item in self.chosen):
+            self.wrong = self.wrong or "one_successor: a view has two"
+        self.chosen |= {view}
+
+    def _vote(self, heard: Vote) -> None:
+        self.votes |= {heard}
+        view = heard.accepted.view
+        name = _name(view.id)
+        voters = {vote.seat for vote in self.votes if vote.accepted == heard.accepted}
+        electors = name.electors if name.parent is None else name.parent.electors
+        if 2 * len(voters & electors) > len(electors):
+            self._choose(name)
+            # What is chosen needs no more votes to be remembered.
+            self.votes = frozenset(
+                vote for vote in self.votes if vote.accepted.view.parent != view.parent
+            )
+
+    def _keep(self, heard: Kept) -> None:
+        frame = heard.frame
+        if frame in self.committed:
+            return
+        self.holders |= {heard}
+        holders = {item.seat for item in self.holders if item.frame == frame}
+        members = _name(frame.view).members
+        if self.most_are_enough:
+            # Otherwise: the host acknowledges what some of the members do not have.
+            if 2 * len(members & holders) <= len(members) - 1:
+                return
+        elif not members <= holders:
+            return
+        self.holders = frozenset(item for item in self.holders if item.frame != frame)
+        if any(item.seq == frame.seq for item in self.committed):
+            self.wrong = self.wrong or "no_split_brain: a frame is committed in two views"
+        later = [_name(item.view) for item in self.committed]
+        if any(_goes_on_without(view, frame) for view in later):
+            self.wrong = self.wrong or "no_split_brain: committed in a view after its successor"
+        self.committed |= {frame}
+
+    def _serve(self, view: Name) -> None:
+        # Somebody who does not know the newest view yet may serve late; it commits nothing.
+        if self.served is None or view.number > self.served.number:
+            self.served, self.returned = view, frozenset()
+
+    def _propose(self, view: Name) -> None:
+        before = self.served
+        if view.kind is not Kind.CHANGE or before is None or before != view.parent:
+            return
+        if before.members <= self.returned:
+            self.wrong = self.wrong or "permitted_after_total_failure: a CHANGE goes on"
+
+    def _reach(self, heard: ReadyIn) -> None:
+        era = era_of(_name(heard.view))
+        if era in self.eras:
+            return
+        self.ready |= {heard}
+        if len({item.seat for item in self.ready if item.view == heard.view}) >= self.wait_for:
+            self.eras |= {era}
+            self.ready = frozenset(item for item in self.ready if era_of(_name(item.view)) != era)
+
+
+def _goes_on_without(later: Name, frame: Position) -> bool:
+    """Return whether `later` stands behind the frame's view, and its data is without the frame."""
+    before = _name(frame.view)
+    while later.parent is not None and later.number > before.number + 1:
+        later = later.parent
+    if later.parent != before:
+        return False
+    start = later.position
+    return start is None or start < (before.number, frame.seq)
+
+
+def era_of(view: Name) -> Name:
+    """Return the FOUND or RESTART since which N counts."""
+    while view.kind not in (Kind.FOUND, Kind.RESTART) and view.parent is not None:
+        view = view.parent
+    return view
+
+
+def _name(view: object) -> Name:
+    assert isinstance(view, Name)
+    return view

@@ -1,0 +1,442 @@
+"""A member of the join worlds: the shipped member as a value, and its store.
+
+Nothing is decided here.  The host performs what a step asks for as those that ship do.  Its
+store keeps frames, and the position is written with them.  Time is only "the deadline has
+come", at any moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, ClassVar
+
+from attrs import define, evolve, frozen
+
+from joinproto.check.events import NOT_ENABLED, Broadcast, Maybe, Persist, Record, Send
+from joinproto.check.events import Message as Arrived
+from joinproto.check.events import Rule as Took
+from joinproto.join import steps
+from joinproto.join.admission import admission
+from joinproto.join.choice import Choice
+from joinproto.join.draft import Draft, Happened, step
+from joinproto.join.frames import Frame, may_append
+from joinproto.join.greeting import row_of
+from joinproto.join.ids import Name, ViewId
+from joinproto.join.messages import (
+    Batch,
+    Heartbeat,
+    Hello,
+    Message,
+)
+from joinproto.join.outbox import both
+from joinproto.join.pace import Pace
+from joinproto.join.perform import performing
+from joinproto.join.phases import RUNNING, Phase, standing
+from joinproto.join.settling import facts
+from joinproto.join.state import Known, MemberState, frozen_copy, values_of
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, Seat, View
+from joinproto_worlds.join.alone import wrong
+from joinproto_worlds.join.expiry import name_of
+from joinproto_worlds.join.host import Host, row
+from joinproto_worlds.join.plan import HostLapse, Plan
+from joinproto_worlds.join.words import (
+    Beat,
+    Cas,
+    ChosenView,
+    Data,
+    Deadline,
+    Found,
+    FrameMessage,
+    Kept,
+    Leave,
+    Lost,
+    Returned,
+    Says,
+    ShutDown,
+    StartAgain,
+    Suspect,
+    Vote,
+    Write,
+    at,
+)
+from joinproto_worlds.mutations.mutation import inside
+from joinproto_worlds.mutations.named import mutation
+
+mutated = inside(lambda node: mutation(node.plan.mutation))
+
+ADMISSION = admission()
+STANDING = standing()
+
+
+@frozen
+class Shown:
+    """What claims see of a member.  `frames`: its data, while it is ready in its tip.
+
+    `is_tired`: it has had all the ballots that the search allows.  `wrong`: what is wrong with
+    it, seen by itself alone.
+    """
+
+    seat: Seat
+    phase: Phase
+    is_frozen: bool
+    tip: Name | None
+    frames: tuple[Position, ...] | None
+    options: str
+    is_tired: bool
+    wrong: str
+
+
+NEVER = 10**9
+
+UNHURRIED = Pace()
+"""How long ballots take, and whose turn it is, where time is no part of a state."""
+
+
+@define
+class Node:
+    """`kept`, `frames`: on disk.  `state`: the member; none before its start.
+
+    `lives`: how often a transient member was started: each time it draws another store id.
+    """
+
+    persistent: ClassVar[tuple[str, ...]] = ("kept", "frames", "lives")
+
+    plan: Plan
+    kept: StoreRecord
+    frames: tuple[Position, ...] = ()
+    lives: int = 0
+    state: MemberState | None = None
+
+    # -- what a member of a world is asked -------------------------------------------------
+
+    @mutated
+    def start(self) -> Iterator[Any]:
+        self.state = None
+        plan = self.plan
+        # Whoever had answered a ballot before it was stopped has had its say.
+        has_answered = self.kept.promised is not None
+        if plan.record.transient:
+            self.lives += 1
+            name = plan.config.member
+            life = 1 if HostLapse.TRANSIENT_ID in plan.lapses else self.lives
+            self.kept = evolve(plan.record, store_id=f"{name}{life}")
+            self.frames = ()
+            yield Persist()
+        member, batch = steps.start(0, plan.setup, self.kept, in_reach=plan.peers)
+        if (self.kept.lineage.views or self.lives > 1) and not has_answered:
+            tip = self.kept.tip
+            yield Record(Returned(self._former_seat(), None if tip is None else tip.id))
+        if self.kept.accepted is not None:
+            # A crash between the write and the ledger's hearing of it: it hears of it now.
+            yield Record(Vote(member.seat, self.kept.accepted))
+        if plan.greets:
+            for peer in sorted(plan.peers):
+                member, more = step(member, steps.peer_up, 0, peer)
+                batch = both(batch, more)
+        yield from self._perform(member, batch)
+
+    @mutated
+    def choices(self) -> Iterator[Any]:
+        plan, member = self.plan, self._running()
+        tip = member.view
+        number = 0 if tip is None else tip.number
+        if member.phase is Phase.STOPPED:
+            if tip is not None and self._is_restartable(tip):
+                yield StartAgain()
+            return
+        if self._is_tired(member):
+            plan = evolve(plan, proposes=False)
+        may = plan.proposes and number < plan.views and member.choice.may_begin
+        # Who is patient waits for all answers, but where somebody may be gone for good.
+        hurries = member.choice.is_free and (not plan.is_patient or number in plan.hurries)
+        if member.patience_until is not None and (hurries or (may and not member.choice.is_free)):
+            yield Deadline()
+        if plan.beats and (member.choice.is_frozen or not plan.hears):
+            yield Beat()
+        if plan.hears:
+            for peer in sorted(plan.peers):
+                yield Maybe(Lost(peer) if peer in member.heard.in_reach else Found(peer))
+        runs = tip is not None and tip.is_open and member.seat in tip.members
+        if plan.suspects and runs and may and not member.choice.is_frozen:
+            yield Maybe(Suspect())
+        if member.is_serving:
+            stays = may and not member.closes and not member.leaves
+            if plan.closes and stays:
+                yield Maybe(ShutDown())
+            if plan.leaves and stays:
+                yield Maybe(Leave())
+            last = self.kept.position
+            if member.is_sequencer and (0 if last is None else last.seq) < plan.frames:
+                yield Maybe(Write())
+
+    @mutated
+    def receive(self, event: Any) -> Any:
+        if isinstance(event, StartAgain):
+            return self.start()
+        member = self._running()
+        if member.phase in (Phase.STOPPED, Phase.ABORTED):
+            return NOT_ENABLED
+        match event:
+            case Deadline():
+                return self._step(member, steps.tick, 0)
+            case Suspect():
+                return self._step(member, _suspect)
+            case Beat():
+                length = member.record.lineage.length
+                tip = None if member.view is None else member.view.id
+                return [Broadcast(Heartbeat(tip, length, member.seat, member.choice.is_frozen))]
+            case Lost(peer):
+                return self._step(member, steps.peer_down, 0, peer)
+            case Found(peer):
+                return self._step(member, steps.peer_up, 0, peer)
+            case ShutDown():
+                return self._step(member, _at_once, steps.shutdown_cluster)
+            case Leave():
+                return self._step(member, _at_once, steps.leave)
+            case Write():
+                return self._write(member)
+            case Arrived(sender, FrameMessage(view, seq)):
+                if may_append(member, view, seq) is not Frame.TAKE:
+                    return None
+                return self._append(member, view, seq)
+            case Arrived(sender, Data() as data):
+                return self._take_data(member, sender, data)
+            case Arrived(_, Says(view)):
+                return self._step(member, steps.register_says, 0, view)
+            case Arrived(sender, Hello() as hello):
+                return self._meet(member, sender, hello)
+            case Arrived(sender, message):
+                said: Message = message
+                return self._step(member, steps.receive, 0, sender, said)
+        raise AssertionError(event)
+
+    def _meet(self, member: MemberState, sender: str, hello: Hello) -> Iterator[Any]:
+        # A member says aloud only whom it refuses.
+        case = ADMISSION.choose((row_of(member, hello),), 0)
+        yield Took(row(ADMISSION.name, case.label, case.name))
+        yield from self._step(member, steps.receive, 0, sender, hello)
+
+    def offline(self, event: Any) -> Any:
+        """Take what happens to the disk of a stopped member."""
+        tip = self.kept.tip
+        match event:
+            case "wipe" if self.kept.store_id == self.plan.record.store_id and tip is not None:
+                self.kept = StoreRecord(store_id=f"{self.plan.config.member}2")
+                self.frames = ()
+            case "restore" if self.kept.promised is not None:
+                self.kept = evolve(self.kept, promised=None, accepted=None)
+            case "mark" if tip is not None and tip.is_open and not self.kept.is_marked:
+                self.kept = evolve(self.kept, mark=tip.id)
+            case _:
+                return NOT_ENABLED
+        return None
+
+    @mutated
+    def shows(self) -> Shown:
+        member = self._running()
+        tip = member.view
+        is_ready = tip is not None and member.ready_in == tip.id
+        return Shown(
+            member.seat,
+            member.phase,
+            member.choice.is_frozen,
+            None if tip is None else name_of(tip.id),
+            self.frames if is_ready else None,
+            member.config.digest,
+            self.plan.proposes and self._is_tired(member),
+            wrong(member, self.kept, self.frames),
+        )
+
+    def horizon(self) -> int:
+        """Return how far it has come: two steps for each view, one more once it is frozen."""
+        if self.plan.forgets:
+            return 0
+        return 2 * self.kept.lineage.length + (self.kept.promised is not None)
+
+    # -- the host --------------------------------------------------------------------------
+
+    def _step(
+        self,
+        member: MemberState,
+        event: Callable[[Draft, *Happened], None],
+        *happened: *Happened,
+    ) -> Generator[Any, None, MemberState]:
+        """Let this happen, do what follows, and return what the member is then."""
+        member, batch = step(member, event, *happened)
+        yield from self._perform(member, batch)
+        return member
+
+    def _perform(self, member: MemberState, batch: Batch) -> Iterator[Any]:
+        """Do what the member asks for, and go on from there."""
+        ready_in = None if self.state is None else self.state.ready_in
+        host = Host(self, member, member.ready_in not in (None, ready_in))
+        if HostLapse.PERSIST_FIRST in self.plan.lapses:
+            yield from host.tell(batch.sends)
+            batch = evolve(batch, sends=())
+        yield from performing(batch, host)
+        if member.phase in RUNNING:
+            stands = STANDING.choose((facts(member),), 0)
+            yield Took(row("chain-standing", stands.label, stands.name))
+        self._remember(member)
+
+    def _write(self, member: MemberState) -> Iterator[Any]:
+        tip = member.view
+        assert tip is not None
+        last = member.record.position
+        seq = 1 if last is None else last.seq + 1
+        yield from self._append(member, tip.id, seq)
+        yield Broadcast(FrameMessage(tip.id, seq))
+
+    def _append(self, member: MemberState, view: ViewId, seq: int) -> Iterator[Any]:
+        frame = Position(view, seq)
+        self.frames = (*self.frames, frame)
+        member, _ = step(member, steps.appended, view, seq)
+        if self.kept.lineage.number_of(view) is not None:
+            self.kept = evolve(self.kept, position=frame)
+        self._remember(member)
+        if HostLapse.FRAME_DURABLE in self.plan.lapses:
+            yield Record(Kept(member.seat, frame))
+            yield Persist()
+            return
+        yield Persist()
+        yield Record(Kept(member.seat, frame))
+
+    def _take_data(self, member: MemberState, sender: str, data: Data) -> Any:
+        tip = member.view
+        waits = member.source == sender and not member.is_frozen
+        if not waits or tip is None or tip.id != data.view:
+            return NOT_ENABLED
+        if member.phase is Phase.UPDATING and data.position != tip.position:
+            return NOT_ENABLED
+        return self._switch(member, data)
+
+    def _switch(self, member: MemberState, data: Data) -> Iterator[Any]:
+        # The data first, then the record that says so: a crash in between leaves an
+        # unfinished update, and the mark on the disk says that it is one.
+        is_late = HostLapse.UPDATE_DURABLE in self.plan.lapses
+        if self.plan.steps and not is_late:
+            member = yield from self._follow(member, data)
+        else:
+            member = yield from self._step(member, steps.update_overwrites, 0)
+            if not is_late:
+                self.frames = data.frames
+                yield Persist()
+        yield from self._step(member, steps.update_done, 0, data.position)
+        if is_late:
+            # The record says that it is done, and the data was still on its way to the disk.
+            self.frames = data.frames
+            yield Persist()
+
+    def _follow(self, member: MemberState, data: Data) -> Generator[Any, None, MemberState]:
+        """Cut what the source has not, and append frame by frame."""
+        shared = [one for one, other in zip(self.frames, data.frames, strict=False) if one == other]
+        for end in range(len(shared), len(data.frames) + 1):
+            self.frames = data.frames[:end]
+            # Whoever reads this disk after a crash knows where its data ends by the data.
+            self.kept = evolve(self.kept, position=data.frames[end - 1] if end else None)
+            yield Persist()
+            member = yield from self._step(member, steps.update_progress, 0, self.kept.position)
+        return member
+
+    # -- small parts -----------------------------------------------------------------------
+
+    def _running(self) -> MemberState:
+        assert self.state is not None
+        return self.state
+
+    def _remember(self, member: MemberState) -> None:
+        if member.phase in (Phase.STOPPED, Phase.ABORTED):
+            # The process has ended, and what it had in memory with it.
+            ended, _ = steps.start(0, self.plan.setup, self.kept)
+            member = evolve(ended, phase=member.phase, verdict=member.verdict)
+        self.state = _without_time(member, self._until())
+
+    def _former_seat(self) -> Seat:
+        name = self.plan.config.member
+        return Seat(name, f"{name}{self.lives - 1}" if self.lives else self.kept.store_id)
+
+    def _is_tired(self, member: MemberState) -> bool:
+        choice = member.choice
+        return isinstance(choice, Choice) and choice.next_ballot.round > self.plan.rounds
+
+    def _until(self) -> int:
+        return NEVER if self.plan.lasts else 0
+
+    def _is_restartable(self, tip: View) -> bool:
+        return tip.number < self.plan.views
+
+    def story(self) -> dict[str, Any]:
+        member = self._running()
+        record = member.record
+        tip = member.view
+        told: dict[str, Any] = {
+            "phase": member.phase.value,
+            "tip": "-" if tip is None else str(tip.id),
+            "at": at(record.position) + (", unfinished" if record.update_unfinished else ""),
+            "held": "-" if record.held is None else str(record.held),
+        }
+        if member.choice.is_frozen:
+            told["frozen"] = "yes"
+        if member.heard.answers:
+            told["answers"] = "; ".join(sorted(str(item) for item in member.heard.answers))
+        if member.heard.ready:
+            told["ready"] = " ".join(sorted(item.member for item in member.heard.ready))
+        return told
+
+
+def _without_time(member: MemberState, until: int) -> MemberState:
+    """Forget when: deadlines come at any moment, so all there is to know is whether one is set."""
+    m = Known(*values_of(member))
+    m.patience_until = None if m.patience_until is None else 0
+    # Time is over at any moment, or never: it closes a view that it stays in.
+    m.closes_until = None if m.closes_until is None else until
+    m.tries = 0
+    m.says_at = None
+    m.pace = UNHURRIED
+    return frozen_copy(m)
+
+
+def _at_once(m: Draft, what: Callable[[Draft, float], None]) -> None:
+    """An operator asks for `what`, and no time passes until it is begun."""
+    what(m, 0)
+    steps.tick(m, 0)
+
+
+def _suspect(m: Draft) -> None:
+    """It hears nothing of the first of its peers, just as the deadline comes."""
+    before = m.heard.in_reach
+    m.heard = evolve(m.heard, in_reach=before - {min(before, default="")})
+    m.patience_until = 0
+    steps.tick(m, 0)
+    m.heard = evolve(m.heard, in_reach=before)
+
+
+# -- the register ----------------------------------------------------------------------------------
+
+
+@define
+class Register:
+    """The outside register: an atomic compare-and-set for each view.  It does not fail."""
+
+    persistent: ClassVar[tuple[str, ...]] = ("chosen",)
+
+    chosen: frozenset[View] = frozenset()
+    forgets: bool = False
+
+    def receive(self, event: Any) -> Any:
+        if not isinstance(event, Arrived) or not isinstance(event.content, Cas):
+            return NOT_ENABLED
+        view = event.content.view
+        there = next((item for item in self.chosen if item.parent == view.parent), None)
+        if there is not None and not self.forgets:
+            return [Send(event.sender, Says(there))]
+        self.chosen |= {view}
+        return [Persist(), Record(ChosenView(view.id)), Send(event.sender, Says(view))]
+
+    def shows(self) -> str:
+        return "register"
+
+    def story(self) -> dict[str, Any]:
+        chain = sorted(self.chosen, key=lambda view: view.number)
+        return {"chosen": ", ".join(str(view.id) for view in chain) or "-"}

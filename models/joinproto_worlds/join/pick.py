@@ -1,0 +1,220 @@
+"""`latest_is_latest`: what the recovery tool calls the latest holds every committed frame.
+
+In each state of a join world the power may fail, everywhere at once.  Then the operator has
+the stores as they are now on the disks, all of them or some, and asks `pick`, the shipped
+one.  Whatever it calls proven, a tie or clean, and whatever it says loses nothing, is held
+against the frames that were committed so far.
+
+The stores of members that still run, or run again, are left out by asking with some only:
+a frame that is committed later is committed without those that were given.
+
+Source: join protocol, section 4; recovery, verdicts 4 and 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, partial, wraps
+from itertools import combinations
+from typing import Any
+
+from attrs import evolve, frozen
+
+from joinproto.check.properties import Property, always, sometimes
+from joinproto.check.view import Seen, View
+from joinproto.check.world import World
+from joinproto.join.lineage import Lineage
+from joinproto.join.position import PositionOrder, compare_positions
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position
+from joinproto.pick.candidate import Candidate, State
+from joinproto.pick.pick import pick
+from joinproto.pick.table import Verdict
+from joinproto_worlds.join import world as join
+from joinproto_worlds.join.words import REGISTER
+from joinproto_worlds.mutations.mutation import applied
+from joinproto_worlds.mutations.named import mutation
+
+SURE = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
+
+
+@frozen(cache_hash=True)
+class Disk:
+    """What lies on a member's disk: its record, and its frames."""
+
+    record: StoreRecord
+    frames: tuple[Position, ...]
+
+
+@wraps(join.build, assigned=())
+def build(mutant: str | None = None, **options: Any) -> World:
+    """Return a join world in which the operator asks `pick` at any moment.
+
+    `mutant`: a rule of `pick` that is left out, or whatever the join worlds can leave out.
+    """
+    is_ours = False
+    if mutant is not None:
+        # Here and not above: the catalogue imports every system.
+        from joinproto_worlds.mutations.catalogue import OF_PICK
+
+        is_ours = mutant in OF_PICK
+    world = join.build(mutant=None if is_ours else mutant, **options)
+    return with_pick(world, mutant if is_ours else None)
+
+
+def with_pick(world: World, mutant: str | None = None) -> World:
+    """Return the world with these claims, too."""
+    ours = claims(Asking(REGISTER in world.members, mutant), whole=mutant is None)
+    return evolve(world, show_disk=shown_disk, properties=[*world.properties, *ours])
+
+
+@frozen(cache_hash=True)
+class Asking:
+    """How `pick` is asked.  `outside`: an outside register chooses the views.
+
+    `mutation`: a rule of `pick` that is left out.
+    """
+
+    outside: bool
+    mutation: str | None = None
+
+
+def claims(asking: Asking, *, whole: bool = True) -> list[Property]:
+    """Return the claims about `pick`; `whole`: also that its answers are of use."""
+    found = [
+        always("latest_is_latest", partial(latest_is_latest, asking)),
+        always("nobody_has_more", partial(nobody_has_more, asking)),
+    ]
+    if whole:
+        found += [
+            always("stores_fit_together", partial(stores_fit_together, asking)),
+            sometimes("one store is proven the latest", partial(_is_met, asking, Verdict.PROVEN)),
+            sometimes("stores tie", partial(_is_met, asking, Verdict.TIE)),
+        ]
+    return found
+
+
+def shown_disk(disk: Seen) -> Disk | None:
+    """Return what the operator can find; the register and transient members leave nothing."""
+    names = [name for name, _ in disk.values]
+    if "kept" not in names or disk.kept.transient:
+        return None
+    return Disk(disk.kept, disk.frames)
+
+
+# -- the claims ------------------------------------------------------------------------------------
+
+
+def latest_is_latest(asking: Asking, view: View) -> bool:
+    """What `pick` calls the latest, of whichever stores are given, has every committed frame."""
+    return all(view.monitor.committed <= kept for kept in _vouched(_stores(view), asking))
+
+
+def nobody_has_more(asking: Asking, view: View) -> bool:
+    """No store, given or not, ends later than one that is proven the latest.
+
+    A tail that the chain has left behind is not more.
+    """
+    stores = _stores(view)
+    newest = max((disk.record.lineage for _, disk in stores), key=lambda chain: chain.length)
+    ends = [disk.record.position for _, disk in stores if not disk.record.update_unfinished]
+    return not any(
+        compare_positions(latest, end, (newest,)) is PositionOrder.BEHIND
+        for latest in _proven(stores, asking)
+        for end in ends
+        if not _is_left_behind(end, newest)
+    )
+
+
+def _is_left_behind(end: Position | None, chain: Lineage) -> bool:
+    """Return whether a view of the chain starts before this frame, and behind its view."""
+    number = None if end is None else chain.number_of(end.view)
+    return number is not None and any(
+        view.number > number
+        and compare_positions(end, view.position, (chain,)) is PositionOrder.AHEAD
+        for view in chain.views
+    )
+
+
+def stores_fit_together(asking: Asking, view: View) -> bool:
+    """Without copies and forced beginnings no store is called damaged, copied or diverged."""
+    return not any(
+        found.verdict in (Verdict.DIVERGED, Verdict.CORRUPT, Verdict.DIFFERENT_CLUSTERS)
+        or found.has_copy
+        for found in _answers(_stores(view), asking)
+    )
+
+
+def _is_met(asking: Asking, verdict: Verdict, view: View) -> bool:
+    return any(found.verdict is verdict for found in _answers(_stores(view), asking))
+
+
+# -- asking ----------------------------------------------------------------------------------------
+
+Stores = tuple[tuple[str, Disk], ...]
+
+
+def _stores(view: View) -> Stores:
+    return tuple((name, disk) for name, disk in view.disk.items() if disk is not None)
+
+
+@cache
+def _vouched(stores: Stores, asking: Asking) -> frozenset[frozenset[Position]]:
+    """Return the frames of every store that some answer vouches for."""
+    frames = {name: frozenset(disk.frames) for name, disk in stores}
+    return frozenset(
+        frames[name]
+        for found in _answers(stores, asking)
+        if found.verdict in SURE or found.loses_nothing
+        for name in found.latest
+    )
+
+
+@cache
+def _proven(stores: Stores, asking: Asking) -> frozenset[Position | None]:
+    """Return where the stores end that some answer calls proven, or a tie."""
+    disks = dict(stores)
+    return frozenset(
+        disks[name].record.position
+        for found in _answers(stores, asking)
+        if found.verdict in (Verdict.PROVEN, Verdict.TIE)
+        for name in found.latest
+    )
+
+
+def _answers(stores: Stores, asking: Asking) -> Iterator[Answer]:
+    """Yield what `pick` says of all the stores, and of some of them."""
+    for count in range(1, len(stores) + 1):
+        for some in combinations(stores, count):
+            yield _answer(some, asking)
+
+
+@frozen
+class Answer:
+    """What is kept of an answer.  `latest`: names; `has_copy`: a store is called a copy."""
+
+    verdict: Verdict
+    latest: tuple[str, ...]
+    loses_nothing: bool
+    has_copy: bool
+
+
+@cache
+def _answer(stores: Stores, asking: Asking) -> Answer:
+    candidates = [_candidate(name, disk.record) for name, disk in stores]
+    with applied(mutation(asking.mutation)):
+        said = pick(candidates, outside=asking.outside)
+    has_copy = any(row.is_copy for row in said.findings.rows)
+    return Answer(said.verdict, said.latest, said.loses_nothing, has_copy)
+
+
+def _candidate(name: str, record: StoreRecord) -> Candidate:
+    is_unfinished = record.update_unfinished
+    initial = record.lineage.initial
+    return Candidate(
+        name=name,
+        state=State.UNFINISHED if is_unfinished else State(record.state.value),
+        member=name,
+        cluster=None if initial is None else str(initial),
+        record=record,
+    )

@@ -1,0 +1,142 @@
+"""The join worlds: members of the view chain, from empty disks through whatever may come.
+
+Source: join protocol, sections 3 and 4.  The members are the shipped `Member`; the host, its
+store and the register are in `join_member.py`, what is known to nobody in `join_ledger.py`,
+the claims in `join_claims.py`.
+
+Bounds: see `join_bounds.py`.  Reductions: the first `proposers` members propose, the others
+only answer; messages that nobody can use any more are dropped (`expiry`).  Loss, doubling and
+reordering are free: the network is a set.  A deadline comes at any moment, and so does the
+suspicion that one of the others is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from joinproto.check.faults import Faults
+from joinproto.check.local import Offline
+from joinproto.check.properties import Property
+from joinproto.check.view import View
+from joinproto.check.world import Together, World
+from joinproto_worlds.join.alone import frames_at
+from joinproto_worlds.join.bounds import Bounds
+from joinproto_worlds.join.claims import (
+    becomes_active,
+    claims,
+    closed_through_a_crash,
+    comes_to_rest,
+    kept_on_a_store,
+    majority_is_there,
+    serves_again,
+)
+from joinproto_worlds.join.expiry import expiry, name_of
+from joinproto_worlds.join.ledger import Ledger, era_of
+from joinproto_worlds.join.member import Node, Register
+from joinproto_worlds.join.plan import HostLapse, Plan
+from joinproto_worlds.join.words import REGISTER
+
+
+def build(
+    members: int = 3,
+    wait_for: int = 2,
+    crashes: int = 1,
+    partitions: int | None = None,
+    register: str = "atomic",
+    mutant: str | None = None,
+    views: int = 3,
+    frames: int = 1,
+    rounds: int = 1,
+    **given: Any,
+) -> World:
+    """Return the world within these bounds; `given`: see `Bounds`."""
+    it = Bounds(
+        members=members,
+        wait_for=wait_for,
+        crashes=crashes,
+        partitions=partitions,
+        register=register,
+        mutant=mutant,
+        views=views,
+        frames=frames,
+        rounds=rounds,
+        **given,
+    )
+    names, votes, before, lapse = it.names, it.votes, it.before(), it.lapse
+    nodes: dict[str, Any] = {name: partial(_node, it.plan(name, before)) for name in names}
+    if not votes:
+        forgets = lapse is HostLapse.SETS_ONCE
+        nodes[REGISTER] = partial(Register, frozenset(before.chain.views), forgets)
+    deeds = _deeds_of(names, it.wiped, it.marks, lapse)
+    chosen = frozenset(name_of(view.id) for view in before.chain.views)
+    eras = frozenset(era_of(name_of(view.id)) for view in before.chain.views if view.activated)
+    all_have_it = lapse is HostLapse.ALL_HAVE_IT
+    return World(
+        name="join",
+        members=nodes,
+        faults=Faults(
+            crashes=crashes,
+            partitions=it.splits,
+            splits=(frozenset({names[0]}),),
+            spared=frozenset({*(() if votes else (REGISTER,)), *it.never_crash}),
+        ),
+        start="down" if it.live and it.beats else "up",
+        monitor=partial(Ledger, it.n, all_have_it, chosen, eras=eras),
+        beside=() if votes else (REGISTER,),
+        # Numbers say nothing about views of other chains.
+        expiry=None
+        if it.foreign
+        else partial(expiry, names, votes, mutant != "older-frame-accepted"),
+        together=partial(_together, deeds) if deeds else None,
+        properties=_properties(it, before.chain.length),
+        about="members of the view chain found, change, close and restart their cluster",
+    )
+
+
+def _properties(it: Bounds, length: int) -> list[Property]:
+    """`length`: of the chain that is on the disks."""
+    names, natives = it.names, it.natives
+    properties = claims(names, natives, it.reaches, votes=it.votes, writes=it.frames > 0)
+    if it.recovers:
+        properties.append(serves_again(it.views, natives))
+    if it.live:
+        properties.append(becomes_active(it.views, natives))
+    if it.leaves and it.electors:
+        properties.append(majority_is_there(names))
+    if it.transient:
+        properties.append(kept_on_a_store(it.transient, names))
+    if it.cut:
+        properties.append(comes_to_rest(length + 1, names))
+    if it.closes and it.crashes and not it.is_pair:
+        properties.append(closed_through_a_crash(names[0]))
+    return properties
+
+
+def _node(plan: Plan) -> Node:
+    return Node(plan, plan.record, frames_at(plan.record.position, plan.record))
+
+
+# -- what happens to the disks of stopped members ----------------------------------------------
+
+
+def _deeds_of(
+    names: tuple[str, ...], wiped: str | None, marks: bool, lapse: HostLapse | None
+) -> tuple[tuple[str, str, bool], ...]:
+    """Return what may be done to whose disk: name, event, whether it is a fault."""
+    deeds = [(name, "mark", False) for name in names if marks]
+    if wiped is not None:
+        deeds.append((wiped, "wipe", True))
+    if lapse is HostLapse.NO_BACKUP:
+        deeds += [(name, "restore", True) for name in names]
+    return tuple(deeds)
+
+
+_WORDS = {"wipe": "wipe the disk", "restore": "restore the disk", "mark": "mark the store"}
+
+
+def _together(deeds: tuple[tuple[str, str, bool], ...], view: View) -> Iterator[Together]:
+    for name, event, fault in deeds:
+        if name in view and name not in view.up:
+            yield Together(_WORDS[event], {name: Offline(event)}, name, fair=False, fault=fault)

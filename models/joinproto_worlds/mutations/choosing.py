@@ -1,0 +1,159 @@
+"""Mutations of the choice of a view, and of what answers prove.
+
+Source: join protocol, 3.3, 3.4, 3.6 and 3.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any
+
+from attrs import evolve
+
+from joinproto.join.answers import Answer, Evidence
+from joinproto.join.choice import Choice
+from joinproto.join.choice_messages import (
+    Accept,
+    ChoiceMessage,
+    Chosen,
+    PersistRecord,
+    Prepare,
+    Promise,
+    SendTo,
+    Voted,
+)
+from joinproto.join.chooser import Chooser, Step
+from joinproto.join.phases import Facts
+from joinproto.join.state import Known
+from joinproto.join.view import Seat, View
+from joinproto_worlds.mutations.mutation import Mutation, Patch
+
+CHOICE = "joinproto.join.choice"
+CHOOSER = "joinproto.join.chooser"
+OUTSIDE = "joinproto.join.outside"
+ANSWERS = "joinproto.join.answers"
+SETTLING = "joinproto.join.settling"
+
+
+def _unwritten(original: Callable[..., Step]) -> Callable[..., Step]:
+    """What it writes first stays in memory."""
+
+    @wraps(original)
+    def forgets(*args: Any, **more: Any) -> Step:
+        step = original(*args, **more)
+        first = step.effects[:1]
+        is_written = bool(first) and isinstance(first[0], PersistRecord)
+        return evolve(step, effects=step.effects[1:]) if is_written else step
+
+    return forgets
+
+
+def _frozen_unwritten(original: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self: (original(self)[0], ())
+
+
+def _not_frozen(_original: object) -> Callable[..., Any]:
+    return lambda self: (self.record, ())
+
+
+def _by_name(_original: object) -> Callable[..., int]:
+    def count_of(_self: Choice, seats: Iterable[Seat], electors: frozenset[Seat]) -> int:
+        return len({seat.member for seat in seats} & {seat.member for seat in electors})
+
+    return count_of
+
+
+def _one_less(_original: object) -> Callable[..., bool]:
+    def is_majority(self: Choice, seats: frozenset[Seat], electors: frozenset[Seat]) -> bool:
+        return self._count_of(seats, electors) >= len(electors) // 2
+
+    return is_majority
+
+
+def _most_founders(_original: object) -> Callable[..., bool]:
+    def founders_answered(self: Chooser, answered: Iterable[Seat]) -> bool:
+        names = {seat.member for seat in answered} & self.founders
+        return 2 * len(names) > len(self.founders)
+
+    return founders_answered
+
+
+def _as_if_empty(original: Callable[..., Step]) -> Callable[..., Step]:
+    """Who knows a view promises and votes as if it had none yet."""
+
+    def about_another(self: Chooser, sender: str, message: ChoiceMessage) -> Step:
+        is_asked = isinstance(message, Prepare | Accept) and message.parent is None
+        if not is_asked or Chosen.telling(None, 0, self.record.lineage) is None:
+            return original(self, sender, message)
+        ballot = message.ballot  # type: ignore[union-attr]
+        if isinstance(message, Accept):
+            return Step(self, (SendTo(sender, Voted(None, ballot, self.seat)),))
+        return Step(self, (SendTo(sender, Promise(None, ballot, self.seat, None)),))
+
+    return about_another
+
+
+CHOOSING = (
+    Mutation.of("ballots-not-persisted", CHOICE, "Choice.begin", _unwritten),
+    Mutation(
+        "promise-not-persisted",
+        (
+            Patch(CHOICE, "Choice._promise", _unwritten),
+            Patch(OUTSIDE, "OutsideChoice._frozen", _frozen_unwritten),
+        ),
+    ),
+    Mutation.of(
+        "accepted-not-honoured", CHOICE, "Choice._binding", lambda _: property(lambda self: None)
+    ),
+    Mutation.of("stranger-votes", CHOICE, "Choice._count_of", _by_name),
+    Mutation.of("minority", CHOICE, "Choice._is_majority", _one_less),
+    Mutation.of("found-by-majority", CHOOSER, "Chooser._founders_answered", _most_founders),
+    Mutation.of("later-view-not-told", CHOOSER, "Chooser._about_another", _as_if_empty),
+    Mutation.of("status-does-not-freeze", OUTSIDE, "OutsideChoice._frozen", _not_frozen),
+)
+"""Rules of the choice."""
+
+
+# -- what answers prove ------------------------------------------------------------------------
+
+
+def _held_by_position(_original: object) -> Callable[..., bool]:
+    def has_held(self: Evidence, answer: Answer, view: View) -> bool:
+        return answer.position == view.position or self._held(answer, view)
+
+    return has_held
+
+
+def _tip_is_data(original: Callable[..., bool]) -> Callable[..., bool]:
+    def has_held(self: Evidence, answer: Answer, view: View) -> bool:
+        return view is self.lineage.tip or original(self, answer, view)
+
+    return has_held
+
+
+def _unfinished_is_data(original: Callable[[Known], Facts]) -> Callable[[Known], Facts]:
+    def facts(it: Known) -> Facts:
+        found, tip = original(it), it.view
+        if tip is None or it.record.position != tip.position:
+            return found
+        return evolve(found, has_data=True)
+
+    return facts
+
+
+ANSWERING = (
+    # Whoever is where a view starts is taken for ready in it.
+    Mutation.of("held-derived", ANSWERS, "Evidence._has_held", _held_by_position),
+    # An update that was cut off is forgotten.
+    Mutation(
+        "unfinished-counts",
+        (
+            Patch(ANSWERS, "Evidence._is_unfinished", lambda _: lambda self, answer: False),
+            Patch(SETTLING, "facts", _unfinished_is_data),
+        ),
+    ),
+    # Who knows the tip is counted as having held it.
+    Mutation.of("tip-is-data", ANSWERS, "Evidence._has_held", _tip_is_data),
+)
+"""Rules about answers."""

@@ -1,0 +1,138 @@
+"""Mutations of the Clusterer: each rule U1 to U7 left out once.
+
+Source: Clusterer, U1 to U7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import evolve
+
+from joinproto.clusterer.config import Age, Config, Held, Notes
+from joinproto.clusterer.messages import Boot, BootBroker
+from joinproto.clusterer.state import Asked, State, Step
+from joinproto.clusterer.status import Status
+from joinproto.clusterer.tables import Does, Seen
+from joinproto.codec.erlang_terms import Atom, Term, Tuple
+from joinproto.machine.tables import Table
+from joinproto_worlds.mutations.mutation import Mutation, Patch, changing, dropping
+
+TABLES = "joinproto.clusterer.tables"
+ROUNDS = "joinproto.clusterer.rounds"
+
+
+def _older_wins(original: Callable[[Config, Config], Age]) -> Callable[[Config, Config], Age]:
+    def compare(one: Config, other: Config) -> Age:
+        return original(other, one)
+
+    return compare
+
+
+def _gospel_unchecked(original: Callable[..., Any]) -> Callable[..., Any]:
+    def gospel(found: Term, nodes: frozenset[str]) -> str | None:
+        match found:
+            case Tuple((Atom("node"), Atom(name))):
+                return name
+        return original(found, nodes)  # type: ignore[no-any-return]
+
+    return gospel
+
+
+def _everybody_leads(_original: object) -> Callable[..., Any]:
+    def seen_by(state: State, statuses: Mapping[str, Status]) -> tuple[Seen, ...]:
+        from joinproto.clusterer.rounds import seen
+
+        rows = seen(state.config_now.config, state.who.me, state.status, statuses, state.ran)
+        return tuple(row if row.other else evolve(row, leads=True) for row in rows)
+
+    return seen_by
+
+
+def _ran_forgotten(original: Callable[..., Any]) -> Callable[..., Any]:
+    def seen_by(state: State, statuses: Mapping[str, Status]) -> Any:
+        return original(evolve(state, ran=frozenset()), statuses)
+
+    return seen_by
+
+
+def _always_granted(table: Table[Any]) -> Table[Any]:
+    return evolve(table, cases=table.cases[-1:])
+
+
+def _contacts_kept(original: Callable[..., Step]) -> Callable[..., Step]:
+    def left(step: Step, new: Held, *, stops: bool) -> Step:
+        contacts = step.state.contacts
+        return original(step, new, stops=stops).then(contacts=contacts)
+
+    return left
+
+
+def _own_first(_original: object) -> Callable[..., str]:
+    def least(round_: Asked, me: str) -> str:
+        return min(round_.left, key=lambda name: (name != me, name))
+
+    return least
+
+
+def _kept(_original: object) -> Callable[..., Step]:
+    def refused(state: State, _node: str) -> Step:
+        return Step(evolve(state, round=None))
+
+    return refused
+
+
+def _word_believed(original: Callable[..., bool]) -> Callable[..., bool]:
+    def boot(me: str, does: BootBroker, *rest: Any) -> bool:
+        own = does.how is Boot.OWN
+        return original(me, evolve(does, how=Boot.FIRST) if own else does, *rest)
+
+    return boot
+
+
+def _told_unasked(_original: object) -> Callable[..., Any]:
+    def spread(_state: State, nodes: frozenset[str], held: Held) -> Any:
+        from joinproto.clusterer.beginning import told
+
+        return told(nodes, held)
+
+    return spread
+
+
+def _came_by_name(_original: object) -> Callable[..., Notes[str]]:
+    def came(held: Held, known: Notes[str]) -> Notes[str]:
+        return held.ids.of_nodes(frozenset(dict(known.pairs)))
+
+    return came
+
+
+CLUSTERER = (
+    Mutation.of("older-wins", "joinproto.clusterer.config", "compare", _older_wins),
+    Mutation.of("gospel-unchecked", "joinproto.clusterer.reading", "_gospel", _gospel_unchecked),
+    Mutation.of("gospel-by-name", TABLES, "COMPATIBLE", dropping("another gospel of that name")),
+    Mutation.of("everybody-leads", ROUNDS, "seen_by", _everybody_leads),
+    Mutation.of("ready-not-joined", TABLES, "JOIN", dropping("somebody is ready")),
+    Mutation.of("ran-forgotten", ROUNDS, "seen_by", _ran_forgotten),
+    Mutation.of("locks-always-granted", TABLES, "LOCKS", _always_granted),
+    Mutation.of("contacts-kept", "joinproto.clusterer.beginning", "_left", _contacts_kept),
+    Mutation.of(
+        "waits-uninterrupted",
+        TABLES,
+        "FROM_PEER",
+        lambda table: changing(table, "younger, in transition", outcome=Does.IGNORE),
+    ),
+    Mutation.of("conflict-merged", TABLES, "ROUND", dropping("two contents of one version")),
+    Mutation(
+        "own-lock-first",
+        (
+            Patch("joinproto.clusterer.locking", "least", _own_first),
+            Patch("joinproto.clusterer.locking", "_refused", _kept),
+        ),
+    ),
+    Mutation.of("word-believed", "joinproto.clusterer.broker", "boot", _word_believed),
+    Mutation.of("gospel-told-unasked", "joinproto.clusterer.beginning", "spread", _told_unasked),
+    Mutation.of("paused-told", TABLES, "FROM_PEER", dropping("the broker is paused")),
+    Mutation.of("came-by-name", "joinproto.clusterer.identities", "came", _came_by_name),
+)
+"""The rules of the Clusterer, U1 to U7."""

@@ -1,0 +1,208 @@
+"""A mutation: a name, and what is put in the place of functions and methods while it is applied.
+
+The product knows nothing of this.  A table loses a case, or a pure function another answer,
+in every module that holds it, and everything stands as before when the block ends:
+
+    with applied(mutation):
+        ...
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from functools import partial, wraps
+from importlib import import_module
+from typing import Any, TypeVar
+
+from attrs import define, evolve, field, frozen
+
+from joinproto.check.packages import is_model_code
+from joinproto.errors import JoinprotoError, MisuseError
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS
+
+O = TypeVar("O", bound=Enum)
+
+_MISSING = object()
+
+
+@define(eq=False)
+class Patch:
+    """What is put in the place of `path` in `module`: a function, or a class and what is in it.
+
+    `made`: what stands there instead, from what stands there.
+    """
+
+    module: str
+    path: str
+    made: Callable[[Any], Any]
+    # Kept, because a search applies it anew for each call of a member: what was replaced by
+    # what, and in which of so many modules.
+    _made: tuple[Any, Any] | None = field(default=None, init=False, repr=False)
+    _held: tuple[Any, int, list[Any]] | None = field(default=None, init=False, repr=False)
+
+    @property
+    def target(self) -> str:
+        return f"{self.module}.{self.path}"
+
+    def replace(self) -> Iterator[tuple[Any, str, Any]]:
+        """Replace it wherever it is held; yields the holder, the name and what it held.
+
+        Raises `MisuseError` where nothing is to be replaced.
+        """
+        owner: Any = import_module(self.module)
+        *classes, name = self.path.split(".")
+        for one in classes:
+            owner = getattr(owner, one, None)
+        # As it stands there: a property, a method of this class and of none above it.
+        original = _MISSING if owner is None else vars(owner).get(name, _MISSING)
+        if original is _MISSING:
+            raise MisuseError(
+                f"there is no {self.target} to be replaced",
+                next="name what the code calls it now, or drop the mutation with its rule",
+            )
+        if self._made is None or self._made[0] is not original:
+            self._made = original, self.made(original)
+        for holder in [owner] if classes else self._holders(name, original):
+            yield holder, name, original
+            setattr(holder, name, self._made[1])
+
+    def _holders(self, name: str, original: Any) -> list[Any]:
+        """Return the modules that hold it: the one that defines it, and all that import it."""
+        count = len(sys.modules)
+        if self._held is None or self._held[:2] != (original, count):
+            ours = (one for title, one in list(sys.modules.items()) if is_model_code(title))
+            self._held = (
+                original,
+                count,
+                [one for one in ours if vars(one).get(name) is original],
+            )
+        return self._held[2]
+
+
+@frozen(eq=False)
+class Mutation:
+    """A rule that is not kept.  `name`: as `--mutant` calls it."""
+
+    name: str
+    patches: tuple[Patch, ...]
+
+    @classmethod
+    def of(cls, name: str, module: str, path: str, made: Callable[[Any], Any]) -> Mutation:
+        """Return the mutation that is one patch."""
+        return cls(name, (Patch(module, path, made),))
+
+    def apply(self) -> list[tuple[Any, str, Any]]:
+        """Apply it until the process ends, or what this returns is set again."""
+        done: list[tuple[Any, str, Any]] = []
+        try:
+            for patch in self.patches:
+                done.extend(patch.replace())
+        except JoinprotoError as error:
+            restore(done)
+            raise MisuseError(f"mutation {self.name}: {error.message}", next=error.next) from error
+        except BaseException:
+            restore(done)
+            raise
+        return done
+
+
+def restore(done: list[tuple[Any, str, Any]]) -> None:
+    for holder, name, original in reversed(done):
+        setattr(holder, name, original)
+
+
+_now: list[Mutation] = []  # those that are applied
+
+
+@contextmanager
+def applied(mutation: Mutation | None) -> Iterator[None]:
+    """Leave the rule out while the block runs, in the whole process; None: none.
+
+    In a block of the same mutation it changes nothing.
+    """
+    if mutation is None or mutation in _now:
+        yield
+        return
+    done = mutation.apply()
+    _now.append(mutation)
+    try:
+        yield
+    finally:
+        _now.remove(mutation)
+        restore(done)
+
+
+def inside(mutation: Callable[[Any], Mutation | None]) -> Callable[[Any], Any]:
+    """Return a decorator: a method runs with the mutation of its object, and all it yields, too.
+
+    What is searched calls many members in turn, each for a moment; so does whoever reads what
+    such a method yields.
+    """
+
+    def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def call(self: Any, *args: Any, **more: Any) -> Any:
+            left_out = mutation(self)
+            if left_out is None:
+                return method(self, *args, **more)
+            with applied(left_out):
+                found = method(self, *args, **more)
+            return _stepwise(left_out, found) if isinstance(found, Iterator) else found
+
+        return call
+
+    return decorate
+
+
+def _stepwise(mutation: Mutation, found: Iterator[Any]) -> Iterator[Any]:
+    while True:
+        with applied(mutation):
+            one = next(found, _MISSING)
+        if one is _MISSING:
+            return
+        yield one
+
+
+# -- tables ------------------------------------------------------------------------------------
+
+
+def without(table: Table[O], name: str) -> Table[O]:
+    """Return the table without the case of this name."""
+    _require(table, name)
+    return evolve(table, cases=tuple(case for case in table.cases if case.name != name))
+
+
+def dropping(name: str) -> Callable[[Table[O]], Table[O]]:
+    """Return what makes a table one without the case of this name."""
+    return partial(without, name=name)
+
+
+def without_rule(table: Table[O], label: str) -> Table[O]:
+    """Return the table without the cases of this rule; its last one always holds then.
+
+    A table that has nothing else, or nothing of it, stays as it is.
+    """
+    kept = tuple(case for case in table.cases if case.label != label)
+    if len(kept) in (0, len(table.cases)):
+        return table
+    return evolve(table, cases=(*kept[:-1], evolve(kept[-1], condition=ALWAYS)))
+
+
+def changing(table: Table[O], name: str, **changes: Any) -> Table[O]:
+    """Return the table with other fields in the case of this name."""
+    _require(table, name)
+    cases: tuple[Case[O], ...] = tuple(
+        evolve(case, **changes) if case.name == name else case for case in table.cases
+    )
+    return evolve(table, cases=cases)
+
+
+def _require(table: Table[Any], name: str) -> None:
+    if name not in {case.name for case in table.cases}:
+        raise MisuseError(
+            f"table {table.name} has no case {name!r}", next="name one that `decide` can say"
+        )

@@ -1,0 +1,42 @@
+"""Mutations of the note's rules: the cases of a rule are taken out of all its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+
+from attrs import evolve
+
+from joinproto.machine.machine import StateMachine
+from joinproto.machine.vocabulary import Phase
+from joinproto.reference.note.readings import AS_WRITTEN, Readings
+from joinproto_worlds.mutations.mutation import Mutation, without_rule
+
+Made = Callable[..., StateMachine[Phase]]
+
+RULES = ("I1", "I2", "I4", "I5", "I6", "I7", "J2", "J3")
+"""Those about which a world is that holds."""
+
+
+def _lacking(label: str, original: Made) -> Made:
+    @cache
+    def note_machine(readings: Readings = AS_WRITTEN) -> StateMachine[Phase]:
+        whole = original(readings)
+        arrows = tuple(
+            evolve(arrow, table=without_rule(arrow.table, label)) for arrow in whole.arrows
+        )
+        return StateMachine(whole.name, whole.phases, arrows)
+
+    return note_machine
+
+
+NOTE = tuple(
+    Mutation.of(
+        f"without-{label}",
+        "joinproto.reference.note.machine",
+        "note_machine",
+        partial(_lacking, label),
+    )
+    for label in RULES
+)
+"""Rules of the note."""

@@ -1,0 +1,116 @@
+"""Mutations of hot standby, at least one for each rule.
+
+Source: hot standby, H1 to H11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import evolve
+
+from joinproto.machine.machine import StateMachine
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import ALWAYS
+from joinproto.standby.broker import Role, Variant
+from joinproto.standby.clients import Entrance
+from joinproto.standby.leading import Leading, with_follower
+from joinproto.standby.line import Line
+from joinproto.standby.practice import Practice
+from joinproto.standby.promote import Promoted, Promotion
+from joinproto_worlds.mutations.mutation import Mutation, changing, without
+
+PROMOTE = "joinproto.standby.promote"
+
+
+def _who_catches_up(original: Mapping[Variant, Table[Any]]) -> Mapping[Variant, Table[Any]]:
+    table = original[Variant.OURS]
+    left = tuple(case for case in table.cases if case.name != "it catches up")
+    assert len(left) < len(table.cases)
+    return {**original, Variant.OURS: evolve(table, cases=left)}
+
+
+def _at_once(original: Callable[[Promotion], Promoted]) -> Callable[[Promotion], Promoted]:
+    return lambda about: original(evolve(about, expected=()))
+
+
+def _practised(name: str, **fields: bool) -> Mutation:
+    """Return the mutation by which ours does what the prototype does, in one thing."""
+
+    def made(original: Mapping[Variant, Practice]) -> Mapping[Variant, Practice]:
+        return {**original, Variant.OURS: evolve(original[Variant.OURS], **fields)}
+
+    return Mutation.of(name, "joinproto.standby.practice", "PRACTICES", made)
+
+
+def _never_backup(original: Callable[[], StateMachine[Role]]) -> Callable[[], StateMachine[Role]]:
+    whole = original()
+    arrows = tuple(
+        evolve(one, table=evolve(one.table, cases=(_STAYS,))) if one.trigger == "look" else one
+        for one in whole.arrows
+    )
+    machine = StateMachine(whole.name, Role, arrows)
+    return lambda: machine
+
+
+_STAYS = Case("H1", "it stays", ALWAYS, Role.CATCHUP)
+
+
+def _ended_at_once(original: Callable[..., Any]) -> Callable[..., Any]:
+    def ended(state: Leading, name: str, queue: str) -> Any:
+        one = state.followers[name]
+        if queue in one.copying:
+            copying = {**one.copying, queue: Line()}
+            state = with_follower(state, name, evolve(one, copying=copying))
+        return original(state, name, queue)
+
+    return ended
+
+
+def _dirty_serves(original: Mapping[Variant, Table[Any]]) -> Mapping[Variant, Table[Any]]:
+    return {**original, Variant.OURS: without(original[Variant.OURS], "its store is dirty")}
+
+
+def _everybody(original: Table[Entrance]) -> Table[Entrance]:
+    return changing(original, "it follows", outcome=Entrance.ADMITTED)
+
+
+STANDING = (
+    # H1: who has all still catches up.
+    Mutation.of("never-a-backup", "joinproto.standby.roles", "machine", _never_backup),
+    # H2: what is older is not refused.
+    _practised("no-generations", generations=False),
+    # H4, LM4, LC2: confirmed before those that are up to date know.
+    _practised("transfers-at-once", holds_transfers=False),
+    _practised("acknowledges-at-once", holds_acknowledgements=False),
+    _practised("declares-at-once", holds_declarations=False),
+    _practised("drops-unrecorded", records_drops=False),
+    # H5: who has asked for a queue counts as level.
+    Mutation.of("level-at-once", "joinproto.standby.feeding", "_ended", _ended_at_once),
+    # H6.
+    _practised("no-bindings", mirrors_bindings=False),
+    _practised("keeps-what-is-gone", deletes_absent=False),
+    _practised("wiring-unnumbered", numbers_wiring=False),
+    # H7.
+    _practised("copies-everything", chooses=False),
+    # H8.
+    _practised("confirms-early", records_drops=False, holds_early=False),
+    # H9.
+    _practised("by-number", by_identity=False),
+    _practised("transactions-apart", whole_transactions=False),
+    # H10.
+    Mutation.of("dirty-serves", PROMOTE, "TABLES", _dirty_serves),
+    # H11.
+    Mutation.of("lets-everybody-in", "joinproto.standby.clients", "ENTERING", _everybody),
+)
+"""Rules of the machine: roles, what is confirmed, wiring, clients."""
+
+PROMOTING = (
+    *STANDING,
+    # Who still catches up is promoted.
+    Mutation.of("promotes-who-catches-up", PROMOTE, "TABLES", _who_catches_up),
+    # A new primary waits for nobody (LM5).
+    Mutation.of("confirms-at-once", PROMOTE, "promote", _at_once),
+)
+"""Rules of our own promotion."""

@@ -1,0 +1,96 @@
+"""Mutations of reconciliation: each rule Q1 to Q6 left out once.
+
+Source: reconciliation, Q1 to Q6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import evolve
+
+from joinproto.machine.tables import Table
+from joinproto.reconcile.keeper import Intent, Keeper
+from joinproto.reconcile.queue import Kind, Node, Queue, Situation, Target, Variant
+from joinproto.reconcile.reading import Replica
+from joinproto.reconcile.target import Wanted
+from joinproto.reconcile.timers import Clock, Happens
+from joinproto_worlds.mutations.mutation import Mutation, without
+
+EVALUATE = "joinproto.reconcile.evaluate"
+KEEPER = "joinproto.reconcile.keeper"
+TABLES = "joinproto.reconcile.tables"
+
+Tables = Mapping[Variant, Table[Any]]
+
+
+def _largest(original: Callable[[Target, Variant], Wanted]) -> Callable[..., Wanted]:
+    return lambda target, _variant: original(target, Variant.REAL)
+
+
+def _put_off(original: Callable[[Clock, Happens, float], Clock]) -> Callable[..., Clock]:
+    def hear(self: Clock, what: Happens, now: float) -> Clock:
+        heard = original(self, what, now)
+        return evolve(heard, looks_at=(now + self.pace.trigger_interval,))
+
+    return hear
+
+
+def _lost_at_once(original: Callable[..., bool]) -> Callable[..., bool]:
+    def is_lost(situation: Situation, name: str, node: Node | None) -> bool:
+        return original(situation, name, node) or node is None or not node.running
+
+    return is_lost
+
+
+def _drained_takes(_original: object) -> Callable[..., bool]:
+    return lambda _situation, node: node.running
+
+
+def _drops_first(tables: Tables) -> Tables:
+    """Return the tables; ours drops who left before it adds."""
+    ours = tables[Variant.OURS]
+    drop = next(case for case in ours.cases if case.name == "drop who left")
+    rest = list(without(ours, drop.name).cases)
+    at = next(at for at, case in enumerate(rest) if case.name == "one more")
+    return {**tables, Variant.OURS: evolve(ours, cases=(*rest[:at], drop, *rest[at:]))}
+
+
+def _next_at_once(tables: Tables) -> Tables:
+    ours = without(without(tables[Variant.OURS], "one catches up"), "a change is under way")
+    return {**tables, Variant.OURS: ours}
+
+
+def _no_limit(_original: object) -> Callable[[Keeper, Intent], None]:
+    return lambda _self, _intent: None
+
+
+def _quorum_queues_only(kinds: Mapping[str, Kind]) -> Mapping[str, Kind]:
+    return {name: kind for name, kind in kinds.items() if kind is Kind.QUORUM}
+
+
+def _as_listed(_original: object) -> Callable[..., Queue]:
+    return lambda queue, _replicas: queue
+
+
+def _leader_or_list(original: Callable[..., Queue]) -> Callable[..., Queue]:
+    def as_told(queue: Queue, replicas: tuple[Replica, ...]) -> Queue:
+        return original(queue, replicas) if any(one.leads for one in replicas) else queue
+
+    return as_told
+
+
+RECONCILING = (
+    Mutation.of("largest-counts", "joinproto.reconcile.target", "wanted", _largest),
+    Mutation.of("put-off", "joinproto.reconcile.timers", "Clock.hear", _put_off),
+    Mutation.of("lost-at-once", EVALUATE, "_is_lost", _lost_at_once),
+    Mutation.of("drained-takes", EVALUATE, "_takes", _drained_takes),
+    Mutation.of("drops-first", TABLES, "TABLES", _drops_first),
+    Mutation.of("next-at-once", TABLES, "TABLES", _next_at_once),
+    Mutation.of("no-limit", KEEPER, "Keeper._busy", _no_limit),
+    Mutation.of("quorum-queues-only", "joinproto.reconcile.reading", "KINDS", _quorum_queues_only),
+    Mutation.of("list-decides", KEEPER, "_as_told", _as_listed),
+    Mutation.of("without-leader", KEEPER, "_as_told", _leader_or_list),
+)
+"""In the order of the rules: Q1, Q2 twice, Q3, Q4 twice, Q5, Q6; then what is read of a broker."""

@@ -1,0 +1,168 @@
+"""Mutations of a member itself: its phases, what it writes, and whom it believes.
+
+Source: join protocol, 3.2, 3.3, 3.5 and 3.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import evolve
+
+from joinproto.join.draft import Draft
+from joinproto.join.frames import Frame, in_order
+from joinproto.join.ids import ViewId
+from joinproto.join.phases import Deed, Phase
+from joinproto.join.settling import settle
+from joinproto.join.state import Known
+from joinproto.join.updating import require_thawed
+from joinproto.join.view import Kind, View
+from joinproto.machine.machine import StateMachine
+from joinproto_worlds.mutations.mutation import Mutation, Patch, without
+
+CHAIN = "joinproto.join"
+
+
+def _lacking(case: str) -> Patch:
+    """Return the patch by which the table of phases lacks this case."""
+
+    def made(original: Callable[[], StateMachine[Phase]]) -> Callable[[], StateMachine[Phase]]:
+        whole = original()
+        arrows = tuple(evolve(one, table=without(one.table, case)) for one in whole.arrows)
+        machine = StateMachine(whole.name, Phase, arrows)
+        return lambda: machine
+
+    return Patch(f"{CHAIN}.phases", "machine", made)
+
+
+def _frozen_writes(original: Callable[..., Frame]) -> Callable[..., Frame]:
+    def may_append(it: Known, view: ViewId, seq: int) -> Frame:
+        answer, tip = original(it, view, seq), it.view
+        return in_order(it, tip, seq) if answer is Frame.FROZEN and tip else answer
+
+    return may_append
+
+
+PHASES = (
+    Mutation("active-before-all-are-ready", (_lacking("others are not ready"),)),
+    Mutation("n-is-not-counted", (_lacking("fewer than N"),)),
+    Mutation("goes-on-after-a-restart", (_lacking("goes on only through a new view"),)),
+    Mutation(
+        "frozen-goes-on",
+        (
+            _lacking("who answers freezes"),
+            Patch(f"{CHAIN}.frames", "may_append", _frozen_writes),
+        ),
+    ),
+    Mutation("serves-unheard", (_lacking("hears no majority"),)),
+    Mutation("ready-with-other-options", (_lacking("its options are not those of the view"),)),
+)
+"""Cases of the table of phases."""
+
+
+# -- what it writes ----------------------------------------------------------------------------
+
+
+def _neglect_dirt(m: Draft, tip: View | None) -> None:
+    # The RESTART on its disk is what makes a clean store dirty (S2).
+    if tip is not None and tip.kind is Kind.RESTART:
+        m.persist = None
+
+
+def _dirt_unwritten(original: Callable[..., None]) -> Callable[..., None]:
+    def do(m: Draft, deed: Deed) -> None:
+        original(m, deed)
+        if deed is Deed.HOLD:
+            _neglect_dirt(m, m.view)
+
+    return do
+
+
+def _restart_unwritten(original: Callable[..., None]) -> Callable[..., None]:
+    def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
+        original(m, now, views)
+        _neglect_dirt(m, views[-1])
+
+    return learn
+
+
+def _held_unwritten(original: Callable[..., None]) -> Callable[..., None]:
+    def do(m: Draft, deed: Deed) -> None:
+        before = m.persist
+        original(m, deed)
+        if deed is Deed.HOLD:
+            m.persist = before
+
+    return do
+
+
+def _unmarked(_original: object) -> Callable[..., None]:
+    def update_overwrites(m: Draft, now: float) -> None:
+        require_thawed(m)
+        settle(m, now)
+
+    return update_overwrites
+
+
+def _marked_at_once(original: Callable[..., None]) -> Callable[..., None]:
+    def start_update(m: Draft, *args: Any, **more: Any) -> None:
+        original(m, *args, **more)
+        m.unfinished_update()
+
+    return start_update
+
+
+def _clean_by_learning(original: Callable[..., None]) -> Callable[..., None]:
+    def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
+        parent, tip = views[0].parent, views[-1]
+        was_ready = m.ready_in is not None and m.ready_in == parent
+        knows = parent is not None and m.record.lineage.find(parent) is not None
+        original(m, now, views)
+        if not tip.is_open and was_ready and knows:
+            m.write(evolve(m.record, position=tip.position))
+
+    return learn
+
+
+# -- whom it believes --------------------------------------------------------------------------
+
+
+def _any_known_view(original: Callable[..., Frame]) -> Callable[..., Frame]:
+    def may_append(it: Known, view: ViewId, seq: int) -> Frame:
+        tip = it.view
+        is_known = tip is not None and it.record.lineage.number_of(view) is not None
+        return original(it, tip.id if tip and is_known else view, seq)
+
+    return may_append
+
+
+WRITING = (
+    Mutation(
+        "dirty-not-written",
+        (
+            Patch(f"{CHAIN}.settling", "_do", _dirt_unwritten),
+            Patch(f"{CHAIN}.learning", "learn", _restart_unwritten),
+        ),
+    ),
+    Mutation.of("held-not-persisted", f"{CHAIN}.settling", "_do", _held_unwritten),
+    Mutation.of("update-in-place", f"{CHAIN}.steps", "update_overwrites", _unmarked),
+    Mutation.of(
+        "unfit-before-the-first-byte", f"{CHAIN}.updating", "_start_update", _marked_at_once
+    ),
+    Mutation.of("joiner-marked-clean", f"{CHAIN}.learning", "learn", _clean_by_learning),
+    Mutation.of("older-frame-accepted", f"{CHAIN}.frames", "may_append", _any_known_view),
+    Mutation.of(
+        "copy-taken-in", f"{CHAIN}.state", "Known.is_copy", lambda _: lambda it, seat: False
+    ),
+    Mutation.of(
+        "replaced-not-noticed", f"{CHAIN}.draft", "Draft.notice", lambda _: lambda m, seat: None
+    ),
+    Mutation.of(
+        "apart-taken-in",
+        f"{CHAIN}.admission",
+        "newcomer",
+        lambda original: lambda *args, **more: original(*args, **{**more, "in_reach": frozenset()}),
+    ),
+)
+"""Rules of the member itself."""

@@ -1,0 +1,101 @@
+"""Worlds of the timer: the shipped `Clock`, with a tick as unit of time.
+
+Source: reconciliation, Q2; the three defects that were read from the code that shipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from attrs import define, evolve, frozen
+
+from joinproto.check.events import NOT_ENABLED
+from joinproto.check.properties import always_each, eventually, sometimes_one
+from joinproto.check.world import World
+from joinproto.reconcile.queue import Variant
+from joinproto.reconcile.timers import Clock, Happens, Pace
+from joinproto_worlds.mutations.mutation import inside
+from joinproto_worlds.mutations.named import mutation
+
+INTERVAL, TRIGGER = 3, 2
+mutated = inside(lambda node: mutation(node.mutant))
+
+
+@frozen
+class Shown:
+    """`looks`: whether it has just looked.  `timers`: how many are armed."""
+
+    looks: bool
+    timers: int
+
+
+@define
+class Node:
+    """A node that hears events and looks when a timer's time has come.
+
+    Times are told from now, so that a run is finite: a tick brings all timers nearer.
+    """
+
+    clock: Clock
+    mutant: str | None = None
+    looks: bool = False
+
+    @mutated
+    def choices(self) -> Iterator[str]:
+        if self.clock.next is None:
+            yield "start"
+        elif self.clock.next > 0:
+            yield "tick"
+        else:
+            yield "look"
+        if self.clock.next is not None:
+            yield "hear of a node"
+
+    @mutated
+    def receive(self, event: Any) -> Any:
+        match event:
+            case "start":
+                self.clock = self.clock.start(0)
+            case "tick":
+                nearer = tuple(at - 1 for at in self.clock.looks_at)
+                self.clock = evolve(self.clock, looks_at=nearer)
+            case "hear of a node":
+                heard = self.clock.hear(Happens.NODE_DOWN, 0)
+                if heard == self.clock:
+                    return NOT_ENABLED
+                self.clock = heard
+            case "look":
+                self.clock = self.clock.looked(0, changed=False)
+            case _:
+                return NOT_ENABLED
+        self.looks = event == "look"
+        return None
+
+    def shows(self) -> Shown:
+        return Shown(self.looks, len(self.clock.looks_at))
+
+
+def build(
+    members: int = 1,
+    mutant: str | None = None,
+    *,
+    variant: str = "ours",
+    claims: str = "looks",
+) -> World:
+    """`claims`: `looks`, that it looks in the end; `one`, that one timer is armed at most."""
+    pace = Pace(interval=INTERVAL, trigger_interval=TRIGGER)
+    whose = Variant(variant)
+    claim = (
+        eventually("it looks", lambda view: all(shown.looks for shown in view.up.values()))
+        if claims == "looks"
+        else always_each("one timer", lambda shown: shown.timers <= 1)
+    )
+    clock = Clock(variant=whose, pace=pace)
+    return World(
+        name="reconcile-clock",
+        members={"a": partial(Node, clock, mutant)},
+        properties=[claim, sometimes_one("it looks once", lambda shown: shown.looks)],
+        about="when a queue is looked at, while nodes come and go",
+    )

@@ -1,0 +1,93 @@
+"""Worlds of one queue that grows; the argument compared as a pair with its type, as it shipped.
+
+Source: reconciliation, Q1; the shipped broker's growth without limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from attrs import define, frozen
+
+from joinproto.check.events import NOT_ENABLED
+from joinproto.check.properties import always_each, sometimes_one
+from joinproto.check.world import World
+from joinproto.reconcile.evaluate import evaluate
+from joinproto.reconcile.queue import Node, Queue, Situation, Target, Variant
+from joinproto.reconcile.tables import Action
+from joinproto_worlds.mutations.mutation import inside
+from joinproto_worlds.mutations.named import mutation
+
+TARGET = 3
+mutated = inside(lambda leader: mutation(leader.mutant))
+ANY_PAIR = 1_000_000
+"""In the order of terms of the broker's language any pair is larger than any number."""
+
+
+@frozen
+class Add:
+    """One evaluation that ended with a replica more."""
+
+    node: str
+
+    def __str__(self) -> str:
+        return f"evaluate: add {self.node}"
+
+
+@define
+class Leader:
+    """The leader of one queue, in a cluster whose nodes all run."""
+
+    nodes: tuple[str, ...]
+    target: Target
+    variant: Variant
+    mutant: str | None
+    members: frozenset[str] = frozenset("a")
+
+    @mutated
+    def choices(self) -> Iterator[Add]:
+        for dice in range(len(self.nodes)):
+            asked = Situation(
+                queue=Queue(members=tuple(sorted(self.members)), target=self.target),
+                nodes=tuple(Node(name=name) for name in self.nodes),
+                variant=self.variant,
+                at="a",
+                dice=dice,
+            )
+            found = evaluate(asked)
+            if found.action is Action.ADD:
+                yield Add(found.nodes[0])
+
+    def receive(self, event: Any) -> Any:
+        if not isinstance(event, Add) or event.node in self.members:
+            return NOT_ENABLED
+        self.members |= {event.node}
+        return None
+
+    def shows(self) -> int:
+        return len(self.members)
+
+
+def build(
+    members: int = 6,
+    mutant: str | None = None,
+    *,
+    variant: str = "real",
+    policy: int | None = None,
+) -> World:
+    """`members`: nodes of the cluster.  Mutant: `argument-is-a-pair`, as it shipped."""
+    is_pair = mutant == "argument-is-a-pair"
+    target = Target(argument=ANY_PAIR if is_pair else TARGET, policy=policy)
+    mutant = None if is_pair else mutant
+    names = tuple("abcdefghij"[:members])
+    return World(
+        name="reconcile-growth",
+        members={"leader": partial(Leader, names, target, Variant(variant), mutant)},
+        properties=[
+            always_each("no more than wanted", lambda size: size <= TARGET),
+            sometimes_one("as many as wanted", lambda size: size == TARGET),
+        ],
+        about="a queue grows to its target, and no further",
+    )

@@ -1,0 +1,74 @@
+"""The chain register, and worlds held against the abstract register of views."""
+
+from __future__ import annotations
+
+from joinproto.check.entry import Entry, Family
+
+REGISTER = Family("joinproto_worlds.register.chain:build", members=3, tier="long")
+
+CHAIN: tuple[Entry, ...] = (
+    REGISTER(
+        "chain-register",
+        "the electors of a view choose one successor",
+        members=(2, 3, 3),
+        mutants=("promise-not-persisted", "accepted-not-honoured", "minority"),
+    ),
+    REGISTER(
+        "chain-register-observer",
+        "a member that is not an elector proposes, crashes, and proposes another view",
+        mutants=("ballots-not-persisted",),
+        observer=True,
+    ),
+    REGISTER(
+        "chain-register-wiped",
+        "an elector's disk is lost, and with it what it promised",
+        mutants=("stranger-votes",),
+        wiped=True,
+    ),
+    REGISTER(
+        "chain-register-founding",
+        "the configured electors choose the first view",
+        members=2,
+        mutants=("accepted-not-honoured",),
+        founding=True,
+    ),
+    REGISTER(
+        "chain-register-found-with",
+        "not all of the configured electors found the cluster, and others try as well",
+        members=(4, 4, 5),
+        mutants=("found-with-too-few",),
+        founding=True,
+        few=True,
+        crashes=0,
+    ),
+)
+
+VIEWS: tuple[Entry, ...] = (
+    Entry(
+        "register-of-join",
+        "joinproto_worlds.register.views:of_join",
+        "the view chain of two members implements a register of views",
+        members=(2, 2),
+        usual=2,
+        tier="long",
+        mutants=("register-forgets",),
+    ),
+    Entry(
+        "register-of-votes",
+        "joinproto_worlds.register.views:of_votes",
+        "electors that found a cluster by votes implement a register of views",
+        members=(2, 2),
+        usual=2,
+        tier="long",
+        mutants=("accepted-not-honoured",),
+    ),
+    Entry(
+        "register-of-note",
+        "joinproto_worlds.register.views:of_note",
+        "the note implements no register: on each side of a partition a cluster is founded",
+        members=(2, 3),
+        usual=2,
+        expected="violated",
+        steps=5,
+    ),
+)

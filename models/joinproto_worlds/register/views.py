@@ -1,0 +1,96 @@
+"""The abstract register of views: each has one successor, and that is all.
+
+What the view chain is to be, with everything left out that it is made of: a number of views, each
+the successor of the one before it.  Two worlds of ours are held against it by what their ledgers
+know to be chosen, and none of their members need know.  A ledger forgets no view; so where its
+views are a chain in every state, and each step makes it longer by one at most, that one stands
+behind the latest.  The note is held against it by which clusters are active: two at once, on the
+two sides of a partition, are no register, not even a first view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from attrs import define, evolve
+
+from joinproto.check.properties import implements, sometimes
+from joinproto.check.view import View
+from joinproto.check.world import World
+from joinproto.join.ids import Name
+from joinproto_worlds.join import world as join
+from joinproto_worlds.note import entries as note_worlds
+from joinproto_worlds.note import world as note
+from joinproto_worlds.register import chain as chain_register
+
+VIEWS_MAX = 12
+
+
+@define
+class Register:
+    """`views`: how many were chosen, each the successor of the one before."""
+
+    views: int
+
+    def choices(self) -> Iterator[str]:
+        if self.views < VIEWS_MAX:
+            yield "the latest view gets its successor"
+
+    def receive(self, event: str) -> None:
+        self.views += 1
+
+    def shows(self) -> int:
+        return self.views
+
+
+def abstract(views: int = 0) -> World:
+    """`views`: so many are there at the outset."""
+    return World(
+        name="view-register",
+        members={"register": lambda: Register(views)},
+        properties=[sometimes("a view follows", lambda view: view["register"] > views)],
+        about="each view has one successor",
+    )
+
+
+def by_ledger(view: View) -> dict[str, Any]:
+    """Return how many views are chosen in a join world, or that they are no chain."""
+    chosen: frozenset[Name] = view.monitor.chosen
+    latest = [name for name in chosen if all(other.parent != name for other in chosen)]
+    in_order = len({name.parent for name in chosen}) == len(chosen) and len(latest) <= 1
+    return {"register": len(chosen) if in_order else "no chain"}
+
+
+def by_choice(view: View) -> dict[str, Any]:
+    """Return whether a successor of the one open view is chosen, or several are."""
+    chosen = {majority.view for majority in view.monitor}
+    return {"register": len(chosen) if len(chosen) <= 1 else "several successors"}
+
+
+def by_founding(view: View) -> dict[str, Any]:
+    """Return whether a cluster of the note is active, or several are, by initial signatures."""
+    founded = {shown.status.initial for shown in view.up.values() if shown.status.active}
+    return {"register": len(founded) if len(founded) <= 1 else "several first views"}
+
+
+def _held_against(world: World, mapping: Callable[[View], dict[str, Any]]) -> World:
+    claim = implements("views are kept as in a register", abstract(), mapping)
+    seen = sometimes("a view is chosen", lambda view: mapping(view)["register"] != 0)
+    return evolve(world, properties=[claim, seen], interchangeable=())
+
+
+def of_join(members: int = 2, mutant: str | None = None) -> World:
+    """`members`: of `join-two`."""
+    return _held_against(join.build(members, mutant=mutant), by_ledger)
+
+
+def of_votes(members: int = 2, mutant: str | None = None) -> World:
+    """`members`: 2; they found a cluster by votes."""
+    return _held_against(chain_register.build(members, mutant=mutant, founding=True), by_choice)
+
+
+def of_note(members: int = 2) -> World:
+    """`members`: of `note-partition`."""
+    row = next(row for row in note_worlds.FAIL if row.name == "note-partition")
+    return _held_against(note.build(members=members, **row.given), by_founding)

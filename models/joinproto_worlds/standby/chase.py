@@ -1,0 +1,129 @@
+"""A queue that is copied while clients put at its back and take from its front, for ever.
+
+Messages are told by their place from the front, so the same load is the same state again: one is
+put, one is taken, one is copied, in any fair order that keeps to the load.
+
+Source: hot standby, H5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from attrs import define, evolve, frozen
+
+from joinproto.check.properties import eventually, sometimes
+from joinproto.check.view import View as Seen
+from joinproto.check.world import World
+from joinproto.standby.catch_up import Message, Order
+from joinproto.standby.events import Commit, Draft, More, New, Received
+from joinproto.standby.leading import Follower, Leading, Who
+from joinproto.standby.line import Line
+from joinproto.standby.messages import Has, Kind, Thing, View
+from joinproto.standby.primary import lead
+from joinproto.standby.stock import Queue, Stock
+
+THING = Thing(kind=Kind.QUEUE, name="q", id="q")
+
+
+@frozen
+class Shown:
+    copies: int
+    is_level: bool
+
+
+@define
+class Chase:
+    """`length`: messages that are there.  `turn`: who acts next: clients, or the copying."""
+
+    order: Order
+    length: int
+    turn: int = 0
+    state: Leading | None = None
+
+    def start(self) -> None:
+        line = Line.of(_message(at) for at in range(self.length))
+        self.state = Leading(
+            who=Who(me="a", order=self.order),
+            stock=Stock(
+                things={THING.key: THING},
+                queues={"q": Queue(id="q", line=line, next=self.length)},
+            ),
+            view=View(generation=1, number=1, primary="a", members=("a",)),
+            followers={"b": Follower(sent=1, done=1, copying={"q": line})},
+        )
+
+    @property
+    def leading(self) -> Leading:
+        assert self.state is not None
+        return self.state
+
+    def choices(self) -> Iterator[str]:
+        if self._is_level:
+            return
+        yield ("a message is put", "a message is taken", "a message is copied")[self.turn]
+
+    def receive(self, event: str) -> Any:
+        state = self.leading
+        line = state.stock.queues["q"].line
+        match event:
+            case "a message is put":
+                happens: Any = Commit(1, (Draft(queue="q", puts=(New(id="new"),)),))
+            case "a message is taken":
+                _, (first,) = line.split(1, back=False)
+                happens = Commit(1, (Draft(queue="q", takes=(first,)),))
+            case _:
+                happens = More("b", "q")
+        state = lead(state, happens).state
+        state = lead(state, Received("b", Has(state.followers["b"].sent))).state
+        self.state = _again(state)
+        self.turn = (self.turn + 1) % 3
+        return None
+
+    @property
+    def _is_level(self) -> bool:
+        return "q" in self.leading.followers["b"].level
+
+    def shows(self) -> Shown:
+        rest = self.leading.followers["b"].copying.get("q", Line())
+        return Shown(len(rest), self._is_level)
+
+
+def _message(at: int) -> Message:
+    return Message(id=f"m{at}", sequence=at)
+
+
+def _again(state: Leading) -> Leading:
+    """Return the state with its messages told anew from the front, and its links' numbers too."""
+    queue, one = state.stock.queues["q"], state.followers["b"]
+    place = {message.sequence: at for at, message in enumerate(queue.line)}
+    rest = {
+        name: Line.of(_message(place[message.sequence]) for message in line)
+        for name, line in one.copying.items()
+    }
+    line = Line.of(_message(at) for at in range(len(place)))
+    return evolve(
+        state,
+        stock=evolve(state.stock, queues={"q": evolve(queue, line=line, next=len(place))}),
+        followers={"b": evolve(one, sent=1, done=1, copying=rest)},
+        pending=(),
+    )
+
+
+def build(members: int = 1, *, order: str = "lifo", length: int = 4) -> World:
+    """`length`: messages before; then for each that is copied one is put, and one is taken."""
+
+    def is_level(view: Seen) -> bool:
+        return all(one.is_level for one in view.up.values())
+
+    def is_nearer(view: Seen) -> bool:
+        return any(one.copies < length for one in view.up.values())
+
+    return World(
+        name="standby-chase",
+        members={"a": partial(Chase, Order(order), length)},
+        properties=[eventually("it is caught up", is_level), sometimes("some is sent", is_nearer)],
+        about="a queue is copied while clients put and take",
+    )

@@ -1,0 +1,169 @@
+"""What is claimed of a story of hot standby, read from its brokers.
+
+Source: hot standby, H4, H6, H9; LM1 to LM5, LC1 to LC6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from attrs import frozen
+
+from joinproto.check.properties import Property, always, sometimes
+from joinproto.check.view import View
+from joinproto.standby import messages
+from joinproto.standby.broker import Role
+from joinproto.standby.leading import Leading
+from joinproto.standby.machine import Broker
+from joinproto.standby.replicates import Level
+from joinproto.standby.stock import Stock
+from joinproto_worlds.standby.played import Played
+from joinproto_worlds.standby.story import Op
+
+
+@frozen(kw_only=True)
+class Shown:
+    """One field for each claim; `second`: somebody took over; `done`: all was confirmed."""
+
+    lost: bool
+    returned: bool
+    torn: bool
+    differs: bool
+    unchosen: bool
+    primaries: int
+    generations: int
+    second: bool
+    level: bool
+    done: bool
+    roles: tuple[str, ...]
+
+
+def shown(it: Played) -> Shown:
+    """Return what the claims are about."""
+    last = _last(it)
+    ops = it.story.ops
+    confirmed = [ops[at] for at in it.confirmed if at >= 0]
+    stock = None if last is None else last.stock
+    begun = ops[: it.op]
+    serving = [one for one in it.brokers.values() if one.serves]
+    pairs = [*_level(it)]
+    return Shown(
+        lost=stock is not None and any(_lacks(stock, one, begun) for one in confirmed),
+        returned=stock is not None and any(_has_again(stock, one) for one in confirmed),
+        torn=stock is not None and any(_is_torn(stock, one) for one in begun),
+        differs=any(_differ(primary.stock, backup.stock) for primary, backup in pairs),
+        unchosen=any(_unchosen(one.stock) for one in it.brokers.values() if not one.serves),
+        primaries=len(serving),
+        generations=len({one.view.generation for one in serving}),
+        second=last is not None and _took_over(it, last.view),
+        level=any(backup.role is Role.BACKUP for _, backup in pairs),
+        done=it.op == len(ops) and len(confirmed) == len(ops),
+        roles=tuple(one.role.value for one in it.brokers.values()),
+    )
+
+
+def _last(it: Played) -> Broker | None:
+    """Return the primary of the youngest generation, unless its generation is over."""
+    serving = [
+        one
+        for _, one in sorted(it.brokers.items())
+        if one.serves and one.view.generation >= it.newest
+    ]
+    return max(serving, key=lambda one: one.view.age, default=None)
+
+
+def _took_over(it: Played, view: messages.View) -> bool:
+    return view.primary != it.story.names[0] or view.generation > 1
+
+
+def _ids(stock: Stock, queue: str) -> tuple[str, ...]:
+    return stock.queues[queue].line.ids if queue in stock.queues else ()
+
+
+def _lacks(stock: Stock, op: Op, begun: tuple[Op, ...]) -> bool:
+    taken = {one for other in begun for one in other.takes}
+    if any(one not in taken and one[1] not in _ids(stock, one[0]) for one in op.puts):
+        return True
+    deleted = [other.deletes for other in begun if other.deletes is not None]
+    return (
+        op.declares is not None
+        and op.declares not in deleted
+        and op.declares.key not in stock.things
+    )
+
+
+def _has_again(stock: Stock, op: Op) -> bool:
+    return any(one in _ids(stock, queue) for queue, one in op.takes)
+
+
+def _is_torn(stock: Stock, op: Op) -> bool:
+    """Say whether one part of a transaction is there, and another one is not."""
+    if not op.is_transaction:
+        return False
+    done = {one in _ids(stock, queue) for queue, one in op.puts}
+    done |= {one not in _ids(stock, queue) for queue, one in op.takes}
+    return len(done) > 1
+
+
+def _level(it: Played) -> Iterator[tuple[Broker, Broker]]:
+    """Yield each primary with each backup that is up to date, while nothing is under way."""
+    for name, primary in it.brokers.items():
+        side = primary.side
+        if not isinstance(side, Leading):
+            continue
+        for backup in sorted(side.followers):
+            one = side.followers[backup]
+            other = it.brokers[backup]
+            quiet = not any(
+                content
+                for ends, content in it.links.items()
+                if {end.rstrip("?") for end in ends} == {name, backup}
+            )
+            is_done = bool(one.done) and one.done == one.sent and not one.copying
+            if quiet and is_done and backup in side.view.members:
+                yield primary, other
+
+
+def _differ(one: Stock, other: Stock) -> bool:
+    def wiring(stock: Stock) -> set[tuple[Any, str]]:
+        things = stock.things.values()
+        return {(thing.key, thing.id) for thing in things if thing.says is not Level.NONE}
+
+    return wiring(one) != wiring(other) or any(
+        _ids(one, name) != _ids(other, name)
+        for name in one.queues
+        if (thing := one.thing(name)) is not None and thing.says is not Level.NONE
+    )
+
+
+def _unchosen(stock: Stock) -> bool:
+    return any(thing.says is Level.NONE for thing in stock.things.values())
+
+
+CLAIMS: dict[str, tuple[str, Callable[[Shown], bool]]] = {
+    "lost": ("nothing is lost", lambda it: not it.lost),
+    "returned": ("what was acknowledged does not return", lambda it: not it.returned),
+    "torn": ("transactions are whole", lambda it: not it.torn),
+    "differs": ("who is up to date has what the primary has", lambda it: not it.differs),
+    "unchosen": ("a backup has only what was chosen", lambda it: not it.unchosen),
+    "generation": ("one primary in a generation", lambda it: it.primaries == it.generations),
+    "alone": ("one primary", lambda it: it.primaries <= 1),
+}
+REACHED: dict[str, tuple[str, Callable[[Shown], bool]]] = {
+    "second": ("another one takes over", lambda it: it.second),
+    "level": ("a backup is up to date", lambda it: it.level),
+    "done": ("all is confirmed", lambda it: it.done),
+}
+
+
+def claims(names: tuple[str, ...], reached: tuple[str, ...]) -> list[Property]:
+    """Return the claims of these names; `reached`: what some run must come to."""
+
+    def of(holds: Callable[[Shown], bool]) -> Callable[[View], bool]:
+        return lambda view: holds(view["story"])
+
+    return [
+        *(always(CLAIMS[name][0], of(CLAIMS[name][1])) for name in names),
+        *(sometimes(REACHED[name][0], of(REACHED[name][1])) for name in reached),
+    ]

@@ -1,0 +1,95 @@
+"""A client that looks for the primary, while one broker serves, then the other one.
+
+Source: hot standby, H11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from attrs import define, frozen
+
+from joinproto.check.events import Maybe
+from joinproto.check.properties import always_each, eventually, sometimes_one
+from joinproto.check.view import View
+from joinproto.check.world import World
+from joinproto.standby.broker import Role, Variant
+from joinproto.standby.clients import Entrance, Search, admit, sent_away
+from joinproto_worlds.mutations.mutation import inside
+from joinproto_worlds.mutations.named import mutation
+
+mutated = inside(lambda client: mutation(client.mutant))
+
+
+@frozen
+class Shown:
+    serves: bool
+    is_in: bool
+
+
+@define
+class Client:
+    """`roles`: of the brokers, by address.  `inside`: where the client is."""
+
+    mutant: str | None = None
+    roles: tuple[Role, ...] = (Role.PRIMARY, Role.BACKUP)
+    search: Search = Search(addresses=("a", "b"), until=9.0, at=1)
+    inside: int | None = None
+    failovers: int = 1
+
+    def choices(self) -> Iterator[Any]:
+        if self.inside is None:
+            yield "tries"
+        if self.failovers:
+            yield Maybe("fails over")
+        if Role.CONNECTING in self.roles:
+            yield "follows"
+
+    @mutated
+    def receive(self, event: str) -> Any:
+        match event:
+            case "tries":
+                at = self.search.at
+                follows = self.roles[at] is Role.BACKUP
+                primary = self.search.addresses[self.roles.index(Role.PRIMARY)]
+                found = admit(Variant.OURS, self.roles[at], primary=primary if follows else None)
+                if found.entrance is Entrance.ADMITTED:
+                    self.inside = at
+                else:
+                    # Time stands still here: an address is tried again and again.
+                    self.search = sent_away(self.search, 0.0, found.primary) or self.search
+            case "fails over":
+                old = self.roles.index(Role.PRIMARY)
+                self.roles = tuple(
+                    Role.CONNECTING if at == old else Role.PRIMARY for at in range(2)
+                )
+                self.failovers, self.inside = 0, None
+            case _:
+                self.roles = tuple(
+                    Role.BACKUP if one is Role.CONNECTING else one for one in self.roles
+                )
+        return None
+
+    def shows(self) -> Shown:
+        at = self.inside
+        return Shown(at is not None and self.roles[at] is Role.PRIMARY, at is not None)
+
+
+def build(members: int = 1, mutant: str | None = None) -> World:
+    """`members`: the client is one, the brokers are two."""
+
+    def is_in(view: View) -> bool:
+        return all(one.is_in for one in view.up.values())
+
+    return World(
+        name="standby-entrance",
+        members={"client": partial(Client, mutant)},
+        properties=[
+            always_each("only a primary takes clients", lambda one: one.serves or not one.is_in),
+            eventually("it is in", is_in),
+            sometimes_one("it is with the primary", lambda one: one.serves),
+        ],
+        about="a client goes from one address to the next",
+    )

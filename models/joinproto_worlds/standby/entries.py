@@ -1,0 +1,224 @@
+"""The worlds of hot standby, each with what it shows and how it must end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from joinproto.check.entry import Entry, Family
+
+SCENES = Family("joinproto_worlds.standby.scenes:build", prefix="standby-")
+FAILOVER = Family("joinproto_worlds.standby.failover:build", members=3, tier="long")
+CHASE = Family("joinproto_worlds.standby.chase:build")
+ENTRANCE = Family("joinproto_worlds.standby.entrance:build")
+
+
+def _scene(name: str, about: str, mutants: tuple[str, ...] = (), **given: Any) -> Entry:
+    """Return a story that holds; the scene is the first of its name."""
+    given.setdefault("scene", name)
+    return SCENES(name, about, tier="long" if name in _LONG else None, mutants=mutants, **given)
+
+
+_LONG = ("ahead", "cut-off", "told-late", "two-promoted", "old-serves")
+
+
+def _breaks(name: str, about: str, steps: int, scene: str, **given: Any) -> Entry:
+    return SCENES(name, about, steps=steps, scene=scene, **given)
+
+
+def _limit(limit: str, scene: str, about: str, steps: int) -> Entry:
+    """Return the document's limit: the same story by its prototype."""
+    return _breaks(limit, f"{limit[:3].upper()}: {about}", steps, scene, variant="seed")
+
+
+STORIES: tuple[Entry, ...] = (
+    _scene("start", "initial start: one is promoted, the other one follows", ("never-a-backup",)),
+    _scene(
+        "start-built-in",
+        "the same with the manager that is built in",
+        scene="start",
+        manager="built in",
+    ),
+    _scene(
+        "failover",
+        "the primary fails, its backup is promoted",
+        ("acknowledges-at-once", "transfers-at-once"),
+    ),
+    _scene("failback", "the failed one comes back and follows"),
+    _scene(
+        "failure-in-failback",
+        "the primary fails while the other one still catches up: it is not promoted",
+        ("level-at-once",),
+    ),
+    _breaks(
+        "lm0",
+        "the document: who loses its primary forgets that it was catching up, and is promoted",
+        6,
+        "failure-in-failback",
+        variant="seed",
+    ),
+    _scene("old-returns", "the old primary is restarted while another one serves"),
+    _scene(
+        "cut-off",
+        "the primary is cut off and never fenced; the manager is the one built in",
+        manager="built in",
+    ),
+    _scene(
+        "told-late",
+        "the same, and who is promoted hears of it after the chain has it",
+        manager="built in",
+    ),
+    _breaks(
+        "cut-off-outside",
+        "the same with a manager outside: the old one confirms what the new one lacks",
+        3,
+        "cut-off",
+        manager="unfenced",
+    ),
+    _scene(
+        "two-promoted",
+        "two are promoted while the old primary serves; the manager is the one built in",
+        manager="built in",
+    ),
+    _scene(
+        "old-serves",
+        "the old primary is back in the network and still serves, another one is primary",
+        ("no-generations",),
+        manager="built in",
+    ),
+    _breaks(
+        "two-promoted-outside",
+        "the same with a manager outside",
+        5,
+        "two-promoted",
+        manager="unfenced",
+    ),
+    _scene(
+        "dropped-built-in",
+        "a backup is dropped, then its primary fails; the manager is the one built in",
+        ("drops-unrecorded", "transfers-at-once", "level-at-once"),
+        scene="dropped",
+        manager="built in",
+    ),
+    _breaks(
+        "dropped-outside",
+        "the same with a manager outside that fences: nobody is left who knows of the drop",
+        4,
+        "dropped",
+    ),
+    _scene(
+        "total",
+        "all have failed: the store that is proven to be the last is marked clean",
+        ("dirty-serves",),
+        manager="last",
+        marks="best",
+    ),
+    _breaks(
+        "total-wrong",
+        "the same, and any store is marked clean",
+        6,
+        "total",
+        manager="last",
+        marks="any",
+    ),
+    _scene("ahead", "a backup is ahead of the new primary (LM1)", ("by-number",)),
+    _limit("lm1", "ahead", "a surplus stays, and what has its number now is missing", 12),
+    _scene("wrap", "so many messages pass while a backup is away that numbers wrap (LM2)"),
+    _limit("lm2", "wrap", "what is new is taken for old", 4),
+    _scene(
+        "transaction",
+        "a transaction over two queues, and the primary fails (LM3)",
+        ("transactions-apart",),
+    ),
+    _limit("lm3", "transaction", "a part of it is there", 4),
+    _scene("acknowledged", "a message is taken, and the primary fails (LM4)"),
+    _limit("lm4", "acknowledged", "what was acknowledged returns", 3),
+    _scene(
+        "early", "a new primary fails before the other backup is back (LM5)", ("confirms-early",)
+    ),
+    _limit("lm5", "early", "it has confirmed what nobody else has", 5),
+    _scene("bindings", "an exchange and a binding are declared (LC1)", ("no-bindings",)),
+    _limit("lc1", "bindings", "bindings are not mirrored", 4),
+    _scene("declared", "a queue is declared, and the primary fails (LC2)", ("declares-at-once",)),
+    _limit("lc2", "declared", "it was confirmed, and is gone", 3),
+    _scene("deleted", "a queue is deleted while a backup is away (LC3)", ("keeps-what-is-gone",)),
+    _limit("lc3", "deleted", "it stays at the backup", 11),
+    _scene("event-ahead", "a declaration reaches one backup, another one is promoted (LC4)"),
+    _limit("lc4", "event-ahead", "what was confirmed is gone at the new primary", 3),
+    _scene("replaced", "a queue is deleted and declared anew while a backup is away (LC4)"),
+    _limit("lc4-replaced", "replaced", "the backup keeps the old one", 11),
+    _scene("chosen", "a queue that is not to be mirrored (LC5)", ("copies-everything",)),
+    _limit("lc5", "chosen", "it is mirrored", 2),
+    _scene(
+        "overtaken",
+        "a deletion overtakes the answer to a backup's query (LC6)",
+        ("wiring-unnumbered",),
+    ),
+    _limit("lc6", "overtaken", "the deletion is lost", 12),
+)
+"""Stories of brokers by the machine that ships; see scenes.py."""
+
+OTHERS: tuple[Entry, ...] = (
+    CHASE(
+        "standby-copied",
+        "H5: messages come and go while a queue is copied from its back: it is caught up",
+    ),
+    CHASE(
+        "standby-chase",
+        "the endless chase: the same from the front need never end",
+        breaks=True,
+        order="fifo",
+    ),
+    ENTRANCE(
+        "standby-entrance",
+        "H11: a client goes from one address to the next until it is with the primary",
+        mutants=("lets-everybody-in",),
+    ),
+)
+
+ENTRIES: tuple[Entry, ...] = (
+    *STORIES,
+    *OTHERS,
+    FAILOVER(
+        "standby-built-in",
+        "who is up to date is a view, and only its members are promoted: nothing is lost",
+        members=(2, 2, 3),
+        tier="quick",
+        manager="built in",
+    ),
+    FAILOVER("standby-built-in-three", "the same with two backups", manager="built in"),
+    FAILOVER(
+        "standby-outside",
+        "a manager outside promotes a broker that was never up to date, for nobody answers",
+        members=(2, 2, 3),
+        tier="quick",
+        steps=7,
+    ),
+    FAILOVER(
+        "standby-waits",
+        "a new primary waits for the backups that were up to date: nothing is lost",
+        mutants=("promotes-who-catches-up", "confirms-at-once"),
+        manager="careful",
+        drops=False,
+    ),
+    FAILOVER(
+        "standby-shipped-waits",
+        "the same by the shipped rules",
+        variant="real",
+        manager="careful",
+        drops=False,
+    ),
+    FAILOVER(
+        "standby-confirms-at-once",
+        "the document: a new primary confirms before a backup has it (LM5)",
+        steps=14,
+        variant="seed",
+        manager="careful",
+        drops=False,
+    ),
+    FAILOVER(
+        "standby-dropped",
+        "a backup that was dropped is promoted, for who dropped it does not answer",
+        steps=15,
+        manager="careful",
+    ),
+)

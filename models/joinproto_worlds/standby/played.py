@@ -1,0 +1,439 @@
+"""A story as one member of a world: brokers that ship, their links, clients, a manager.
+
+Each step is one event for one broker, by `joinproto.standby.machine.step`.  A link keeps the order
+of what it carries, and loses what is under way when an end is gone; of what a backup says only how
+far it is counts, so the last word stands for all before it.
+
+Source: hot standby, H1 to H10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from attrs import define, evolve, frozen
+
+from joinproto.check.events import NOT_ENABLED, Maybe
+from joinproto.standby.best import best
+from joinproto.standby.broker import Mark, Role, Store
+from joinproto.standby.catch_up import Message
+from joinproto.standby.chain import follows, heard, may_promote, promoted
+from joinproto.standby.events import (
+    Answer,
+    Commit,
+    Confirm,
+    Declare,
+    Delete,
+    Draft,
+    Gone,
+    Leave,
+    Linked,
+    Lost,
+    More,
+    New,
+    Promote,
+    Received,
+    Send,
+    Start,
+    Superseded,
+    Tick,
+    Turn,
+    ViewWritten,
+    Write,
+    WriteView,
+    Written,
+)
+from joinproto.standby.leading import Leading, Who
+from joinproto.standby.machine import Broker, step
+from joinproto.standby.messages import Has, View, Wired
+from joinproto.standby.promote import Peer
+from joinproto.standby.stock import Stock, with_queue
+from joinproto.standby.tables import Verdict
+from joinproto_worlds.mutations.mutation import inside
+from joinproto_worlds.mutations.named import mutation
+from joinproto_worlds.standby.story import QUEUE, Manager, Op, Story
+
+mutated = inside(lambda played: mutation(played.mutant))
+LATE = 1e9  # seconds: after every deadline
+
+
+@frozen
+class Act:
+    """One step: what happens, to whom, and to or from whom."""
+
+    what: str
+    who: str
+    other: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.who, self.what, self.other)))
+
+
+@frozen(kw_only=True)
+class Disk:
+    """What a stopped broker has."""
+
+    view: View
+    stock: Stock
+    mark: Mark
+
+
+@define
+class Played:
+    """`op`: the next deed of the clients; `confirmed`: those that they were told are done.
+
+    `chain`: the last view of the manager that is built in; `writing`: views under way to it, or
+    promotions that are in it, and of which who is promoted has not heard.
+    `newest`: the youngest generation in which anything was confirmed.  `failed`: there was a
+    moment at which nobody ran.
+    """
+
+    story: Story
+    mutant: str | None
+    brokers: dict[str, Broker]
+    disks: dict[str, Disk]
+    links: dict[tuple[str, str], tuple[Any, ...]]
+    chain: View
+    writing: dict[str, View]
+    op: int = 0
+    confirmed: frozenset[int] = frozenset()
+    left: tuple[int, int, int, int] = (0, 0, 0, 0)
+    cut_off: str = ""
+    newest: int = 0
+    failed: bool = False
+
+    # -- what may happen ---------------------------------------------------------------------
+
+    @mutated
+    def choices(self) -> Iterator[Any]:
+        _, starts, _, _ = self.left
+        for name in self.story.names:
+            if name in self.disks:
+                if starts:
+                    yield Maybe(Act("starts", name))
+                if self._may_mark(name):
+                    yield Maybe(Act("is marked clean", name))
+            else:
+                yield from self._of_one(name)
+        for (sender, to), content in self.links.items():
+            if content:
+                yield Act("hears", to, sender)
+        if self.cut_off and self.story.heals:
+            yield Act("is back in the network", self.cut_off)
+
+    def _of_one(self, name: str) -> Iterator[Any]:
+        deaths, _, cuts, promotions = self.left
+        broker = self.brokers[name]
+        if deaths:
+            yield Maybe(Act("dies", name))
+        if promotions and self._may_promote(name):
+            yield Maybe(Act("is promoted", name))
+        if cuts and not self.cut_off:
+            yield Maybe(Act("is cut off", name))
+        if name in self.writing and name != self.cut_off:
+            yield Act("has its view written", name)
+        if isinstance(broker.side, Leading):
+            if broker.side.deadline is not None and not self.story.patient:
+                yield Maybe(Act("waits no longer", name))
+            if self.op < len(self.story.ops):
+                yield Act("is told what a client does", name)
+            for backup in broker.side.followers:
+                if self._copies(name, backup):
+                    yield Act("copies to", name, backup)
+        else:
+            for other in self.story.names:
+                if self._connects(name, other):
+                    yield Act("connects to", name, other)
+
+    @mutated
+    def receive(self, event: Act) -> Any:
+        found = self._happens(event)
+        if self.story.at_once and found is not NOT_ENABLED:
+            _settle(self)
+        return found
+
+    def _happens(self, event: Act) -> Any:
+        name, other = event.who, event.other
+        deaths, starts, cuts, promotions = self.left
+        match event.what:
+            case "starts":
+                self.left = (deaths, starts - 1, cuts, promotions)
+                self._start(name)
+            case "is marked clean":
+                self.disks[name] = evolve(self.disks[name], mark=Mark.CLEAN)
+            case "dies":
+                self.left = (deaths - 1, starts, cuts, promotions)
+                self._die(name)
+            case "is promoted":
+                return self._promote(name)
+            case "is cut off":
+                self.left = (deaths, starts, cuts - 1, promotions)
+                self._cut(name)
+            case "is back in the network":
+                self.cut_off = ""
+            case "waits no longer":
+                self._do(name, Tick(LATE))
+            case "is told what a client does":
+                self.op += 1
+                self._does(name, self.op - 1, self.story.ops[self.op - 1])
+            case "copies to":
+                self._do(name, More(other, self._copies(name, other)))
+            case "connects to":
+                self.links[name, other] = self.links[other, name] = ()
+                self._do(name, Linked(other))
+            case "has its view written":
+                self._written(name, self.writing.pop(name))
+            case "hears":
+                content, *rest = self.links[other, name]
+                self.links[other, name] = tuple(rest)
+                self._do(name, Received(self._bare(other), content))
+        return None
+
+    # -- how it happens ----------------------------------------------------------------------
+
+    def _bare(self, end: str) -> str:
+        return end.rstrip("?") if self.story.apart else end
+
+    def _leading(self, name: str) -> Leading:
+        side = self.brokers[name].side
+        assert isinstance(side, Leading)
+        return side
+
+    def _copies(self, name: str, backup: str) -> str:
+        """Return a queue that is still copied to this backup, or nothing."""
+        one = self._leading(name).followers.get(backup)
+        lines = {} if one is None else one.copying
+        return next((queue for queue, line in sorted(lines.items()) if line.blocks), "")
+
+    def _connects(self, name: str, other: str) -> bool:
+        if other in self.disks or self.cut_off in (name, other):
+            return False
+        is_free = not any(one == name for one, _ in self.links)
+        return is_free and self.brokers[other].serves
+
+    def _do(self, name: str, event: Any) -> tuple[Any, ...]:
+        found = step(self.brokers[name], event)
+        self.brokers[name] = found.state
+        for effect in found.effects:
+            match effect:
+                case Send(to, content):
+                    self._send(name, to, content)
+                case Confirm(token):
+                    self.confirmed |= {token}
+                    self.newest = max(self.newest, self.brokers[name].view.generation)
+                case Write(token, _):
+                    self._do(name, Written(token))
+                case WriteView(view):
+                    if self.story.manager is Manager.BUILT_IN:
+                        self.writing[name] = view
+                    else:
+                        self._do(name, ViewWritten(view))
+                case Turn(_):
+                    self.writing.pop(name, None)
+                    self._unlink(name)
+                case Leave(other, _):
+                    self._part(name, other)
+        return found.effects
+
+    def _send(self, sender: str, to: str, content: Any) -> None:
+        ends = (sender + "?" if self.story.apart and isinstance(content, Wired) else sender, to)
+        under_way = self.links.get(ends, ())
+        if (sender, to) not in self.links:
+            return
+        if isinstance(content, Has) and under_way and isinstance(under_way[-1], Has):
+            under_way = under_way[:-1]
+        self.links[ends] = (*under_way, content)
+
+    def _part(self, one: str, other: str) -> None:
+        for ends in [ends for ends in self.links if {*map(self._bare, ends)} == {one, other}]:
+            del self.links[ends]
+        for me, them in ((one, other), (other, one)):
+            if me not in self.disks:
+                self._do(me, Gone(them) if self.brokers[me].serves else Lost())
+
+    def _unlink(self, name: str) -> None:
+        for other in sorted({to for sender, to in self.links if sender == name}):
+            self._part(name, other)
+
+    def _cut(self, name: str) -> None:
+        self.cut_off = name
+        self._unlink(name)
+
+    def _die(self, name: str) -> None:
+        broker = self.brokers[name]
+        self.disks[name] = Disk(view=broker.view, stock=broker.stock, mark=Mark.DIRTY)
+        self.writing.pop(name, None)
+        self._unlink(name)
+        self.brokers[name] = Broker(who=broker.who)
+        self.failed |= len(self.disks) == len(self.brokers)
+
+    def _start(self, name: str) -> None:
+        disk = self.disks.pop(name)
+        self._do(name, Start(mark=disk.mark, view=disk.view, stock=disk.stock))
+
+    def _may_mark(self, name: str) -> bool:
+        """An operator marks a store after a total failure, when nobody runs."""
+        if len(self.disks) < len(self.brokers) or self.disks[name].mark is Mark.CLEAN:
+            return False
+        found = best([store_of(one, disk) for one, disk in sorted(self.disks.items())])
+        is_best = found.proven and found.store is not None and found.store.name == name
+        return self.story.marks == "any" or (self.story.marks == "best" and is_best)
+
+    def _may_promote(self, name: str) -> bool:
+        """Return whether the manager would try; what the broker answers is another matter."""
+        manager, broker = self.story.manager, self.brokers[name]
+        able = self.story.able or self.story.names
+        if name not in able or len(self.brokers) - len(self.disks) < self.story.least:
+            return False
+        if manager is Manager.UNFENCED:
+            return not broker.serves
+        if manager is Manager.BUILT_IN:
+            is_free = name not in (self.cut_off, *self.writing)
+            return may_promote(self.chain, name) and is_free and not broker.serves
+        if any(one.serves for one in self.brokers.values()):
+            return False
+        views = [one.view for one in self.brokers.values()]
+        views += [disk.view for disk in self.disks.values()]
+        was_one = any(view.members for view in views)
+        if manager is Manager.LAST:
+            return self.failed
+        return manager is Manager.CARELESS or not was_one or bool(broker.view.members)
+
+    def promotion(self, name: str) -> Promote | None:
+        """Return what the manager would say to this broker; None: nothing now."""
+        return self._promotion(name) if self._may_promote(name) else None
+
+    def _promotion(self, name: str) -> Promote:
+        peers = tuple(
+            Peer(
+                name=other,
+                role=self._answers(name, other),
+                generation=one.view.generation,
+                was_primary=one.view.primary == other,
+            )
+            for other, one in self.brokers.items()
+            if other != name
+        )
+        if self.story.manager is Manager.BUILT_IN:
+            return Promote(peers=heard(peers), view=promoted(self.chain, name))
+        return Promote(peers=peers)
+
+    def _promote(self, name: str) -> Any:
+        deaths, starts, cuts, promotions = self.left
+        event = self._promotion(name)
+        is_late = self.story.late and event.view is not None
+        effects = step(self.brokers[name], event).effects if is_late else self._do(name, event)
+        answer = next(one for one in effects if isinstance(one, Answer))
+        if answer.verdict is not Verdict.ACCEPTED:
+            return NOT_ENABLED
+        self.left = (deaths, starts, cuts, promotions - 1)
+        if event.view is not None:
+            self.chain = event.view
+            if is_late:
+                self.writing[name] = event.view
+        return None
+
+    def _answers(self, name: str, other: str) -> Role | None:
+        if other in self.disks or self.cut_off in (name, other):
+            return None
+        return self.brokers[other].role
+
+    def _written(self, name: str, view: View) -> None:
+        """The chain takes a view right behind its last one, and no other."""
+        if view.number == 1:
+            # A promotion, which is there already; another one may have come behind it.
+            if self.chain.generation == view.generation:
+                self._do(name, evolve(self._promotion(name), view=view))
+        elif follows(self.chain, view):
+            self.chain = view
+            self._do(name, ViewWritten(view))
+        else:
+            self._do(name, Superseded(self.chain))
+
+    def _does(self, name: str, token: int, op: Op) -> None:
+        stock = self.brokers[name].stock
+        if op.passes:
+            queue = stock.queues["q"]
+            stock = with_queue(stock, "q", evolve(queue, next=queue.next + op.passes))
+            broker = self.brokers[name]
+            assert broker.side is not None
+            self.brokers[name] = evolve(broker, side=evolve(broker.side, stock=stock))
+            self.confirmed |= {token}
+        if op.declares is not None:
+            self._do(name, Declare(token, op.declares))
+        elif op.deletes is not None:
+            self._do(name, Delete(token, op.deletes))
+        elif op.puts or op.takes:
+            queues = sorted({queue for queue, _ in (*op.puts, *op.takes)})
+            self._do(name, Commit(token, tuple(_draft(stock, op, queue) for queue in queues)))
+
+
+def _draft(stock: Stock, op: Op, queue: str) -> Draft:
+    line: tuple[Message, ...] = tuple(stock.queues[queue].line) if queue in stock.queues else ()
+    taken = {one for of, one in op.takes if of == queue}
+    return Draft(
+        queue=queue,
+        puts=tuple(New(id=one) for of, one in op.puts if of == queue),
+        takes=tuple(one for one in line if one.id in taken),
+    )
+
+
+def store_of(name: str, disk: Disk) -> Store:
+    """Return what `best` reads of a store."""
+    view = disk.view
+    return Store(
+        name=name,
+        mark=disk.mark if view.members else Mark.EMPTY,
+        generation=view.generation,
+        primary=view.primary == name,
+        caught_up=name in view.members,
+        position=view.number,
+    )
+
+
+@cache
+def begun(story: Story) -> Played:
+    """Return the story as it begins; what is before it happens here, all at once."""
+    brokers = {
+        name: Broker(
+            who=Who(me=name, variant=story.variant, keeper=story.manager.keeper, order=story.order)
+        )
+        for name in story.names
+    }
+    keeps = story.manager if story.manager is Manager.BUILT_IN else Manager.UNFENCED
+    at_first = evolve(story, manager=keeps, late=False)
+    it = Played(at_first, None, brokers, {}, {}, View(), {}, left=(0, 0, 0, 9))
+    for name in story.names:
+        it._do(name, Start())
+    first, *others = tuple(story.names)
+    if story.warm:
+        it._promote(first)
+        for at, op in enumerate((Op(declares=QUEUE), *story.before)):
+            it._does(first, -1 - at, op)
+        for name in others[: story.warm - 1]:
+            it.receive(Act("connects to", name, first))
+    _settle(it)
+    if story.succeeded:
+        it._cut(first)
+        it._promote(others[0])
+        it.receive(Act("connects to", others[1], others[0]))
+        _settle(it)
+        it.cut_off = ""
+    it.story, it.confirmed, it.newest = story, frozenset(), 0
+    it.left = (story.deaths, story.starts, story.cuts, story.promotions)
+    return it
+
+
+def _settle(it: Played) -> None:
+    """Let everything that is under way arrive."""
+    while True:
+        acts = (one for one in it.choices() if isinstance(one, Act))
+        act = next((one for one in acts if one.what in _BY_ITSELF), None)
+        if act is None:
+            return
+        it._happens(act)
+
+
+_BY_ITSELF = ("hears", "copies to", "has its view written")

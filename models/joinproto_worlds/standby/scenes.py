@@ -1,0 +1,200 @@
+"""The stories of hot standby: what fails, and what is claimed.  Each limit of the document is one.
+
+Source: hot standby, H1 to H10; LM1 to LM5, LC1 to LC6.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from attrs import evolve, frozen
+
+from joinproto.check.world import World
+from joinproto.standby.broker import Variant
+from joinproto.standby.catch_up import SEQUENCE
+from joinproto_worlds.standby.claims import claims, shown
+from joinproto_worlds.standby.played import Played, begun
+from joinproto_worlds.standby.story import (
+    AGAIN,
+    BINDING,
+    EXCHANGE,
+    OTHER,
+    SCRATCH,
+    Manager,
+    Op,
+    Story,
+    put,
+    take,
+)
+
+
+@frozen
+class Scene:
+    """A story, what must hold in it, and what some run of it must come to."""
+
+    story: Story
+    claims: tuple[str, ...]
+    reached: tuple[str, ...]
+
+
+_TAKEN_OVER = ("second", "done")
+_PAIR = Story(warm=2)
+_THREE = Story(names="abc", warm=3, deaths=1, promotions=1)
+
+SCENES: dict[str, Scene] = {
+    "start": Scene(
+        Story(names="ab", warm=0, promotions=1, ops=(Op(declares=OTHER),)),
+        ("lost", "differs", "alone"),
+        ("level", "done"),
+    ),
+    "failover": Scene(
+        evolve(_PAIR, deaths=1, promotions=1, ops=(put("x"), take("x"), put("y"))),
+        ("lost", "returned", "differs", "alone"),
+        _TAKEN_OVER,
+    ),
+    "failback": Scene(
+        Story(
+            warm=2, deaths=1, starts=1, promotions=1, before=(put("w"),), ops=(put("x"), put("y"))
+        ),
+        ("lost", "differs", "alone"),
+        ("second", "level", "done"),
+    ),
+    "failure-in-failback": Scene(
+        Story(warm=1, deaths=1, promotions=1, before=(put("w"),), ops=(put("x"),)),
+        ("lost", "alone"),
+        ("level", "done"),
+    ),
+    "old-returns": Scene(
+        Story(warm=2, deaths=2, starts=1, promotions=2, ops=(put("x"), put("y"))),
+        ("lost", "alone"),
+        _TAKEN_OVER,
+    ),
+    "cut-off": Scene(
+        Story(warm=2, cuts=1, promotions=1, heals=True, ops=(put("x"), put("y"))),
+        ("lost", "generation"),
+        _TAKEN_OVER,
+    ),
+    "told-late": Scene(
+        Story(warm=2, cuts=1, promotions=1, late=True, ops=(put("x"), put("y"))),
+        ("lost", "generation"),
+        _TAKEN_OVER,
+    ),
+    "old-serves": Scene(
+        Story(names="abc", warm=3, succeeded=True, deaths=1, promotions=1, ops=(put("x"),)),
+        ("lost", "generation"),
+        _TAKEN_OVER,
+    ),
+    "dropped": Scene(
+        Story(warm=2, cuts=1, deaths=1, promotions=1, ops=(put("x"),)),
+        ("lost", "generation"),
+        _TAKEN_OVER,
+    ),
+    "two-promoted": Scene(
+        Story(names="abc", warm=3, deaths=1, promotions=2, heals=False, ops=(put("x"),)),
+        ("lost", "generation"),
+        _TAKEN_OVER,
+    ),
+    "total": Scene(
+        Story(warm=2, deaths=2, starts=1, promotions=1, cuts=1, heals=False, ops=(put("x"),)),
+        ("lost", "generation"),
+        _TAKEN_OVER,
+    ),
+    "ahead": Scene(  # LM1
+        evolve(_THREE, ops=(put("x"), put("y"))), ("lost", "differs"), ("second", "level")
+    ),
+    "wrap": Scene(  # LM2
+        Story(warm=2, cuts=1, before=(put("w"),), ops=(Op(passes=SEQUENCE // 2 + 5), put("x"))),
+        ("differs",),
+        ("level", "done"),
+    ),
+    "transaction": Scene(  # LM3
+        Story(
+            warm=2,
+            deaths=1,
+            promotions=1,
+            before=(Op(declares=OTHER), put("w")),
+            ops=(Op(puts=(("r", "x"), ("r", "y")), takes=(("q", "w"),)),),
+        ),
+        ("lost", "torn"),
+        _TAKEN_OVER,
+    ),
+    "acknowledged": Scene(  # LM4
+        Story(warm=2, deaths=1, promotions=1, before=(put("w"),), ops=(take("w"),)),
+        ("returned",),
+        _TAKEN_OVER,
+    ),
+    "early": Scene(  # LM5
+        evolve(_THREE, deaths=2, promotions=2, patient=True, ops=(put("x"),)),
+        ("lost",),
+        _TAKEN_OVER,
+    ),
+    "bindings": Scene(  # LC1
+        evolve(_PAIR, ops=(Op(declares=EXCHANGE), Op(declares=BINDING))),
+        ("differs",),
+        ("level", "done"),
+    ),
+    "declared": Scene(  # LC2
+        evolve(_PAIR, deaths=1, promotions=1, ops=(Op(declares=OTHER),)), ("lost",), _TAKEN_OVER
+    ),
+    "deleted": Scene(  # LC3
+        Story(warm=2, cuts=1, before=(Op(declares=OTHER),), ops=(Op(deletes=OTHER),)),
+        ("differs",),
+        ("level", "done"),
+    ),
+    "event-ahead": Scene(  # LC4
+        evolve(_THREE, ops=(Op(declares=OTHER),)), ("lost", "differs"), ("second", "level")
+    ),
+    "replaced": Scene(  # LC4
+        Story(
+            warm=2,
+            cuts=1,
+            before=(Op(declares=OTHER),),
+            ops=(Op(deletes=OTHER), Op(declares=AGAIN)),
+        ),
+        ("differs",),
+        ("level", "done"),
+    ),
+    "chosen": Scene(  # LC5
+        evolve(_PAIR, ops=(Op(declares=SCRATCH), Op(declares=OTHER))),
+        ("unchosen",),
+        ("level", "done"),
+    ),
+    "overtaken": Scene(  # LC6
+        Story(warm=1, apart=True, before=(Op(declares=OTHER),), ops=(Op(deletes=OTHER),)),
+        ("differs",),
+        ("level", "done"),
+    ),
+}
+
+
+def build(
+    members: int = 1,
+    mutant: str | None = None,
+    *,
+    scene: str = "failover",
+    variant: str = "ours",
+    manager: str = "careful",
+    marks: str = "",
+) -> World:
+    """`members`: the story is one; the scene says how many brokers there are."""
+    chosen = SCENES[scene]
+    story = evolve(chosen.story, variant=Variant(variant), manager=Manager(manager), marks=marks)
+    return World(
+        name=f"standby-{scene}",
+        members={"story": partial(_begin, story, mutant)},
+        properties=claims(chosen.claims, chosen.reached),
+        show=shown,
+        about="brokers, their links and their clients, in every order of what may happen",
+    )
+
+
+def _begin(story: Story, mutant: str | None) -> Played:
+    it = begun(story)
+    return evolve(
+        it,
+        mutant=mutant,
+        brokers=dict(it.brokers),
+        disks=dict(it.disks),
+        links=dict(it.links),
+        writing=dict(it.writing),
+    )

@@ -1,0 +1,118 @@
+"""Who founds a cluster, who leads it, and what is committed: Elasticsearch's public model.
+
+Source: elastic/elasticsearch-formal-models, `ZenWithTerms` (Apache-2.0), with founding as its
+pull requests #36 (a step of its own) and #41 (a quorum is enough) add it; told here in words of
+our own.  A node founds with the quorum that it has found of the initial nodes; strangers, names
+that no node bears and that never vote, stand for the others, so that any two such configurations
+still have their quorums in common.  Messages are a set that only grows.
+
+As published: 3 nodes, 2 values, terms to 2, versions to 3 (2 in terms up to 1), 15 messages in
+the set, runs from each initial configuration.  What is said otherwise:
+
+* The initial value is always the first: no rule reads a value, so the other one is its mirror.
+  All nodes begin with version 0 (#40 lets them begin with others).
+* The published text of #41 was not at hand: a founder, of the initial nodes or not, takes any
+  quorum of them.  `founding="same"` is #36: all found with the same configuration.
+* Bounds of terms and versions are guards; states with more than 15 messages are judged and counted
+  as `beyond`, and have no steps.  So are they judged there, and not counted.
+* A monitor remembers what was published and committed, and upon what, in place of the relation of
+  descent and of the messages that claims ask about there.  "One value" claims that no version
+  is published twice in a term, which is more.  That a commit has a quorum of the
+  configuration before is asked of the votes that were counted, which is more as well.
+
+And, unless `forgets=False`, what nobody can make use of any more is forgotten.  It merges states
+that have the same steps ahead and loses none:
+
+* messages that their addressee can never take again (`of_use` in `node.py`): its term, or the
+  version that it has accepted in its term, is past them;
+* the accepted value, which nothing reads, and with whom to found, once a node has a configuration;
+* the configuration published last, but from a publication to its commit, and votes for it after.
+
+`tests/models/slow_zen.py` is the published model a second time, as one set of messages: without
+forgetting both have the same states, level by level.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from joinproto.check.properties import Property, always_each, always_monitor, sometimes_monitor
+from joinproto.check.view import View
+from joinproto.check.world import World
+from joinproto_worlds.zen import history
+from joinproto_worlds.zen.history import History
+from joinproto_worlds.zen.node import Node, of_use
+from joinproto_worlds.zen.rules import Rules, subsets
+
+
+def build(
+    members: int = 3,
+    mutant: str | None = None,
+    terms: int = 2,
+    versions: int = 3,
+    values: int = 2,
+    messages: int = 15,
+    founders: int = 0,
+    founding: str = "quorum",
+    *,
+    forgets: bool = True,
+) -> World:
+    """`members`: nodes.  `messages`: in the set, at most; 0: any number.
+
+    `founders`: how many nodes the initial configurations have; 0: any number.
+    """
+    names = [f"n{i}" for i in range(1, members + 1)]
+    rules = Rules(frozenset(names), terms, versions, values, founding, forgets, mutant)
+    initials = [one for one in subsets(rules.names) if founders in (0, len(one))]
+
+    def expiry(sender: str | None, to: str | None, content: Any) -> Any:
+        assert to is not None
+        return of_use(rules, to, content)
+
+    def within(view: View) -> bool:
+        return bool(view.monitor.messages <= messages)
+
+    return World(
+        name="zen-founding",
+        members={name: partial(Node, name, rules) for name in names},
+        beginnings=[{name: {"initial": one} for name in names} for one in initials],
+        monitor=partial(History, messages > 0),
+        within=within if messages else None,
+        expiry=expiry if forgets else None,
+        interchangeable=names,
+        properties=[*claims(), *occurrences(rules)],
+        about="nodes found a cluster with the quorum that they have found, and elect masters",
+    )
+
+
+def claims() -> list[Property]:
+    """Return what the published model claims, in its order."""
+    return [
+        always_each("a node is consistent", lambda shown: shown == "in order"),
+        always_monitor("one master in a term", history.has_one_master),
+        always_monitor("one value in a version of a term", lambda past: not past.twice),
+        always_monitor("descent is ordered", history.is_ordered),
+        always_monitor("what is later builds on what is committed", history.builds_on_committed),
+        always_monitor("what is committed is one line", history.is_one_line),
+        always_monitor("what is committed begins with the initial value", history.begins_well),
+        always_monitor(
+            "commits have a quorum of the configuration before", lambda past: not past.short
+        ),
+        always_monitor("a later term goes on behind it", history.later_terms_go_on),
+    ]
+
+
+def occurrences(rules: Rules) -> list[Property]:
+    """Return what must be reachable, so that the claims say something, where it can be."""
+    found = [sometimes_monitor("something is committed", lambda past: bool(past.commits))]
+    if rules.terms > 1 and rules.versions > 2:
+        found += [
+            sometimes_monitor("a later configuration commits", history.has_changed),
+            sometimes_monitor("two nodes are masters", history.has_two_masters),
+            sometimes_monitor("a later term commits upon what is committed", history.has_a_chain),
+        ]
+    if rules.founding == "quorum" and len(rules.names) > 2:
+        # Of two nodes the quorum is both.
+        found.append(sometimes_monitor("strangers are in what commits", history.has_strangers))
+    return found

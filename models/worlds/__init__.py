@@ -1,1 +1,0 @@
-"""The worlds that ship: each file builds one, `models.catalogue` lists them."""

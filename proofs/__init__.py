@@ -1,1 +1,0 @@
-"""What holds for any number of members, ballots and views: claims as inductive invariants."""

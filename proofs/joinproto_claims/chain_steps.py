@@ -1,0 +1,246 @@
+"""The steps of the chain: what may happen to views and stores, and under which guards."""
+
+from joinproto.prove.layer import Guard, Step, Update
+from joinproto.prove.logic import Formula, Var, all_of, equal, every, same, some
+from joinproto_claims.chain_relations import (
+    below,
+    chosen,
+    close,
+    closed,
+    contains,
+    earlier,
+    has,
+    has_data_of,
+    kept,
+    knows,
+    m,
+    member,
+    n,
+    p,
+    p2,
+    reached,
+    s,
+    start,
+    t,
+    told,
+    told_not,
+    u,
+    unfinished,
+    upto,
+    v,
+    w,
+    x,
+    y,
+)
+
+_CHOSEN = {chosen: Update((x,), chosen(x) | same(x, w))}
+
+FOUND = Step(
+    "found",
+    "I3: the first view of a cluster is chosen",
+    (w,),
+    (
+        Guard("nothing leads to it", every(u, upto(u, w) >> same(u, w))),
+        Guard("it starts with no frame", every((u, n), ~start(w, u, n))),
+        Guard("it has a member", some(s, member(w, s))),
+    ),
+    _CHOSEN,
+)
+
+
+def _was_never_served(view: Var) -> Formula:
+    """Return that the answers about `v` say so of this view."""
+    return close(view) | some(t, member(view, t) & told_not(t, v, view))
+
+
+_NEXT = (
+    Guard("it stands behind v", below(v, w) & every(y, below(y, w) >> upto(y, v))),
+    Guard("v is chosen", chosen(v)),
+    Guard("v has no successor yet", every(y, (chosen(y) & upto(v, y)) >> same(y, v))),
+    Guard("it has a member", some(t, member(w, t))),
+)
+
+CHOOSE_HELD = Step(
+    "choose, from who held",
+    "3.4: the source was ready in u, and no view since was served",
+    (w, v, s, p, u),
+    (
+        *_NEXT,
+        Guard("u is v or before it", upto(u, v)),
+        Guard(
+            "the source told its data, of a finished store, and was ready in u", told(s, v, p, u)
+        ),
+        Guard(
+            "it starts where the source's data ends",
+            every((y, n), equal(start(w, y, n), contains(p, y, n))),
+        ),
+        Guard(
+            "no view behind u was served",
+            every(x, (below(u, x) & upto(x, v)) >> _was_never_served(x)),
+        ),
+    ),
+    _CHOSEN,
+)
+
+CHOOSE_AT_START = Step(
+    "choose, from who is at the start",
+    "3.4: the source is where u starts, and no view since, nor u, was served",
+    (w, v, u),
+    (
+        *_NEXT,
+        Guard("u is v or before it", upto(u, v)),
+        Guard("it starts where u starts", every((y, n), equal(start(w, y, n), start(u, y, n)))),
+        Guard(
+            "neither u nor a view behind it was served",
+            every(x, (upto(u, x) & upto(x, v)) >> _was_never_served(x)),
+        ),
+    ),
+    _CHOSEN,
+)
+
+LEARN = Step(
+    "learn",
+    "3.2: a store writes down where its chain goes on",
+    (s, w),
+    (
+        Guard("it is chosen", chosen(w)),
+        Guard("its own chain goes on there", every(y, knows(s, y) >> upto(y, w))),
+    ),
+    {
+        knows: Update((t, x), knows(t, x) | (same(t, s) & upto(x, w))),
+        closed: Update((t, x), closed(t, x) | (same(t, s) & below(x, w))),
+    },
+)
+
+_FREEZES = {
+    closed: Update((t, x), closed(t, x) | (same(t, s) & same(x, v))),
+    told_not: Update(
+        (t, y, x),
+        told_not(t, y, x) | all_of(same(t, s), same(y, v), upto(x, v), ~reached(s, x)),
+    ),
+}
+_it_tells = all_of(same(t, s), same(y, v), same(p2, p))
+_IS_TIP = Guard("v is its tip", knows(s, v) & every(y, knows(s, y) >> upto(y, v)))
+
+ANSWER = Step(
+    "answer",
+    "3.3: a seat is asked what follows its tip; it freezes, and tells its data",
+    (s, v, p),
+    (
+        _IS_TIP,
+        Guard("it tells what it has", every((y, n), equal(contains(p, y, n), has(s, y, n)))),
+        Guard("no update is unfinished", ~unfinished(s)),
+    ),
+    {**_FREEZES, told: Update((t, y, p2, x), told(t, y, p2, x) | (_it_tells & reached(s, x)))},
+)
+
+ANSWER_UNFINISHED = Step(
+    "answer, unfinished",
+    "3.4: an unfinished store covers nothing, but it tells in which views it was ready",
+    (s, v),
+    (_IS_TIP,),
+    _FREEZES,
+)
+
+_NOT_READY = Guard("it was never ready in v", ~reached(s, v))
+_OPEN = Guard("it has not answered about v, and knows no later view", ~closed(s, v))
+_KNOWS = Guard("it knows v", knows(s, v))
+
+BEGIN_UPDATE = Step(
+    "begin an update",
+    "I7, J1: a host that overwrites its data marks its store as unfinished first",
+    (s, v),
+    (_KNOWS, _NOT_READY),
+    {
+        unfinished: Update((t,), unfinished(t) | same(t, s)),
+        has: Update((t, y, n), has(t, y, n) & ~same(t, s)),
+    },
+)
+
+END_UPDATE = Step(
+    "end an update",
+    "I7, J1: its data is now a source's: where v starts, or more of v",
+    (s, v, p),
+    (
+        _KNOWS,
+        _NOT_READY,
+        Guard("the data of v's start came", every((y, n), start(v, y, n) >> contains(p, y, n))),
+        Guard(
+            "nothing but frames of v came beside it",
+            every((y, n), (contains(p, y, n) & ~same(y, v)) >> start(v, y, n)),
+        ),
+    ),
+    {
+        unfinished: Update((t,), unfinished(t) & ~same(t, s)),
+        has: Update((t, y, n), (has(t, y, n) & ~same(t, s)) | (same(t, s) & contains(p, y, n))),
+    },
+)
+
+FOLLOW = Step(
+    "follow a source",
+    "3.4: frame by frame, without a mark: it cuts what the source has not, and appends",
+    (s, v, p, p2),
+    (
+        _KNOWS,
+        _NOT_READY,
+        Guard(
+            "the source has the data of v's start",
+            every((y, n), start(v, y, n) >> contains(p, y, n)),
+        ),
+        Guard(
+            "the source has nothing but frames of v beside it",
+            every((y, n), (contains(p, y, n) & ~same(y, v)) >> start(v, y, n)),
+        ),
+        Guard(
+            "what it has now is the source's",
+            every((y, n), contains(p2, y, n) >> contains(p, y, n)),
+        ),
+        Guard(
+            "what it had of the source's it still has",
+            every((y, n), (has(s, y, n) & contains(p, y, n)) >> contains(p2, y, n)),
+        ),
+    ),
+    {has: Update((t, y, n), (has(t, y, n) & ~same(t, s)) | (same(t, s) & contains(p2, y, n)))},
+)
+
+READY = Step(
+    "become ready",
+    "I8: a member has the data where its tip starts, and writes down that it was ready",
+    (s, v),
+    (
+        _KNOWS,
+        Guard("v is not a CLOSE", ~close(v)),
+        Guard("it is a member of v", member(v, s)),
+        Guard("its data is where v starts", has_data_of(s, v)),
+    ),
+    {reached: Update((t, x), reached(t, x) | (same(t, s) & upto(x, v)))},
+)
+
+KEEP = Step(
+    "keep a frame",
+    "3.5: a member that is ready makes a frame durable, and acknowledges it",
+    (s, v, n),
+    (
+        Guard("it is ready in v", reached(s, v)),
+        _OPEN,
+        Guard("the number is the next one", every((y, m), has(s, y, m) >> earlier(m, n))),
+    ),
+    {
+        has: Update((t, y, m), has(t, y, m) | (same(t, s) & same(y, v) & same(m, n))),
+        kept: Update((t, y, m), kept(t, y, m) | (same(t, s) & same(y, v) & same(m, n))),
+    },
+)
+
+STEPS = (
+    FOUND,
+    CHOOSE_HELD,
+    CHOOSE_AT_START,
+    LEARN,
+    ANSWER,
+    ANSWER_UNFINISHED,
+    BEGIN_UPDATE,
+    END_UPDATE,
+    FOLLOW,
+    READY,
+    KEEP,
+)

@@ -1,0 +1,71 @@
+"""The layers and what they claim: where `joinproto prove` looks things up."""
+
+from __future__ import annotations
+
+from joinproto.errors import UsageProblem
+from joinproto.prove.layer import Claim, Layer
+from joinproto_claims import chain, clusterer, reconcile, register, serving, standby
+
+LAYERS: tuple[Layer, ...] = (
+    register.LAYER,
+    chain.LAYER,
+    serving.LAYER,
+    reconcile.LAYER,
+    clusterer.LAYER,
+    standby.LAYER,
+)
+"""From the bottom: what a layer claims, the next ones assume."""
+
+
+def layers() -> tuple[str, ...]:
+    """Return the names of all layers."""
+    return tuple(layer.name for layer in LAYERS)
+
+
+def claims() -> tuple[str, ...]:
+    """Return the names of all claims, without what stands behind a comma."""
+    return tuple(dict.fromkeys(_base(claim.name) for layer in LAYERS for claim in layer.claims))
+
+
+def conjuncts() -> tuple[str, ...]:
+    """Return `layer/conjunct` for all conjuncts."""
+    return tuple(f"{layer.name}/{one.name}" for layer in LAYERS for one in layer.conjuncts)
+
+
+def wanted(name: str | None) -> tuple[tuple[Layer, tuple[Claim, ...]], ...]:
+    """Return the layers that a claim stands in, and the claims; None: all of all.
+
+    `name` may also be a layer's: all that it claims.
+    """
+    if name is None:
+        return tuple((layer, layer.claims) for layer in LAYERS)
+    found = tuple(
+        (layer, those)
+        for layer in LAYERS
+        if (those := tuple(one for one in layer.claims if name in (_base(one.name), layer.name)))
+    )
+    if not found:
+        raise UsageProblem(
+            f"there is no claim {name!r}",
+            next="there are " + ", ".join((*layers(), *claims(), "tables")),
+        )
+    return found
+
+
+def without(layer: Layer, name: str) -> Layer:
+    """Return the layer without this conjunct: `one_chain`, or `chain/one_chain`."""
+    where, slash, short = name.rpartition("/")
+    return layer.without(short) if not slash or where == layer.name else layer
+
+
+def is_conjunct(name: str) -> bool:
+    return name in conjuncts() or any(one.endswith(f"/{name}") for one in conjuncts())
+
+
+def _base(name: str) -> str:
+    return name.partition(",")[0]
+
+
+def assumptions(name: str | None) -> tuple[str, ...]:
+    """Return what is assumed and not proved, of the layers that the claim stands in."""
+    return tuple(dict.fromkeys(one for layer, _ in wanted(name) for one in layer.assumes))

@@ -1,0 +1,1 @@
+"""Searched worlds in the words of the layers: one refinement mapping for each system."""

@@ -1,0 +1,246 @@
+"""The worlds of the Clusterer in the words of their layer: statuses, disks, locks.
+
+A set of data is its label as it was made; what clients wrote since does not make it another one.
+The default config of a blank machine is its own: told apart by the node's identity.  A lock counts
+while its holder is in the round for which it took it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import islice, product
+from typing import Any
+
+from attrs import define, evolve, frozen
+
+from joinproto.check.catalogue import entry, load_world
+from joinproto.check.freeze import thaw
+from joinproto.check.reference import State
+from joinproto.check.world import World
+from joinproto.clusterer.config import Config
+from joinproto.clusterer.identities import of_node
+from joinproto.clusterer.messages import Boot
+from joinproto.clusterer.sim import Sim
+from joinproto.clusterer.state import Asking
+from joinproto.clusterer.state import State as NodeState
+from joinproto.clusterer.status import WAITING, Status
+from joinproto.prove.layer import Layer
+from joinproto.prove.link.mapping import Picture, RefinementMapping, Universe
+from joinproto.prove.logic import Relation, Sort
+from joinproto.prove.structure import Env, Rows, Structure, Thing
+from joinproto_claims import clusterer_steps as clusterer
+from joinproto_claims.clusterer import LAYER
+from joinproto_claims.clusterer_steps import CONFIG, NODE, SET, VERSION
+from joinproto_worlds.clusterer.played import Played
+from joinproto_worlds.clusterer.scenes import scene
+from joinproto_worlds.clusterer.snapshot import MachineShot, taken
+
+n, m, c, s = (clusterer.n, clusterer.m, clusterer.c, clusterer.s)
+STORY = "story"
+OF_DATA = (clusterer.held, clusterer.kept, clusterer.means)
+
+
+@define
+class Whole(Played):
+    """A scene from its very beginning, where no machine has started.
+
+    What comes before it is told in one order, deeds first; then all may happen in any.
+    """
+
+    def start(self) -> None:
+        if self.shot is None:
+            self.shot = taken(Sim(scene(self.title, self.variant).story), 0, {})
+
+    def choices(self) -> Iterator[str]:
+        names = sorted(super().choices(), key=lambda name: not name.startswith("do "))
+        before = scene(self.title, self.variant).before
+        tells = self.shot is not None and self.shot.step <= before
+        yield from islice(names, 1) if tells else names
+
+
+def whole(name: str, mutant: str | None) -> World:
+    """Return a world of the Clusterer, from its very beginning."""
+    given = entry(name).given
+    member = partial(Whole, given["scene"], given["variant"], mutant)
+    return evolve(load_world(name, mutant=mutant), members={STORY: member})
+
+
+@frozen
+class Content:
+    """A config as a thing.  `of`: of a default one the identity of its node, else nothing."""
+
+    config: Config
+    of: str | None = None
+
+    def __str__(self) -> str:
+        return str(self.config)
+
+
+@frozen
+class ClustererMapping(RefinementMapping):
+    """A node is a machine; what the worlds' one member shows is all of them."""
+
+    layer: Layer = LAYER
+    history: frozenset[Relation] = frozenset({clusterer.means, clusterer.said})
+
+    def picture(self, state: State, seen: Picture | None) -> Picture:
+        """Return the state's picture; who is ready went first if it did so when it booted."""
+        found = super().picture(state, seen)
+        if seen is None:
+            return found
+        first = LAYER.changing.index(clusterer.first)
+        run_on = {(one.name,) for one in self._machines(state) if _status(one) is Status.READY}
+        rows = found[first] | (seen[first] & run_on)
+        return (*found[:first], rows, *found[first + 1 :])
+
+    def rows(self, state: State) -> Mapping[Relation, Rows]:
+        machines = self._machines(state)
+        found: dict[Relation, set[Any]] = {one: set() for one in LAYER.changing}
+        by_name = {one.name: one for one in machines}
+        for one in machines:
+            _add(found, one)
+            lock = None if one.state is None else one.state.lock
+            if lock is not None and _takes(by_name[lock.node].state, lock.token):
+                found[clusterer.lock].add((one.name, lock.node))
+        return {relation: frozenset(rows) for relation, rows in found.items()}
+
+    def content(self, pictures: tuple[Picture, ...]) -> Universe:
+        all_rows: Callable[[Relation], frozenset[Any]] = partial(self.shown, pictures)
+        configs: set[Content] = {row[1] for one in OF_DATA[:2] for row in all_rows(one)}
+        configs |= {row[0] for row in all_rows(clusterer.means)}
+        configs |= {row[1] for row in all_rows(clusterer.said)}
+        named = {name for one in configs for name in one.config.nodes}
+        speak = (clusterer.held, clusterer.kept, clusterer.has, clusterer.said)
+        nodes = named | {row[0] for one in speak for row in all_rows(one)}
+        versions = {one.config.version for one in configs}
+        sets = {row[1] for one in (clusterer.has, clusterer.means) for row in all_rows(one)}
+        things: dict[Sort, tuple[Thing, ...]] = {
+            NODE: tuple(sorted(nodes)),
+            CONFIG: tuple(sorted(configs, key=repr)),
+            VERSION: tuple(sorted(versions)),
+            SET: tuple(sorted(sets)),
+        }
+        rigid: dict[Relation, Rows] = {
+            clusterer.below: frozenset(
+                (one, other) for one, other in product(versions, repeat=2) if one < other
+            ),
+            clusterer.names: frozenset((one, name) for one in configs for name in one.config.nodes),
+            clusterer.gospel: frozenset(
+                (one, one.config.gospel) for one in configs if one.config.gospel is not None
+            ),
+        }
+        return things, rigid, {clusterer.version: {one: one.config.version for one in configs}}
+
+    def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
+        for config, data in goal.rows[clusterer.means] - now.rows[clusterer.means]:
+            yield "settle", {c: config, s: data}
+        for node in now.things[NODE]:
+            yield from _of_node(now, goal, node)
+        for node, config in goal.rows[clusterer.said] - now.rows[clusterer.said]:
+            for data in _sets(now, node):
+                yield "say", {n: node, c: config, s: data}
+        for asked, holder in goal.rows[clusterer.lock] - now.rows[clusterer.lock]:
+            yield "lock", {n: asked, m: holder}
+        for asked, holder in now.rows[clusterer.lock] - goal.rows[clusterer.lock]:
+            yield "unlock", {n: asked, m: holder}
+
+    def _machines(self, state: State) -> tuple[MachineShot, ...]:
+        shot = thaw(self.values_of(state, STORY)["shot"])
+        return () if shot is None else tuple(shot.machines)
+
+
+def _status(one: MachineShot) -> Status | None:
+    return None if one.state is None else one.state.status
+
+
+def _add(found: dict[Relation, set[Any]], one: MachineShot) -> None:
+    """Add what one machine shows."""
+    name, state = one.name, one.state
+    data = None if one.data is None else one.data.partition("+")[0]
+    if one.stored is not None:
+        found[clusterer.kept].add((name, _content(one.stored.config, one.identity)))
+    if data is not None:
+        found[clusterer.has].add((name, data))
+    if state is None or state.held is None:
+        return
+    config = _content(state.held.config, state.identity)
+    found[clusterer.held].add((name, config))
+    if state.status in WAITING:
+        found[clusterer.waits].add((name,))
+    if state.status in (Status.BOOTING, Status.READY):
+        found[clusterer.ready].add((name,))
+        if data is not None:
+            found[clusterer.means].add((config, data))
+            if state.status is Status.READY:
+                found[clusterer.said].add((name, config))
+    if one.boots is not None and one.boots.how in (Boot.FOUND, Boot.FIRST):
+        found[clusterer.first].add((name,))
+
+
+def _content(config: Config, identity: str | None) -> Content:
+    return Content(config, of_node(identity) if config.version == 0 else None)
+
+
+def _takes(state: NodeState | None, token: int) -> bool:
+    """Return whether a node is in the round for which it took locks with this token."""
+    if state is None or state.status not in WAITING or state.round is None:
+        return False
+    return state.round.what is Asking.LOCKS and state.round.token == token
+
+
+def _of_node(now: Structure, goal: Structure, node: Thing) -> Iterator[tuple[str, Env]]:
+    """Yield what this node may do next."""
+    held, heads = _held(now, node), _held(goal, node)
+    if held != heads:
+        if held is None:
+            yield "start", {n: node, c: heads}
+        elif heads is None:
+            yield "end", {n: node}
+        else:
+            for name in ("adopt", "leave", "take"):
+                yield name, {n: node, c: heads}
+    yield from _data(now, goal, node)
+    if held is None:
+        if _differ(clusterer.kept, now, goal, node) or _differ(clusterer.has, now, goal, node):
+            yield "reset", {n: node}
+        return
+    if (node,) not in now.rows[clusterer.waits]:
+        if (node,) in goal.rows[clusterer.waits]:
+            yield "fail", {n: node}
+        return
+    if (node,) in goal.rows[clusterer.ready]:
+        yield from _goes(now, node, held)
+        # Its own lock is taken in the same step in which it goes.
+        yield "lock", {n: node, m: node}
+
+
+def _goes(now: Structure, node: Thing, held: Thing) -> Iterator[tuple[str, Env]]:
+    for name in ("found", "found, wiped", "go first"):
+        yield name, {n: node, c: held}
+    for beside, config in now.rows[clusterer.said]:
+        if config == held:
+            yield "come back", {n: node, m: beside, c: held}
+            yield "join", {n: node, m: beside, c: held}
+
+
+def _data(now: Structure, goal: Structure, node: Thing) -> Iterator[tuple[str, Env]]:
+    """Yield the ways to the data that the node is to have."""
+    config = _held(now, node)
+    for data in _sets(goal, node) - _sets(now, node):
+        yield "boot afresh", {n: node, c: config, s: data}
+        for source, its in now.rows[clusterer.has]:
+            if its == data:
+                yield "boot beside", {n: node, m: source, c: config, s: data}
+
+
+def _held(state: Structure, node: Thing) -> Any:
+    return next((config for one, config in state.rows[clusterer.held] if one == node), None)
+
+
+def _sets(state: Structure, node: Thing) -> frozenset[Thing]:
+    return frozenset(data for one, data in state.rows[clusterer.has] if one == node)
+
+
+def _differ(relation: Relation, now: Structure, goal: Structure, node: Thing) -> bool:
+    return any(row[0] == node for row in now.rows[relation] ^ goal.rows[relation])

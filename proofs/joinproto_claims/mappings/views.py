@@ -1,0 +1,53 @@
+"""Views of a searched world as the things of a layer: their order, and what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from joinproto.join.ids import Name
+from joinproto.join.view import Kind, Position
+from joinproto.prove.structure import Rows
+
+
+def name(view: object) -> Name:
+    """Return the id of a view as what it is in a searched world."""
+    assert isinstance(view, Name)
+    return view
+
+
+def ancestry(view: Name | None) -> Iterator[Name]:
+    """Yield the view, its parent, and so on."""
+    while view is not None:
+        yield view
+        view = view.parent
+
+
+def upto(views: Iterable[Name]) -> Rows:
+    """Return each view on the way to each."""
+    return frozenset((one, view) for view in views for one in ancestry(view))
+
+
+def closes(views: Iterable[Name]) -> Rows:
+    return frozenset((view,) for view in views if view.kind is Kind.CLOSE)
+
+
+def members(views: Iterable[Name]) -> Rows:
+    """Return each view with the store_id of each member."""
+    return frozenset((view, seat.store_id) for view in views for seat in view.members)
+
+
+def frames_before(view: Name) -> frozenset[tuple[Name, int]]:
+    """Return the frames behind which the view starts."""
+    frames: set[tuple[Name, int]] = set()
+    position = view.position
+    while position is not None:
+        number, seq = position
+        inside = next(one for one in ancestry(view) if one.number == number)
+        first = 1 if inside.position is None else inside.position[1] + 1
+        frames |= {(inside, at) for at in range(first, seq + 1)}
+        position = inside.position
+    return frozenset(frames)
+
+
+def frames(positions: Iterable[Position]) -> frozenset[tuple[Name, int]]:
+    return frozenset((name(one.view), one.seq) for one in positions)

@@ -1,0 +1,371 @@
+"""Reconciliation: who changes the members of one queue, and when, for any number of nodes.
+
+Each entry of the group's logs has a membership: the members from there on.  A leader writes one
+entry of its own first, and then changes one member at a time.  Which node is down, and for how
+long, is anybody's guess.  Source: reconciliation, Q2 to Q4; `joinproto/reconcile/tables.py` has
+the table, and Ongaro's thesis, chapter 4, the group's own rules.
+"""
+
+from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update
+from joinproto.prove.logic import (
+    FALSE,
+    After,
+    Formula,
+    Function,
+    Relation,
+    Sort,
+    Var,
+    all_of,
+    equal,
+    every,
+    is_tree,
+    same,
+    some,
+)
+
+NODE, ENTRY, TERM = Sort("node"), Sort("entry"), Sort("term")
+MAJORITY, ENOUGH = Sort("majority"), Sort("enough")
+
+n, x, y = Var("n", NODE), Var("x", NODE), Var("y", NODE)
+e, f, g, h = (Var(name, ENTRY) for name in "efgh")
+q, r = Var("q", MAJORITY), Var("r", MAJORITY)
+k = Var("k", ENOUGH)
+
+upto = Relation("upto", (ENTRY, ENTRY), "{0} is {1}, or on the way to it", rigid=True)
+behind = Relation("behind", (ENTRY, ENTRY), "{1} stands right behind {0}", rigid=True)
+has = Relation("has", (ENTRY, NODE), "{1} is a member as of {0}", rigid=True)
+alike = Relation("alike", (ENTRY, ENTRY), "{0} and {1} have the same members", rigid=True)
+near = Relation("near", (ENTRY, ENTRY), "their members differ by one at most", rigid=True)
+one_more = Relation(
+    "one_more", (ENTRY, ENTRY, NODE), "{1} has the members of {0}, and {2}", rigid=True
+)
+within = Relation("within", (NODE, MAJORITY), "{0} belongs to {1}", rigid=True)
+majority_of = Relation("majority_of", (MAJORITY, ENTRY), "{0} is most members of {1}", rigid=True)
+of = Relation("of", (NODE, ENOUGH), "{0} is one of {1}, which are as many as wanted", rigid=True)
+term = Function("term", ENTRY, TERM, "the term whose leader wrote it")
+
+written = Relation("written", (ENTRY,), "{0} is in a log")
+committed = Relation("committed", (ENTRY,), "{0} is committed")
+added = Relation("added", (ENTRY, ENTRY), "an evaluation at {0} wrote {1}, one member more")
+dropped = Relation("dropped", (ENTRY, ENTRY), "an evaluation at {0} wrote {1}, one member less")
+runs = Relation("runs", (NODE,), "{0} is in the cluster and runs")
+lost = Relation("lost", (NODE,), "what {0} holds counts no more: away for too long, or gone")
+
+
+def _most_run(majority: Var, entry: Var) -> Formula:
+    return majority_of(majority, entry) & every(x, within(x, majority) >> runs(x))
+
+
+def _enough(group: Var, entry: Var) -> Formula:
+    """Return that all of a group as large as wanted are members that count."""
+    return every(x, of(x, group) >> (has(entry, x) & ~lost(x)))
+
+
+# -- the steps ---------------------------------------------------------------------------------
+
+_WRITTEN = {written: Update((g,), written(g) | same(g, f))}
+_COMMITTED = Guard("the last change is committed", committed(e))
+_BEHIND = Guard("it is written right behind it", behind(e, f))
+_OWN = Guard("the leader has an entry of its own before", same(term(e), term(f)))
+_LAST = Guard("its log ends there", every(g, (written(g) & same(term(g), term(e))) >> upto(g, e)))
+_TURN = (_COMMITTED, _BEHIND, _OWN, _LAST)
+_MOST = Guard("a majority runs", _most_run(q, e))
+
+DECLARE = Step(
+    "declare",
+    "a queue is declared, with its first members; there may be any number of queues",
+    (e,),
+    (Guard("nothing leads to it", every(g, upto(g, e) >> same(g, e))),),
+    {
+        written: Update((g,), written(g) | same(g, e)),
+        committed: Update((g,), committed(g) | same(g, e)),
+    },
+)
+ELECT = Step(
+    "elect",
+    "a new leader writes an entry of its own behind its log",
+    (e, f),
+    (
+        Guard("its log is a log", written(e)),
+        _BEHIND,
+        Guard("it changes no member", alike(e, f)),
+    ),
+    _WRITTEN,
+)
+COMMIT = Step(
+    "commit",
+    "an entry, and all before it, is committed; which one may be, is Raft's to say",
+    (f,),
+    (Guard("it is in a log", written(f)),),
+    {committed: Update((g,), committed(g) | upto(g, f))},
+)
+BY_HAND = Step(
+    "change by hand",
+    "an operator adds or removes a member: the group takes one change at a time",
+    (e, f),
+    (*_TURN, Guard("one member more or less", near(e, f))),
+    _WRITTEN,
+)
+ADD = Step(
+    "add",
+    "Q4: fewer count than wanted, and a node that runs gets a replica",
+    (e, f, n, q),
+    (
+        *_TURN,
+        _MOST,
+        Guard("fewer count than are wanted", every(k, ~_enough(k, e))),
+        Guard("the node has none", ~has(e, n)),
+        Guard("the node runs", runs(n)),
+        Guard("it is the only change", one_more(e, f, n)),
+    ),
+    {**_WRITTEN, added: Update((g, h), added(g, h) | (same(g, e) & same(h, f)))},
+)
+DROP = Step(
+    "drop",
+    "Q4: enough count, and a replica that does not is dropped",
+    (e, f, n, q, k),
+    (
+        *_TURN,
+        _MOST,
+        Guard("as many count as are wanted", _enough(k, e)),
+        Guard("the replica counts no more", lost(n)),
+        Guard("it is the only change", one_more(f, e, n) & ~has(f, n)),
+    ),
+    {**_WRITTEN, dropped: Update((g, h), dropped(g, h) | (same(g, e) & same(h, f)))},
+)
+STOP = Step(
+    "stop", "a node stops, or leaves", (n,), (), {runs: Update((x,), runs(x) & ~same(x, n))}
+)
+LOSE = Step(
+    "lose",
+    "Q2: it is away for the failure interval, or has left the cluster",
+    (n,),
+    (Guard("it does not run", ~runs(n)),),
+    {lost: Update((x,), lost(x) | same(x, n))},
+)
+RUN = Step(
+    "run",
+    "a node starts or comes back, and counts again",
+    (n,),
+    (),
+    {
+        runs: Update((x,), runs(x) | same(x, n)),
+        lost: Update((x,), lost(x) & ~same(x, n)),
+    },
+)
+
+# -- what holds --------------------------------------------------------------------------------
+
+CONJUNCTS = (
+    Conjunct(
+        "committed_is_written",
+        every(e, committed(e) >> written(e)),
+        "a change could stand behind what no log holds",
+    ),
+    Conjunct(
+        "written_from_the_first",
+        every((e, f), (written(f) & upto(e, f)) >> written(e)),
+        "an entry could be written below one that is there already",
+    ),
+    Conjunct(
+        "committed_from_the_first",
+        every((e, f), (committed(f) & upto(e, f)) >> committed(e)),
+        "what stands before a committed entry could count as a change under way",
+    ),
+    Conjunct(
+        "under_way_is_one_change",
+        every((e, f), all_of(written(f), upto(e, f), ~committed(e)) >> alike(e, f)),
+        "a second change could stand behind one that is not committed",
+    ),
+    Conjunct(
+        "near_what_is_committed",
+        every(
+            (e, f),
+            all_of(
+                committed(e),
+                written(f),
+                upto(e, f),
+                every(g, all_of(committed(g), upto(g, f)) >> upto(g, e)),
+            )
+            >> near(e, f),
+        ),
+        "the members that count could be far from those that are committed",
+    ),
+    Conjunct(
+        "change_has_its_leaders_entry_before",
+        every((e, f), all_of(written(f), behind(e, f), ~alike(e, f)) >> same(term(e), term(f))),
+        "two leaders could each change what the same entry says",
+    ),
+    Conjunct(
+        "one_change_behind_an_entry",
+        every(
+            (e, f, g),
+            all_of(written(f), written(g), behind(e, f), behind(e, g), ~alike(e, f), ~alike(e, g))
+            >> same(f, g),
+        ),
+        "it is the claim no_rivals",
+    ),
+    Conjunct(
+        "lost_does_not_run",
+        every(n, lost(n) >> ~runs(n)),
+        "a replica could be added that does not count",
+    ),
+)
+
+_NEW_DROP = After(dropped(e, f)) & ~dropped(e, f)
+_NEW_ADD = After(added(e, f)) & ~added(e, f)
+_STILL = every(x, (has(e, x) & ~lost(x)) >> has(f, x))
+
+LAYER = Layer(
+    name="reconcile",
+    about="changes of a queue's members: by itself, by hand, whoever leads",
+    sorts=(NODE, ENTRY, TERM, MAJORITY, ENOUGH),
+    relations=(
+        upto,
+        behind,
+        has,
+        alike,
+        near,
+        one_more,
+        within,
+        majority_of,
+        of,
+        written,
+        committed,
+        added,
+        dropped,
+        runs,
+        lost,
+    ),
+    functions=(term,),
+    axioms={
+        "a log is a line": is_tree(upto),
+        "what stands right behind": every(
+            (e, f),
+            behind(e, f)
+            >> all_of(
+                upto(e, f),
+                ~same(e, f),
+                every(g, upto(g, f) >> (upto(g, e) | same(g, f))),
+            ),
+        ),
+        "one more": every(
+            (e, f, n, x), one_more(e, f, n) >> equal(has(f, x), has(e, x) | same(x, n))
+        ),
+        "one more is near": every((e, f, n), one_more(e, f, n) >> (near(e, f) & near(f, e))),
+        "the same members": all_of(
+            every(e, alike(e, e)),
+            every((e, f), alike(e, f) >> (alike(f, e) & near(e, f))),
+            every((e, f, g), (alike(e, f) & alike(f, g)) >> alike(e, g)),
+            every((e, f, g), (near(e, f) & alike(f, g)) >> near(e, g)),
+        ),
+        "a majority is of members": every(
+            (q, e, x), (majority_of(q, e) & within(x, q)) >> has(e, x)
+        ),
+        "majorities of near memberships share a node": every(
+            (q, r, e, f),
+            all_of(majority_of(q, e), majority_of(r, f), near(e, f))
+            >> some(x, within(x, q) & within(x, r)),
+        ),
+        "a majority and one more node have a majority of both": every(
+            (q, e, f, n),
+            (majority_of(q, e) & one_more(e, f, n))
+            >> some(r, majority_of(r, f) & every(x, within(x, r) >> (within(x, q) | same(x, n)))),
+        ),
+        "a majority without a node is one of the others": every(
+            (q, e, f, n),
+            all_of(majority_of(q, e), one_more(f, e, n), ~within(n, q)) >> majority_of(q, f),
+        ),
+    },
+    initial=dict.fromkeys((written, committed, added, dropped, runs, lost), FALSE),
+    steps=(DECLARE, ELECT, COMMIT, BY_HAND, ADD, DROP, STOP, LOSE, RUN),
+    conjuncts=CONJUNCTS,
+    claims=(
+        Claim(
+            "one_change_at_a_time",
+            "Q4: behind what is committed stands at most one change, whoever leads",
+            every((e, f), all_of(written(f), upto(e, f), ~committed(e)) >> alike(e, f)),
+        ),
+        Claim(
+            "no_rivals",
+            "Q4: no two leaders change what one entry says",
+            every(
+                (e, f, g),
+                all_of(
+                    written(f), written(g), behind(e, f), behind(e, g), ~alike(e, f), ~alike(e, g)
+                )
+                >> same(f, g),
+            ),
+        ),
+        Claim(
+            "memberships_share_a_majority",
+            "Q4: each majority of the members that count meets each of those that are committed",
+            every(
+                (e, f, q, r),
+                all_of(
+                    committed(e),
+                    written(f),
+                    upto(e, f),
+                    every(g, all_of(committed(g), upto(g, f)) >> upto(g, e)),
+                    majority_of(q, e),
+                    majority_of(r, f),
+                )
+                >> some(x, within(x, q) & within(x, r)),
+            ),
+        ),
+        Claim(
+            "never_below_by_itself",
+            "Q4: what we drop leaves as many that count as are wanted; what we add takes none away",
+            every(
+                (e, f),
+                all_of(
+                    _NEW_DROP >> some(k, every(x, of(x, k) >> (has(f, x) & ~lost(x)))),
+                    _NEW_ADD >> _STILL,
+                ),
+            ),
+            is_step=True,
+        ),
+        Claim(
+            "it_ends",
+            "Q4: an add brings one more that counts, while too few do; a drop takes one that does"
+            " not, and leaves all that do: their numbers, in this order, can do so but so often",
+            every(
+                (e, f),
+                all_of(
+                    _NEW_ADD
+                    >> all_of(
+                        _STILL,
+                        every(k, ~_enough(k, e)),
+                        some(x, has(f, x) & ~has(e, x) & ~lost(x)),
+                    ),
+                    _NEW_DROP
+                    >> all_of(
+                        _STILL,
+                        every(x, has(f, x) >> has(e, x)),
+                        some(x, has(e, x) & ~has(f, x) & lost(x)),
+                    ),
+                ),
+            ),
+            is_step=True,
+        ),
+        Claim(
+            "a_majority_still_runs",
+            "Q4: after a change of ours a majority of the members runs",
+            every((e, f), (_NEW_ADD | _NEW_DROP) >> some(r, _most_run(r, f))),
+            is_step=True,
+        ),
+    ),
+    lively=some(
+        (e, f, g, n, q),
+        all_of(
+            added(e, f),
+            dropped(f, g),
+            committed(g),
+            lost(n),
+            has(f, n),
+            ~has(g, n),
+            _most_run(q, g),
+        ),
+    ),
+    assumes=("members that count no more stay so while one change is decided and written",),
+)

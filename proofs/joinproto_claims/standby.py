@@ -1,0 +1,368 @@
+"""Hot standby: what is confirmed is never lost, for any number of brokers, queues and messages.
+
+A generation has one primary and, in the chain of the manager that is built in, the view that was
+written last; `counts` are those without whom its primary confirms nothing: the view that it knows
+to be written, and the one that it has under way.  A message stands for whatever is confirmed: a
+transfer, an acknowledgement, a declaration; queues need no word, for a backup counts only when it
+has caught up with all.  Source: hot standby, H2 to H5, H8, H9.
+"""
+
+from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update
+from joinproto.prove.logic import (
+    FALSE,
+    Formula,
+    Relation,
+    Sort,
+    Var,
+    all_of,
+    every,
+    is_total_order,
+    same,
+    some,
+)
+
+BROKER, GENERATION, MESSAGE = Sort("broker"), Sort("generation"), Sort("message")
+
+b, p, q, x = (Var(name, BROKER) for name in "bpqx")
+f, g, h, k = (Var(name, GENERATION) for name in "fghk")
+m, n = Var("m", MESSAGE), Var("n", MESSAGE)
+
+before = Relation("before", (GENERATION, GENERATION), "{0} is older than {1}", rigid=True)
+leads = Relation("leads", (GENERATION, BROKER), "{1} was promoted in {0}")
+listed = Relation("listed", (GENERATION, BROKER), "{1} is in the last view written of {0}")
+counts = Relation("counts", (GENERATION, BROKER), "the primary of {0} confirms not without {1}")
+past = Relation("past", (BROKER, GENERATION), "{0} knows of a younger generation than {1}")
+has = Relation("has", (BROKER, MESSAGE), "{0} has {1}")
+told = Relation("told", (GENERATION, BROKER, MESSAGE), "in {0}, {1} has said that it has {2}")
+put = Relation("put", (GENERATION, MESSAGE), "{1} came to the primary of {0} from a client")
+confirmed = Relation("confirmed", (GENERATION, MESSAGE), "{1} was confirmed in {0}")
+
+
+def _at(broker: Var, generation: Var) -> Formula:
+    """Return that this is the youngest generation that the broker knows."""
+    return ~past(broker, generation) & every(k, before(k, generation) >> past(broker, k))
+
+
+def _is_last(generation: Var) -> Formula:
+    return every((k, x), leads(k, x) >> ~before(generation, k))
+
+
+# -- the steps ---------------------------------------------------------------------------------
+
+_LEADS = Guard("it was promoted in it", leads(g, p))
+_STILL = Guard("it knows of no younger one", ~past(p, g))
+_LAST = Guard("no younger generation is in the chain", _is_last(g))
+_NOT_ITSELF = Guard("it is not the primary", ~leads(g, x))
+_FOLLOWS = Guard("it follows this generation", _at(x, g))
+
+FOUND = Step(
+    "found",
+    "the first broker is promoted",
+    (b, g),
+    (Guard("nobody was before", every((k, x), ~leads(k, x))),),
+    {
+        leads: Update((k, x), leads(k, x) | (same(k, g) & same(x, b))),
+        listed: Update((k, x), listed(k, x) | (same(k, g) & same(x, b))),
+        counts: Update((k, x), counts(k, x) | (same(k, g) & same(x, b))),
+        past: Update((x, k), past(x, k) | (same(x, b) & before(k, g))),
+        told: Update((k, x, n), told(k, x, n) | all_of(same(k, g), same(x, b), has(b, n))),
+    },
+)
+PROMOTE = Step(
+    "promote",
+    "H2, H3: a member of the last view is promoted in a new generation, dead or alive who was",
+    (b, g, h, p),
+    (
+        _LAST,
+        Guard("the generation is new", before(g, h)),
+        Guard("it is in the last view", listed(g, b)),
+    ),
+    {
+        leads: Update((k, x), leads(k, x) | (same(k, h) & same(x, b))),
+        listed: Update(
+            (k, x),
+            listed(k, x) | (same(k, h) & (same(x, b) | (listed(g, x) & ~same(x, p)))),
+        ),
+        counts: Update(
+            (k, x),
+            counts(k, x) | (same(k, h) & (same(x, b) | (listed(g, x) & ~same(x, p)))),
+        ),
+        past: Update((x, k), past(x, k) | (same(x, b) & before(k, h))),
+        told: Update((k, x, n), told(k, x, n) | all_of(same(k, h), same(x, b), has(b, n))),
+    },
+)
+FOLLOW = Step(
+    "follow",
+    "H2: a broker hears of a generation, and follows no older one any more",
+    (x, g, p),
+    (_LEADS,),
+    {past: Update((q, k), past(q, k) | (same(q, x) & before(k, g)))},
+)
+SEND = Step(
+    "put",
+    "a client sends a message to a primary, which may not know that it is over",
+    (g, p, m),
+    (
+        _LEADS,
+        _STILL,
+        Guard("it is new", every(x, ~has(x, m)) & every((k, x), ~told(k, x, m))),
+    ),
+    {
+        has: Update((x, n), has(x, n) | (same(x, p) & same(n, m))),
+        told: Update((k, x, n), told(k, x, n) | all_of(same(k, g), same(x, p), same(n, m))),
+        put: Update((k, n), put(k, n) | (same(k, g) & same(n, m))),
+    },
+)
+TELL = Step(
+    "tell",
+    "H4, H5: a backup has what its primary has, and says so",
+    (g, p, x, m),
+    (_FOLLOWS, Guard("the primary has it", told(g, p, m))),
+    {
+        has: Update((q, n), has(q, n) | (same(q, x) & same(n, m))),
+        told: Update((k, q, n), told(k, q, n) | all_of(same(k, g), same(q, x), same(n, m))),
+    },
+)
+GIVE_UP = Step(
+    "give up",
+    "H9: a backup gives up what its primary does not have",
+    (g, p, x, m),
+    (_LEADS, _FOLLOWS, Guard("the primary has it not", ~told(g, p, m))),
+    {has: Update((q, n), has(q, n) & ~(same(q, x) & same(n, m)))},
+)
+COUNT = Step(
+    "count",
+    "H4, H5: a backup counts: it has all that the primary has, but what still waits for it",
+    (g, p, x),
+    (
+        _LEADS,
+        _FOLLOWS,
+        Guard(
+            "it has said that it has all",
+            every(n, (told(g, p, n) & (confirmed(g, n) | ~put(g, n))) >> told(g, x, n)),
+        ),
+    ),
+    {counts: Update((k, q), counts(k, q) | (same(k, g) & same(q, x)))},
+)
+LIST = Step(
+    "list",
+    "H4: a backup that counts is written into the view",
+    (g, x),
+    (Guard("it counts", counts(g, x)),),
+    {listed: Update((k, q), listed(k, q) | (same(k, g) & same(q, x)))},
+)
+STRIKE = Step(
+    "strike",
+    "H4: a backup is written out of the view",
+    (g, x),
+    (_NOT_ITSELF, _LAST),
+    {listed: Update((k, q), listed(k, q) & ~(same(k, g) & same(q, x)))},
+)
+FORGET = Step(
+    "forget",
+    "H4: only then the primary goes on without it",
+    (g, x),
+    (Guard("it is not in the view", ~listed(g, x)),),
+    {counts: Update((k, q), counts(k, q) & ~(same(k, g) & same(q, x)))},
+)
+CONFIRM = Step(
+    "confirm",
+    "H4: what all that count have is confirmed",
+    (g, p, m),
+    (
+        Guard("it is there", told(g, p, m)),
+        Guard("all that count have said so", every(x, counts(g, x) >> told(g, x, m))),
+    ),
+    {confirmed: Update((k, n), confirmed(k, n) | (same(k, g) & same(n, m)))},
+)
+
+# -- what holds --------------------------------------------------------------------------------
+
+
+def _all_that_went_on(generation: Var, message: Var) -> Formula:
+    """Return that all members which know of a younger one had said that they have the message.
+
+    It alone can still be confirmed there: who went on says nothing there any more.
+    """
+    return every(b, (listed(generation, b) & past(b, generation)) >> told(generation, b, message))
+
+
+CONJUNCTS = (
+    Conjunct(
+        "one_primary",
+        every((g, p, q), (leads(g, p) & leads(g, q)) >> same(p, q)),
+        "it is the claim one_primary_for_each_generation",
+    ),
+    Conjunct(
+        "listed_counts",
+        every((g, x), listed(g, x) >> counts(g, x)),
+        "a member of the view could lack what was confirmed",
+    ),
+    Conjunct(
+        "counts_in_a_generation",
+        every((g, x), counts(g, x) >> some(p, leads(g, p))),
+        "a generation could begin with those of nobody",
+    ),
+    Conjunct(
+        "told_in_a_generation",
+        every((g, x, m), told(g, x, m) >> some(p, leads(g, p))),
+        "a new primary could be believed to have what it has not",
+    ),
+    Conjunct(
+        "confirmed_in_a_generation",
+        every((g, m), confirmed(g, m) >> some(p, leads(g, p))),
+        "a message could be confirmed in a generation that nobody has begun",
+    ),
+    Conjunct(
+        "past_goes_down",
+        every((x, f, g), (past(x, g) & before(f, g)) >> past(x, f)),
+        "a broker could come back to an older generation",
+    ),
+    Conjunct(
+        "who_told_has_been_there",
+        every((f, g, x, m), (told(g, x, m) & before(f, g)) >> past(x, f)),
+        "a broker could follow an older generation after it had told a younger one",
+    ),
+    Conjunct(
+        "confirmed_is_told",
+        every((g, x, m), (confirmed(g, m) & counts(g, x)) >> told(g, x, m)),
+        "a message could be confirmed that one that counts lacks",
+    ),
+    Conjunct(
+        "members_were_members",
+        every(
+            (f, g, x, p),
+            all_of(counts(g, x), before(f, g), leads(f, p)) >> (listed(f, x) | past(x, f)),
+        ),
+        "who counts could have been left out of an older view, and follow it still",
+    ),
+    Conjunct(
+        "primary_has_been_there",
+        every((f, g, p), (leads(g, p) & before(f, g)) >> past(p, f)),
+        "a primary could still say in an older generation what it has",
+    ),
+    Conjunct(
+        "primary_is_listed",
+        every((g, p), leads(g, p) >> listed(g, p)),
+        "a view could be of others alone",
+    ),
+    Conjunct(
+        "past_of_a_generation",
+        every((x, g), past(x, g) >> some((h, p), before(g, h) & leads(h, p))),
+        "a broker could refuse a generation for one that is not there",
+    ),
+    Conjunct(
+        "somebody_went_on",
+        every(
+            (f, g, p, q),
+            all_of(leads(f, p), leads(g, q), before(f, g)) >> some(x, listed(f, x) & past(x, f)),
+        ),
+        "the next generation could begin with nobody who knows the last one",
+    ),
+    Conjunct(
+        "put_in_a_generation",
+        every((g, m), put(g, m) >> some(p, leads(g, p))),
+        "a new generation could already have messages that are new",
+    ),
+    Conjunct(
+        "put_is_told",
+        every((g, p, m), (put(g, m) & leads(g, p)) >> told(g, p, m)),
+        "a message could come from clients twice",
+    ),
+    Conjunct(
+        "put_once",
+        every((f, g, x, m), (put(g, m) & told(f, x, m)) >> ~before(f, g)),
+        "what was confirmed could be taken for what is still waiting",
+    ),
+    Conjunct(
+        "told_by_the_primary",
+        every((g, x, p, m), (told(g, x, m) & leads(g, p)) >> told(g, p, m)),
+        "a backup could say of something else that it has it",
+    ),
+    Conjunct(
+        "told_is_kept",
+        every((g, x, m), told(g, x, m) >> (has(x, m) | past(x, g))),
+        "a backup could give up what it said it had",
+    ),
+    Conjunct(
+        "those_that_went_on_have_it",
+        every(
+            (f, g, x, p, m),
+            all_of(leads(f, p), before(f, g), _all_that_went_on(f, m), counts(g, x))
+            >> (has(x, m) | past(x, g) | (listed(f, x) & ~past(x, f))),
+        ),
+        "the old primary could confirm, after a promotion, what the new members lack",
+    ),
+    Conjunct(
+        "next_primary_has_it",
+        every(
+            (f, g, p, q, m),
+            all_of(leads(f, q), before(f, g), _all_that_went_on(f, m), leads(g, p))
+            >> told(g, p, m),
+        ),
+        "the old primary could confirm what the new one lacks",
+    ),
+)
+
+LAYER = Layer(
+    name="standby",
+    about="one primary, backups that follow it, and a chain of views that says who is up to date",
+    sorts=(BROKER, GENERATION, MESSAGE),
+    relations=(before, leads, listed, counts, past, has, told, put, confirmed),
+    axioms={"generations are ordered": is_total_order(before)},
+    initial=dict.fromkeys((leads, listed, counts, past, has, told, put, confirmed), FALSE),
+    steps=(
+        FOUND,
+        PROMOTE,
+        FOLLOW,
+        SEND,
+        TELL,
+        GIVE_UP,
+        COUNT,
+        LIST,
+        STRIKE,
+        FORGET,
+        CONFIRM,
+    ),
+    conjuncts=CONJUNCTS,
+    claims=(
+        Claim(
+            "one_primary_for_each_generation",
+            "H2: no generation has two",
+            every((g, p, q), (leads(g, p) & leads(g, q)) >> same(p, q)),
+        ),
+        Claim(
+            "confirmed_is_in_every_backup_that_is_up_to_date",
+            "H4: who is in the view has said that it has what was confirmed in its generation",
+            every((g, x, m), (confirmed(g, m) & listed(g, x)) >> told(g, x, m)),
+        ),
+        Claim(
+            "promoting_loses_nothing",
+            "H3, H4: whoever may be promoted has all that was ever confirmed, by whatever primary",
+            every(
+                (f, g, x, p, m),
+                all_of(confirmed(f, m), leads(g, p), _is_last(g), listed(g, x), ~past(x, g))
+                >> has(x, m),
+            ),
+        ),
+    ),
+    lively=some(
+        (f, g, p, q, x, m),
+        all_of(
+            before(f, g),
+            leads(f, p),
+            leads(g, q),
+            ~same(p, q),
+            confirmed(f, m),
+            listed(g, x),
+            ~same(x, q),
+            has(x, m),
+            ~past(p, f),
+        ),
+    ),
+    assumes=(
+        "a broker that was restarted has what it had, or is not promoted: a dirty store refuses",
+        "the manager is the one built in: each view is written into one chain, behind the last",
+        "messages have identities that are never used again",
+    ),
+)

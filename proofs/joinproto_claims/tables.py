@@ -1,0 +1,226 @@
+"""What is proved of the decision tables themselves, as they ship.
+
+every case can be reached        with a few rows, which `evaluate.py` then judges the same
+no gap                           some case holds, for any number of rows
+equal rows, equal verdicts       for any number of rows
+no contradiction                 two members with the same rows do not stop and go on
+the note and what ships          where their verdicts differ, and an example of each
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+import z3
+from attrs import frozen
+
+from joinproto.clusterer import tables as clustering
+from joinproto.discovery import boot as booting
+from joinproto.discovery import cleanup
+from joinproto.join.admission import admission
+from joinproto.join.phases import standing
+from joinproto.join.succession import Next, founding, going_on, reopening
+from joinproto.machine.tables import Case, Table
+from joinproto.machine.terms import Condition, Fact, Group, Members
+from joinproto.machine.vocabulary import Phase
+from joinproto.pick.table import verdicts
+from joinproto.prove.obligations import PATIENT
+from joinproto.prove.printed import Answer
+from joinproto.prove.terms import Few, Many, Rows, holds
+from joinproto.reconcile import tables as reconciling
+from joinproto.reconcile import timers
+from joinproto.reference.note.initialization import all_updates_done, initialization
+from joinproto.reference.note.joining import joined, joining
+from joinproto.reference.note.recovery import comparison, mark
+from joinproto.reference.note.shutdown import shutdown
+from joinproto.reference.qpid.starting import STARTING
+from joinproto.reference.qpid.store_status import STORE_STATUS
+from joinproto.standby import tables as promoting
+
+PLACES = 4
+"""Rows with which a case is reached; a test tells if a table ever needs more."""
+
+
+@frozen
+class Shipped:
+    """A table, and what two members with the same rows must not decide.
+
+    `agree_on`: fields that are the same in all members (I2: N and what follows from it).
+    `apart`: outcomes of which no two members may take two from different sets.
+    """
+
+    table: Table[Any]
+    kind: type[Any]
+    agree_on: tuple[str, ...] = ()
+    apart: tuple[frozenset[Enum], ...] = ()
+
+
+_GOES: frozenset[Enum] = frozenset({Phase.ACTIVE, Phase.READY, Phase.UPDATING})
+_ALL_ALIKE = (
+    frozenset[Enum]({Phase.INITIALIZING}),
+    frozenset[Enum]({Phase.ABORTED}),
+    _GOES,
+)
+_STOP_OR_GO = (
+    frozenset[Enum]({Next.ABORT}),
+    frozenset[Enum]({Next.FOUND, Next.CHANGE, Next.CLOSE, Next.RESTART}),
+)
+_SAME_N = ("wait_for", "majority", "founders")
+
+
+def shipped() -> tuple[Shipped, ...]:
+    """Return the tables of more than one case: the note's, the chain's, the recovery's, Qpid's."""
+    found: list[tuple[Table[Any], tuple[str, ...], tuple[frozenset[Enum], ...]]] = [
+        (initialization(), ("wait_for",), _ALL_ALIKE),
+        (all_updates_done(), (), _ALL_ALIKE),
+        (joining(), (), ()),
+        (joined(), (), ()),
+        (shutdown(), (), ()),
+        (comparison(), (), ()),
+        (mark(), (), ()),
+        (founding(), _SAME_N, _STOP_OR_GO),
+        (reopening(), _SAME_N, _STOP_OR_GO),
+        (going_on(), _SAME_N, _STOP_OR_GO),
+        (standing(), (), ()),
+        (admission(), (), ()),
+        (verdicts(), (), ()),
+        (STARTING, (), ()),
+        (STORE_STATUS, (), ()),
+        *((table, (), ()) for table in _of_systems()),
+    ]
+    return tuple(
+        Shipped(table, row_class(table), agree_on, apart) for table, agree_on, apart in found
+    )
+
+
+def _of_systems() -> Iterator[Table[Any]]:
+    """Yield the tables of the other systems.
+
+    But `discovery-ours`: it counts a set with oneself in it, which is another one for each member,
+    and `Many` knows of a count only that it is the same for all.
+    """
+    yield from reconciling.TABLES.values()
+    yield from (timers.START, timers.HEARD, timers.LOOKED)
+    yield from promoting.TABLES.values()
+    yield from (booting.SEED, booting.REAL)
+    yield from cleanup.TABLES.values()
+    yield from clustering.TABLES
+
+
+@frozen
+class Finding:
+    """What was found of one table: `result` proved, fails or unknown; `example`: in words."""
+
+    words: str
+    result: Answer
+    seconds: float
+    example: str = ""
+
+
+def findings() -> Iterator[Finding]:
+    """Yield what is found of every shipped table."""
+    for item in shipped():
+        for case in item.table.cases:
+            yield reaches(item, case)
+        yield has_no_gap(item)
+        yield treats_equals_alike(item)
+        if item.apart:
+            yield never_contradicts(item)
+
+
+def reaches(item: Shipped, case: Case[Any]) -> Finding:
+    """Find rows for which this case is taken, and ask the table itself about them."""
+    began = time.process_time()
+    rows = Few(item.kind, PLACES)
+    solver = z3.Solver(ctx=rows.context)
+    solver.add(taken(item.table, case, rows, 0), rows.proper())
+    words = f"tables: {item.table.name}: “{case.label} {case.name}” can be reached"
+    if solver.check() != z3.sat:
+        return Finding(words, "fails", time.process_time() - began, "no rows lead to it")
+    found = rows.decoded(solver.model())
+    chosen = item.table.choose(found, 0)
+    agrees = chosen is case
+    example = "" if agrees else f"evaluate.py takes “{chosen.name}” for {found}"
+    return Finding(words, "proved" if agrees else "fails", time.process_time() - began, example)
+
+
+def has_no_gap(item: Shipped) -> Finding:
+    """Prove that some case is taken, whatever the rows are."""
+    rows = Many(item.kind)
+    me = rows.member("me")
+    none = [z3.Not(holds(case.condition, rows, me)) for case in item.table.cases]
+    return _proved(f"tables: {item.table.name}: some case always holds", rows, *none)
+
+
+def treats_equals_alike(item: Shipped) -> Finding:
+    """Prove that two members whose rows say the same take the same case."""
+    rows = Many(item.kind)
+    one, other = rows.member("one"), rows.member("other")
+    alike = [rows.get(one, name) == rows.get(other, name) for name in rows.names if name != "id"]
+    differ = [
+        z3.And(taken(item.table, case, rows, one), z3.Not(taken(item.table, case, rows, other)))
+        for case in item.table.cases
+    ]
+    words = f"tables: {item.table.name}: equal rows, equal verdicts"
+    return _proved(words, rows, *alike, z3.Or(*differ))
+
+
+def never_contradicts(item: Shipped) -> Finding:
+    """Prove that of two members with the same rows none stops where the other one goes on."""
+    rows = Many(item.kind)
+    one, other = rows.member("one"), rows.member("other")
+    agreed = [rows.get(one, name) == rows.get(other, name) for name in item.agree_on]
+    contradictions = [
+        z3.And(_takes(item.table, left, rows, one), _takes(item.table, right, rows, other))
+        for left in item.apart
+        for right in item.apart
+        if left is not right
+    ]
+    words = f"tables: {item.table.name}: same rows, no contradicting verdicts"
+    return _proved(words, rows, *agreed, z3.Or(*contradictions))
+
+
+def taken(table: Table[Any], case: Case[Any], rows: Rows, me: Any) -> Any:
+    """Return, for Z3, that this is the first case that holds."""
+    at = table.cases.index(case)
+    before = [z3.Not(holds(other.condition, rows, me)) for other in table.cases[:at]]
+    return z3.And(*before, holds(case.condition, rows, me))
+
+
+def row_class(table: Table[Any]) -> type[Any]:
+    """Return the class of the rows that a table reads."""
+    for case in table.cases:
+        for part in parts_of(case.condition):
+            return part.of
+    raise TypeError(f"table {table.name} reads no rows")
+
+
+def parts_of(part: Condition | Group) -> Iterator[Group | Fact]:
+    """Yield every set of members that a condition speaks of, and every fact of one."""
+    if isinstance(part, Group | Fact):
+        yield part
+    for name in ("condition", "left", "right", "group"):
+        inner = getattr(part, name, None)
+        if inner is not None and not isinstance(part, Members):
+            yield from parts_of(inner)
+
+
+def _takes(table: Table[Any], outcomes: frozenset[Enum], rows: Rows, me: Any) -> Any:
+    cases = [case for case in table.cases if case.outcome in outcomes]
+    if not cases:
+        return z3.BoolVal(False, rows.values.context)
+    return z3.Or(*[taken(table, case, rows, me) for case in cases])
+
+
+def _proved(words: str, rows: Rows, *against: Any) -> Finding:
+    began = time.process_time()
+    solver = z3.Solver(ctx=rows.values.context)
+    solver.set("rlimit", PATIENT)
+    solver.add(*against)
+    found = solver.check()
+    result: Answer = "proved" if found == z3.unsat else "fails" if found == z3.sat else "unknown"
+    example = str(solver.model()) if found == z3.sat else ""
+    return Finding(words, result, time.process_time() - began, example)

@@ -1,0 +1,161 @@
+"""The engine against the reference search: everything a report says must be the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from joinproto.check.check import check
+from joinproto.check.engine.coverage import coverage_of
+from joinproto.check.engine.search import Search
+from joinproto.check.environment import Surroundings
+from joinproto.check.events import plain
+from joinproto.check.local import Offline
+from joinproto.check.properties import ON_RUNS, Property
+from joinproto.check.reference import Explored, State, explore, shortest
+from joinproto.check.report import Report
+from joinproto.check.step_claims import StepClaim
+from joinproto.check.steps import words
+from joinproto.check.world import World
+
+GRAPH = ON_RUNS
+
+
+def explored(world: World, states_max: int) -> Explored | None:
+    """Return what the reference search finds, or None for a world larger than `states_max`."""
+    found = explore(world, states_max=states_max, keep_edges=True)
+    return None if found.stopped else found
+
+
+def same_search(world: World, found: Explored | None = None) -> Explored:
+    """Compare states, counts and coverage with those that the reference search found."""
+    if found is None:
+        found = explore(world, keep_edges=True)
+    search = Search(world, stop_at_violation=False)
+    result = search.run()
+    levels = tuple(b - a for a, b in zip(result.levels, result.levels[1:], strict=False))
+    assert (found.distinct, found.generated) == (search.states.count, result.generated)
+    assert found.levels == levels
+    assert set(found.level_of) == {state_of(search, row) for row in range(search.states.count)}
+    coverage = coverage_of(search)
+    actions, rules = counted(found)
+    assert dict(actions) == {k: n for k, n in coverage.actions.items() if n}
+    assert dict(rules) == {k: n for k, n in coverage.rules.items() if n}
+    return found
+
+
+def state_of(search: Search, number: int) -> State:
+    """Return a row of the engine as the reference would write it."""
+    tables, row = search.tables, search.rows()[number]
+    values = tables.values_of(row)
+    around = values[tables.env_field]
+    assert isinstance(around, Surroundings)
+    links = {}
+    for queue in range(tables.queue_count):
+        sender, to = divmod(queue, tables.members)
+        held = [tables.messages.values[m] for m in values[tables.queue_field + queue]]
+        if held:
+            held = held if tables.fifo else sorted(held, key=repr)
+            links[tables.names[sender], tables.names[to]] = tuple(held)
+    messages: frozenset[Any] = frozenset()
+    if tables.set_network:
+        messages = frozenset(tables.messages.values[m] for m in tables.messages_of(row))
+    return State(
+        tuple(values[: tables.members]),
+        values[tables.monitor] if tables.monitor >= 0 else None,
+        around,
+        messages,
+        tuple(sorted(links.items())),
+    )
+
+
+def counted(found: Explored) -> tuple[Counter[str], Counter[str]]:
+    """Return how often each step and each case of a table was taken."""
+    actions: Counter[str] = Counter()
+    rules: Counter[str] = Counter()
+    for _, move, _ in found.edges:
+        if move.kind in ("lose", "duplicate"):
+            actions[move.kind] += 1
+        elif move.kind in ("split", "heal"):
+            actions["split or heal"] += 1
+        elif move.together is not None:
+            for name, outcome in move.outcomes:
+                event = move.together.events[name]
+                event = event.event if isinstance(event, Offline) else event
+                word = plain(event)
+                word = word if outcome.effects is None else f"crash while “{word}”"
+                actions[f"{word} ({name})"] += 1
+        else:
+            actions[f"{words(move)[0]} ({move.member})"] += 1
+        for _, outcome in move.outcomes:
+            rules.update(outcome.rules)
+    return actions, rules
+
+
+def same_report(world: World, found: Explored) -> Report:
+    """Compare results and shortest runs; claims about whole runs are not looked at."""
+    report = check(world, witnesses=True)
+    reference = found.reference
+    first: dict[str, int | None] = {}
+    for item in world.properties:
+        if item.kind in ("always", "sometimes"):
+            wanted = item.kind == "sometimes"
+            hits = [
+                level
+                for state, level in found.level_of.items()
+                if reference.holds(item, state) is wanted
+            ]
+            first[item.name] = min(hits, default=None)
+    broken = [
+        level
+        for item in world.properties
+        if item.kind == "always" and (level := first[item.name]) is not None
+    ]
+    # A search ends, too, where a state stands for none of an abstract world's.
+    unmapped = [
+        level
+        for item in world.properties
+        if item.abstract is not None
+        for state, level in found.level_of.items()
+        if not StepClaim(item).is_state(reference.view(state))
+    ]
+    end = min([*broken, *unmapped], default=len(found.levels))
+    ended = end < len(found.levels)
+    for item, result in zip(world.properties, report.properties, strict=True):
+        assert item.name == result.name
+        if item.kind in GRAPH:
+            if ended:
+                judged = item.abstract is not None and end in unmapped
+                assert ("violated" if judged else "unknown") == result.result
+            continue
+        level = first[item.name]
+        wanted_result = expected(item, level, end, ended)
+        if found.beyond and wanted_result == "not-reached":
+            wanted_result = "unknown"
+        assert wanted_result == result.result, item.name
+        if level is not None and level <= end:
+            assert level == result.trace_length
+            wanted_trace = shortest(found, item, wanted=item.kind == "sometimes")
+            assert wanted_trace == result.trace
+        if item.premise is not None:
+            met = any(
+                bool(item.premise(reference.view(state)))
+                for state, at in found.level_of.items()
+                if at <= end
+            )
+            assert met is result.premise_met
+    assert sum(found.levels[: end + 1]) == report.distinct
+    if end in broken:
+        assert report.result == "violated"
+        assert report.trace is not None
+        assert end == len(report.trace.steps)
+    return report
+
+
+def expected(item: Property, level: int | None, end: int, broken: bool) -> str:
+    """Return the result of an `always` or `sometimes` first hit at `level`."""
+    if level is not None and level <= end:
+        return "violated" if item.kind == "always" else "reached"
+    if broken:
+        return "unknown"
+    return "holds" if item.kind == "always" else "not-reached"

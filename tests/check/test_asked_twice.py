@@ -1,0 +1,526 @@
+"""A member answers the same question always the same, or the checker refuses it.
+
+Otherwise a search may say "holds" of what does not: it has seen one answer out of several.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from joinproto.check import (
+    NOT_ENABLED,
+    Broadcast,
+    Faults,
+    FifoLinks,
+    Maybe,
+    MessageBag,
+    ModelProblem,
+    Offline,
+    Persist,
+    Record,
+    Rule,
+    Together,
+    World,
+    always,
+    always_pair,
+)
+from joinproto.check.catalogue import load_world
+from joinproto.check.check import check
+from joinproto.check.member import Codes
+from joinproto.check.simulate import simulate
+from joinproto.check.twice import EVERY, FIRST, KEPT, Repetition
+
+ONE_LEADER = always_pair("one leader", lambda one, other: {one, other} != {"leader"})
+
+
+def world(make: Callable[[str], Any], **more: Any) -> World:
+    """Return a world of three members."""
+    return World(
+        name="twice",
+        members={name: lambda name=name: make(name) for name in "abc"},  # type: ignore[misc]
+        properties=more.pop("properties", [ONE_LEADER]),
+        **more,
+    )
+
+
+def problem_of(world: World) -> ModelProblem:
+    with pytest.raises(ModelProblem) as caught:
+        check(world)
+    return caught.value
+
+
+class Member:
+    """Stands once; what it then is, others say."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.phase = "looking"
+
+    def choices(self) -> Any:
+        return ["stand"] if self.phase == "looking" else []
+
+    def receive(self, event: Any) -> Any:
+        self.phase = "stood"
+        return None
+
+    def shows(self) -> Any:
+        return self.phase
+
+
+# -- chance and clocks -----------------------------------------------------------------
+
+
+class Becomes(Member):
+    def receive(self, event: Any) -> Any:
+        self.phase = f"stood {random.random()}"
+
+
+class MaybeTakesIt(Member):
+    def receive(self, event: Any) -> Any:
+        if event != "stand" or random.random() < 0.5:
+            return NOT_ENABLED
+        self.phase = "stood"
+        return None
+
+
+class Sends(Member):
+    def receive(self, event: Any) -> Any:
+        if event != "stand":
+            return NOT_ENABLED
+        self.phase = "stood"
+        return [Broadcast(random.random())]
+
+
+class Records(Member):
+    def receive(self, event: Any) -> Any:
+        self.phase = "stood"
+        return [Record(random.random())]
+
+
+class TakesRules(Member):
+    def receive(self, event: Any) -> Any:
+        self.phase = "stood"
+        return [Rule(f"R{random.random()}")]
+
+
+class Persists(Member):
+    persistent = ("phase",)
+
+    def receive(self, event: Any) -> Any:
+        kept, self.phase = self.phase, f"stood {random.random()}"
+        yield Persist()
+        self.phase = kept + "!"
+
+
+class LooksAtTheClock(Member):
+    def receive(self, event: Any) -> Any:
+        self.phase = f"stood at {time.perf_counter_ns()}"
+
+
+class StartsByChance(Member):
+    def start(self) -> Any:
+        self.phase = f"{random.random()}"
+
+
+class Offers(Member):
+    def choices(self) -> Any:
+        return [f"stand {random.random()}"] if self.phase == "looking" else []
+
+
+class OffersOrMayOffer(Member):
+    def choices(self) -> Any:
+        if self.phase == "looking":
+            yield random.choice(["stand", Maybe("stand")])
+
+
+class Shows(Member):
+    def shows(self) -> Any:
+        return random.random()
+
+
+class Raises(Member):
+    def receive(self, event: Any) -> Any:
+        if random.random() < 0.5:
+            raise RuntimeError("not now")
+        self.phase = "stood"
+
+
+class MadeByChance(Member):
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.phase = f"{random.random()}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (Becomes, "Becomes.receive() gives two answers to 'stand' in one and the same state: "),
+        (Becomes, "attribute 'phase' is 'stood 0."),
+        (MaybeTakesIt, "once there is such a step, the other time it is NOT_ENABLED"),
+        (Sends, "it sends 0."),
+        (Records, "it records (0."),
+        (TakesRules, "it takes the rules ('R0."),
+        (Persists, "on disk, attribute 'phase' is 'stood 0."),
+        (LooksAtTheClock, "attribute 'phase' is 'stood at "),
+        (StartsByChance, "StartsByChance.start() gives two answers in one and the same state"),
+        (Offers, "Offers.choices() gives two answers in one and the same state: ('stand 0."),
+        (OffersOrMayOffer, "an event is Maybe(...) once, the other time it is not"),
+        (Shows, "Shows.shows() gives two answers in one and the same state: 0."),
+        (Raises, "raised RuntimeError: not now"),
+        (MadeByChance, "MadeByChance is made twice, and attribute 'phase' is '0."),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_chance_and_clocks_are_refused_with_what_differs(kind: type, said: str) -> None:
+    """The member's class, the event, and the field or effect; where, and what to do."""
+    random.seed(3)
+
+    problem = problem_of(world(kind))
+
+    assert said in problem.message
+    assert problem.message.startswith(f"{Path(__file__)}:")
+
+
+TURNS = count()
+
+
+class TakesTurns(Member):
+    """Asked forwards and backwards it gives two answers, and forwards again the first."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.held = {"a": 1, "b": 2}
+
+    def receive(self, event: Any) -> Any:
+        self.phase = str(next(TURNS) % 2)
+        return None
+
+
+def test_answers_that_take_turns_are_not_blamed_on_the_order_of_a_dict() -> None:
+    assert "receive() gives two answers" in problem_of(world(TakesTurns)).message
+
+
+def test_the_hint_says_what_a_member_may_use() -> None:
+    problem = problem_of(world(Becomes))
+
+    assert "use nothing but the attributes and the event" in problem.next
+    assert "several events of choices()" in problem.next
+
+
+def test_a_simulation_refuses_chance_too() -> None:
+    with pytest.raises(ModelProblem, match="gives two answers"):
+        simulate(world(Becomes), runs=2)
+
+
+def test_a_world_that_shows_by_chance_is_refused() -> None:
+    """`World.show` is asked twice like a method `shows`."""
+    problem = problem_of(world(Member, show=lambda member: random.random()))
+
+    assert "show(member) gives two answers" in problem.message
+
+
+def test_a_monitor_by_chance_is_refused() -> None:
+    class Tells(Member):
+        def receive(self, event: Any) -> Any:
+            self.phase = "stood"
+            return [Record("stood")]
+
+    class Monitor:
+        def __init__(self) -> None:
+            self.heard = 0.0
+
+        def receive(self, event: Any) -> Any:
+            self.heard = random.random()
+
+    problem = problem_of(world(Tells, monitor=Monitor))
+
+    assert "member monitor: " in problem.message
+    assert "attribute 'heard' is 0." in problem.message
+
+
+def test_a_disk_that_an_operator_changes_by_chance_is_refused() -> None:
+    class Disk(Member):
+        persistent = ("phase",)
+
+        def offline(self, event: Any) -> Any:
+            self.phase = f"{random.random()}"
+
+    steps = [Together("repair", {"a": Offline("mark")})]
+
+    problem = problem_of(world(Disk, start="down", together=lambda view: steps))
+
+    assert "Disk.offline() gives two answers to 'mark'" in problem.message
+    assert "on disk, attribute 'phase' is '0." in problem.message
+
+
+# -- objects that members share --------------------------------------------------------
+
+FOUNDED: list[str] = []
+LEADER: dict[str, str] = {}
+COUNT = 0
+
+
+class FoundsOnce(Member):
+    def receive(self, event: Any) -> Any:
+        if event != "stand":
+            return NOT_ENABLED
+        self.phase = "follower" if FOUNDED else "leader"
+        FOUNDED.append(self.name)
+        return None
+
+
+class AsksTheLeader(Member):
+    """Asked twice at once, each answers the same: the first that asked stays the leader."""
+
+    def receive(self, event: Any) -> Any:
+        if event != "stand" or LEADER.setdefault("is", self.name) != self.name:
+            return NOT_ENABLED
+        self.phase = "leader"
+        return None
+
+
+class Counts(Member):
+    def receive(self, event: Any) -> Any:
+        global COUNT  # noqa: PLW0603  the mistake
+        COUNT += 1
+        self.phase = f"stood as {COUNT}"
+
+
+class Votes(Member):
+    votes: set[str] = set()  # noqa: RUF012  the mistake
+
+    def receive(self, event: Any) -> Any:
+        if event == "stand":
+            self.phase = "stood"
+            return [Broadcast("me")]
+        self.votes.add(event.sender)
+        self.phase = "leader" if len(self.votes) > 1 else self.phase
+        return None
+
+
+class Registry:
+    leader: str | None = None
+
+
+REGISTRY = Registry()
+
+
+class AsksTheRegistry(Member):
+    def receive(self, event: Any) -> Any:
+        if event != "stand" or REGISTRY.leader not in (None, self.name):
+            return NOT_ENABLED
+        REGISTRY.leader = self.name
+        self.phase = "leader"
+        return None
+
+
+class LogsByDefault(Member):
+    def __init__(self, name: str, log: list[str] = []) -> None:  # noqa: B006  the mistake
+        super().__init__(name)
+        self.log = log
+
+    def receive(self, event: Any) -> Any:
+        self.log.append(self.name)
+        self.phase = "stood"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (FoundsOnce, "members share FOUNDED, and steps change it"),
+        (AsksTheLeader, "members share LEADER, and steps change it"),
+        (Counts, "members share COUNT, and steps change it"),
+        (Votes, "members share Votes.votes, and steps change it"),
+        (AsksTheRegistry, "members share REGISTRY, and steps change it"),
+        (LogsByDefault, "attribute 'log' is changed by a step, and is one and the same object"),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_an_object_that_members_share_is_refused_and_named(kind: type, said: str) -> None:
+    """Each of these makes "one leader" hold, although no message is ever sent for it."""
+    FOUNDED.clear()
+    LEADER.clear()
+    REGISTRY.leader = None
+
+    problem = problem_of(world(kind))
+
+    assert said in problem.message
+
+
+def test_one_member_for_all_calls_is_refused() -> None:
+    only = Member("a")
+
+    problem = problem_of(world(lambda name: only))
+
+    assert "making it gives the same object each time" in problem.message
+    assert "lambda: Member(...)" in problem.next
+
+
+# -- what is right ---------------------------------------------------------------------
+
+SEEN: list[str] = []
+RESULTS: dict[str, str] = {}
+
+
+class OnlyWrites(Member):
+    """A log that nobody reads, and a memory of results, change no answer."""
+
+    def receive(self, event: Any) -> Any:
+        SEEN.append(str(event))
+        self.phase = RESULTS.setdefault(str(event), f"stood by {event}")
+        return None
+
+
+def test_an_object_that_changes_no_answer_is_no_fault() -> None:
+    assert "holds" == check(world(OnlyWrites)).result
+    assert SEEN
+
+
+def test_asking_twice_is_not_counted() -> None:
+    """`calls`: each of three members starts, offers choices in two states, takes one step."""
+    report = check(world(Member))
+
+    assert (8, 12) == (report.distinct, report.calls)
+
+
+def test_which_questions_are_put_again_is_known() -> None:
+    """All of the first, then one in so many; of each kind the first are kept."""
+    repetition = Repetition()
+
+    due = [number for number in range(1, FIRST + 10 * EVERY) if repetition.is_due()]
+
+    assert [*range(1, FIRST + 1)] == due[:FIRST]
+    assert [number for number in range(FIRST + 1, FIRST + 10 * EVERY) if number % EVERY == 0] == (
+        due[FIRST:]
+    )
+    assert KEPT < FIRST
+
+
+def test_shipped_members_answer_as_before_when_asked_again() -> None:
+    """And nothing that their code can reach was changed."""
+    made = load_world("durable-vote")
+    codes = Codes.of(made)
+    for code in codes.members:
+        state = code.before_start()
+        for choice in code.choices(state):
+            code.run(state, choice.event)
+
+    codes.ask_again()
+
+    assert [] == codes.reach.changed()
+    assert codes.calls
+
+
+# -- texts where lists are meant -------------------------------------------------------
+
+
+class OffersText(Member):
+    def choices(self) -> Any:
+        return "go"
+
+
+class AnswersText(Member):
+    def receive(self, event: Any) -> Any:
+        return "leader"
+
+
+class AnswersOneEffect(Member):
+    def receive(self, event: Any) -> Any:
+        return Broadcast("me")
+
+
+class StartsWithText(Member):
+    def start(self) -> Any:
+        return "go"
+
+
+class KeepsText(Member):
+    persistent = "phase"
+
+
+class ShowsThing(Member):
+    def shows(self) -> Any:
+        return object()
+
+
+class OffersThing(Member):
+    def choices(self) -> Any:
+        return [object()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "hint"),
+    [
+        (OffersText, "choices() returned the text 'go'", "['go']"),
+        (AnswersText, "receive() returned the text 'leader'", "None or NOT_ENABLED"),
+        (AnswersOneEffect, "receive() returned Broadcast(content='me')", "one effect in a list"),
+        (StartsWithText, "start() returned the text 'go'", "None or NOT_ENABLED"),
+        (KeepsText, "persistent is the text 'phase'", "write ('phase',)"),
+        (ShowsThing, "shows(): a builtins.object cannot be part of a state", "frozen attrs"),
+        (OffersThing, "choices(): a builtins.object cannot be part of a state", "frozen attrs"),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_a_text_is_not_read_letter_by_letter(kind: type, said: str, hint: str) -> None:
+    problem = problem_of(world(kind))
+
+    assert f"member a: {said}" in problem.message
+    assert hint in problem.next
+
+
+class YieldsNothingGood(Member):
+    def receive(self, event: Any) -> Any:
+        yield Broadcast("first")
+        yield from self.second()
+
+    def second(self) -> Any:
+        yield Rule("R1")
+        yield 5  # fault
+
+
+def test_a_bad_effect_of_a_generator_is_told_with_the_line_of_its_yield() -> None:
+    problem = problem_of(world(YieldsNothingGood))
+
+    line = Path(problem.place.rpartition(":")[0]).read_text(encoding="utf-8").splitlines()
+    assert line[int(problem.place.rpartition(":")[2]) - 1].endswith("# fault")
+
+
+# -- budgets that do nothing -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("faults", "budget"), [(Faults(losses=1), "losses=1"), (Faults(duplicates=2), "duplicates=2")]
+)
+def test_a_budget_that_a_set_never_spends_is_refused(faults: Faults, budget: str) -> None:
+    """A set loses and doubles for free; in silence, the author counts on the budget."""
+    with pytest.raises(ModelProblem, match=f"{budget} does nothing in a MessageSet") as found:
+        world(Member, faults=faults)
+
+    assert "it loses and doubles for free" in found.value.message
+    assert "network=MessageBag()" in found.value.next
+
+
+def test_a_queue_that_never_doubles_has_no_budget_for_it() -> None:
+    with pytest.raises(ModelProblem, match="duplicates=1 does nothing in FifoLinks"):
+        world(Member, network=FifoLinks(), faults=Faults(duplicates=1))
+
+    lossy = world(Member, network=FifoLinks(), faults=Faults(losses=1))
+    assert 1 == lossy.faults.losses
+
+
+def test_a_bag_takes_both_budgets() -> None:
+    made = world(
+        Member,
+        network=MessageBag(),
+        faults=Faults(losses=1, duplicates=1),
+        properties=[always("nothing is wrong", lambda view: True)],
+    )
+
+    assert "holds" == check(made).result

@@ -1,0 +1,164 @@
+"""Worlds that begin in one of several states: no step leads there, and no count holds one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import pytest
+from attrs import define, evolve
+
+from joinproto.check import (
+    Broadcast,
+    Faults,
+    ModelProblem,
+    Replay,
+    World,
+    always,
+    any_of,
+    check,
+    sometimes,
+)
+from joinproto.check.plain import check_small
+from joinproto.check.reference import explore
+from joinproto.check.simulate import simulate
+from tests.check.compare import same_report, same_search
+
+
+@define
+class Counter:
+    """Counts up to 3; `kept` is what its disk holds."""
+
+    persistent = ("kept",)
+    at: int = 0
+    kept: int = 0
+    seen: tuple[int, ...] = ()
+
+    def start(self) -> Any:
+        self.at = max(self.at, self.kept)
+        return [Broadcast(self.at)]
+
+    def choices(self) -> Iterator[str]:
+        if self.at < 3:
+            yield "count"
+
+    def receive(self, event: Any) -> Any:
+        if event == "count":
+            self.at += 1
+            return None
+        self.seen = tuple(sorted({*self.seen, event.content}))
+        return None
+
+    def shows(self) -> int:
+        return self.at
+
+
+def counters(**changes: Any) -> World:
+    world = World(
+        name="counters",
+        members={"a": Counter, "b": Counter},
+        properties=[
+            always("not both at 3", lambda view: list(view.values()) != [3, 3]),
+            sometimes("a is at 3", lambda view: view["a"] == 3),
+        ],
+        beginnings=any_of({"a": {"at": (0, 2)}, "b": {"at": (0, 1), "kept": (0, 1)}}),
+    )
+    return evolve(world, **changes)
+
+
+def test_a_choice_of_values_is_one_beginning_for_each_way() -> None:
+    ways = any_of({"a": {"at": (0, 2)}, "b": {"at": (0, 1), "kept": (0, 1)}})
+
+    assert [
+        {"a": {"at": x}, "b": {"at": y, "kept": z}} for x, y, z in product((0, 2), (0, 1), (0, 1))
+    ] == list(ways)
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        counters(),
+        counters(properties=[sometimes("a is at 3", lambda view: view["a"] == 3)]),
+        counters(faults=Faults(crashes=1)),
+        counters(start="down", beginnings=[{"a": {"kept": 1}}, {"b": {"kept": 2}}, {}]),
+    ],
+)
+def test_the_engine_begins_where_the_reference_search_does(world: World) -> None:
+    """States, steps, levels, results and shortest runs; in plain Python the same report."""
+    found = same_search(world)
+    report = same_report(world, found)
+
+    assert len(found.reference.initials()) == report.levels[0] > 1
+    small = check_small(world, witnesses=True)
+    assert small is not None
+    assert (report.generated, report.levels) == (small.generated, small.levels)
+    assert check(world, witnesses=True).properties == small.properties
+
+
+def test_beginnings_that_are_one_state_are_counted_once() -> None:
+    """b starts from the greater of both values: kept at 1 makes 0 and 1 one, but for its disk."""
+    found = explore(counters())
+
+    assert 8 == len(counters().beginnings or ())
+    # (at, kept) of b: (0, 0), (1, 0), (1, 1), and two ways of a.
+    assert 6 == found.levels[0]
+
+
+def test_a_run_begins_where_it_is_shortest_and_is_taken_again() -> None:
+    """From 2 and 1 it takes three steps to break the claim; the trace shows that beginning."""
+    world = counters()
+    report = check(world)
+
+    trace = report.trace
+    assert trace is not None
+    assert ("2", "1", 3) == (trace.initial["a"]["at"], trace.initial["b"]["at"], len(trace.steps))
+    replay = Replay(world)
+    for step in trace.steps:
+        replay.step(step.label, step.member)
+    assert replay.violates("not both at 3")
+
+
+def test_random_runs_begin_anywhere() -> None:
+    """The claim breaks where both begin near the end; the run found is retraced from there."""
+    found = simulate(counters(), runs=200, seed=1, steps_max=3)
+
+    assert "violated" == found.result
+    assert found.trace is not None
+    assert ("2", "1") == (found.trace.initial["a"]["at"], found.trace.initial["b"]["at"])
+
+
+def test_symmetry_keeps_one_beginning_of_those_that_are_alike() -> None:
+    alike = any_of({name: {"at": (0, 2)} for name in "ab"})
+    # What is said to all has no sender in its content, so the two can be exchanged.
+    world = counters(beginnings=alike, interchangeable=("a", "b"))
+    world = evolve(world, properties=world.properties[:1])
+
+    report = check(world, symmetry=True)
+
+    assert 3 == report.levels[0]
+    with pytest.raises(ModelProblem, match="changes when interchangeable"):
+        check(evolve(world, beginnings=alike[:2]), symmetry=True)
+
+
+@pytest.mark.parametrize(
+    ("beginnings", "said"),
+    [
+        ([], "beginnings is empty"),
+        ({"a": {"at": 1}}, "beginnings is"),
+        ([{"c": {"at": 1}}], "'c', which is not a member"),
+        ([{"a": 1}], "a beginning has 1 for a"),
+    ],
+)
+def test_beginnings_of_another_kind_are_refused(beginnings: Any, said: str) -> None:
+    with pytest.raises(ModelProblem, match=said):
+        counters(beginnings=beginnings)
+
+
+def test_a_beginning_sets_what_there_is() -> None:
+    with pytest.raises(ModelProblem, match="sets 'speed', which is not an attribute"):
+        check(counters(beginnings=[{"a": {"speed": 1}}]))
+    with pytest.raises(ModelProblem, match="not durable, of a member that begins down"):
+        check(counters(beginnings=[{"a": {"at": 1}}], start="down"))
+    with pytest.raises(ModelProblem, match="give its values"):
+        any_of({"a": {"at": "up"}})

@@ -1,0 +1,89 @@
+"""Links that hold so many messages at most: a step waits for room, or its message is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from attrs import define, evolve
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from joinproto.check import Faults, FifoLinks, MessageBag, ModelProblem, Send, World, always, check
+from joinproto.check.network import Network
+from tests.check.compare import explored, same_report, same_search
+from tests.check.random_models import Plan, build, plans
+
+BOUNDED: list[Network] = [
+    FifoLinks(capacity=1),
+    FifoLinks(capacity=1, when_full="lose"),
+    FifoLinks(capacity=2),
+    MessageBag(capacity=1),
+    MessageBag(capacity=2, when_full="lose"),
+]
+
+
+@settings(max_examples=20)
+@given(plans(networks=("fifo", "bag")), st.sampled_from(BOUNDED))
+def test_bounded_links_are_the_same_in_both_searches(plan: Plan, network: Network) -> None:
+    world = build(plan)
+    faults = evolve(world.faults, duplicates=0 if isinstance(network, FifoLinks) else 1)
+    world = evolve(world, network=network, faults=faults)
+    try:
+        found = explored(world, 400)
+    except ModelProblem as problem:
+        if "start() sends more than a link holds" not in problem.message:
+            raise
+        with pytest.raises(ModelProblem, match="sends more than a link holds"):
+            check(world)
+        return
+    assume(found is not None)
+
+    same_report(world, same_search(world, found))
+
+
+@define
+class Speaker:
+    to: str
+    loud: bool
+    heard: int = 0
+
+    def start(self) -> Any:
+        return [Send(self.to, "once"), Send(self.to, "twice")] if self.loud else None
+
+    def choices(self) -> Iterator[str]:
+        yield "speak"
+
+    def receive(self, event: Any) -> Any:
+        if event == "speak":
+            return [Send(self.to, "word")]
+        self.heard = min(3, self.heard + 1)
+        return None
+
+
+def speakers(network: Network, *, loud: bool = False) -> World:
+    return World(
+        name="speakers",
+        members={"a": lambda: Speaker("b", loud), "b": lambda: Speaker("a", False)},
+        network=network,
+        faults=Faults(),
+        properties=[always("nobody is deaf", lambda view: True)],
+    )
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 5])
+def test_a_member_that_speaks_for_ever_has_finitely_many_states(capacity: int) -> None:
+    """Two links of 0 to n words, and two counts of 0 to 3 that were heard."""
+    waits = check(speakers(FifoLinks(capacity=capacity)))
+    loses = check(speakers(FifoLinks(capacity=capacity, when_full="lose")))
+
+    assert (capacity + 1) ** 2 * 16 == waits.distinct == loses.distinct
+    # Whoever cannot speak takes no step; whoever's word is lost takes one that changes nothing.
+    assert loses.generated - waits.generated == 2 * (capacity + 1) * 16
+
+
+def test_a_start_that_sends_too_much_is_refused() -> None:
+    with pytest.raises(ModelProblem, match=r"member a: start\(\) sends more than a link holds"):
+        check(speakers(FifoLinks(capacity=1), loud=True))
+    assert "holds" == check(speakers(FifoLinks(capacity=1, when_full="lose"), loud=True)).result

@@ -1,0 +1,106 @@
+"""A bound for a search: states beyond it are judged and counted, and have no steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from joinproto.check import (
+    FifoLinks,
+    ModelProblem,
+    View,
+    World,
+    always,
+    always_step,
+    check,
+    eventually,
+    load_world,
+    sometimes,
+)
+from joinproto_worlds.classics.two_phase_commit import Vote
+from tests.check.compare import explored, same_report, same_search
+from tests.check.random_models import Plan, build, plans
+from tests.check.test_bounded_links import speakers
+from tests.check.test_same import numbers
+
+
+def calm(most: int) -> Any:
+    def within(view: View) -> bool:
+        return bool(sum(shown.phase for shown in view.up.values()) <= most)
+
+    return within
+
+
+@settings(max_examples=15)
+@given(plans(), st.integers(0, 3))
+def test_a_bound_cuts_both_searches_alike(plan: Plan, most: int) -> None:
+    """States, steps, levels, results, shortest runs, and how many states lie beyond."""
+    world = evolve(build(plan), within=calm(most))
+    found = explored(world, 300)
+    assume(found is not None)
+    assert found is not None
+
+    same_report(world, same_search(world, found))
+
+    free = [always("nothing", lambda view: True)]
+    assert found.beyond == check(evolve(world, properties=free)).beyond
+
+
+def chatty(most: int) -> World:
+    world = evolve(speakers(FifoLinks()), show_links=True)
+    return evolve(world, within=lambda view: view.under_way() <= most)
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_a_bound_of_what_is_under_way_ends_an_endless_search(most: int) -> None:
+    """(i, j) words on two links, i + j <= most and one more beyond, by two counts of 0 to 3.
+
+    What was heard is bounded by the ways to come there, so only the most is told.
+    """
+    world = chatty(most)
+    report = check(world)
+
+    assert report.beyond > 0
+    links = (most + 2) * (most + 3) // 2
+    assert report.distinct <= 16 * links
+    beyond = always("within", lambda view: view.under_way() <= most + 1)
+    assert "holds" == check(evolve(world, properties=[beyond])).result
+
+
+@pytest.mark.parametrize(
+    ("most", "told"), [(2, ("incomplete", "unknown")), (5, ("violated", "not-reached"))]
+)
+def test_what_was_not_found_is_open_where_states_lie_beyond(most: int, told: Any) -> None:
+    """It counts to 4: that 5 is not reached is known where no state lies beyond."""
+    five = sometimes("five", lambda view: view["a"].n == 5)
+    report = check(numbers(five, same=None, within=lambda view: view["a"].n < most))
+
+    assert told == (report.result, report.properties[0].result)
+
+
+def test_claims_about_steps_are_asked_within_the_bound() -> None:
+    def grows(before: View, step: Any, after: View) -> bool:
+        return before.under_way() <= 2
+
+    assert "holds" == check(evolve(chatty(2), properties=[always_step("inside", grows)])).result
+
+
+def test_claims_about_whole_runs_are_refused_with_a_bound() -> None:
+    some_day = eventually("some day", lambda view: True)
+    with pytest.raises(ModelProblem, match="about whole runs, and `within` cuts them"):
+        evolve(chatty(1), properties=[some_day])
+
+
+def test_a_bound_that_tells_alike_members_apart_is_refused_with_symmetry() -> None:
+    """A renaming of a state within it would lie beyond."""
+    world = load_world("two-phase-commit", members=2)
+    one = evolve(world, within=lambda view: view["rm1"] is not Vote.ABORTED)
+    every = evolve(world, within=lambda view: Vote.ABORTED not in view.values())
+
+    with pytest.raises(ModelProblem, match=r"within\(view\) changes when members are renamed"):
+        check(one, symmetry=True)
+    assert check(every, symmetry=True).beyond < check(every).beyond

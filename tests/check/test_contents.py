@@ -1,0 +1,263 @@
+"""Numbers for what is under way in place of bits: the same search, in every respect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import pytest
+from attrs import define, evolve
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from joinproto.check import load_world
+from joinproto.check.engine import contents as contents_room
+from joinproto.check.engine import deliveries as deliveries_room
+from joinproto.check.engine import space as space_room
+from joinproto.check.engine.coverage import coverage_of
+from joinproto.check.engine.search import Search
+from joinproto.check.engine.symmetry import Symmetry
+from joinproto.check.events import NOT_ENABLED, Send
+from joinproto.check.properties import sometimes
+from joinproto.check.world import Together, World
+from tests.check.compare import explored, same_report, same_search
+from tests.check.random_models import SETS, Plan, build, plans
+
+STATES_MAX = 600
+
+some = settings(max_examples=settings().max_examples // 2)
+
+
+@contextmanager
+def always_numbered() -> Iterator[None]:
+    """Let every set be numbered from the first row on, however few bits it takes.
+
+    What is worked out of deliveries gets room as it comes, from almost none.
+    """
+    with (
+        mock.patch.object(space_room, "WORDS_MAX", 0),
+        mock.patch.object(deliveries_room, "SLOTS", 2),
+        mock.patch.object(deliveries_room, "ITEMS", 1),
+    ):
+        yield
+
+
+def stamps(
+    salt: int, names: tuple[str, ...], sender: str | None, to: str | None, content: Any
+) -> list[tuple[str, int]]:
+    """Return for whom a message is of use, and up to which phase; nobody: it never expires."""
+    one, other = (0 if name is None else 1 + names.index(name) for name in (sender, to))
+    parts = [one, other, *map(repr, content)]
+    number = sum(ord(char) for part in parts for char in str(part)) * (2 * salt + 1) + salt
+    wanted = [name for at, name in enumerate(names) if number >> at & 1]
+    return [(name, (number >> (3 + at)) % 3) for at, name in enumerate(wanted)]
+
+
+def expiring(plan: Plan, salt: int) -> World:
+    world = build(plan)
+    return evolve(world, expiry=partial(stamps, salt, tuple(world.members)))
+
+
+@some
+@given(plans(networks=tuple(SETS)))
+def test_numbered_contents_equal_the_reference_search(plan: Plan) -> None:
+    """States, steps, levels, results, shortest runs and coverage are the same."""
+    world = build(plan)
+    found = explored(world, STATES_MAX)
+    assume(found is not None)
+    assert found is not None
+
+    with always_numbered():
+        same_search(world, found)
+        same_report(world, found)
+
+
+@some
+@given(plans(networks=tuple(SETS)), st.integers(0, 30), st.booleans())
+def test_messages_expire_as_in_the_reference_search(plan: Plan, salt: int, numbered: bool) -> None:
+    """A message goes when the last that could use it has come too far, numbered or not."""
+    world = expiring(plan, salt)
+    found = explored(world, STATES_MAX)
+    assume(found is not None)
+    assert found is not None
+
+    with mock.patch.object(space_room, "WORDS_MAX", 0 if numbered else 2):
+        same_search(world, found)
+        same_report(world, found)
+
+
+@contextmanager
+def always_permuted() -> Iterator[None]:
+    """Sort no members: where they are sorted, sets keep their bits."""
+    with mock.patch.object(Symmetry, "_independent", return_value=False):
+        yield
+
+
+def test_votes_under_symmetry_are_the_same_with_numbers() -> None:
+    """Each voter sends; crashes cut what is sent, and no two voters are told apart."""
+    world = load_world("durable-vote", members=3)
+    bits = Search(world, symmetry=True, numbers_contents=False)
+    numbers = Search(world, symmetry=True)
+    with always_numbered(), always_permuted():
+        bits.run()
+        numbers.run()
+
+    assert bits.tables.contents is None
+    assert numbers.tables.contents is not None
+    assert bits.found.levels == numbers.found.levels
+    assert bits.found.generated == numbers.found.generated
+
+
+def both(world: World) -> tuple[Search, Search]:
+    """Return two finished searches: with a bit for each message, and with numbers."""
+    bits, numbers = Search(world, numbers_contents=False), Search(world)
+    with always_numbered():
+        bits.run()
+        numbers.run()
+    return bits, numbers
+
+
+def same(bits: Search, numbers: Search) -> None:
+    assert bits.found.levels == numbers.found.levels
+    assert bits.found.generated == numbers.found.generated
+    assert coverage_of(bits) == coverage_of(numbers)
+    assert bits.tables.codes.calls == numbers.tables.codes.calls
+
+
+JOIN_IN_LITTLE: dict[str, Any] = {"members": 2, "views": 2, "frames": 0, "suspects": False}
+
+
+def test_join_is_the_same_with_numbers_and_in_fewer_words() -> None:
+    """Its messages expire, crashes cut what is sent, a monitor hears of all."""
+    from joinproto_worlds.join.world import build as build_join
+
+    bits, numbers = both(build_join(**JOIN_IN_LITTLE))
+
+    same(bits, numbers)
+    assert numbers.tables.contents is not None
+    assert numbers.row_bits < bits.row_bits
+    assert numbers.tables.layout.words < bits.tables.layout.words
+
+
+def test_rows_of_one_or_two_words_keep_their_bits() -> None:
+    """Or-ing bits is the fastest step there is: two-phase commit stays as it was."""
+    search = Search(load_world("two-phase-commit", members=4))
+
+    search.run()
+
+    assert search.tables.contents is None
+
+
+def test_horizons_that_take_too_many_bits_are_searched_with_bits() -> None:
+    """What has no table of horizons is found as before."""
+    from joinproto_worlds.join.world import build as build_join
+
+    world = build_join(**JOIN_IN_LITTLE)
+    with mock.patch.object(contents_room, "VECTORS_MAX_BITS", 1):
+        bits, numbers = both(world)
+
+    assert numbers.tables.contents is None
+    assert bits.found.levels == numbers.found.levels
+    assert coverage_of(bits) == coverage_of(numbers)
+
+
+@pytest.mark.parametrize("limit", ["VALUES_MAX", "DELIVERIES_MAX"])
+def test_more_than_a_packed_number_holds_is_searched_with_bits(limit: str) -> None:
+    """No number is cut off where it does not fit."""
+    from joinproto_worlds.join.world import build as build_join
+
+    world = build_join(**JOIN_IN_LITTLE)
+    with mock.patch.object(contents_room, limit, 2):
+        bits, numbers = both(world)
+
+    assert numbers.tables.contents is None
+    assert bits.found.levels == numbers.found.levels
+    assert coverage_of(bits) == coverage_of(numbers)
+
+
+@pytest.mark.parametrize("name", ["join", "two-phase-commit"])
+def test_numbered_rows_get_their_bits_back(name: str) -> None:
+    """Spark's rows have bits: a search that is handed over gives it the same states.
+
+    Those of two-phase commit are as wide afterwards as before, those of join wider.
+    """
+    from joinproto_worlds.join.world import build as build_join
+
+    is_join = name == "join"
+    bits, numbers = both(
+        build_join(**JOIN_IN_LITTLE, crashes=0) if is_join else load_world(name, members=4)
+    )
+    count = numbers.states.count
+    wanted = sorted(tuple(bits.tables.messages_of(row)) for row in bits.rows()[:count])
+    of_words = {
+        number: bits.tables.messages.of[value]
+        for number, value in enumerate(numbers.tables.messages.values)
+    }
+
+    in_bits = numbers.tables.give_bits()
+    rows = in_bits(numbers.rows()[:count])
+
+    layout = numbers.tables.layout
+    found = [sorted(of_words[m] for m in layout.messages(row)) for row in rows]
+    assert wanted == sorted(map(tuple, found))
+    assert len(numbers.tables.value_counts()) == len(layout.widths)
+
+
+@pytest.mark.soak("join-worlds")
+def test_join_two_is_the_same_with_numbers() -> None:
+    bits = Search(load_world("join-two"), numbers_contents=False)
+    numbers = Search(load_world("join-two"))
+    bits.run()
+    numbers.run()
+
+    same(bits, numbers)
+    assert numbers.tables.contents is not None
+
+
+@define
+class _Turns:
+    """At every joint step comes one phase further, or back to the one before."""
+
+    late: bool = False
+
+    def receive(self, event: Any) -> Any:
+        if event != "turn":
+            return NOT_ENABLED
+        self.late = not self.late
+        return None
+
+    def horizon(self) -> int:
+        return int(self.late)
+
+
+class _Tells:
+    def receive(self, event: Any) -> Any:
+        return [Send("turns", "news")] if event == "turn" else NOT_ENABLED
+
+
+def turning(last: int) -> World:
+    """`last`: the horizon up to which what is told is of use."""
+    return World(
+        name="turns",
+        members={"tells": _Tells, "turns": _Turns},
+        together=[Together("turn", {"tells": "turn", "turns": "turn"})],
+        properties=[sometimes("late", lambda view: view["turns"].late)],
+        expiry=lambda sender, to, content: [("turns", last)],
+    )
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+def test_a_joint_step_is_one_step_to_what_expires(numbered: bool) -> None:
+    """What one member sends is of use if it is once all of them have moved."""
+    with mock.patch.object(space_room, "WORDS_MAX", 0 if numbered else 2):
+        assert 3 == same_search(turning(0)).distinct
+
+
+@pytest.mark.parametrize("last", [1 << 40, -7])
+def test_of_use_for_ever_is_any_number(last: int) -> None:
+    """The world may name a number that no member comes to."""
+    with always_numbered():
+        same_search(turning(last))

@@ -1,0 +1,82 @@
+"""Rows of a round: each is handed out once, or left for the next round."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from joinproto.check.engine.crew import Crew
+from joinproto.check.engine.handout import ROWS_MAX, Handout
+
+
+def taken(rows: Handout) -> list[tuple[int, int]]:
+    """Return all that one worker is handed out."""
+    found = []
+    while (piece := rows.take()) != (0, 0):
+        found.append(piece)
+    return found
+
+
+def spread(pieces: list[tuple[int, int]]) -> list[int]:
+    return sorted(row for begin, end in pieces for row in range(begin, end))
+
+
+def test_all_rows_are_handed_out_once_whoever_comes_first() -> None:
+    crew, rows = Crew(4), Handout(7, 100_007, 1, 4)
+
+    pieces = [piece for found in crew.each(lambda _: taken(rows)) for piece in found]
+
+    assert list(range(7, 100_007)) == spread(pieces)
+    assert [] == rows.left()
+    crew.close()
+
+
+@given(st.integers(0, 5_000), st.integers(1, 9_000), st.integers(1, 9_000), st.integers(1, 5))
+def test_a_round_ends_once_enough_were_and_somebody_has_more_to_do(
+    at: int, many: int, least: int, workers: int
+) -> None:
+    """Not before; and what is left begins behind what was handed out."""
+    rows = Handout(at, at + many, least, workers)
+    rows.is_answered = rows.lacks = True
+
+    pieces = taken(rows)
+
+    assert sum(end - begin for begin, end in pieces) >= min(least, many)
+    assert list(range(at, at + many)) == spread([*pieces, *rows.left()])
+
+
+def test_no_crew_is_so_large_that_nobody_is_handed_out_rows() -> None:
+    rows = Handout(0, 1 << 24, 1, 64)
+
+    pieces = taken(rows)
+
+    assert ROWS_MAX // 2 < sum(end - begin for begin, end in pieces) <= ROWS_MAX
+    assert [(0, 1 << 24)] == joined([*pieces, *rows.left()])
+
+
+def joined(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return pieces, those together that stand side by side."""
+    found: list[tuple[int, int]] = []
+    for begin, end in sorted(pieces):
+        if found and found[-1][1] == begin:
+            found[-1] = found[-1][0], end
+        else:
+            found.append((begin, end))
+    return found
+
+
+def test_a_round_goes_on_while_questions_are_being_answered() -> None:
+    rows = Handout(0, 10_000, 1, 2)
+    rows.is_asked = rows.lacks = True
+
+    assert list(range(10_000)) == spread(taken(rows))
+
+
+def test_rows_that_found_no_room_are_left_and_no_others_handed_out() -> None:
+    rows = Handout(0, 10_000, 1, 2)
+    first, second = rows.take(), rows.take()
+    rows.give_back(second[0] + 3, second[1])
+    rows.give_back(*first)
+
+    assert (0, 0) == rows.take()
+    assert [(second[1], 10_000), (second[0] + 3, second[1]), first] == rows.left()

@@ -1,0 +1,241 @@
+"""Where compiled loops are kept: always fresh, and never in the way of a search.
+
+The search must work in a read-only installation, without a home, and without any folder
+it may write to; it then compiles anew and says so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import joinproto.check.engine
+from joinproto.check import packages
+from joinproto.check.engine import Compiling, Kept, _fingerprint, _settle, _unkept, absent
+
+ROOT = Path(__file__).resolve().parents[2]
+ENGINE = Path(joinproto.check.engine.__file__).parent
+
+
+def test_every_module_with_loops_is_imported_with_the_engine() -> None:
+    """One that is not would keep its loops where numba likes, and mix old ones with new."""
+    compiled = {
+        f"joinproto.check.engine.{file.stem}"
+        for file in ENGINE.glob("*.py")
+        if re.search(r"^@njit\(.*cache=True", file.read_text(), re.MULTILINE)
+    }
+    program = "import sys, joinproto.check.engine; print(*(name for name in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert compiled
+    assert compiled <= set(done.stdout.split())
+
+
+def test_another_source_is_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop is inlined into loops of other files: all are compiled anew, or none."""
+    copy = tmp_path / "engine"
+    shutil.copytree(ENGINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(joinproto.check.engine, "__file__", str(copy / "__init__.py"))
+    before = _fingerprint()
+
+    (copy / "bits.py").write_text((copy / "bits.py").read_text() + "\n# changed\n")
+
+    assert before != _fingerprint()
+
+
+def test_the_loops_of_other_programs_are_left_where_they_are() -> None:
+    """Importing the engine changes no setting that a notebook's own loops go by."""
+    program = (
+        "import os; before = dict(os.environ)\n"
+        "import numba; njit, folder = numba.njit, numba.config.CACHE_DIR\n"
+        "import joinproto.check.engine\n"
+        "assert before == dict(os.environ)\n"
+        "assert (njit, folder) == (numba.njit, numba.config.CACHE_DIR)\n"
+    )
+
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
+
+
+@pytest.fixture
+def settle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Return `_settle`, with a home, a shared folder and a package of our own."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    copy = tmp_path / "engine"
+    shutil.copytree(ENGINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(joinproto.check.engine, "__file__", str(copy / "__init__.py"))
+    return _settle
+
+
+def test_loops_are_kept_in_the_users_cache(settle: Any, tmp_path: Path) -> None:
+    """Outside of the package: removing the package leaves nothing of it behind there."""
+    kept = settle()
+
+    assert kept.lasting
+    assert kept.folder.parent == tmp_path / "home" / ".cache" / "joinproto"
+    assert kept.is_cold()
+
+
+@pytest.mark.parametrize("name", ["NUMBA_CACHE_DIR", "XDG_CACHE_HOME"])
+def test_a_folder_that_was_chosen_is_used(
+    settle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """By numba's own variable, or by the desktop's."""
+    monkeypatch.setenv(name, str(tmp_path / "chosen"))
+
+    assert (tmp_path / "chosen") in settle().folder.parents
+
+
+def test_folders_of_old_versions_are_forgotten(settle: Any) -> None:
+    """The few last ones stay, for whoever goes back and forth."""
+    place = settle().folder.parent
+    for number in range(10):
+        (place / f"engine-{number}").mkdir()
+        os.utime(place / f"engine-{number}", (number, number))
+
+    kept = settle()
+
+    assert {kept.folder.name, "engine-9", "engine-8", "engine-7", "engine-6"} == {
+        folder.name for folder in place.iterdir()
+    }
+
+
+def test_without_a_home_the_package_itself_is_used(
+    settle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HOME=/nonexistent is what daemons have."""
+    monkeypatch.setenv("HOME", "/proc/nonexistent")
+
+    kept = settle()
+
+    assert kept.lasting
+    assert tmp_path / "engine" in kept.folder.parents
+
+
+def test_without_any_lasting_folder_the_loops_live_as_long_as_the_process(
+    settle: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder that only this user may read: what lies there is executed."""
+    monkeypatch.setattr(joinproto.check.engine, "can_write", lambda folder: False)
+
+    kept = settle()
+
+    assert not kept.lasting
+    assert 0o700 == kept.folder.stat().st_mode & 0o777
+
+
+def test_without_any_folder_at_all_the_loops_are_not_kept(
+    settle: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """numba itself would refuse: "no locator available"."""
+
+    def refuse(**more: object) -> str:
+        raise OSError("read-only file system")
+
+    monkeypatch.setattr(joinproto.check.engine, "can_write", lambda folder: False)
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+    kept = settle()
+    asked: list[dict[str, Any]] = []
+    declare = _unkept(lambda *functions, **options: asked.append(options))
+
+    declare(cache=True)
+    declare(inline="always")
+
+    assert Kept(None, lasting=False) == kept
+    assert kept.is_cold()
+    assert [{}, {"inline": "always"}] == asked
+
+
+def test_a_long_compilation_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some time, not before: loading what was kept is no compilation."""
+    hour = 3600.0
+    monkeypatch.setattr(joinproto.check.engine, "_SECONDS_SILENT", hour)
+    said: list[str] = []
+    state = Compiling(said.append)
+
+    state.begin()
+    state.end()
+    assert [] == said
+    state.seconds = hour
+    for _ in range(3):
+        state.begin()
+        if state._timer is not None:
+            state._timer.join()
+        state.end()
+
+    assert 1 == len(said)
+    assert said[0].startswith("compiling the search")
+
+
+PROGRAM = """
+import tempfile, joinproto.check.engine, sys
+from joinproto.check import check, load_world
+with joinproto.check.engine.telling_of_compilation(print):
+    report = check(load_world("two-phase-commit"))
+print(report.distinct, joinproto.check.engine.KEPT.lasting)
+"""
+
+
+@pytest.mark.soak("engines")
+@pytest.mark.needs("no root")
+def test_a_read_only_installation_works(tmp_path: Path) -> None:
+    """Another user's installation, no home: compiled for this run, which says so."""
+    for package in packages.MODELS:
+        shutil.copytree(packages.folder(package), tmp_path / package)
+    for folder in [tmp_path, *tmp_path.rglob("*")]:
+        folder.chmod(0o555 if folder.is_dir() else 0o444)
+    environment = {"HOME": "/nonexistent", "PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)}
+
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
+    )
+
+    assert "on every run" in done.stdout
+    assert done.stdout.endswith("288 False\n")
+
+
+@pytest.mark.soak("engines")
+def test_a_machine_without_any_folder_to_write_to_works(tmp_path: Path) -> None:
+    """The loops are compiled, not kept, and the counts are the same."""
+    before = (
+        "import tempfile, pathlib\n"
+        "def refuse(*args, **more): raise OSError('read-only file system')\n"
+        "tempfile.mkdtemp = tempfile.TemporaryFile = refuse\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", before + PROGRAM],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert "on every run" in done.stdout
+    assert done.stdout.endswith("288 False\n")
+
+
+def test_what_loops_do_not_use_is_absent_for_a_moment_only() -> None:
+    """What was loaded before stays; what was not can be loaded after."""
+    loaded = sys.modules["os"]
+    sys.modules.pop("this", None)
+
+    with absent("os", "this"):
+        assert loaded is sys.modules["os"]
+        with pytest.raises(ImportError):
+            import_module("this")
+
+    assert "this" not in sys.modules
+    import_module("this")

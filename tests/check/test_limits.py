@@ -1,0 +1,463 @@
+"""A search that is stopped says so: what it found holds, the rest is unknown."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import json
+import signal
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import define
+
+from joinproto.check import (
+    Broadcast,
+    Message,
+    MessageBag,
+    World,
+    always,
+    eventually,
+    no_deadlock,
+    sometimes,
+)
+from joinproto.check.catalogue import load_world
+from joinproto.check.check import check
+from joinproto.check.engine.claimed import Claimed
+from joinproto.check.engine.judge import Judge
+from joinproto.check.engine.pairs import Pairs
+from joinproto.check.engine.progress import Tick
+from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.search import Search
+from joinproto.check.engine.space import TooFar
+from joinproto.check.engine.stopping import Limits
+from joinproto.check.engine.tables import Tables
+from joinproto.check.memory import Budget, TooMany, parse_size, resident_bytes
+from joinproto.check.properties import always_pair
+
+
+@define
+class Counter:
+    """Counts for ever: a world without an end."""
+
+    number: int = 0
+
+    def choices(self) -> list[str]:
+        return ["count"]
+
+    def receive(self, event: Any) -> Any:
+        self.number += 1
+        return None
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def endless(*claims: Any) -> World:
+    return World(
+        name="endless",
+        members={"a": Counter, "b": Counter},
+        properties=claims or [always("never negative", lambda view: True)],
+    )
+
+
+def test_a_bound_on_states_ends_the_search_as_incomplete() -> None:
+    report = check(endless(), states_max=500)
+
+    assert "incomplete" == report.result
+    assert "the limit of 500 states" == report.stopped_by
+    # A level is finished once it is begun, unless it doubles the bound.
+    assert 500 <= report.distinct <= 1_000
+    assert sum(report.levels) <= report.distinct
+
+
+def test_a_bound_that_is_not_reached_changes_nothing() -> None:
+    world = load_world("two-phase-commit", members=4)
+
+    bounded, free = check(world, states_max=10_000), check(world)
+
+    assert (free.distinct, free.generated, free.result) == (
+        bounded.distinct,
+        bounded.generated,
+        "holds",
+    )
+    assert "" == bounded.stopped_by
+
+
+def test_a_bound_on_seconds_ends_the_search_as_incomplete() -> None:
+    report = check(endless(), seconds_max=0.2)
+
+    assert "incomplete" == report.result
+    assert "the limit of 0.2 seconds" == report.stopped_by
+
+
+def test_a_bound_on_seconds_is_of_all_that_was_begun_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A search that begins again, as rows became too wide, has no more time for that."""
+    began, now = [0], [0.0]
+    begin = Search._begin
+
+    def slow_to_begin(search: Search) -> None:
+        began[0] += 1
+        now[0] += 10.0
+        if began[0] == 1:
+            search.limits = Limits(seconds=15.0)
+        begin(search)
+
+    def first_time_too_far(search: Search) -> None:
+        if began[0] == 1:
+            now[0] += 10.0
+            raise TooFar
+
+    monkeypatch.setattr(Search, "_begin", slow_to_begin)
+    monkeypatch.setattr(Search, "_refuse_far", first_time_too_far)
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+
+    search = Search(load_world("two-phase-commit", members=4))
+    found = search.run()
+
+    assert 2 == began[0]
+    assert "the limit of 15 seconds" == found.stopped_by
+
+
+def test_a_bound_on_memory_ends_the_search_as_incomplete() -> None:
+    """The limit is of the whole process, so a little more than it holds now."""
+    limit = resident_bytes() + (24 << 20)
+
+    report = check(load_world("two-phase-commit", members=10), memory_max_bytes=limit)
+
+    assert "incomplete" == report.result
+    assert report.stopped_by.startswith(f"the memory limit of {limit / 2**20:,.0f} MiB (")
+    assert report.distinct < 61_515_776
+    assert resident_bytes() < limit + (64 << 20)
+
+
+def test_memory_too_small_for_anything_still_answers() -> None:
+    report = check(load_world("two-phase-commit", members=3), memory_max_bytes=1 << 20)
+
+    assert "incomplete" == report.result
+    assert "the memory limit of 1 MiB" in report.stopped_by
+
+
+def test_claims_that_were_not_judged_are_unknown() -> None:
+    """`holds` is only said of a finished search; `reached` and `violated` hold anyway."""
+    claims = [
+        always("small", lambda view: view["a"].number < 1_000),
+        sometimes("three", lambda view: view["a"].number == 3),
+        sometimes("never", lambda view: view["a"].number < 0),
+        eventually("some day", lambda view: view["a"].number == 3),
+        no_deadlock("goes on"),
+    ]
+
+    report = check(endless(*claims), states_max=300)
+
+    assert ["unknown", "reached", "unknown", "unknown", "unknown"] == [
+        item.result for item in report.properties
+    ]
+    assert "incomplete" == report.result
+    assert report.trace is None
+
+
+def test_a_violation_before_the_limit_is_a_violation() -> None:
+    claim = always("small", lambda view: view["a"].number < 3)
+
+    report = check(endless(claim), states_max=5_000)
+
+    assert "violated" == report.result
+    assert report.trace is not None
+    assert 3 == len(report.trace.steps)
+
+
+@define
+class Shouter:
+    """Answers each message with two: a bag without an end."""
+
+    started: bool = False
+
+    def choices(self) -> list[str]:
+        return [] if self.started else ["shout"]
+
+    def receive(self, event: Any) -> Any:
+        if isinstance(event, Message):
+            return [Broadcast("hey"), Broadcast("hey")]
+        self.started = True
+        return [Broadcast("hey")]
+
+
+def test_a_network_without_an_end_is_stopped_as_well() -> None:
+    world = World(
+        name="shouting",
+        members={"a": Shouter, "b": Shouter},
+        network=MessageBag(),
+        properties=[always_pair("nothing", lambda one, other: True)],
+    )
+
+    report = check(world, states_max=400)
+
+    assert "the limit of 400 states" == report.stopped_by
+    assert "incomplete" == report.result
+
+
+def test_a_long_search_tells_how_far_it_is() -> None:
+    ticks: list[Tick] = []
+
+    report = check(load_world("two-phase-commit", members=6), progress=ticks.append)
+
+    assert ticks
+    assert ticks[-1].distinct == report.distinct
+    assert ticks[-1].generated == report.generated
+    assert all(one.distinct <= other.distinct for one, other in itertools.pairwise(ticks))
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1048576", 1 << 20), ("500M", 500 << 20), ("2.5GiB", 5 << 29), ("4kb", 4096)],
+)
+def test_a_size_is_read_with_its_unit(text: str, size: int) -> None:
+    assert size == parse_size(text)
+
+
+@pytest.mark.parametrize("text", ["", "much", "-1", "0", "1 2", "nanG", "infT"])
+def test_a_size_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a size"):
+        parse_size(text)
+
+
+@pytest.mark.soak("engines")
+def test_the_peak_of_a_bounded_search_stays_under_its_bound() -> None:
+    """A process of its own: the peak is counted from its start.  Rows are packed in place."""
+    program = (
+        "from joinproto.check.catalogue import load_world\n"
+        "from joinproto.check.check import check\n"
+        "world = load_world('two-phase-commit', members=10)\n"
+        "found = check(world, memory_max_bytes=300 << 20)\n"
+        "print(found.result, found.peak_rss_bytes)\n"
+    )
+    # Loops compiled in the process would be counted, too: have them kept first.
+    warm = "from joinproto.cli.warming import warm_up; warm_up()"
+    subprocess.run([sys.executable, "-c", warm], check=True, cwd=ROOT)
+
+    # A small shell in between: where the kernel keeps no peak for each program, what counts
+    # is inherited from the process that starts it, and this one is large.
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$0" "$@"; exit $?', sys.executable, "-c", program],
+        check=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+    result, peak = done.stdout.split()
+    assert "incomplete" == result
+    assert int(peak) <= 300 << 20
+
+
+@pytest.mark.needs("a peak for each program")
+def test_the_peak_is_this_program_s_and_not_its_parent_s() -> None:
+    """What the parent held when it started us is no memory of ours."""
+    child = "from joinproto.check.memory import peak_bytes; print(peak_bytes())"
+    parent = (
+        "import subprocess, sys\n"
+        "held = bytearray(b'x') * (200 << 20)\n"
+        f"subprocess.run([sys.executable, '-c', {child!r}], check=True)\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", parent], check=True, cwd=ROOT, capture_output=True, text=True
+    )
+
+    assert int(done.stdout) < 150 << 20
+
+
+# -- what is numbered counts, too --------------------------------------------------------
+
+
+MANY = """
+from joinproto.check import FifoLinks, Message, Send, World, always
+
+class Asks:
+    def __init__(self, most): self.most = most; self.k = 0; self.waits = False
+    def choices(self):
+        if not self.waits and self.k < self.most: yield "next"
+    def receive(self, event):
+        if event == "next":
+            self.k += 1; self.waits = True
+            return [Send("b", (self.k, "x" * SIZE))]
+        self.waits = False
+    def shows(self): return None
+
+class Answers:
+    def __init__(self): self.last = 0
+    def receive(self, event):
+        self.last = event.content
+        return [Send("a", event.content)]
+    def shows(self): return None
+
+def world(most: int = 1000):
+    return World(name="many", members={"a": lambda: Asks(most), "b": Answers},
+        network=FifoLinks(), properties=[always("x", lambda view: view["a"] is None)])
+"""
+
+
+def checked(tmp_path: Path, size: int, *words: str) -> tuple[int, dict[str, Any], str]:
+    path = tmp_path / "many.py"
+    path.write_text(MANY.replace("SIZE", str(size)))
+    command = [sys.executable, "-m", "joinproto", "check", str(path), "--json", *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    return done.returncode, json.loads(done.stdout), done.stderr
+
+
+@pytest.mark.soak("engines")
+def test_tables_are_sparse_where_few_events_meet_few_states(tmp_path: Path) -> None:
+    """3,000 numbers, each in its own states alone: as a block that would be 600 MB."""
+    # Twice, because the first may compile the loop that reads sparse tables.
+    words = ("--set", "most=3000", "--engine", "local")
+    checked(tmp_path, 1, *words)
+    code, report, _ = checked(tmp_path, 1, *words)
+
+    assert 0 == code
+    assert 9_001 == report["distinct"]
+    assert report["numbered_bytes"] < 200 << 20
+    assert report["peak_rss_bytes"] < 400 << 20
+
+
+@pytest.mark.soak("engines")
+def test_a_bound_on_memory_is_one_on_what_is_numbered(tmp_path: Path) -> None:
+    """Values of half a megabyte each: the process ends near its bound, with what it found."""
+    words = ("--set", "most=5000", "--max-memory", "1G")
+
+    code, report, said = checked(tmp_path, 500_000, *words)
+
+    assert 3 == code
+    assert "incomplete" == report["result"]
+    assert report["stopped_by"].startswith("the memory limit")
+    assert report["distinct"] > 100
+    assert report["peak_rss_bytes"] < 1.2 * 2**30
+    assert "Spark" not in said
+
+
+@pytest.mark.soak("engines")
+def test_the_first_ctrl_c_ends_a_search_with_its_report(tmp_path: Path) -> None:
+    path = tmp_path / "many.py"
+    path.write_text(MANY.replace("SIZE", "1"))
+    command = [sys.executable, "-m", "joinproto", "check", str(path), "--json"]
+    command += ["--set", "most=1000000", "--engine", "local"]
+    running = subprocess.Popen(command, stdout=-1, stderr=-1, text=True, cwd=ROOT)
+    assert running.stderr is not None
+    # The first line of progress, after ten seconds: the search is under way.
+    while "distinct" not in (row := running.stderr.readline()):
+        assert row, "it ended by itself"
+
+    running.send_signal(signal.SIGINT)
+    out, _ = running.communicate(timeout=300)
+
+    report = json.loads(out)
+    assert 3 == running.returncode
+    assert "interrupted" == report["stopped_by"]
+    assert "incomplete" == report["result"]
+    assert report["distinct"] > 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_finished_search_leaves_no_states_in_memory(
+    monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    """Nor until garbage is looked for: the next one may need the memory at once."""
+    made: list[weakref.ref[RowSet]] = []
+    begin = Search._begin
+
+    def noted(search: Search) -> None:
+        begin(search)
+        made.append(weakref.ref(search.states))
+
+    monkeypatch.setattr(Search, "_begin", noted)
+    gc.disable()
+    try:
+        check(load_world("two-phase-commit", members=3), workers=workers, witnesses=True)
+        assert [None] == [states() for states in made]
+    finally:
+        gc.enable()
+
+
+@define
+class _Tree:
+    at: int = 0
+
+    def choices(self) -> list[int]:
+        return [0, 1] if self.at < 63 else []
+
+    def receive(self, event: int) -> None:
+        self.at = 2 * self.at + 1 + event
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_where_memory_ends_a_number_has_all_that_belongs_to_it(
+    monkeypatch: pytest.MonkeyPatch, nth: int
+) -> None:
+    """Else a search that goes on elsewhere would leave out steps."""
+    refused = 0
+    number = Tables.local
+
+    def numbers(self: Tables, field: int, state: Any) -> int:
+        def refuse(more: int) -> None:
+            nonlocal refused
+            if more:
+                refused += 1
+                if refused == nth:
+                    raise TooMany
+
+        monkeypatch.setattr(self.cells, "claim", refuse)
+        try:
+            return number(self, field, state)
+        finally:
+            monkeypatch.setattr(self.cells, "claim", lambda more: None)
+
+    monkeypatch.setattr(Tables, "local", numbers)
+    world = World(
+        name="tree",
+        members={"a": _Tree, "b": _Tree},
+        properties=[always("small", lambda view: view["a"].at < 127)],
+    )
+    search = Search(world)
+    search.run()
+
+    assert search.found.stopped_by
+    tables = search.tables
+    for field in range(2):
+        counts = tables.per_value.arrays["choice_count"][tables.per_value.off[field] :]
+        for at, state in enumerate(tables.values[field].values):
+            assert (2 if state.values[0] < 63 else 0) == counts[at]
+
+
+def test_claims_that_memory_ended_are_asked_by_whoever_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was asked half counts as not asked."""
+    make_room, asked = Pairs._make_room, 0
+
+    def ends_once(self: Pairs, field: int, other: int) -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 5:
+            raise TooMany
+        make_room(self, field, other)
+
+    monkeypatch.setattr(Pairs, "_make_room", ends_once)
+    apart = always_pair("apart", lambda one, other: abs(one.at - other.at) < 6)
+    search = Search(World(name="tree", members={"a": _Tree, "b": _Tree}, properties=[apart]))
+    search.run()
+    monkeypatch.undo()
+    search.judge.refresh()
+    broken = search.judge.broken
+    search.tables.claimed = Claimed()
+    fresh = Judge(search.tables, Budget(1 << 40))
+    fresh.refresh()
+
+    assert search.found.stopped_by
+    assert fresh.broken
+    assert fresh.broken == broken

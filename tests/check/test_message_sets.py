@@ -1,0 +1,211 @@
+"""Which messages of a set are one: by sender and addressee, or by content alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from attrs import define, evolve
+
+from joinproto.check import (
+    NOT_ENABLED,
+    Broadcast,
+    Faults,
+    Message,
+    MessageSet,
+    ModelProblem,
+    Replay,
+    Send,
+    World,
+    always,
+    check,
+    eventually,
+)
+from joinproto.check.engine.search import Search
+from joinproto.check.plain import check_small
+from joinproto.check.reference import explore
+from joinproto.check.simulate import simulate
+from joinproto.cli.show.story import tell
+from joinproto.cli.show.words import sentence
+
+ONE = MessageSet()
+EACH = MessageSet(broadcasts="each")
+CONTENTS = MessageSet(with_sender=False)
+
+
+@define
+class Teller:
+    """Says x to c, to all, or nothing; what it hears changes nothing."""
+
+    says: tuple[str, ...]
+
+    def choices(self) -> Iterator[str]:
+        yield from self.says
+
+    def receive(self, event: Any) -> Any:
+        match event:
+            case "tell c":
+                return [Send("c", "x")]
+            case "tell all":
+                return [Broadcast("x")]
+        return None
+
+
+def tellers(network: MessageSet, *says: tuple[str, ...]) -> World:
+    """The members a, b, c: a state is what is under way."""
+    return World(
+        name="tellers",
+        members={name: partial(Teller, said) for name, said in zip("abc", says, strict=True)},
+        network=network,
+        properties=[always("nothing is wrong", lambda view: True)],
+    )
+
+
+BOTH = ("tell c", "tell all")
+
+
+@pytest.mark.parametrize(
+    ("says", "one", "each", "contents"),
+    [
+        # a to c, a to all: any set of the two.  To each: nothing, c, or b and c.
+        ((BOTH, (), ()), 4, 3, 3),
+        # Two members to c: any set of two messages; without senders it is there or not.
+        ((("tell c",), ("tell c",), ()), 4, 4, 2),
+        # Two members to all: without senders {}, {b c}, {a c}, {a b c}.
+        ((("tell all",), ("tell all",), ()), 4, 4, 4),
+        # Any set of four messages; three ways for each of two; {}, {c}, {b c}, {a c}, {a b c}.
+        ((BOTH, BOTH, ()), 16, 9, 5),
+    ],
+)
+def test_the_same_content_is_one_message_or_several(
+    says: tuple[tuple[str, ...], ...], one: int, each: int, contents: int
+) -> None:
+    """By the engine, in plain Python, by the definitions, and met by random runs."""
+    for network, states in ((ONE, one), (EACH, each), (CONTENTS, contents)):
+        world = tellers(network, *says)
+        search = Search(world)
+        search.run()
+        small = check_small(world)
+
+        assert small is not None
+        found = [search.states.count, small.distinct, explore(world).distinct]
+        assert [states] * 3 == found
+        assert states == simulate(world, runs=300).distinct
+
+
+def test_renamed_members_send_one_content() -> None:
+    """Five states: nothing, two of a, b and c, all three; the two are one up to renaming."""
+    says = ("tell all",)
+    world = evolve(tellers(CONTENTS, says, says, says), interchangeable=tuple("abc"))
+
+    assert 5 == check(world).distinct
+    assert 3 == check(world, symmetry=True).distinct
+
+
+def test_a_crash_falls_before_or_after_a_whole_broadcast() -> None:
+    """The teller is up or down, and x is under way to both others or to none."""
+    faults = Faults(crashes=1, restarts=False, spared=frozenset("bc"))
+    world = evolve(tellers(EACH, ("tell all",), (), ()), faults=faults)
+
+    assert 4 == check(world).distinct
+    assert 4 == explore(world).distinct
+
+
+@define
+class Hearer:
+    """Keeps whom it heard, up to two."""
+
+    heard: tuple[Any, ...] = ()
+
+    def receive(self, event: Message) -> Any:
+        if len(self.heard) == 2:
+            return NOT_ENABLED
+        self.heard = (*self.heard, event.sender)
+        return None
+
+
+def heard_twice(network: MessageSet) -> World:
+    members: dict[str, Any] = {"a": partial(Teller, ("tell c",)), "b": partial(Teller, ())}
+    return World(
+        name="heard twice",
+        members={**members, "c": Hearer},
+        network=network,
+        properties=[always("c hears once", lambda view: len(view["c"].heard) < 2)],
+    )
+
+
+def test_a_run_does_not_say_who_sent_what_says_no_sender() -> None:
+    world = heard_twice(CONTENTS)
+
+    trace = check(world).trace
+
+    assert trace is not None
+    assert ["tell c", "receive x", "receive x"] == [step.label for step in trace.steps]
+    assert "(-, -)" == trace.steps[-1].states["c"]["heard"]
+    run = Replay(world)
+    for step in trace.steps:
+        run.step(step.label, step.member)
+    assert run.violates("c hears once")
+    story = tell(trace)
+    said = [sentence(moment, story).text for moment in story.moments[1:]]
+    assert ["a: tell c", *["c receives x (sent in step 1)"] * 2] == said
+
+
+@pytest.mark.parametrize(("network", "who"), [(ONE, " from a"), (CONTENTS, "")])
+def test_a_lasso_names_the_message_that_it_receives(network: MessageSet, who: str) -> None:
+    world = tellers(network, ("tell c",), (), ())
+    world = evolve(world, properties=[eventually("something else", lambda view: False)])
+
+    trace = check(world).trace
+
+    assert trace is not None
+    assert f"receiving x{who} by c is taken" in trace.fairness
+
+
+@pytest.mark.parametrize(
+    ("network", "faults", "found"),
+    [
+        (CONTENTS, Faults(partitions=1), "partitions=1 with MessageSet"),
+        (MessageSet(with_sender=False, broadcasts="one"), Faults(), "all others than whom"),
+    ],
+)
+def test_what_needs_a_sender_is_refused_without_one(
+    network: MessageSet, faults: Faults, found: str
+) -> None:
+    world = tellers(ONE, (), (), ())
+
+    with pytest.raises(ModelProblem, match=found) as problem:
+        evolve(world, network=network, faults=faults)
+
+    assert problem.value.next
+
+
+class Lost:
+    """Does not know to whom it speaks."""
+
+    def choices(self) -> list[str]:
+        return ["speak"]
+
+    def receive(self, event: Any) -> Any:
+        return [Send(None, "x")]  # type: ignore[arg-type]  # the mistake
+
+
+def test_nobody_can_answer_a_message_without_sender() -> None:
+    class Answers(Teller):
+        def receive(self, event: Any) -> Any:
+            if isinstance(event, Message):
+                return [Send(event.sender, "y")]
+            return super().receive(event)
+
+    world = tellers(CONTENTS, ("tell c",), (), ())
+    world = evolve(world, members={**world.members, "c": partial(Answers, ())})
+
+    with pytest.raises(ModelProblem, match="sent to None, which is not a member") as problem:
+        check(world)
+
+    assert "to answer, let the content say to whom" in problem.value.next
+    with pytest.raises(ModelProblem) as problem:
+        check(evolve(world, network=MessageSet(), members={"a": Lost, "b": Lost}))
+    assert problem.value.next.endswith("Broadcast(...) is to all others")

@@ -1,0 +1,695 @@
+"""What is wrong with a model is told to its author: what was found, where, what to do next.
+
+Each faulty member below stands in a world of two; the line of the fault carries the comment
+`fault`, and the problem must name this file and that line.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import define
+
+from joinproto.check import (
+    DOWN,
+    NOT_ENABLED,
+    Broadcast,
+    Faults,
+    FifoLinks,
+    Message,
+    MessageSet,
+    ModelProblem,
+    Offline,
+    Persist,
+    Property,
+    Record,
+    Send,
+    Together,
+    World,
+    always,
+    always_each,
+    always_pair,
+    always_step,
+    eventually,
+    sometimes,
+)
+from joinproto.check.check import check
+from joinproto.check.reference import explore
+
+TRUE = always("nothing is wrong", lambda view: True)
+
+
+def world(make: Callable[[], Any], *claims: Property, **more: Any) -> World:
+    """Return a world of two members made by `make`."""
+    return World(
+        name="faulty", members={"a": make, "b": make}, properties=claims or (TRUE,), **more
+    )
+
+
+def problem_of(world: World, **how: Any) -> ModelProblem:
+    with pytest.raises(ModelProblem) as caught:
+        check(world, **how)
+    return caught.value
+
+
+def line_of_fault(kind: object) -> str:
+    """Return file:line of the line that carries the comment."""
+    lines, first = inspect.getsourcelines(kind)  # type: ignore[arg-type]
+    (at,) = [number for number, line in enumerate(lines) if line.rstrip().endswith("# fault")]
+    return f"{Path(__file__)}:{first + at}"
+
+
+@define
+class Quiet:
+    """Does nothing wrong, and nothing else."""
+
+    step: int = 0
+
+    def choices(self) -> list[str]:
+        return ["go"] if self.step < 2 else []
+
+    def receive(self, event: Any) -> Any:
+        self.step += 1
+        return None
+
+
+# -- what member code does -------------------------------------------------------------
+
+
+class Raises(Quiet):
+    def receive(self, event: Any) -> Any:
+        if self.step == 1:
+            return dict[str, int]()["no such key"]  # fault
+        self.step += 1
+        return None
+
+
+class RaisesInTheMiddle(Quiet):
+    def receive(self, event: Any) -> Any:
+        yield Broadcast("first")
+        raise RuntimeError("second")  # fault
+
+
+class RaisesAtStart(Quiet):
+    def start(self) -> Any:
+        raise RuntimeError("no start")  # fault
+
+
+class RaisesInChoices(Quiet):
+    def choices(self) -> Any:
+        raise RuntimeError("no choice")  # fault
+
+
+class RaisesInShows(Quiet):
+    def shows(self) -> Any:
+        return 1 // self.step  # fault
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (Raises, "receive() raised KeyError: 'no such key'"),
+        (RaisesInTheMiddle, "receive() raised RuntimeError: second"),
+        (RaisesAtStart, "start() raised RuntimeError: no start"),
+        (RaisesInChoices, "choices() raised RuntimeError: no choice"),
+        (RaisesInShows, "shows() raised ZeroDivisionError"),
+    ],
+)
+def test_a_member_that_raises_is_told_with_its_line(kind: type, said: str) -> None:
+    """A member answers every event it can get; the traceback's own line is what helps."""
+    problem = problem_of(world(kind))
+
+    assert problem.message.startswith(f"{line_of_fault(kind)}: member a: ")
+    assert said in problem.message
+    assert line_of_fault(kind) == problem.place
+    assert problem.next
+
+
+def test_a_member_that_cannot_be_made_is_told_with_its_line() -> None:
+    def make() -> Any:
+        raise RuntimeError("no parts")  # fault
+
+    problem = problem_of(world(make))
+
+    assert line_of_fault(make) == problem.place
+    assert "making the member raised RuntimeError: no parts" in problem.message
+
+
+class NoReceive:
+    pass
+
+
+def test_a_member_without_receive_is_refused() -> None:
+    problem = problem_of(world(NoReceive))
+
+    assert "NoReceive has no method receive(event)" in problem.message
+
+
+class Durable(Quiet):
+    persistent = ("steps",)
+
+
+def test_a_durable_attribute_that_does_not_exist_is_refused() -> None:
+    problem = problem_of(world(Durable))
+
+    assert "persistent names 'steps', which is not an attribute" in problem.message
+
+
+# -- effects ---------------------------------------------------------------------------
+
+
+class SendsAway(Quiet):
+    def receive(self, event: Any) -> Any:
+        return [Send("c", "hello")]
+
+
+class AnswersText(Quiet):
+    def receive(self, event: Any) -> Any:
+        return ["hello"]
+
+
+class AnswersNumber(Quiet):
+    def receive(self, event: Any) -> Any:
+        return 3
+
+
+class ForgetsTheCall(Quiet):
+    def receive(self, event: Any) -> Any:
+        return [Persist]
+
+
+class SendsAnObject(Quiet):
+    def receive(self, event: Any) -> Any:
+        return [Broadcast(object())]
+
+
+class RecordsAnObject(Quiet):
+    def receive(self, event: Any) -> Any:
+        return [Record(object())]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "hint"),
+    [
+        (SendsAway, "a message is sent to 'c', which is not a member", "members are a, b"),
+        (AnswersText, "'hello' is not an effect", "yield Send, Broadcast, Persist, Record or Rule"),
+        (AnswersNumber, "receive() returned 3", "return effects, None or NOT_ENABLED"),
+        (ForgetsTheCall, "is not an effect", "yield Send, Broadcast, Persist, Record or Rule"),
+        (SendsAnObject, "builtins.object cannot be part of a state", "frozen attrs"),
+        (RecordsAnObject, "builtins.object cannot be part of a state", "frozen attrs"),
+    ],
+)
+def test_a_bad_effect_is_told_with_the_place_of_receive(kind: type, said: str, hint: str) -> None:
+    """What came back is known only after the call: the place is where `receive` begins."""
+    problem = problem_of(world(kind))
+
+    _, first = inspect.getsourcelines(kind.receive)  # type: ignore[attr-defined]
+    assert f"{Path(__file__)}:{first}" == problem.place
+    assert said in problem.message
+    assert hint in problem.next
+
+
+# -- attributes ------------------------------------------------------------------------
+
+
+class Thing:
+    """Compares by identity: two equal states would never be the same."""
+
+
+class Unhashable:
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unhashable)
+
+
+class HoldsThing(Quiet):
+    def receive(self, event: Any) -> Any:
+        self.step = Thing()  # type: ignore[assignment]
+        return None
+
+
+class HoldsUnhashable(Quiet):
+    def receive(self, event: Any) -> Any:
+        self.step = Unhashable()  # type: ignore[assignment]
+        return None
+
+
+class HoldsGenerator(Quiet):
+    def receive(self, event: Any) -> Any:
+        self.step = (number for number in range(3))  # type: ignore[assignment]
+        return None
+
+
+class HoldsNested(Quiet):
+    def receive(self, event: Any) -> Any:
+        self.step = ({"key": [Thing()]},)  # type: ignore[assignment]
+        return None
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (HoldsThing, "Thing cannot be part of a state: it compares by identity"),
+        (HoldsUnhashable, "Unhashable cannot be part of a state: it is not hashable"),
+        (HoldsGenerator, "builtins.generator cannot be part of a state"),
+        (HoldsNested, "Thing cannot be part of a state: it compares by identity"),
+    ],
+)
+def test_an_attribute_that_is_no_value_is_named(kind: type, said: str) -> None:
+    problem = problem_of(world(kind))
+
+    assert "member a: attribute 'step': " in problem.message
+    assert said in problem.message
+    assert "frozen attrs objects" in problem.next
+    assert problem.place.startswith(f"{Path(__file__)}:")
+
+
+class Comes:
+    def __init__(self) -> None:
+        self.step = 0
+
+    def choices(self) -> list[str]:
+        return ["go"]
+
+    def receive(self, event: Any) -> Any:
+        self.late = 1
+        return None
+
+
+class Goes(Comes):
+    def receive(self, event: Any) -> Any:
+        del self.step
+        return None
+
+
+@pytest.mark.parametrize(("kind", "name"), [(Comes, "late"), (Goes, "step")])
+def test_an_attribute_that_comes_or_goes_is_named(kind: type, name: str) -> None:
+    problem = problem_of(world(kind))
+
+    assert f"attribute '{name}' comes or goes while the member runs" in problem.message
+    assert "set every attribute in __init__" == problem.next
+
+
+class GoesFromSlots:
+    __slots__ = ("step",)
+
+    def __init__(self) -> None:
+        self.step = 0
+
+    def choices(self) -> list[str]:
+        return ["go"]
+
+    def receive(self, event: Any) -> Any:
+        del self.step
+        return None
+
+
+def test_an_attribute_that_goes_from_a_slot_is_named() -> None:
+    problem = problem_of(world(GoesFromSlots))
+
+    assert "attribute 'step' comes or goes while the member runs" in problem.message
+
+
+# -- claims ----------------------------------------------------------------------------
+
+
+def raising(*shown: Any) -> bool:
+    raise ZeroDivisionError("no answer")  # fault
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        always("bad", raising),
+        always_each("bad", raising),
+        always_pair("bad", raising),
+        sometimes("bad", raising),
+        eventually("bad", raising),
+        always("bad", lambda view: True, premise=raising),
+    ],
+    ids=lambda claim: f"{claim.kind} {claim.scope}",
+)
+def test_a_claim_that_raises_is_told_with_its_line(claim: Property) -> None:
+    problem = problem_of(world(Quiet, claim))
+
+    assert "property 'bad' raised ZeroDivisionError: no answer" in problem.message
+    assert line_of_fault(raising) == problem.place
+
+
+def test_a_claim_that_forgets_stopped_members_is_told_what_to_use() -> None:
+    """`DOWN` has no attributes; `view.up` leaves stopped members out."""
+    claim = always("small", lambda view: all(shown.step < 9 for shown in view.values()))
+
+    problem = problem_of(world(Quiet, claim, start="down"))
+
+    assert "property 'small' raised AttributeError" in problem.message
+    assert "view.up" in problem.next
+
+
+def test_a_claim_that_asks_for_what_is_not_shown_hears_what_is() -> None:
+    claim = always_each("small", lambda shown: shown.stp < 9)
+
+    problem = problem_of(world(Quiet, claim))
+
+    assert "nothing called 'stp' is shown; there is step" in problem.message
+
+
+# -- worlds ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"members": {}}, "has no members"),
+        ({"properties": []}, "claims nothing"),
+        ({"properties": [TRUE, TRUE]}, "is there twice"),
+        ({"interchangeable": ["a", "c"]}, "interchangeable names c, which are not members"),
+        ({"beside": ["c"]}, "beside names c, which are not members"),
+        (
+            {"properties": [always_each("x", bool, among=["a", "c"])]},
+            "property 'x' is among 'c', which is not a member",
+        ),
+    ],
+)
+def test_an_unsound_world_is_refused_when_it_is_made(parts: dict[str, Any], said: str) -> None:
+    whole: dict[str, Any] = {
+        "name": "faulty",
+        "members": {"a": Quiet, "b": Quiet},
+        "properties": [TRUE],
+    }
+
+    with pytest.raises(ModelProblem, match=said):
+        World(**{**whole, **parts})
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts", "said", "wanted"),
+    [
+        (Faults, {"crashes": -1}, "Faults(crashes=-1)", "a whole number from 0 on"),
+        (Faults, {"losses": "x"}, "Faults(losses='x')", "a whole number from 0 on"),
+        (FifoLinks, {"capacity": 0}, "FifoLinks(capacity=0)", "a whole number from 1 on"),
+        (FifoLinks, {"when_full": "x"}, "FifoLinks(when_full='x')", "wait or lose"),
+        (MessageSet, {"broadcasts": "x"}, "MessageSet(broadcasts='x')", "one or each"),
+    ],
+)
+def test_a_part_of_another_kind_is_told_in_words(
+    kind: Any, parts: dict[str, Any], said: str, wanted: str
+) -> None:
+    """They were told as attrs tells them: with the whole Attribute(...) of the field."""
+    with pytest.raises(ModelProblem) as raised:
+        kind(**parts)
+
+    assert said == raised.value.message
+    assert f"expected {wanted}" in raised.value.next
+
+
+def test_a_joint_step_of_a_stranger_is_refused() -> None:
+    steps = [Together("meet", {"a": "go", "c": "go"})]
+
+    problem = problem_of(world(Quiet, together=lambda view: steps))
+
+    assert "joint step 'meet' has an event for 'c', no member" in problem.message
+    assert "members are a, b" == problem.next
+
+
+def test_a_joint_step_function_that_raises_is_told_with_its_line() -> None:
+    def together(view: Any) -> Any:
+        raise RuntimeError("no steps")  # fault
+
+    problem = problem_of(world(Quiet, together=together))
+
+    assert line_of_fault(together) == problem.place
+    assert "together(view) raised RuntimeError: no steps" in problem.message
+
+
+def test_an_event_for_a_disk_needs_a_method() -> None:
+    """`Offline` reaches a stopped member by its method `offline`."""
+    steps = [Together("repair", {"a": Offline("mark")})]
+
+    problem = problem_of(world(Quiet, start="down", together=lambda view: steps))
+
+    assert "Quiet has no method offline(event)" in problem.message
+
+
+class DeafMonitor:
+    """A monitor that cannot hear."""
+
+
+def test_a_monitor_without_receive_is_refused() -> None:
+    problem = problem_of(world(Quiet, monitor=DeafMonitor))
+
+    assert "member monitor: DeafMonitor has no method receive(event)" in problem.message
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        lambda view: view.monitor.heard < 3,
+        lambda view: view.monitor < 3,
+        lambda view: 3 in view.monitor,
+    ],
+)
+def test_a_claim_that_asks_a_monitor_that_is_not_there_is_told_so(claim: Any) -> None:
+    """It was told that a NoneType has no attribute, and that stopped members show DOWN."""
+    problem = problem_of(world(Quiet, always("heard", claim)))
+
+    assert "NoneType" in problem.message
+    assert "give it one, World(monitor=...)" in problem.next
+
+
+# -- symmetry --------------------------------------------------------------------------
+
+
+@define
+class Named:
+    name: str
+    others: frozenset[str]
+    step: int = 0
+
+    def choices(self) -> list[str]:
+        return ["go"] if self.step == 0 else []
+
+    def receive(self, event: Any) -> Any:
+        self.step = 1
+        return None
+
+
+class Favoured(Named):
+    def receive(self, event: Any) -> Any:
+        self.step = 2 if self.name == "a" else 1
+        return None
+
+
+class AsksTheFirst(Named):
+    def receive(self, event: Any) -> Any:
+        self.step = 1
+        if type(event) is Message:
+            return NOT_ENABLED
+        return [Send(min(self.others), "hello")]
+
+
+class EagerFirst(Named):
+    def choices(self) -> list[str]:
+        return ["go"] if self.step == 0 and self.name == "a" else []
+
+
+def alike(kind: type, *claims: Property, names: str = "abc", **more: Any) -> World:
+    return World(
+        name="alike",
+        members={
+            name: lambda name=name: kind(name, frozenset(names) - {name})  # type: ignore[misc]
+            for name in names
+        },
+        interchangeable=list(names),
+        properties=claims or (TRUE,),
+        **more,
+    )
+
+
+@pytest.mark.parametrize("kind", [Favoured, AsksTheFirst])
+def test_members_whose_code_tells_names_apart_are_not_interchangeable(kind: type) -> None:
+    """The claim of the world is checked at every step that is explored."""
+    problem = problem_of(alike(kind), symmetry=True)
+
+    assert "are not interchangeable" in problem.message
+    assert "--no-symmetry" in problem.next
+    assert "holds" == check(alike(kind)).result
+
+
+def test_members_that_offer_different_choices_are_not_interchangeable() -> None:
+    problem = problem_of(alike(EagerFirst), symmetry=True)
+
+    assert "are not interchangeable" in problem.message
+
+
+def test_joint_steps_that_tell_names_apart_are_refused_under_symmetry() -> None:
+    steps = [Together("begin", {"a": "go"})]
+
+    problem = problem_of(alike(Named, together=lambda view: steps), symmetry=True)
+
+    assert "renamed" in problem.message
+
+
+def test_a_claim_that_tells_names_apart_is_refused_under_symmetry() -> None:
+    claim = sometimes("the first is done", lambda view: view["a"].step == 1)
+
+    problem = problem_of(alike(Named, claim), symmetry=True)
+
+    assert "property 'the first is done' changes when members are renamed" in problem.message
+
+
+def test_a_claim_among_some_of_them_is_refused_under_symmetry() -> None:
+    claim = always_each("small", lambda shown: shown.step < 3, among=["a"])
+
+    problem = problem_of(alike(Named, claim), symmetry=True)
+
+    assert "treats interchangeable members differently" in problem.message
+
+
+def test_liveness_is_refused_under_symmetry() -> None:
+    claim = eventually("all done", lambda view: all(s.step for s in view.values()))
+
+    problem = problem_of(alike(Named, claim), symmetry=True)
+
+    assert "is about liveness" in problem.message
+    assert "holds" == check(alike(Named, claim)).result
+
+
+def test_a_first_state_that_changes_under_renaming_is_refused() -> None:
+    made = {
+        name: lambda name=name: Named(name, frozenset("ab") - {name}, step=int(name == "a"))
+        for name in "ab"
+    }
+    uneven = World(name="uneven", members=made, interchangeable=["a", "b"], properties=[TRUE])
+
+    problem = problem_of(uneven, symmetry=True)
+
+    assert "the initial state changes when interchangeable members are renamed" in problem.message
+
+
+def test_symmetry_needs_two_members_that_are_alike() -> None:
+    problem = problem_of(world(Quiet), symmetry=True)
+
+    assert "no two members that they are interchangeable" in problem.message
+
+
+def test_splits_that_single_one_out_are_refused_under_symmetry() -> None:
+    faults = Faults(partitions=1, splits=(frozenset("a"),))
+
+    problem = problem_of(alike(Named, faults=faults), symmetry=True)
+
+    assert "splits of the world treat interchangeable members differently" in problem.message
+
+
+# -- what is right -----------------------------------------------------------------------
+
+
+class Containers:
+    """Lists, dicts and sets are allowed; a step may change them in place."""
+
+    def __init__(self) -> None:
+        self.items: list[int] = []
+        self.seen: dict[str, set[int]] = {"numbers": set()}
+
+    def choices(self) -> list[str]:
+        return ["go"] if len(self.items) < 3 else []
+
+    def receive(self, event: Any) -> Any:
+        self.items.append(len(self.items))
+        self.seen["numbers"].add(len(self.items) % 2)
+        return None
+
+
+def test_containers_inside_a_member_are_values() -> None:
+    """A step of one state does not change another: 4 x 4 states."""
+    report = check(world(Containers))
+
+    assert 16 == report.distinct == explore(world(Containers)).distinct
+
+
+def test_a_stopped_member_shows_down() -> None:
+    claim = sometimes("one is down, one is not", lambda view: {DOWN} < set(view.values()))
+
+    report = check(world(Quiet, claim, start="down", network=FifoLinks()))
+
+    assert "reached" == report.properties[0].result
+
+
+# -- claims that answer nothing, calls that do not come back -------------------------------
+
+
+def answers_nothing(view: Any) -> Any:
+    assert view["a"] is not None
+
+
+def asks_a_stranger(view: Any) -> bool:
+    return view["nobody"] is None
+
+
+def test_a_claim_that_answers_none_is_refused() -> None:
+    """It counted as violated, without a word."""
+    problem = problem_of(world(Quiet, always("says", answers_nothing)))
+
+    assert "property 'says' answered None" in problem.message
+    line = answers_nothing.__code__.co_firstlineno
+    assert problem.place == f"{__file__}:{line}"
+
+
+def test_a_bound_that_answers_none_is_refused() -> None:
+    """Every state lay beyond it, and all claims held."""
+    problem = problem_of(world(Quiet, within=lambda view: None))
+
+    assert "within(view) answered None" in problem.message
+
+
+def test_a_claim_about_steps_is_told_what_it_is_asked_with() -> None:
+    def two(*both: Any) -> bool:
+        _before, _after = both
+        return True
+
+    problem = problem_of(world(Quiet, always_step("two", two)))
+
+    assert "the view before, the step" in problem.next
+
+
+def test_a_claim_about_disks_that_are_not_shown_is_told_how_they_are() -> None:
+    problem = problem_of(world(Quiet, always("disk", lambda view: view.disk["a"] is None)))
+
+    assert "a world shows them: show_disk=" in problem.message
+
+
+def test_same_that_cannot_be_compared_is_named() -> None:
+    problem = problem_of(world(Quiet, same=lambda view: object()))
+
+    assert "same(view) gives what tells no states apart" in problem.message
+
+
+def test_a_claim_about_a_stranger_is_told_who_is_there() -> None:
+    problem = problem_of(world(Quiet, always("asks", asks_a_stranger)))
+
+    assert "property 'asks' asks for 'nobody', which is not a member" in problem.message
+    assert problem.next == "members are a, b"
+    assert problem.place == f"{__file__}:{asks_a_stranger.__code__.co_firstlineno + 1}"
+
+
+class Spins(Quiet):
+    def receive(self, event: Any) -> Any:
+        while True:
+            self.step += 0
+
+
+def test_a_call_that_does_not_come_back_is_told_with_its_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from joinproto.check import endless
+
+    monkeypatch.setattr(endless.WATCH, "seconds_max", 0.4)
+
+    problem = problem_of(world(Spins))
+
+    assert "receive() has not come back for 0.4 seconds" in problem.message
+    first = Spins.receive.__code__.co_firstlineno
+    assert problem.place in (f"{__file__}:{first + 1}", f"{__file__}:{first + 2}")

@@ -1,0 +1,170 @@
+"""A search that goes on with another one's numbers finds the same, and asks nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest import mock
+
+import pytest
+from attrs import evolve
+from hypothesis import assume, given, settings
+
+from joinproto.check import answers as answers_room
+from joinproto.check import kept_file, load_world
+from joinproto.check.answers import Answers
+from joinproto.check.check import check
+from joinproto.check.engine.found import Found
+from joinproto.check.engine.judge import Judge
+from joinproto.check.engine.search import Search
+from joinproto.check.kept_file import KeptFile
+from joinproto.check.world import World
+from tests.check.compare import explored, same_search
+from tests.check.random_models import SETS, Plan, _Phase, build, plans
+from tests.check.test_contents import always_numbered
+
+STATES_MAX = 600
+
+
+class _Reader(kept_file._Reader):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == (_Phase.__module__, _Phase.__name__):
+            return _Phase
+        return super().find_class(module, name)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def random_models_may_be_read() -> Iterator[None]:
+    with mock.patch.object(kept_file, "_Reader", _Reader):
+        yield
+
+
+def kept_at(path: Path, least: int = 1) -> Answers:
+    return Answers(KeptFile(path, lambda: bytes(32), told_never), least)
+
+
+def told_never(line: str) -> None:
+    raise AssertionError(line)
+
+
+def searched_twice(world: World, path: Path) -> tuple[Search, Search]:
+    """Search, and once more with what was kept."""
+    first = Search(world, stop_at_violation=False, answers=kept_at(path))
+    first.run()
+    first.keep_answers()
+    second = Search(world, stop_at_violation=False, answers=kept_at(path))
+    second.run()
+    return first, second
+
+
+def same_with_numbers(plan: Plan) -> None:
+    found = explored(build(plan), STATES_MAX)
+    assume(found is not None)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "kept"
+        first, again = searched_twice(build(plan), path)
+        assert again.answers is not None
+        assert again.answers.taken
+        # Samples are asked, and nothing else.
+        with (
+            mock.patch("tests.check.compare.Search", numbered_from(path)),
+            mock.patch.object(answers_room, "SAMPLES", 0),
+        ):
+            same_search(build(plan), found)
+    assert found is not None
+    assert [*first.tables.outcomes] == [*again.tables.outcomes]
+    behind = range(-len(first.tables.outcomes), 0)
+    assert [*first.tables.outcomes] == [again.tables.outcomes[at] for at in behind]
+    assert first.judge.broken == again.judge.broken
+    assert (found.distinct, found.generated) == (again.states.count, again.found.generated)
+
+
+def numbered_from(path: Path) -> type[Search]:
+    class Numbered(Search):
+        def __init__(self, world: World, **options: Any) -> None:
+            super().__init__(world, answers=kept_at(path), **options)
+
+        def run(self) -> Found:
+            before = self.tables.codes.calls
+            with mock.patch.object(Judge, "_ask_about_new", side_effect=AssertionError):
+                found = super().run()
+            assert before == self.tables.codes.calls
+            return found
+
+    return Numbered
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(plans())
+def test_every_world_is_searched_alike_with_numbers_and_without(plan: Plan) -> None:
+    """Each network, each fault, a monitor, joint steps: states, steps and how often."""
+    same_with_numbers(plan)
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(plans(networks=tuple(SETS)))
+def test_so_is_one_whose_contents_have_numbers(plan: Plan) -> None:
+    with always_numbered():
+        same_with_numbers(plan)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_one_search_left_serves_the_others(tmp_path: Path, workers: int) -> None:
+    """Of any number of workers; one with symmetry takes none, and leaves bare answers."""
+    world = load_world("two-phase-commit", members=4)
+    first = check(world, answers=kept_at(tmp_path / "kept"), workers=workers)
+    second = check(world, answers=kept_at(tmp_path / "kept"), workers=3 - workers)
+    alike = check(world, answers=kept_at(tmp_path / "kept"), symmetry=True)
+    last = check(world, answers=kept_at(tmp_path / "kept"))
+
+    assert first.levels == second.levels == last.levels
+    assert first.properties == second.properties == last.properties
+    assert [0, 1, 0, 1] == [len(report.notes) for report in (first, second, alike, last)]
+
+
+def test_a_search_that_was_stopped_leaves_its_answers(tmp_path: Path) -> None:
+    """It met only some of what there is to number."""
+    world = load_world("two-phase-commit", members=4)
+    check(world, answers=kept_at(tmp_path / "kept"), states_max=50)
+    kind, _ = kept_at(tmp_path / "kept").file.read({"asked": 1, "numbers": 1})
+    whole = check(world, answers=kept_at(tmp_path / "kept"))
+
+    assert "asked" == kind
+    assert whole.levels == check(evolve(world)).levels
+
+
+def test_a_search_that_is_stopped_covers_what_it_met(tmp_path: Path) -> None:
+    """Whatever another one numbered for it beyond that."""
+    world = load_world("durable-vote-wiped")
+    cold = check(world, states_max=5)
+    check(world, answers=kept_at(tmp_path / "kept"))
+    warm = check(world, answers=kept_at(tmp_path / "kept"), states_max=5)
+
+    assert warm.stopped_by
+    assert len(warm.notes) == 1 + len(cold.notes)
+    assert cold.coverage == warm.coverage
+
+
+def test_bare_answers_make_room_for_numbers(tmp_path: Path) -> None:
+    """Whoever searched with symmetry, or was stopped late, left all but a few answers."""
+    world, path = load_world("two-phase-commit", members=4), tmp_path / "kept"
+    check(world, answers=kept_at(path, 100), states_max=1_500)
+    before = kept_at(path).file.read({"asked": 1, "numbers": 1})[0]
+    check(world, answers=kept_at(path, 100))
+    first = path.read_bytes()
+    check(world, answers=kept_at(path, 100))
+
+    assert "asked" == before
+    assert "numbers" == kept_at(path).file.read({"asked": 1, "numbers": 1})[0]
+    # What was asked to try them is nothing new.
+    assert first == path.read_bytes()
+
+
+def test_a_file_of_an_earlier_format_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_bytes(b"joinproto answers 1\n" + bytes(200))
+
+    report = check(load_world("ring-election"), answers=kept_at(tmp_path / "kept"))
+
+    assert ("holds", ()) == (report.result, report.notes)

@@ -1,0 +1,115 @@
+"""Claims about parts of what is shown: they get the parts alone, once for every two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import define, frozen
+
+from joinproto.check.check import check
+from joinproto.check.plain import check_small
+from joinproto.check.problems import ModelProblem
+from joinproto.check.properties import Property, always_beside, always_pair
+from joinproto.check.world import World
+
+
+@frozen
+class Shown:
+    round: int
+    leader: str
+
+
+@define
+class Node:
+    """Counts rounds; in the last one it may name another leader."""
+
+    round: int = 0
+    leader: str = "a"
+
+    def choices(self) -> list[str]:
+        return [] if self.round == 5 else ["next", "other"]
+
+    def receive(self, event: str) -> None:
+        self.round += 1
+        self.leader = "b" if event == "other" and self.round == 5 else self.leader
+
+    def shows(self) -> Shown:
+        return Shown(self.round, self.leader)
+
+
+class Last:
+    """Monitor of nothing."""
+
+    def receive(self, event: Any) -> None:
+        """Hear of it, and remember nothing."""
+
+    def shows(self) -> Shown:
+        return Shown(0, "a")
+
+
+def world(*claims: Property) -> World:
+    return World(name="parts", members={"x": Node, "y": Node}, monitor=Last, properties=claims)
+
+
+def leader(shown: Shown) -> str:
+    return shown.leader
+
+
+def test_every_two_parts_are_asked_once() -> None:
+    """Twelve things are shown, of which two parts are made."""
+    asked: list[tuple[Any, Any]] = []
+
+    def agree(one: str, other: str) -> bool:
+        asked.append((one, other))
+        return True
+
+    report = check(world(always_pair("one leader", agree, of=leader)))
+
+    assert report.result == "holds"
+    assert 49 == report.distinct
+    assert [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")] == sorted(asked)
+
+
+@pytest.mark.parametrize("search", [check, check_small])
+def test_a_claim_about_parts_breaks_where_the_same_about_all_does(search: Any) -> None:
+    whole = search(world(always_pair("one leader", lambda a, b: a.leader == b.leader)))
+    parts = search(world(always_pair("one leader", lambda a, b: a == b, of=leader)))
+
+    assert "violated" == whole.result == parts.result
+    assert whole.trace == parts.trace
+
+
+def test_either_side_may_be_whole() -> None:
+    of_member = always_beside("as seen", lambda name, seen: name == seen.leader, of=leader)
+    of_monitor = always_beside(
+        "as heard", lambda shown, name: shown.leader == name, of_monitor=leader
+    )
+
+    found = check(world(of_member, of_monitor)).properties
+    assert ["violated", "violated"] == [one.result for one in found]
+
+
+def test_parts_that_are_equal_and_of_another_type_are_two() -> None:
+    """1 and True are equal; a claim may tell them apart."""
+    claim = always_pair(
+        "numbers",
+        lambda one, other: type(one) is int and type(other) is int,
+        of=lambda shown: 1 if shown.round < 5 else True,
+    )
+
+    assert "violated" == check(world(claim)).result
+
+
+def test_what_goes_wrong_with_a_part_is_told_with_the_claim() -> None:
+    claim = always_pair("one leader", lambda a, b: a == b, of=lambda shown: shown.chief)
+
+    with pytest.raises(ModelProblem, match=r"'one leader'.*no attribute 'chief'") as told:
+        check(world(claim))
+
+    assert "test_parts.py" in str(told.value.place)
+
+
+def test_a_part_that_is_no_function_is_refused() -> None:
+    with pytest.raises(ModelProblem, match="'one leader' asks"):
+        check(world(always_pair("one leader", lambda a, b: a == b, of="leader")))  # type: ignore[arg-type]

@@ -1,0 +1,85 @@
+"""Claims about runs and steps of small worlds: plain Python says of each what the engine says."""
+
+from __future__ import annotations
+
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from joinproto.check import (
+    View,
+    World,
+    always_step,
+    eventually_always,
+    implements,
+    infinitely_often,
+    leads_to,
+)
+from joinproto.check.check import check
+from joinproto.check.plain import check_small
+from tests.check.random_models import Plan as ModelPlan
+from tests.check.random_models import build as build_model
+from tests.check.random_models import plans as model_plans
+from tests.check.test_fair_runs import Plan, build, plans
+from tests.check.test_plain import is_for_the_engine, what_it_says
+from tests.check.test_step_claims import Held, jumps
+
+few = settings(max_examples=60)
+
+
+def agree(world: World) -> None:
+    """Compare what both say of each claim by itself, the runs that break it among it."""
+    for item in world.properties:
+        one = evolve(world, properties=[item])
+        found, told = check_small(one), check(one)
+        if found is None:
+            assert is_for_the_engine(one, told)
+        else:
+            assert what_it_says(told) == what_it_says(found)
+            assert told.notes == found.notes
+
+
+@few
+@given(plans())
+def test_claims_about_fair_runs(plan: Plan) -> None:
+    """Weak and strong, of each step and of several, from one state or from another."""
+    agree(build(plan))
+
+
+@few
+@given(plans(), st.integers(0, 4), st.frozensets(st.sampled_from(("x", "y", "z", "both"))))
+def test_claims_about_steps(plan: Plan, limit: int, words: frozenset[str]) -> None:
+    agree(evolve(build(plan), properties=[always_step("no jump", jumps(limit, words))]))
+
+
+@few
+@given(plans(), st.integers(0, 3), st.integers(1, 3))
+def test_worlds_that_implement_others(plan: Plan, most: int, part: int) -> None:
+    """Where a state stands for none of the abstract world's, too."""
+    abstract = World(
+        name="held",
+        members={"held": lambda: Held(most)},
+        properties=[always_step("none", lambda before, step, after: True)],
+    )
+    claims = [
+        implements("held", abstract, lambda view: {"held": sum(view.values()) // part}),
+        implements("any", abstract, lambda view: {"held": min(sum(view.values()), most)}),
+    ]
+    agree(evolve(build(plan), properties=claims))
+
+
+@few
+@given(model_plans(), st.integers(0, 2))
+def test_claims_about_random_models(plan: ModelPlan, phase: int) -> None:
+    """Loss, crashes, restarts, partitions and whims are what fairness is about."""
+
+    def is_there(view: View) -> bool:
+        return any(view[name].phase == phase for name in view.up)
+
+    world = build_model(plan)
+    claims = [
+        infinitely_often("again and again", is_there),
+        eventually_always("at last", is_there),
+        leads_to("if all are up", lambda view: len(view.up) == len(view), is_there),
+    ]
+    agree(evolve(world, properties=[*world.properties, *claims]))

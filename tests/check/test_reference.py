@@ -1,0 +1,145 @@
+"""The engine equals the slow, obvious search on every world that is small enough."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.check.catalogue import load_world
+from joinproto.check.check import check
+from joinproto.check.fairness import EACH_STEP
+from joinproto.check.properties import ON_FAIR_RUNS
+from joinproto.check.reference import explore, shortest
+from joinproto.check.report import Report
+from joinproto.check.world import World
+from tests.check.chosen import CHOSEN, REST, parameters
+from tests.check.compare import GRAPH, same_report, same_search
+from tests.check.orbits import normal_in, orbits
+from tests.check.slow_liveness import Runs, TooLarge, is_fair_lasso
+from tests.check.slow_ltl import breaks, is_broken
+
+PRODUCT_MAX = 100
+
+SMALLER = {"paxos-founding": 2, "two-phase-commit": 3}
+"""Worlds that are compared with fewer members than usual."""
+
+LARGE: set[tuple[str, str | None]] = {
+    ("join-live-shutdown", None),
+    ("note-minority-survivor", None),
+    ("qpid-minority-survivor", None),
+    ("durable-vote-split", None),
+    ("clusterer-real-hole-5", None),
+    ("clusterer-real-hole-6-circle", None),
+    ("discovery-first-day", None),
+    ("discovery-ours-too-many", None),
+    ("discovery-ours-too-many", "any-size"),
+    ("discovery-ours-wiped", None),
+    ("discovery-ours-wiped", "any-list"),
+    ("reconcile-blank", None),
+    ("reconcile-removal", None),
+    ("reconcile-removal", "applies-alone"),
+    ("standby-built-in", None),
+}
+"""Many states, or many runs that could go on for ever: up to minutes for the slow search."""
+
+ENDLESS = {("reconcile-learner", "next-at-once")}
+"""Broken in a few steps, and endless beyond: the slow search does not stop at a violation."""
+
+FOUNDING = [("paxos-founding", mutant) for mutant in (None, "forgets-accepted", "promise-not-kept")]
+OTHERS = [case for case in [*REST, *FOUNDING] if case not in ENDLESS]
+
+WORLDS = [
+    *parameters(CHOSEN),
+    *parameters([case for case in OTHERS if case not in LARGE], pytest.mark.soak("reference")),
+    *parameters([*LARGE], pytest.mark.soak("reference-large")),
+]
+
+
+def small_world(name: str, mutant: str | None) -> World:
+    return load_world(name, members=SMALLER.get(name), mutant=mutant)
+
+
+@pytest.mark.parametrize(("name", "mutant"), WORLDS)
+def test_a_world_that_ships_is_the_same_in_both_searches(name: str, mutant: str | None) -> None:
+    """States, steps, levels, coverage, results and shortest runs, step by step."""
+    world = small_world(name, mutant)
+    found = same_search(world)
+
+    report = same_report(world, found)
+
+    if report.result != "violated" or all(p.kind in GRAPH for p in report.properties if p.trace):
+        same_runs(world, Runs(found), report)
+
+
+def same_runs(world: World, runs: Runs, report: Report) -> None:
+    """Compare claims about whole runs with the slow checker."""
+    for item, result in zip(world.properties, report.properties, strict=True):
+        if item.kind not in GRAPH or item.scope == "step" or result.result == "unknown":
+            continue
+        if item.kind in ON_FAIR_RUNS and (
+            item.kind != "eventually" or world.fairness != (EACH_STEP,)
+        ):
+            # The product with guesses is quadratic; larger worlds are pinned by other means.
+            if len(runs.states) <= PRODUCT_MAX:
+                assert is_broken(runs.found, item) is (result.result == "violated")
+            if result.trace is not None:
+                assert breaks(runs.found, item, result.trace)
+            continue
+        if item.kind == "eventually":
+            try:
+                broken = runs.avoidable(item)
+            except TooLarge:
+                continue
+            assert ("violated" if broken else "holds") == result.result
+            if result.trace is not None:
+                assert is_fair_lasso(runs, item, result.trace)
+            continue
+        bad = runs.stuck(item) if item.kind == "no deadlock" else runs.hopeless(item)
+        assert ("violated" if bad else "holds") == result.result
+        if bad:
+            assert runs.shortest_to(bad, item.name, item.kind) == result.trace
+
+
+@pytest.mark.parametrize(
+    ("name", "members"),
+    [
+        ("two-phase-commit", 2),
+        ("two-phase-commit", 3),
+        ("durable-vote", 2),
+        ("durable-vote", 3),
+        ("durable-vote-split", 3),
+    ],
+)
+def test_symmetry_counts_the_orbits_of_the_reference_search(name: str, members: int) -> None:
+    """Every renaming is tried on every state; what is left is one state of each group."""
+    world = load_world(name, members=members)
+    found = explore(world)
+
+    report = check(world, symmetry=True)
+
+    groups = orbits(found, world.interchangeable, normal=normal_in(found))
+    assert len(groups) == report.distinct
+    assert len(found.levels) == report.depth
+    assert "holds" == report.result
+
+
+@pytest.mark.parametrize("mutant", ["no-persist", "answer-first"])
+def test_symmetry_fails_a_mutant_in_as_many_steps(mutant: str) -> None:
+    """One state for each renaming: the shortest run is as short as without."""
+    world = load_world("durable-vote", mutant=mutant)
+
+    whole, reduced = check(world), check(world, symmetry=True)
+
+    assert whole.trace is not None
+    assert reduced.trace is not None
+    assert len(whole.trace.steps) == len(reduced.trace.steps)
+    assert reduced.distinct < whole.distinct
+
+
+def test_a_property_that_never_breaks_has_no_shortest_run() -> None:
+    """`shortest` answers None where there is nothing to walk to."""
+    world = load_world("two-phase-commit", members=2)
+    found = explore(world)
+
+    (consistent,) = [item for item in world.properties if item.name == "consistent"]
+
+    assert shortest(found, consistent, wanted=False) is None

@@ -1,0 +1,120 @@
+"""A run taken again, step by step, by the real member code."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.check.catalogue import load_world
+from joinproto.check.check import check
+from joinproto.check.replay import Replay
+from joinproto.check.report import Trace
+from tests.census import searched
+
+
+def trace_of(name: str, mutant: str | None = None) -> Trace:
+    trace = searched(name, mutant).trace
+    assert trace is not None
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("name", "mutant"),
+    [
+        ("two-phase-commit", "one-vote-short"),
+        ("token-ring-doubled", None),
+        ("ring-election", "passes-all-on"),
+        ("alternating-bit-overtaken", None),
+        ("durable-vote", "no-persist"),
+        ("durable-vote", "answer-first"),
+        ("durable-vote-wiped", None),
+    ],
+)
+def test_a_trace_is_taken_again_to_the_state_that_breaks_the_claim(
+    name: str, mutant: str | None
+) -> None:
+    """A step is found by its words; what it leads to is what the trace says."""
+    trace = trace_of(name, mutant)
+    replay = Replay(load_world(name, mutant=mutant))
+
+    broken = [replay.violates(trace.property)]
+    for step in trace.steps:
+        assert step == replay.step(step.label, step.member)
+        broken.append(replay.violates(trace.property))
+
+    assert [False] * len(trace.steps) + [True] == broken
+
+
+@pytest.mark.parametrize("members", [2, 3, 5])
+def test_a_deadlock_taken_again_is_stuck(members: int) -> None:
+    world = load_world("dining-philosophers", members=members)
+    trace = check(world).trace
+    assert trace is not None
+    replay = Replay(world)
+
+    for step in trace.steps:
+        assert not replay.stuck()
+        replay.step(step.label, step.member)
+
+    assert replay.stuck()
+    assert [] == replay.possible()
+
+
+def test_a_lasso_ends_where_its_loop_began() -> None:
+    """A run that avoids a claim for ever; here it is one that ends, so the loop is empty."""
+    world = load_world("dining-philosophers", members=3)
+    (trace,) = [
+        item.trace for item in check(world).properties if item.kind == "eventually" and item.trace
+    ]
+    assert trace.loop_at is not None
+    replay = Replay(world)
+
+    for step in trace.steps:
+        assert not replay.shows("some day somebody eats")
+        replay.step(step.label, step.member)
+
+    assert replay.loops_to(trace.loop_at)
+    assert not replay.loops_to(0)
+
+
+def test_a_step_that_is_not_possible_is_answered_with_those_that_are() -> None:
+    """A member that was changed since has another run; the message says where they part."""
+    replay = Replay(load_world("durable-vote"))
+    replay.step("stand", "m1")
+
+    with pytest.raises(LookupError) as caught:
+        replay.step("stand", "m1")
+
+    said = str(caught.value)
+    assert said.startswith("step 2: no 'stand' of m1 is possible here; possible are ")
+    assert "'receive vote for me from m1' of m2" in said
+    assert "'crash' of m1" in said
+
+
+def test_a_step_is_looked_for_at_the_member_that_took_it() -> None:
+    replay = Replay(load_world("durable-vote"))
+
+    replay.step("stand", "m2")
+
+    assert "m2" == replay.state.locals[1].values[-2]
+
+
+def test_a_claim_is_asked_by_its_name() -> None:
+    replay = Replay(load_world("durable-vote"))
+
+    assert not replay.violates("one leader, ever")
+    assert not replay.shows("a leader is elected")
+    with pytest.raises(
+        LookupError, match="durable-vote claims no 'nonsense'; it claims one leader"
+    ):
+        replay.shows("nonsense")
+
+
+def test_every_step_of_a_state_has_words_of_its_own() -> None:
+    """Words and member find one step: else a pasted trace could take another way."""
+    for name in ("durable-vote-split", "alternating-bit", "token-ring-doubled"):
+        replay = Replay(load_world(name))
+        for _ in range(6):
+            options = replay.possible()
+            named = [(step.label, step.member) for step, _ in options]
+            assert len(set(named)) == len(named)
+            replay.states.append(options[-1][1])

@@ -1,0 +1,302 @@
+"""`World(same=...)`: what makes two states one for the search, in both searches and reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from joinproto.check import (
+    FifoLinks,
+    ModelProblem,
+    Send,
+    View,
+    World,
+    always,
+    always_beside,
+    always_each,
+    always_pair,
+    check,
+    eventually,
+    implements,
+    sometimes,
+    sometimes_one,
+)
+from joinproto.check.engine.search import Search
+from joinproto.check.reference import Reference
+from joinproto.check.replay import Replay
+from joinproto.check.same import FOUND_FIRST, WARNING
+from joinproto.cli.show.findings import next_commands, not_exercised
+from joinproto.errors import UsageProblem
+from spark_explore.explore import Plan as SparkPlan
+from spark_explore.explore import run
+from tests.check.compare import explored, state_of
+from tests.check.random_models import Plan, build, plans
+
+NOTHING = [always("nothing", lambda view: True)]
+
+
+class Clock:
+    """Goes round through four hours, and remembers how many rounds it went, up to nine."""
+
+    persistent = ("kept",)
+
+    def __init__(self, *, keeps: bool = False) -> None:
+        self.hour = 0
+        self.rounds = 0
+        self.kept = 0
+        self._keeps = keeps
+
+    def choices(self) -> list[str]:
+        return ["tick"] if self.rounds < 9 else []
+
+    def receive(self, event: Any) -> None:
+        self.hour = (self.hour + 1) % 4
+        self.rounds += self.hour == 0
+        if self._keeps:
+            self.kept = self.rounds
+
+
+def clocks(**more: Any) -> World:
+    return World(
+        name="clocks",
+        members={"a": Clock, "b": Clock},
+        properties=[sometimes("late", lambda view: view["a"].rounds == 9)],
+        **more,
+    )
+
+
+def hours(view: View) -> Any:
+    return view["a"].hour, view["b"].hour
+
+
+def test_states_of_one_view_are_one() -> None:
+    """37 by 37 without; with it 4 by 4, and whether what lies behind is reached is not known."""
+    whole, seen = check(clocks()), check(clocks(same=hours), workers=2)
+
+    assert ("holds", 37 * 37) == (whole.result, whole.distinct)
+    assert ("incomplete", 16) == (seen.result, seen.distinct)
+    assert ["unknown"] == [item.result for item in seen.properties]
+    told = "“late” is open: not found, and it may lie behind the states that were left out"
+    assert told in not_exercised(seen)
+    assert FOUND_FIRST in seen.reductions
+    assert WARNING in seen.notes
+    assert WARNING not in whole.notes
+    onward = [fact.heading for fact in next_commands(seen, "joinproto check clocks.py")]
+    assert ["joinproto simulate clocks.py"] == onward
+
+
+def all_of(view: View) -> Any:
+    return view.values(), view.disk, view.monitor
+
+
+@settings(max_examples=25)
+@given(plans())
+def test_a_view_of_everything_leaves_nothing_out(plan: Plan) -> None:
+    """What the view does not show (the network, disks, faults left) is compared as it is."""
+    world = evolve(build(evolve(plan, shows="all")), properties=NOTHING)
+    found = explored(world, 300)
+    assume(found is not None)
+    assert found is not None
+
+    seen = check(evolve(world, same=all_of))
+
+    assert (found.distinct, found.levels, found.generated) == (
+        seen.distinct,
+        seen.levels,
+        seen.generated,
+    )
+
+
+@settings(max_examples=25)
+@given(plans(), st.integers(1, 3))
+def test_what_is_found_is_a_run_whatever_the_view_says(plan: Plan, modulus: int) -> None:
+    """A view that is no good misses states; it makes none up, in neither search."""
+    world = build(plan)
+    view = evolve(world, same=lambda view: len(str(view)) % modulus)
+    whole, part = explored(world, 300), explored(view, 300)
+    assume(whole is not None)
+    assert whole is not None
+    assert part is not None
+    kinds = [item for item in world.properties if item.kind in ("always", "sometimes")]
+    assume(kinds)
+
+    assert set(part.level_of) <= set(whole.level_of)
+    seen = evolve(view, properties=kinds)
+    report = check(seen, witnesses=True)
+    assert report.distinct <= whole.distinct
+    _goes_on_with_one_of_each_kind(seen)
+    for item in report.properties:
+        if item.trace is not None:
+            replay = Replay(seen)
+            for step in item.trace.steps:
+                replay.step(step.label, step.member)
+            assert replay.violates(item.name) is (item.result == "violated")
+
+
+def _goes_on_with_one_of_each_kind(world: World) -> None:
+    """Which state of a level goes on is each search's own; that it is one of each kind is not."""
+    search, reference = Search(world, stop_at_violation=False), Reference(world)
+    search.run()
+    kept = [state_of(search, row) for row in range(search.states.count)]
+    kinds: set[Any] = set()
+
+    assert all(reference.is_first(state, kinds) for state in kept)
+    for state in kept:
+        assert not any(reference.is_first(after, kinds) for _, after in reference.successors(state))
+
+
+class Talker(Clock):
+    def receive(self, event: Any) -> Any:
+        super().receive(event)
+        return [Send("b", "hello")] if event == "tick" and self.hour == 1 else []
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_queues_are_compared_unless_the_view_shows_them(shown: bool) -> None:
+    """a's words are under way to b, or are left to the view, which does not look."""
+    world = World(
+        name="talkers",
+        members={"a": Talker, "b": Clock},
+        properties=NOTHING,
+        network=FifoLinks(capacity=2, when_full="lose"),
+        show_links=shown,
+        same=hours,
+    )
+
+    assert (16 if shown else 3 * 16) == check(world).distinct
+
+
+def test_disks_are_compared_unless_the_view_shows_them() -> None:
+    keeping = evolve(clocks(), members={"a": lambda: Clock(keeps=True)}, properties=NOTHING)
+    world = evolve(keeping, same=lambda view: view["a"].hour)
+
+    assert 4 == check(world).distinct
+    assert 4 == check(evolve(world, show_disk=lambda disk: disk.kept)).distinct
+
+
+class Number:
+    def __init__(self) -> None:
+        self.n = 0
+        self.secret = False
+
+    def choices(self) -> list[str]:
+        return ["go"] if self.n < 4 else []
+
+    def receive(self, event: Any) -> None:
+        self.n += 1
+
+
+def numbers(claim: Any, **more: Any) -> World:
+    more.setdefault("same", lambda view: view["a"].n % 2)
+    return World(name="numbers", members={"a": Number, "b": Still}, properties=[claim], **more)
+
+
+class Still:
+    def __init__(self) -> None:
+        self.n = 0
+
+    def receive(self, event: Any) -> None: ...
+
+
+CLAIMS = [
+    always("small", lambda view: view["a"].n < 2),
+    always_each("small", lambda shown: shown.n < 2),
+    always_pair("small", lambda one, other: abs(one.n - other.n) < 2),
+    always_beside("small", lambda shown, heard: shown.n < 2),
+    always("small", lambda view: view["a"].n != 2, premise=lambda view: view["a"].n == 2),
+]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.scope)
+def test_a_state_that_breaks_a_claim_is_never_left_out(claim: Any) -> None:
+    """It is of the kind of the first one, and `same` hid it: "holds", every claim tested."""
+    report = check(numbers(claim, monitor=Deaf))
+
+    assert report.result == "violated"
+    assert report.trace is not None
+    assert 2 == len(report.trace.steps)
+
+
+class Deaf:
+    def __init__(self) -> None:
+        self.heard = 0
+
+    def receive(self, event: Any) -> None: ...
+
+
+def test_a_state_that_a_sometimes_wants_is_never_left_out() -> None:
+    assert "holds" == check(numbers(sometimes("two", lambda view: view["a"].n == 2))).result
+    one = sometimes_one("two", lambda shown: shown.n == 2)
+    assert "holds" == check(numbers(one)).result
+
+
+def test_a_premise_is_met_in_a_state_that_is_kept() -> None:
+    """Two claims: the premise of one splits the kinds, and the first of each goes on."""
+    claim = always("small", lambda view: view["a"].n < 3, premise=lambda view: view["a"].n == 2)
+
+    report = check(numbers(claim))
+
+    assert (report.result, report.properties[0].premise_met) == ("violated", True)
+
+
+def test_a_bound_is_never_merged_with_what_lies_within() -> None:
+    world = numbers(NOTHING[0], within=lambda view: view["a"].n < 2)
+
+    assert (3, 1) == ((report := check(world)).distinct, report.beyond)
+
+
+class Hides(Number):
+    def choices(self) -> list[str]:
+        return [*super().choices(), *([] if self.secret else ["hide"])]
+
+    def receive(self, event: Any) -> None:
+        if event == "hide":
+            self.secret = True
+        else:
+            super().receive(event)
+
+    def shows(self) -> int:
+        return self.n
+
+
+def test_what_a_member_does_not_show_is_forgotten() -> None:
+    """The tutorial says so: `same` speaks for the whole of a running member."""
+    world = World(name="hides", members={"a": Hides}, properties=NOTHING)
+
+    assert (10, 5) == (
+        check(world).distinct,
+        check(evolve(world, same=lambda view: view["a"])).distinct,
+    )
+
+
+@pytest.mark.parametrize("name", ["same", "within"])
+def test_an_abstract_world_with_states_left_out_is_refused(name: str) -> None:
+    """Steps would be missing: a world was said not to implement itself."""
+    whole = numbers(NOTHING[0], same=None)
+    left_out: dict[str, Any] = {name: lambda view: view["a"].n < 2}
+    part = evolve(whole, **left_out)
+
+    def itself(view: View) -> Any:
+        return dict(view.items())
+
+    with pytest.raises(ModelProblem, match=f"compared with a world that has {name}"):
+        evolve(whole, properties=[implements("itself", part, itself)])
+    assert "holds" == check(evolve(whole, properties=[implements("itself", whole, itself)])).result
+
+
+def test_what_a_view_cannot_be_beside_is_said() -> None:
+    late = [eventually("late", lambda view: view["a"].rounds == 9)]
+    with pytest.raises(ModelProblem, match="needs every state and step, and `same` leaves some"):
+        evolve(clocks(same=hours), properties=late)
+    with pytest.raises(ModelProblem, match="has a view, same, which may tell members apart"):
+        check(clocks(same=hours, interchangeable=["a", "b"]), symmetry=True)
+    with pytest.raises(ModelProblem, match="same is a value of type int"):
+        clocks(same=3)
+    with pytest.raises(UsageProblem, match="has same, which executors do not know"):
+        run(clocks(same=hours), SparkPlan())
+    with pytest.raises(ModelProblem, match=r"same\(view\) raised ZeroDivisionError"):
+        check(clocks(same=lambda view: 1 // 0))

@@ -1,0 +1,260 @@
+"""Steps that another order makes good are not written, and nothing else is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from attrs import define, evolve
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from joinproto.check.engine import aside as aside_room
+from joinproto.check.engine import deliveries as deliveries_room
+from joinproto.check.engine import space as space_room
+from joinproto.check.engine import workers as workers_room
+from joinproto.check.engine.coverage import coverage_of
+from joinproto.check.engine.paths import uncounted
+from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.search import Search
+from joinproto.check.engine.sleeping import Marks
+from joinproto.check.events import NOT_ENABLED, Send
+from joinproto.check.memory import Budget
+from joinproto.check.properties import sometimes
+from joinproto.check.world import World
+from joinproto_worlds.join.world import build as build_join
+from tests.check.compare import counted, explored, same_search
+from tests.check.random_models import SETS, Plan, build, plans
+from tests.check.test_contents import JOIN_IN_LITTLE, STATES_MAX, always_numbered, expiring
+
+
+@contextmanager
+def asleep_if_possible() -> Iterator[None]:
+    """Let contents be numbered, and rows have marks, in the smallest world, too."""
+    wide = partial(RowSet, numbered=True)
+    with always_numbered(), mock.patch.object(space_room, "RowSet", wide):
+        yield
+
+
+@contextmanager
+def awake() -> Iterator[None]:
+    with mock.patch.object(Search, "_may_sleep", return_value=False):
+        yield
+
+
+@given(plans(networks=tuple(SETS)))
+def test_all_is_found_and_counted_that_the_reference_finds(plan: Plan) -> None:
+    """States, levels, steps, and how often each was taken; with crashes, splits, a monitor."""
+    found = explored(build(plan), STATES_MAX)
+    assume(found is not None)
+
+    with asleep_if_possible():
+        same_search(build(plan), found)
+
+
+@given(plans(networks=tuple(SETS)), st.integers(0, 30))
+def test_so_it_is_where_messages_expire(plan: Plan, salt: int) -> None:
+    """What one member makes useless may be what another one was about to hear."""
+    world = expiring(plan, salt)
+    found = explored(world, STATES_MAX)
+    assume(found is not None)
+
+    with asleep_if_possible():
+        same_search(world, found)
+
+
+class _Idle:
+    """A member that does nothing, and stands before others."""
+
+    persistent = ("kept",)
+
+    def __init__(self) -> None:
+        self.phase = -1
+        self.kept = 0
+
+    def receive(self, event: Any) -> Any:
+        return NOT_ENABLED
+
+
+@given(plans(networks=tuple(SETS)), st.integers(5, 6))
+def test_so_it_is_where_members_share_a_rank(plan: Plan, idle: int) -> None:
+    """From the seventh on they do: here two or three that act, behind five or six that do not."""
+    assume(plan.faults.partitions == 0)
+    world = build(plan)
+    crowded = evolve(
+        world, members={**{f"A{k}": _Idle for k in range(idle)}, **world.members}, together=None
+    )
+    found = explored(crowded, STATES_MAX)
+    assume(found is not None)
+
+    with asleep_if_possible():
+        same_search(crowded, found)
+
+
+@given(plans(networks=tuple(SETS)), st.sampled_from([1, 4, 64]), st.none() | st.integers(0, 30))
+def test_several_workers_leave_out_as_much_and_no_more(
+    plan: Plan, aside: int, salt: int | None
+) -> None:
+    """Whether or not what had to wait finds room beside the others, or messages expire."""
+    world = build(plan) if salt is None else expiring(plan, salt)
+    found = explored(world, STATES_MAX)
+    assume(found is not None)
+    assert found is not None
+
+    with (
+        asleep_if_possible(),
+        mock.patch.object(workers_room, "ROWS_MIN", 1),
+        mock.patch.object(aside_room, "SUCCESSORS_MAX", aside),
+    ):
+        search = Search(world, stop_at_violation=False, workers=2)
+        search.run()
+
+    sizes = tuple(int(size) for size in np.diff(search.found.levels))
+    assert (found.levels, found.generated) == (sizes, search.found.generated)
+    actions, _ = counted(found)
+    assert dict(actions) == {k: n for k, n in coverage_of(search).actions.items() if n}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_walked_between_two_levels_is_not_counted(workers: int) -> None:
+    """Where a member gave no answer, say; and nothing that was counted before is lost."""
+    with asleep_if_possible(), mock.patch.object(workers_room, "ROWS_MIN", 1):
+        plain = Search(build_join(**JOIN_IN_LITTLE), workers=workers)
+        walked = Search(build_join(**JOIN_IN_LITTLE), workers=workers)
+        walks = 0
+
+        def walk() -> bool:
+            nonlocal walks
+            walks += 1
+            known = walked.found.levels[-2]  # the rows of levels that are done
+            uncounted(walked, lambda: (list(walked.successors(0, known)), walked.lacking(0, known)))
+            return False
+
+        walked.pause = walk
+        plain.run()
+        walked.run()
+
+    assert walks > 10
+    assert plain.found.levels == walked.found.levels
+    assert plain.found.generated == walked.found.generated
+    assert coverage_of(plain) == coverage_of(walked)
+
+
+def written(search: Search) -> int:
+    """Search, and return how many successors were put into the set of rows."""
+    count = 0
+    insert = RowSet.insert
+
+    def counted(self: RowSet, rows: Any, many: int, *marks: Any) -> Any:
+        nonlocal count
+        count += many
+        return insert(self, rows, many, *marks)
+
+    with mock.patch.object(RowSet, "insert", counted):
+        search.run()
+    return count
+
+
+@pytest.mark.parametrize("faults", [{}, {"crashes": 0, "partitions": 1}])
+def test_in_join_some_successors_need_not_be_written(faults: dict[str, int]) -> None:
+    one, all_written = (Search(build_join(**{**JOIN_IN_LITTLE, **faults})) for _ in range(2))
+    with asleep_if_possible():
+        few = written(one)
+        with awake():
+            every = written(all_written)
+
+    assert few < every
+    assert one.found.levels == all_written.found.levels
+    assert one.found.generated == all_written.found.generated
+    assert coverage_of(one) == coverage_of(all_written)
+
+
+def test_marks_are_of_one_level() -> None:
+    """Who led to a row is forgotten once its level is expanded."""
+    states, marks = RowSet(2, Budget(1 << 30), room=1 << 12), np.array([1, 2], np.uint16)
+    rows = np.array([[1 << 63, 1], [1 << 63, 2]], np.uint64)
+    states.marks.expand(0, 0)
+    states.insert(rows, 2, marks)
+    states.insert(rows[1:].copy(), 1, np.array([4], np.uint16))
+
+    assert [1, 6] == states.marks.expand(0, 2)[:2].tolist()
+    states.insert(rows, 2, marks)
+    assert [0, 0] == states.marks.expand(2, 4)[:2].tolist()
+
+
+def test_rows_that_nobody_marked_let_nothing_sleep() -> None:
+    marks = Marks()
+
+    assert [0, 0, 0] == marks.expand(5, 8).tolist()
+
+
+@define
+class _Goes:
+    """Comes so far that a message to another one is of no use any more."""
+
+    gone: bool = False
+
+    def choices(self) -> list[str]:
+        return [] if self.gone else ["go"]
+
+    def receive(self, event: Any) -> Any:
+        if event != "go":
+            return NOT_ENABLED
+        self.gone = True
+        return None
+
+    def horizon(self) -> int:
+        return int(self.gone)
+
+
+@define
+class _Hears:
+    """Hears a word, while there is one."""
+
+    heard: bool = False
+
+    def receive(self, event: Any) -> None:
+        self.heard = True
+
+
+class _Says:
+    def start(self) -> Any:
+        return [Send("hears", "word")]
+
+    def receive(self, event: Any) -> Any:
+        return NOT_ENABLED
+
+
+def test_what_is_heard_must_be_of_use_to_who_hears_it() -> None:
+    """Else the other order is none: who goes first makes the word useless."""
+    world = World(
+        name="useless",
+        members={"goes": _Goes, "hears": _Hears, "says": _Says},
+        properties=[sometimes("heard", lambda view: view["hears"].heard)],
+        expiry=lambda sender, to, content: [("goes", 0)],
+    )
+
+    with asleep_if_possible():
+        assert 4 == same_search(world).distinct
+
+
+def test_rows_that_lack_answers_are_found_whatever_number_of_choices_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is known of each choice is forgotten, and not the room for it."""
+    found = []
+    for choices in (deliveries_room.CHOICES, 1):
+        monkeypatch.setattr(deliveries_room, "CHOICES", choices)
+        with asleep_if_possible():
+            search = Search(build_join(**JOIN_IN_LITTLE))
+            search.run()
+            found.append(search.lacking(0, search.states.count).tolist())
+        held = search.expander._deliveries.arrays
+        assert len(held.outcomes) == len(held.calm) >= search.tables.choice_column.count > 1
+
+    assert found[0] == found[1] != []

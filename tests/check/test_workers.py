@@ -1,0 +1,454 @@
+"""Several workers: the same states, counts, coverage, claims and runs as one finds."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from attrs import define, evolve
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from joinproto.check import load_world, memory
+from joinproto.check.check import check
+from joinproto.check.engine import gathering, grids, handout, rowset, watching
+from joinproto.check.engine import workers as room
+from joinproto.check.engine.crew import Crew
+from joinproto.check.engine.gathering import Gathering
+from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.search import Search
+from joinproto.check.engine.stopping import Limits
+from joinproto.check.engine.workers import CrewLevels
+from joinproto.check.events import NOT_ENABLED, Broadcast, Message, Send
+from joinproto.check.memory import Budget, TooMany
+from joinproto.check.properties import always_each, always_pair, sometimes
+from joinproto.check.report import Report
+from joinproto.check.world import World
+from joinproto_worlds.entries import ENTRIES
+from joinproto_worlds.zen.world import build as zen
+from tests.census import searched, without_costs
+from tests.check.chosen import CHOSEN, REST, parameters
+from tests.check.compare import explored
+from tests.check.random_models import Plan, build, plans
+from tests.check.test_bounds import calm
+from tests.check.test_sleeping import asleep_if_possible
+
+LONG = [item.name for item in ENTRIES if item.tier == "long"]
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let levels of a few rows be shared, and buffers be full after a few steps."""
+    monkeypatch.setattr(room, "ROWS_MIN", 2)
+    monkeypatch.setattr(room, "ROOM", 1 << 8)
+    monkeypatch.setattr(room, "_PIECE", 1 << 6)
+    monkeypatch.setattr(room, "_QUESTIONS", 2)
+    monkeypatch.setattr(handout, "_AT_A_TIME", 3)
+    monkeypatch.setattr(gathering, "STRETCH", 4)
+
+
+def by(workers: int, name: str, *, symmetry: bool = False, **options: Any) -> Report:
+    return reported(load_world(name, **options), workers, symmetry=symmetry)
+
+
+def reported(world: World, workers: int, *, symmetry: bool) -> Report:
+    return costless(check(world, symmetry=symmetry, workers=workers, witnesses=True))
+
+
+def costless(report: Report) -> Report:
+    """Return the report without what it cost; here that is what it says of memory, too."""
+    return evolve(without_costs(report), bytes_per_state=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "mutant"), [*parameters(CHOSEN), *parameters(REST, pytest.mark.soak("engines"))]
+)
+def test_a_quick_world_is_reported_alike(name: str, mutant: str | None) -> None:
+    """Nobody sees in a report how many searched."""
+    assert costless(searched(name, mutant)) == by(3, name, mutant=mutant)
+
+
+RENAMED: list[Any] = [
+    ("two-phase-commit", {"members": 5}),
+    ("two-phase-commit", {"members": 5, "mutant": "one-vote-short"}),
+    ("durable-vote", {}),
+    ("durable-vote-split", {}),
+    ("durable-vote-wiped", {}),
+    ("durable-vote", {"mutant": "answer-first"}),
+    ("zen-one-term", {}),
+    ("zen-one-term", {"mutant": "founds-with-too-few"}),
+    ("zen-two", {"mutant": "joins-after-restart"}),
+    ("zen-two", {"mutant": "newer-joins"}),
+]
+"""Sorted and permuted, with sets and with queues, with a run and without."""
+
+
+@pytest.mark.parametrize(("name", "options"), RENAMED)
+def test_one_state_for_each_renaming_is_reported_alike(name: str, options: Any) -> None:
+    """Which state is kept for its renamings follows from numbers, and those from who asks first."""
+    assert by(1, name, symmetry=True, **options) == by(3, name, symmetry=True, **options)
+
+
+@pytest.mark.parametrize("symmetry", [False, True])
+@pytest.mark.parametrize("mutant", [None, "half-is-enough"])
+def test_a_bounded_search_is_reported_alike(mutant: str | None, symmetry: bool) -> None:
+    """States that are not `within` are kept, and nothing follows them."""
+    one, three = (reported(zen(2, mutant, 1, 2, 1, 3), n, symmetry=symmetry) for n in (1, 3))
+
+    assert one.beyond
+    assert one == three
+
+
+@pytest.mark.parametrize(("members", "workers"), [(5, 2), (5, 3), (6, 2)])
+def test_two_phase_commit_has_its_states(members: int, workers: int) -> None:
+    """Source: closed forms 2^N + 4^N + 6^N and 2 + 4^N + N 4^N + N 2^N + 8 N 6^(N-1)."""
+    n = members
+    found = by(workers, "two-phase-commit", members=n)
+
+    assert 2**n + 4**n + 6**n == found.distinct
+    assert 2 + 4**n + n * 4**n + n * 2**n + 8 * n * 6 ** (n - 1) == found.generated
+
+
+def test_rows_of_one_worker_stand_as_it_found_them() -> None:
+    """Those that come from one row stand together, but where a gap was closed."""
+    drawn = np.random.default_rng(3)
+    crew, expander = Crew(3), cast(Any, None)
+    shared, alone = (RowSet(2, Budget(1 << 40)) for _ in range(2))
+    levels = CrewLevels(crew, expander, shared)
+    none = np.empty((0, 2), np.uint64)
+    for _ in range(20):
+        rows = drawn.integers(0, 1 << 12, (250, 2), np.uint64)
+        rows[:, 0] |= np.uint64(1 << 63)
+        rows[:, 1] &= np.uint64(1)
+        levels.take_in([none, rows, none])
+        alone.insert(rows, len(rows))
+
+    assert 3_000 < shared.count
+    assert np.array_equal(alone.rows[: alone.count], shared.rows[: shared.count])
+    crew.close()
+
+
+def test_a_row_that_several_find_has_the_marks_of_all() -> None:
+    """Whoever comes first, and wherever it stands when gaps are closed."""
+    drawn = np.random.default_rng(11)
+    crew = Crew(4)
+    states = RowSet(2, Budget(1 << 40))
+    first = np.array([[1 << 63, 0]], np.uint64)
+    states.insert(first, 1)
+    states.marks.expand(0, 1)
+    joint = Gathering(crew, states, 1 << 14)
+    wanted: dict[tuple[int, int], int] = {}
+    counts = [0] * crew.count
+    for _ in range(5):
+        counts[:] = drawn.integers(0, 1 << 14, 4).tolist()
+        for k, count in enumerate(counts):
+            rows = drawn.integers(0, 1 << 8, (count, 2), np.uint64)
+            rows[:, 0] |= np.uint64(1 << 63)
+            rows[:, 1] |= np.uint64(1)
+            via = (1 << drawn.integers(0, 16, count)).astype(np.uint16)
+            joint.out[k, :count], joint.via[k, :count] = rows, via
+            for row, mark in zip(rows.tolist(), via.tolist(), strict=True):
+                wanted[tuple(row)] = wanted.get(tuple(row), 0) | mark
+        joint.make_room_for(1 << 14)
+        joint.begin()
+
+        crew.each(lambda k: joint.put(k, counts[k]))
+
+        joint.end()
+
+    held = zip(states.rows[1 : states.count].tolist(), states.marks.found.tolist(), strict=False)
+    assert 30_000 < len(wanted)
+    assert wanted == {tuple(row): mark for row, mark in held}
+    crew.close()
+
+
+@given(plans())
+def test_random_models_are_reported_alike(plan: Plan) -> None:
+    """States and counts of any network, with crashes and partitions."""
+    world = build(plan)
+    one = Search(world, limits=Limits(states=3_000), stop_at_violation=False)
+    one.run()
+    assume(not one.found.stopped_by)
+    two = Search(world, stop_at_violation=False, workers=2)
+    two.run()
+
+    assert (one.found.levels, one.found.generated) == (two.found.levels, two.found.generated)
+
+
+@given(plans(alike=True), st.booleans(), st.none() | st.integers(0, 3))
+def test_random_members_that_are_alike_are_reported_alike(
+    plan: Plan, symmetry: bool, bound: int | None
+) -> None:
+    """One state for each renaming or all of them, within bounds or not."""
+    world = build(plan)
+    if bound is not None:
+        world = evolve(world, within=calm(bound))
+    assume(explored(world, 1_000) is not None)
+
+    assert reported(world, 1, symmetry=symmetry) == reported(world, 2, symmetry=symmetry)
+
+
+class _Climber:
+    """Tells all how far it is: rows are packed anew again and again."""
+
+    def __init__(self) -> None:
+        self.at = 0
+        self.heard = 0
+
+    def choices(self) -> list[str]:
+        return ["up"] if self.at < 9 else []
+
+    def receive(self, event: Any) -> Any:
+        if isinstance(event, Message):
+            self.heard = max(self.heard, event.content)
+            return None
+        self.at += 1
+        return [Broadcast(self.at)]
+
+
+@pytest.mark.parametrize(
+    ("symmetry", "calls"), [*((False, n) for n in range(21, 41)), *((True, n) for n in (153, 155))]
+)
+def test_a_search_that_is_stopped_in_a_round_tells_its_runs(symmetry: bool, calls: int) -> None:
+    """What was answered last was not taken in, and rows of two kinds met: a ValueError."""
+    climbed = sometimes("climbed", lambda view: any(one.at == 3 for one in view.values()))
+    world = World(
+        name="climbers",
+        members=dict.fromkeys("abc", _Climber),
+        interchangeable=list("abc"),
+        properties=[climbed],
+    )
+    asked = itertools.count(1)
+
+    report = check(
+        world,
+        symmetry=symmetry,
+        workers=2,
+        witnesses=True,
+        interrupted=lambda: next(asked) >= calls,
+    )
+
+    assert ("interrupted", 3) == (report.stopped_by, report.properties[0].trace_length)
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_what_was_found_before_rows_were_packed_anew_is_not_taken_for_known(words: int) -> None:
+    """A row of before may look as another state's does now."""
+    crew = Crew(2)
+    states = RowSet(words, Budget(1 << 40))
+    expander: Any = None
+    levels = CrewLevels(crew, expander, states)
+    first = np.full((1, words), 1 << 63, np.uint64)
+    levels.take_in([first, first])
+    states.replace(first | np.uint64(1), 1)
+
+    levels.take_in([first, first])
+
+    assert 2 == states.count
+    crew.close()
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_parts_of_a_table_hold_what_a_whole_one_holds(
+    words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every row once, each found again, where parts meet, too."""
+    drawn = np.random.default_rng(7)
+    monkeypatch.setattr(rowset, "_ALONE", 1 << 8)
+    crew = Crew(3)
+    states = RowSet(words, Budget(1 << 40))
+    states.over = crew.over
+    expander: Any = None
+    levels = CrewLevels(crew, expander, states)
+    wanted = set()
+    for _ in range(60):
+        found = []
+        for _worker in range(3):
+            count = int(drawn.integers(0, room.ROOM))
+            rows = drawn.integers(0, 400, (count, words), np.uint64)
+            rows[:, 0] = (rows[:, 0] * drawn.integers(1, 50, count).astype(np.uint64)) | (1 << 63)
+            found.append(rows)
+            wanted |= {tuple(row) for row in rows.tolist()}
+        levels.take_in(found)
+
+    held = states.rows[: states.count]
+    assert len(wanted) == states.count
+    assert wanted == {tuple(row) for row in held.tolist()}
+    before = states.count
+    states.insert(held.copy(), states.count)
+    assert before == states.count
+    crew.close()
+
+
+@pytest.mark.parametrize("limits", [Limits(states=2_000), Limits(seconds=1e-9)])
+def test_limits_end_it(limits: Limits) -> None:
+    """A search of several ends where one would, and says why."""
+    search = Search(load_world("two-phase-commit", members=7), limits=limits, workers=2)
+    found = search.run()
+
+    assert found.stopped_by.startswith("the limit of")
+    assert search.states.count < 290_000
+
+
+@pytest.mark.parametrize("pieces", [1, 40, 41])
+def test_what_is_found_until_memory_ends_is_counted(
+    monkeypatch: pytest.MonkeyPatch, pieces: int
+) -> None:
+    """In the middle of a round, in any thread: the states stay, and so do the steps to them."""
+    put, calls = Gathering.put, itertools.count(1)
+
+    def ends(self: Gathering, k: int, count: int) -> None:
+        put(self, k, count)
+        if next(calls) == pieces:
+            raise TooMany
+
+    monkeypatch.setattr(Gathering, "put", ends)
+    search = Search(load_world("two-phase-commit", members=5), workers=2)
+    found = search.run()
+
+    taken = int(search.tables.out["taken"].array.sum()) + int(search.tables.event_taken.sum())
+    assert found.stopped_by
+    assert search.begins + taken == found.generated
+
+
+def test_loops_are_touched_in_a_process_that_holds_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is found there, so no room is wanted."""
+    monkeypatch.setattr(memory, "resident_bytes", lambda: 1 << 40)
+    monkeypatch.setattr(room, "_PIECE", 1 << 15)
+
+    room.touch()
+
+
+@define
+class _Digit:
+    """Any digit, chosen once."""
+
+    digit: int = -1
+
+    def choices(self) -> list[int]:
+        return list(range(10)) if self.digit < 0 else []
+
+    def receive(self, event: int) -> None:
+        self.digit = event
+
+
+def _digits() -> World:
+    """Two claims, of which a level breaks the first in many rows and the second in one."""
+    return World(
+        name="digits",
+        members=dict.fromkeys("abc", _Digit),
+        properties=[
+            always_each("small", lambda shown: shown.digit < 2),
+            always_pair("not nine twice", lambda one, other: one.digit + other.digit < 18),
+        ],
+    )
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_more_broken_rows_than_there_is_room_for_are_all_told(
+    monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    """Which of them come first depends on the number of workers."""
+    wanted = Search(_digits(), stop_at_violation=False).run()
+    monkeypatch.setattr(watching, "_BAD_MOST", 2)
+    monkeypatch.setattr(watching, "_SHARED_LEAST", 2)
+
+    found = Search(_digits(), stop_at_violation=False, workers=workers).run()
+
+    told = [[(hit.claim.property.name, hit.level) for hit in one.hits] for one in (wanted, found)]
+    assert [("small", 1), ("not nine twice", 2)] == told[0] == told[1]
+    assert (
+        [len(hit.rows) for hit in wanted.hits] == [len(hit.rows) for hit in found.hits] == [24, 3]
+    )
+
+
+@define
+class _Picks:
+    """Picks one of many things, and then another one: as many states as pairs."""
+
+    one: int = -1
+    other: int = -1
+
+    def choices(self) -> list[tuple[str, int]]:
+        if self.other >= 0:
+            return []
+        return [("one" if self.one < 0 else "other", number) for number in range(40)]
+
+    def receive(self, event: Any) -> None:
+        if event[0] == "one":
+            self.one = event[1]
+        else:
+            self.other = event[1]
+
+
+def test_more_questions_than_a_table_has_room_for_are_put_one_lot_after_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A hash table that is full is looked through for ever."""
+    monkeypatch.setattr(grids, "ASKS_MAX", 64)
+    monkeypatch.setattr(grids, "DENSE_MAX", 64)
+    monkeypatch.setattr(room, "ROWS_MIN", 64)
+    claim = always_each("any", lambda shown: True)
+    search = Search(World(name="picks", members={"a": _Picks}, properties=[claim]), workers=2)
+    search.run()
+
+    assert search.tables.cells.sparse is not None
+    assert 1 + 40 + 40 * 40 == search.states.count
+
+
+@define
+class _Climbs:
+    at: int = 0
+
+    def choices(self) -> list[str]:
+        return ["up"] if self.at < 9 else []
+
+    def receive(self, event: Any) -> Any:
+        if event != "up":
+            return NOT_ENABLED
+        self.at += 1
+        return None
+
+    def horizon(self) -> int:
+        return self.at
+
+
+@define
+class _Says:
+    said: frozenset[int] = frozenset()
+
+    def choices(self) -> list[int]:
+        return [word for word in range(5) if word not in self.said]
+
+    def receive(self, event: Any) -> Any:
+        if not isinstance(event, int):
+            return NOT_ENABLED
+        self.said |= {event}
+        return [Send("climbs", event)]
+
+
+@pytest.mark.parametrize("first", ["climbs", "says"])
+def test_horizons_may_be_numbered_anew_while_questions_wait(
+    monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """What was asked of the old numbers is asked of the new ones."""
+    monkeypatch.setattr(room, "ROWS_MIN", 1)
+    monkeypatch.setattr(room, "ROOM", 1 << 8)
+    monkeypatch.setattr(room, "_PIECE", 64)
+    members: dict[str, Any] = {"climbs": _Climbs, "says": _Says}
+    world = World(
+        name="numbered anew",
+        members={first: members[first], **members},
+        properties=[sometimes("top", lambda view: view["climbs"].at == 9)],
+        expiry=lambda sender, to, content: [("climbs", 2 * content + 1)],
+    )
+    found = explored(world, 1_000)
+    assert found is not None
+
+    with asleep_if_possible():
+        search = Search(world, stop_at_violation=False, workers=2)
+        search.run()
+
+    assert (found.distinct, found.generated) == (search.states.count, search.found.generated)

@@ -1,0 +1,32 @@
+"""Fixtures for what is shown: one run at a time, and golden files of whole texts."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from joinproto.check.report import Trace
+from tests.cli.show import traces
+
+GOLDEN = Path(__file__).with_name("golden")
+
+
+@pytest.fixture(params=traces.ALL)
+def trace(request: pytest.FixtureRequest) -> Trace:
+    """Return each of the runs built by hand, one after another."""
+    return traces.ALL[request.param]()
+
+
+@pytest.fixture
+def golden(rewrite: bool) -> Callable[[str, str], None]:
+    """Return a comparison with a golden file; `--rewrite` takes what came out."""
+
+    def compare(name: str, text: str) -> None:
+        file = GOLDEN / name
+        if rewrite:
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+        assert file.read_text(encoding="utf-8") == text + "\n"
+
+    return compare

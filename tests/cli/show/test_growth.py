@@ -1,0 +1,34 @@
+"""The growth of a run on its page: the plot, the sums, the table."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from joinproto.cli.show.page_growth import Level, growth, plot
+
+
+def test_the_plot_says_in_words_what_it_shows() -> None:
+    """Whoever cannot see it hears its title; the drawing is well-formed."""
+    drawn = ET.fromstring(plot([1, 5, 30, 4]))
+
+    assert "New states by level: the most, 30, at level 2 of 3" in ET.tostring(drawn, "unicode")
+
+
+def test_a_run_of_one_level_can_be_drawn() -> None:
+    """Nothing to divide by."""
+    ET.fromstring(plot([1]))
+
+
+def test_bytes_are_those_of_levels_on_spark() -> None:
+    """Levels that were searched here exchanged nothing."""
+    levels = [Level(0, 10), Level(1, 30, "spark", 100, 2.0, 400, 800)]
+
+    text = growth(levels)
+
+    assert "1 of 2 levels on Spark, in 2.0 s of jobs" in text
+    assert "10.0 bytes for each distinct state" in text
+
+
+def test_a_local_run_has_no_cost_by_level() -> None:
+    """What nobody measured is not said to be nothing."""
+    assert "on Spark" not in growth([Level(0, 1), Level(1, 2)])

@@ -1,0 +1,179 @@
+"""The run as a test to paste."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from joinproto.check.properties import Kind
+from joinproto.check.report import Trace
+from joinproto.cli.show.paste import literal, paste
+from joinproto.cli.show.story import tell
+from joinproto.cli.show.words import told
+from tests.cli.show import traces
+from tests.cli.show.strategies import any_trace
+
+
+def calls(source: str) -> Iterator[tuple[str, list[object]]]:
+    """Yield the calls of `run` in the test, in order: method, arguments."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name("run"), attr=name), args=arguments):
+                yield name, [ast.literal_eval(argument) for argument in arguments]
+
+
+def formatted(source: str, *, line_length: int) -> str:
+    """Return `source` as the formatter leaves it."""
+    command = [sys.executable, "-m", "ruff", "format", "--isolated"]
+    command += [f"--line-length={line_length}", "--stdin-filename=test_it.py", "-"]
+    done = subprocess.run(command, input=source, capture_output=True, encoding="utf-8", check=True)
+    return done.stdout
+
+
+def test_every_step_is_taken_by_its_label(trace: Trace) -> None:
+    """`Replay.step(label, member)`, with the label as the step has it."""
+    found = [arguments for name, arguments in calls(paste(traces.report(trace), trace))][
+        : len(trace.steps)
+    ]
+
+    expected = [
+        [step.label] if step.member is None else [step.label, step.member] for step in trace.steps
+    ]
+
+    assert sorted(map(repr, expected)) == sorted(map(repr, found))
+
+
+@given(any_trace())
+def test_any_run_is_a_program(trace: Trace) -> None:
+    """Quotes, backslashes, line ends and escapes in contents, and what is no text at all."""
+    source = paste(traces.report(trace, world='a "b"/c.py::d'), trace)
+
+    compile(source, "test_it.py", "exec")
+    steps = [arguments for name, arguments in calls(source) if name == "step"]
+
+    assert [step.label for step in trace.steps] == [label for label, *_ in steps]
+
+
+@given(st.text())
+def test_a_literal_is_the_text(text: str) -> None:
+    """Also for what cannot be printed, and for lone surrogates."""
+    assert text == ast.literal_eval(literal(text))
+    assert literal(text).isprintable()
+
+
+@pytest.mark.parametrize("line_length", [79, 88, 100, 120])
+def test_the_formatter_changes_nothing(trace: Trace, line_length: int) -> None:
+    """Pasted into a project, whatever its line length, it is no difference of its own."""
+    options = {"members": 3, "mutant": "one-vote-short", "deep": 'quo"te'}
+    source = paste(traces.report(trace), trace, options=options)
+
+    assert source == formatted(source, line_length=line_length)
+
+
+@settings(max_examples=settings().max_examples // 4)  # each starts the formatter
+@given(any_trace())
+def test_the_formatter_changes_nothing_whatever_the_contents(trace: Trace) -> None:
+    """The quotes are those it prefers; comments are where it leaves them."""
+    source = paste(traces.report(trace), trace)
+
+    assert source == formatted(source, line_length=88)
+
+
+def test_the_linter_has_nothing_to_say(trace: Trace) -> None:
+    """A test that must be edited before it can be committed is not pasted."""
+    source = paste(traces.report(trace), trace, options={"members": 3})
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--line-length=100"]
+    command += ["--select=E,W,F,I,N,B,UP,RUF,SIM,PT", "--ignore=RUF001,RUF003", "-"]
+
+    done = subprocess.run(command, input=source, capture_output=True, encoding="utf-8", check=False)
+
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_comments_tell_every_change(trace: Trace) -> None:
+    """Nothing lost: beside each step, what it changed."""
+    rows = [row.strip() for row in paste(traces.report(trace), trace).splitlines()]
+    comments = " ".join(row.removeprefix("# ").removeprefix("| ") for row in rows if row[:1] == "#")
+    wanted = [item.text for moment in tell(trace).moments[1:] for item in told(moment)]
+
+    at = 0
+    for text in (" ".join(text.split()) for text in wanted):
+        at = comments.index(text, at)
+
+
+def test_the_world_is_built_as_it_was() -> None:
+    """Options of the command are arguments of `load_world`; long ones stand below another."""
+    trace = traces.exchange()
+    report = traces.report(trace)
+
+    short = paste(report, trace, options={"members": 3})
+    long = paste(report, trace, options={"members": 3, "mutant": "one-vote-short"})
+
+    assert '    run = Replay(load_world("two-phase-commit", members=3))\n' in short
+    assert (
+        '    world = load_world("two-phase-commit", members=3, mutant="one-vote-short")\n'
+        "    run = Replay(world)\n"
+    ) in long
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("exchange", ['assert run.violates("consistent")']),
+        ("lasso", ["assert run.loops_to(1)", 'assert not run.shows("finished")']),
+        ("stuck", ['assert not run.shows("active")']),
+    ],
+)
+def test_the_end_of_the_run_is_asserted(name: str, expected: list[str]) -> None:
+    """A lasso comes back to where its cycle begins."""
+    trace = traces.ALL[name]()
+    rows = [row.strip() for row in paste(traces.report(trace), trace).splitlines()]
+
+    assert expected == [row for row in rows if row.startswith("assert")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("sometimes", ['assert run.shows("p")']),
+        ("no deadlock", ["assert run.stuck()", 'assert not run.shows("p")']),
+        ("always possible", ['assert not run.shows("p")']),
+    ],
+)
+def test_other_kinds_of_claims_end_in_their_own_way(kind: Kind, expected: list[str]) -> None:
+    """`violates` is for an `always` alone."""
+    trace = traces.Run({"a": {"n": "0"}}).trace("p", kind)
+    rows = [row.strip() for row in paste(traces.report(trace), trace).splitlines()]
+
+    assert expected == [row for row in rows if row.startswith("assert")]
+
+
+@pytest.mark.parametrize(
+    ("world", "expected"),
+    [
+        ("two-phase-commit", "test_it_holds_in_two_phase_commit"),
+        ("path/to/My-Model.py::ring", "test_it_holds_in_my_model_ring"),
+        ("§", "test_it_holds_in_it"),
+    ],
+)
+def test_the_name_of_the_test_is_claim_and_world(world: str, expected: str) -> None:
+    """A name that says what was violated where."""
+    trace = traces.Run({"a": {"n": "0"}}).trace("It holds!")
+
+    assert f"def {expected}() -> None:" in paste(traces.report(trace, world), trace)
+
+
+def test_steps_stand_in_their_order() -> None:
+    """The numbers in the comments go up."""
+    trace = traces.five_members()
+    rows = [row.strip() for row in paste(traces.report(trace), trace).splitlines()]
+    numbers = [int(found[1]) for row in rows if (found := re.match(r"# (\d+): ", row))]
+
+    assert all(one < other for one, other in pairwise(numbers))
+    assert 25 == len(numbers)

@@ -1,0 +1,107 @@
+"""The live line of a long search."""
+
+import io
+
+from joinproto.check.engine.progress import Tick
+from joinproto.cli.show.progress import Progress
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def tick(seconds: float, generated: int = 1_000) -> Tick:
+    """Return a tick at that time."""
+    return Tick(
+        level=9,
+        distinct=123_456,
+        generated=generated,
+        frontier=4_321,
+        rss_bytes=98_234_112,
+        seconds=seconds,
+    )
+
+
+def test_the_line_says_how_far_the_search_is() -> None:
+    """Level, distinct, generated, rate, what waits, memory, time."""
+    stream = Terminal()
+
+    Progress(stream)(tick(2.0, generated=2_000_000))
+
+    expected = "level 9: 123 k distinct of 2.00 M, 1.00 M/s, queue 4.32 k, 98.2 MB, 2.00 s"
+    assert f"\r{expected}" == stream.getvalue()
+
+
+def test_the_rate_is_that_of_the_last_seconds() -> None:
+    """A search that slows down shows it, however fast it began."""
+    stream = Terminal()
+    progress = Progress(stream)
+
+    for second in range(20):
+        progress(tick(float(second), generated=1_000_000 if second < 10 else 1_000_000 + second))
+
+    assert ", 1/s," in stream.getvalue().rsplit("\r", 1)[1]
+
+
+def test_a_log_gets_a_line_every_ten_seconds() -> None:
+    """Without a terminal nothing is written over, and a short search writes nothing."""
+    stream = io.StringIO()
+
+    with Progress(stream) as progress:
+        for second in range(25):
+            progress(tick(float(second)))
+
+    rows = stream.getvalue().splitlines()
+    assert ["10.0 s", "20.0 s"] == [row.rsplit(", ", 1)[1] for row in rows]
+    assert "\r" not in stream.getvalue()
+
+
+def test_ticks_that_come_too_fast_are_left_out() -> None:
+    """A terminal that writes all the time costs more than the search."""
+    stream = Terminal()
+    progress = Progress(stream)
+
+    for hundredth in range(100):
+        progress(tick(hundredth / 100))
+
+    assert 10 == stream.getvalue().count("\r")
+
+
+def test_a_shorter_line_leaves_nothing_of_a_longer_one() -> None:
+    """Without escape sequences: blanks are understood everywhere."""
+    stream = Terminal()
+    progress = Progress(stream)
+
+    for seconds, generated in ((1.0, 999_000_000), (2.0, 999_000_001), (9.0, 999_000_001)):
+        progress(tick(seconds, generated))
+    rows = stream.getvalue().split("\r")[1:]
+    screen = ""
+    for row in rows:
+        screen = row + screen[len(row) :]
+
+    assert len(rows[0]) > len(rows[-1].rstrip())
+    assert rows[-1].rstrip() == screen.rstrip()
+
+
+def test_the_line_is_gone_when_the_search_ends() -> None:
+    """The report begins where the line stood."""
+    stream = Terminal()
+
+    with Progress(stream) as progress:
+        progress(tick(1.0))
+
+    _, line, blanks, rest = stream.getvalue().split("\r")
+
+    assert (len(line) * " ", "") == (blanks, rest)
+
+
+def test_the_line_stays_on_its_line() -> None:
+    """One column less than there are, because some terminals break after the last."""
+    stream = Terminal()
+
+    Progress(stream)(tick(1e9, generated=10**15))
+
+    assert len(stream.getvalue()) - 1 <= 79

@@ -1,0 +1,153 @@
+"""What happens in a run, and how it is said: every presentation builds on this."""
+
+from hypothesis import given
+
+from joinproto.check.report import Trace
+from joinproto.cli.show.pieces import visible
+from joinproto.cli.show.story import Change, tell
+from joinproto.cli.show.words import closing, sentence, told
+from tests.cli.show import traces
+from tests.cli.show.strategies import any_trace
+
+
+def said(trace: Trace, number: int) -> list[str]:
+    """Return the sentence of a step and its statements, as text."""
+    story = tell(trace)
+    moment = story.moments[number]
+    return [sentence(moment, story).text, *(statement.text for statement in told(moment))]
+
+
+def test_a_step_tells_only_what_it_changed() -> None:
+    """Rumur's layout: the changed fields, old and new, and nothing else."""
+    story = tell(traces.exchange())
+
+    changes = story.moments[3].changes
+
+    assert (Change("tm", "prepared", "{}", "{rm1}"),) == changes
+
+
+def test_a_received_message_names_the_step_that_sent_it() -> None:
+    """An arrow stands where the message arrives; its other end must be found."""
+    words = said(traces.exchange(), 5)
+
+    assert words[0] == "rm1 receives commit from tm (sent in step 4)"
+
+
+def test_equal_messages_are_received_in_the_order_they_were_sent() -> None:
+    """In a queue the second of two equal messages is the later one."""
+    run = traces.Run({"a": {"n": "0"}, "b": {"n": "0"}})
+    letter = traces.letter("a", "b", "x")
+    for _ in range(2):
+        run.step("send", "a", sent=(letter,))
+    for _ in range(3):
+        run.step("receive", "b", letter)
+
+    moments = tell(run.trace("any")).moments
+
+    # The third time there is none left: a set gives the same message again.
+    assert [1, 2, 2] == [moment.sent_in for moment in moments[3:]]
+
+
+def test_a_crash_tells_what_is_forgotten_and_what_is_kept() -> None:
+    """Durable attributes end in a star, and a crash leaves them."""
+    words = said(traces.crash_and_restart(), 6)
+
+    assert ["a crashes", "is down; forgets phase chosen; keeps tip* v1, promised* 1"] == words
+
+
+def test_a_crash_in_the_middle_of_a_step_tells_how_far_it_came() -> None:
+    """What was sent before the crash is sent."""
+    words = said(traces.crash_and_restart(), 3)
+
+    assert [
+        "b crashes while receiving hello(1) from a (sent in step 2) after effect 1",
+        "is down; forgets phase waiting; keeps tip* -, promised* 0",
+        "sends promise(1) to a",
+        "by V3, V4",
+    ] == words
+
+
+def test_a_memory_and_its_durable_copy_change_in_one_statement() -> None:
+    """`tip` and `tip*` going from the same to the same are one event to a reader."""
+    words = said(traces.crash_and_restart(), 4)
+
+    assert "tip, tip* - → v1" in words
+
+
+def test_a_split_names_both_sides() -> None:
+    """The step's detail holds one side only."""
+    words = said(traces.split_and_heal(), 2)
+
+    assert words[0] == "the network splits: a, b (1) apart from c (2)"
+
+
+def test_a_monitor_has_no_lifeline() -> None:
+    """It has a state, but it runs nowhere; a member of that name does."""
+    run = traces.Run({"a": {"n": "0"}, "monitor": {"n": "0"}})
+    run.step("go", "a", now={"monitor": {"n": "1"}})
+    watched = tell(run.trace("any"))
+    run.step("go", "monitor")
+    acting = tell(run.trace("any"))
+
+    assert ("a",) == watched.lifelines
+    assert ("a", "monitor") == watched.members
+    assert ("a", "monitor") == acting.lifelines
+
+
+def test_what_is_still_under_way_at_the_end_is_said() -> None:
+    """In a stuck run, the message that nobody received is often the reason."""
+    run = traces.Run({"a": {"n": "0"}, "b": {"n": "0"}})
+    one, other = traces.letter("a", "b", "one"), traces.letter("a", "b", "other")
+    run.step("send", "a", sent=(one, other))
+    run.step("receive", "b", one)
+
+    said_at_the_end = [item.text for item in closing(tell(run.trace("any")))]
+
+    assert "still under way: other from a to b (sent in step 1)" == said_at_the_end[-1]
+
+
+def test_a_message_of_a_cycle_is_received_in_the_next_round() -> None:
+    """So it is not under way for ever; one that was sent before the cycle is."""
+    run = traces.Run({"a": {"n": "0"}, "b": {"n": "0"}})
+    for number in range(3):
+        run.step("send", "a", sent=(traces.letter("a", "b", f"letter {number}"),))
+
+    story = tell(run.trace("any", "eventually", loop_at=1))
+
+    assert ["letter 0"] == [item.message.content for item in story.under_way]
+
+
+@given(any_trace())
+def test_every_change_is_told_once(trace: Trace) -> None:
+    """Nothing lost: attribute, old and new value stand in a statement about the member."""
+    for moment in tell(trace).moments[1:]:
+        for change in moment.changes:
+            texts = [item.text for item in told(moment) if item.member == change.member]
+            wanted = [visible(change.attribute)] if change.attribute else []
+            wanted += [
+                visible(value) for value in (change.before, change.after) if value is not None
+            ]
+            if not change.attribute and change.after is None:
+                wanted = ["is up"]
+            elif not change.attribute:
+                wanted = [visible(change.after or "")]
+
+            assert any(all(part in text for part in wanted) for text in texts), (change, texts)
+
+
+@given(any_trace())
+def test_every_step_says_who_does_what_to_which_message(trace: Trace) -> None:
+    """The sentence holds the member, the message and the detail, whatever they are."""
+    story = tell(trace)
+    for moment in story.moments[1:]:
+        step = moment.step
+        assert step is not None
+        text = sentence(moment, story).text
+        wanted = [step.member] if step.member is not None else []
+        if step.message is not None:
+            sender = step.message.sender
+            wanted += [step.message.content, *([] if sender is None else [sender])]
+        if step.detail and not moment.side:
+            wanted.append(step.detail)
+
+        assert [] == [part for part in wanted if visible(part) not in text]

@@ -1,0 +1,83 @@
+"""A report written to a file: the name says the format."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from joinproto.cli.show.write import FORMATS, format_of, write_trace
+from joinproto.codec.json_form import encoded
+from joinproto.errors import EnvironmentProblem, UsageProblem
+from tests.cli.show import traces
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [
+        ("run.html", ".html"),
+        ("RUN.HTML", ".html"),
+        ("run.itf.json", ".itf.json"),
+        ("run.json", ".json"),
+        ("test_run.py", ".py"),
+        ("run.txt", ".txt"),
+    ],
+)
+def test_the_end_of_the_name_is_the_format(name: str, ending: str) -> None:
+    """The longer of two endings counts."""
+    assert ending == format_of(Path("some") / name).ending
+
+
+@pytest.mark.parametrize("name", ["run", "run.htm", "run.json.gz", ".", "html"])
+def test_another_name_is_refused_with_those_that_are_known(name: str) -> None:
+    """Before the search, so that a wrong name costs nothing."""
+    with pytest.raises(UsageProblem, match="format") as raised:
+        format_of(Path(name))
+
+    assert all(item.ending in raised.value.next for item in FORMATS)
+
+
+def test_every_format_is_written(tmp_path: Path) -> None:
+    """Whatever the contents, also such as no encoding has."""
+    report = traces.report(traces.odd())
+
+    for item in FORMATS:
+        file = tmp_path / f"run{item.ending}"
+        write_trace(report, file, options={"members": 3})
+
+        assert file.read_text(encoding="utf-8").endswith("\n")
+
+
+def test_json_is_the_report_as_the_command_prints_it(tmp_path: Path) -> None:
+    """One schema, wherever it is written."""
+    report = traces.report(traces.lasso())
+
+    write_trace(report, tmp_path / "run.json")
+
+    assert encoded(report) == json.loads((tmp_path / "run.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("ending", [item.ending for item in FORMATS if item.needs_trace])
+def test_without_a_run_there_is_nothing_to_replay(tmp_path: Path, ending: str) -> None:
+    """A test without steps would say that something was shown."""
+    with pytest.raises(UsageProblem, match="no run"):
+        write_trace(traces.report(None), tmp_path / f"run{ending}")
+
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", [item.ending for item in FORMATS if not item.needs_trace])
+def test_without_a_run_the_report_is_still_written(tmp_path: Path, ending: str) -> None:
+    """What holds, and what was not exercised, is worth a file."""
+    write_trace(traces.report(None), tmp_path / f"run{ending}")
+
+    assert "two-phase-commit" in (tmp_path / f"run{ending}").read_text("utf-8")
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """And what to do about it."""
+    file = tmp_path / "absent" / "run.txt"
+
+    with pytest.raises(EnvironmentProblem, match="cannot write") as raised:
+        write_trace(traces.report(None), file)
+
+    assert str(file) in raised.value.message

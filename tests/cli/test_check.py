@@ -1,0 +1,412 @@
+"""`joinproto check`: exit codes, what it prints, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from joinproto.check import catalogue
+from joinproto.check.engine.progress import Tick
+from joinproto.check.memory import resident_bytes
+from joinproto.cli.show.progress import Progress
+from tests.check.chosen import CHOSEN
+from tests.cli.running import FUNCTION, ROOT, Done, Run, model, run_apart, run_here
+
+BROKEN = ("two-phase-commit", "--mutant", "one-vote-short")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs `joinproto check` here."""
+    return lambda *words: run_here(capsys, "check", *words)
+
+
+# -- what is found ---------------------------------------------------------------------
+
+
+def test_a_world_that_holds_exits_0(run: Run) -> None:
+    """0: all hold; the counts are the closed form 2^N + 4^N + 6^N."""
+    done = run("two-phase-commit", "--members", "5")
+
+    assert 0 == done.code
+    assert "8,832 distinct" in done.out
+    assert "everything" in done.out
+    assert "" == done.remarks
+
+
+def test_a_slow_search_may_say_how_far_it_is() -> None:
+    """In a log a line every ten seconds: no remark, as a warning or an error is one."""
+    log = StringIO()
+    Progress(log)(Tick(17, 8_830, 40_000, 120, 1 << 28, 10.2))
+    said = f"compiling the search, once: up to two minutes\n{log.getvalue()}wrote run.html\n"
+
+    assert "distinct" in log.getvalue()
+    assert "wrote run.html\n" == Done(0, "", said).remarks
+
+
+def test_a_violated_world_exits_1_and_shows_its_run(run: Run) -> None:
+    """1: violated; the sequence chart comes after the summary."""
+    done = run(*BROKEN)
+
+    assert 1 == done.code
+    summary, _, chart = done.out.partition("“consistent” is violated after 7 steps")
+    assert "VIOLATED" in summary
+    assert "choose to abort" in chart
+
+
+@pytest.mark.parametrize("name", [name for name, mutant in CHOSEN if mutant is None])
+def test_a_chosen_world_exits_as_it_ends(run: Run, name: str) -> None:
+    """Expected or not: `check` exits 1 on a violation, and shows the run; `--tier` asks for all."""
+    item, done = catalogue.entry(name), run(name, "--json")
+
+    assert item.expected == done.object["result"]
+    assert (1 if item.expected == "violated" else 0) == done.code
+    assert item.steps is None or item.steps == len(done.object["trace"])
+
+
+def test_a_claim_that_is_not_reached_exits_1(run: Run, tmp_path: Path) -> None:
+    """Safety without possibility is empty: a `sometimes` that is not reached is a violation."""
+    done = run(model(tmp_path, replace=("return 3 in", "return 4 in")))
+
+    assert 1 == done.code
+    assert "NOT REACHED" in done.out
+
+
+def test_what_was_never_exercised_is_said_also_on_success(run: Run, tmp_path: Path) -> None:
+    """A premise that is never met says nothing; --strict takes that for a failure."""
+    never = 'always("low", low, premise=lambda view: False)'
+    path = model(tmp_path, replace=('always("low", low)', never))
+
+    done, strict = run(path), run(path, "--strict")
+
+    assert (0, 1) == (done.code, strict.code)
+    assert "its premise was never met" in done.out
+    assert "--strict: not exercised: “low” says nothing here" in strict.err
+
+
+def test_strict_asks_nothing_of_a_world_that_exercised_all(run: Run) -> None:
+    """Two-phase commit takes every step."""
+    assert 0 == run("two-phase-commit", "--strict").code
+
+
+def test_symmetry_is_off_unless_asked_for(run: Run) -> None:
+    """C(N+5,5) + C(N+3,3) + (N+1) orbits: 80 for three resource managers, of 288 states."""
+    plain = run("two-phase-commit", "--json").object
+    reduced = run("two-phase-commit", "--symmetry", "--json").object
+
+    assert (288, 80) == (plain["distinct"], reduced["distinct"])
+    assert [] == plain["reductions"]
+    assert "--symmetry" in run("two-phase-commit", "--symmetry").out
+
+
+# -- limits ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", [("--max-states", "100"), ("--max-seconds", "0.001")])
+def test_a_limit_exits_3_and_says_what_is_unknown(run: Run, limit: tuple[str, str]) -> None:
+    """3: stopped at a limit before the end; neither holds nor violated."""
+    done = run("two-phase-commit", "--members", "6", *limit, "--json")
+
+    assert 3 == done.code
+    assert "incomplete" == done.object["result"]
+    assert "limit" in done.object["stopped_by"]
+    assert "unknown" == done.object["properties"][0]["result"]
+
+
+def test_a_violation_found_before_the_limit_is_a_violation(run: Run) -> None:
+    """What was found holds, whatever the rest is."""
+    assert 1 == run(*BROKEN, "--max-states", "1000").code
+
+
+@pytest.mark.parametrize("size", ["1", "1k", "5M"])
+def test_a_memory_limit_below_the_process_itself_exits_3(run: Run, size: str) -> None:
+    """Clear from the start, so said at the start."""
+    done = run("two-phase-commit", "--max-memory", size)
+
+    assert 3 == done.code
+    assert "this process needs before its first state" in done.err
+    assert "--max-memory" in done.remarks.splitlines()[1]
+
+
+def test_a_memory_limit_that_suffices_changes_nothing(run: Run) -> None:
+    """2 GiB for 288 states, and what the tests before have left in this process."""
+    size = str((2 << 30) + resident_bytes())
+
+    assert 0 == run("two-phase-commit", "--max-memory", size).code
+
+
+@pytest.mark.parametrize("size", ["lots", "-1", "0", "5X", "1e400", "infG", ""])
+def test_a_bad_size_is_a_usage_error(run: Run, size: str) -> None:
+    """It says what a size looks like."""
+    done = run("two-phase-commit", f"--max-memory={size}")
+
+    assert 2 == done.code
+    assert "--max-memory: " in done.err
+
+
+# -- usage -----------------------------------------------------------------------------
+
+USAGE = {
+    "no world": ((), "name a world or a file"),
+    "an unknown world": (("two-phase-comit",), "did you mean two-phase-commit?"),
+    "too many members": (("two-phase-commit", "--members", "99"), "give it 1 to 12"),
+    "no members": (("two-phase-commit", "--members", "0"), "--members"),
+    "members in words": (("two-phase-commit", "--members", "three"), "'three' is not a valid"),
+    "an unknown option": (("two-phase-commit", "--colour"), "--colour"),
+    "an option it lacks": (("two-phase-commit", "--crashes", "1"), "it takes --members, --mutant"),
+    "a parameter it lacks": (
+        ("two-phase-commit", "--set", "colour=1"),
+        "takes no --set colour=...",
+    ),
+    "a set without a value": (("two-phase-commit", "--set", "colour"), "NAME=VALUE"),
+    "an option twice": (("two-phase-commit", "--members", "3", "--set", "members=3"), "twice"),
+    "an unknown mutant": (("two-phase-commit", "--mutant", "x"), "it has one-vote-short"),
+    "an unknown engine": (("two-phase-commit", "--engine", "steam"), "--engine"),
+    "no states": (("two-phase-commit", "--max-states", "0"), "--max-states"),
+    "no number": (("two-phase-commit", "--max-seconds", "nan"), "--max-seconds"),
+    "resume here": (("two-phase-commit", "--resume"), "--resume belongs to the Spark engine"),
+    "a master here": (
+        ("two-phase-commit", "--engine", "local", "--master", "local[2]"),
+        "--master belongs to the Spark",
+    ),
+    "no master": (("two-phase-commit", "--master", "x"), "no master of Spark's is called so"),
+    "an unknown format": (("two-phase-commit", "--trace", "run.doc"), "endings: .html"),
+    "no such folder": (("two-phase-commit", "--trace", "no/such/run.html"), "there is no folder"),
+    "a folder as trace": (("two-phase-commit", "--trace", f"{ROOT}/x.html/.."), "in which format"),
+    "a tier and a world": (("two-phase-commit", "--tier", "quick"), "--tier checks many worlds"),
+    "a tier with members": (("--tier", "quick", "--members", "3"), "--members is for one"),
+    "a tier with a trace": (("--tier", "quick", "--trace", "run.html"), "--trace is for one"),
+    "an unknown tier": (("--tier", "slow"), "--tier"),
+}
+
+
+@pytest.mark.parametrize(("words", "text"), USAGE.values(), ids=USAGE.keys())
+def test_bad_usage_exits_2_and_says_what_is_wrong(
+    run: Run, words: tuple[str, ...], text: str
+) -> None:
+    """2: usage."""
+    done = run(*words)
+
+    assert 2 == done.code
+    assert "" == done.out
+    assert text in done.err
+    assert "\n  next: " in done.err
+
+
+@pytest.mark.parametrize(("words", "text"), USAGE.values(), ids=USAGE.keys())
+def test_bad_usage_with_json_is_one_object(run: Run, words: tuple[str, ...], text: str) -> None:
+    """An error is {"error": {"code", "message", "next"}}, on standard output."""
+    done = run(*words, "--json")
+
+    assert 2 == done.code
+    assert {"code", "message", "next"} == done.error.keys()
+    assert 2 == done.error["code"]
+    assert text in done.error["message"] + done.error["next"]
+    assert "" == done.err
+
+
+def test_a_limit_in_the_way_with_json_is_one_object(run: Run) -> None:
+    """The code is in the object, too."""
+    assert 3 == run("two-phase-commit", "--max-memory", "1k", "--json").error["code"]
+
+
+def test_resume_on_spark_needs_a_folder(run: Run) -> None:
+    """There must be something to go on with."""
+    done = run("two-phase-commit", "--engine", "spark", "--resume")
+
+    assert 2 == done.code
+    assert "--resume without --out" in done.err
+
+
+# -- files -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["run.html", "run.json", "run.itf.json", "run.txt", "test_run.py"])
+def test_the_run_is_written_in_the_format_of_its_name(run: Run, tmp_path: Path, name: str) -> None:
+    """`--trace FILE`: the file by its ending."""
+    done = run(*BROKEN, "--trace", str(tmp_path / name))
+
+    assert 1 == done.code
+    assert "consistent" in (tmp_path / name).read_text(encoding="utf-8")
+    assert f"wrote {tmp_path / name}\n" == done.remarks
+
+
+def test_without_a_run_a_test_is_not_written(run: Run, tmp_path: Path) -> None:
+    """Nothing was violated: there is nothing a test could repeat."""
+    done = run("two-phase-commit", "--trace", str(tmp_path / "test_run.py"))
+
+    assert 0 == done.code
+    assert "there is no run" in done.err
+    assert "next: name a file that ends in .html, .json or .txt" in done.err
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_an_old_test_is_not_taken_for_one_of_this_check(run: Run, tmp_path: Path) -> None:
+    """It stays as it is, and that is said."""
+    (tmp_path / "test_run.py").write_text("old")
+
+    done = run("two-phase-commit", "--trace", str(tmp_path / "test_run.py"))
+
+    assert "is there from before, and not of this check" in done.err
+    assert "old" == (tmp_path / "test_run.py").read_text()
+
+
+@pytest.mark.parametrize("name", ["run.html", "run.json", "run.txt"])
+def test_without_a_run_the_report_is_written_and_that_is_said(
+    run: Run, tmp_path: Path, name: str
+) -> None:
+    """The same reason in the same words as where nothing is written."""
+    done = run("two-phase-commit", "--trace", str(tmp_path / name))
+
+    assert 0 == done.code
+    assert f"wrote {tmp_path / name}: the report, for there is no run to show\n" == done.remarks
+
+
+def test_a_violation_that_options_avoid_is_expected_of_the_default_options(run: Run) -> None:
+    """README: waiting for two, the same world holds."""
+    done = run("note-lone-restart", "--wait-for", "2")
+
+    assert 0 == done.code
+    assert "HOLDS; with its default options it must fail" in done.out
+
+
+def test_a_search_that_ended_at_a_violation_did_not_exercise_everything(run: Run) -> None:
+    """What comes after the violation is not known."""
+    done = run(*BROKEN)
+
+    assert "everything" not in done.out
+    assert "the search ended at the violation" in done.out
+
+
+def test_the_json_object_is_alone_on_standard_output(run: Run, tmp_path: Path) -> None:
+    """Also with files to write, and with a model that prints."""
+    path = model(tmp_path, replace=("self.count += 1", "self.count += 1; print('counted')"))
+    done = run(path, "--json", "--trace", str(tmp_path / "run.html"))
+
+    assert "holds" == done.object["result"]
+    assert "counted" in done.err
+    assert "wrote" in done.err
+
+
+def test_the_options_that_were_given_are_in_the_object(run: Run, tmp_path: Path) -> None:
+    """So that a stored report says what it is a report of."""
+    path = model(tmp_path, world=FUNCTION)
+
+    found = run(path, "--members", "3", "--set", "top=4", "--json").object
+
+    assert {"members": 3, "top": 4} == found["options"]
+    assert 3 == found["members"]
+
+
+# -- as a process ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_full_disk_is_no_violation(more: tuple[str, ...]) -> None:
+    """4, as for all that the machine lacks; with --json, too, where the error has no place left."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "joinproto", "check", "ring-election", *more],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert 4 == done.returncode
+    assert "no space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_violation() -> None:
+    """`joinproto check ... | head -1`: 141 as SIGPIPE gives, never 1."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "joinproto", "check", "two-phase-commit"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    said = process.stderr.read()
+    process.stderr.close()
+
+    assert 141 == process.wait(timeout=300)
+    assert "" == Done(141, "", said).remarks
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&-", "2>&-"])
+def test_a_closed_stream_changes_no_exit_code(closed: str) -> None:
+    """A daemon may start us so."""
+    words = f"{sys.executable} -m joinproto check {' '.join(BROKEN)} {closed}"
+
+    done = subprocess.run(
+        words, shell=True, cwd=ROOT, capture_output=True, timeout=300, check=False
+    )
+
+    assert 1 == done.returncode
+    assert b"" == done.stderr
+
+
+def test_an_ascii_terminal_gets_ascii() -> None:
+    """A chart in boxes would end in an error there."""
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+
+    done = run_apart("check", *BROKEN, env=environment)
+
+    assert 1 == done.code
+    assert done.out.isascii()
+    assert '"consistent" is violated after 7 steps' in done.out
+
+
+def test_nothing_but_json_comes_out_when_a_process_is_asked_for_json() -> None:
+    """The contract, once as users run it."""
+    done = run_apart("check", *BROKEN, "--json")
+
+    assert 1 == done.code
+    assert 7 == len(json.loads(done.out)["trace"])
+
+
+def test_the_help_shows_a_real_example(run: Run) -> None:
+    """It can be pasted: each line is a command of ours."""
+    done = run("--help")
+
+    assert 0 == done.code
+    assert "  joinproto check two-phase-commit --members 7\n" in done.out
+
+
+def test_the_help_names_every_exit_code(run: Run) -> None:
+    """What a script must know of `check`: a search that ends early is neither 0 nor 1."""
+    said = " ".join(run("--help").out.split())
+
+    assert "Exit code 0: all hold; 1: violated" in said
+    assert all(f"; {code}: " in said for code in (1, 2, 3, 4))
+
+
+def test_an_estimate_is_given_when_asked_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2^8 + 4^8 + 6^8 = 1,745,408 states; 3, 4 and so on members tell it within a fifth."""
+    monkeypatch.setattr("joinproto.cli.estimate.SECONDS_MAX", 600.0)
+    done = run("two-phase-commit", "--members", "8", "--estimate", "--max-states", "1000")
+
+    assert 3 == done.code
+    (line,) = (line for line in done.err.splitlines() if line.startswith("estimate"))
+    assert "rough" in line
+    assert "from 5, 6 and 7 members" in line
+    assert 1_400_000 < float(line.partition("about ")[2].partition(" M ")[0]) * 1e6 < 2_100_000
+
+
+def test_no_estimate_is_said_where_there_is_none(run: Run, tmp_path: Path) -> None:
+    """One fixed world has no smaller sizes; without --estimate nothing is said of it."""
+    path = model(tmp_path)
+
+    assert "estimate: none" in run(path, "--estimate").err
+    assert "" == run(path).remarks

@@ -1,0 +1,216 @@
+"""`joinproto discovery`: what it prints, its exit codes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from joinproto.cli.main import cli
+from joinproto.errors import EnvironmentProblem, UsageProblem
+
+K8S = """cluster_formation.peer_discovery_backend = rabbit_peer_discovery_k8s
+cluster_formation.randomized_startup_delay_range.max = 2
+"""
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(cli, ["discovery", *words], standalone_mode=False)
+
+
+def facts(folder: Path, **said: Any) -> str:
+    file = folder / "facts.json"
+    file.write_text(json.dumps(said))
+    return str(file)
+
+
+def test_lint_says_the_line_the_reason_and_what_to_write(tmp_path: Path) -> None:
+    """4.1 refuses what 3.13 only ignored."""
+    file = tmp_path / "rabbitmq.conf"
+    file.write_text(K8S)
+
+    new = run("lint", str(file), "--release", "4.1")
+    old = run("lint", str(file), "--release", "3.13")
+
+    assert 1 == new.return_value
+    assert f"{file}:2: error: cluster_formation.randomized_startup_delay_range.max:" in new.output
+    assert "next: take the line out" in new.output
+    assert f"{file}:2: warning:" in old.output
+
+
+def test_lint_prints_json_and_exits_0_where_all_is_fine(tmp_path: Path) -> None:
+    file = tmp_path / "rabbitmq.conf"
+    file.write_text("cluster_formation.classic_config.nodes.1 = rabbit@a\n")
+
+    found = run("lint", str(file), "--json")
+
+    assert 0 == found.return_value
+    assert json.loads(found.output)["starts"] is True
+
+
+def test_a_first_day_that_splits_is_told_step_by_step(tmp_path: Path) -> None:
+    """Two of four that see each other are enough for 4.x."""
+    file = facts(tmp_path, nodes=["n1", "n2", "n3", "n4"], cut=[["n1", "n2"]])
+
+    text, tree = run("would-it-split", file), run("would-it-split", file, "--json")
+
+    assert 1 == text.return_value
+    assert "it splits, in 8 steps" in text.output
+    assert 8 == len(json.loads(tree.output)["run"])
+
+
+def test_a_first_day_that_does_not_split_is_told(tmp_path: Path) -> None:
+    """The same nodes, by our rules."""
+    file = facts(tmp_path, nodes=["n1", "n2", "n3"], cut=[["n1"]], release="ours")
+
+    found = run("would-it-split", file)
+
+    assert 0 == found.return_value
+    assert "one cluster, whatever the order" in found.output
+
+
+@pytest.mark.parametrize(
+    ("said", "path"),
+    [
+        ({"nodes": []}, "nodes"),
+        ({"nodes": ["a", "a"]}, "nodes[1]"),
+        ({"nodes": ["a"], "cut": [["b"]]}, "cut"),
+        ({"nodes": ["a"], "answers": {"a": {}}}, "answer"),
+        ({"nodes": ["a"], "release": "2"}, "release"),
+        ({"nodes": ["a"], "tries": -1}, "tries"),
+        ({"nodes": ["a"], "tries": 1_000_000}, "tries"),
+        ({"nodes": ["a"], "what": 1}, "what"),
+    ],
+)
+def test_facts_that_do_not_fit_are_refused_by_their_path(
+    tmp_path: Path, said: dict[str, Any], path: str
+) -> None:
+    found = run("would-it-split", facts(tmp_path, **said))
+
+    assert found.exception is not None
+    assert path == getattr(found.exception, "path", None)
+
+
+CLASSIC = """cluster_formation.classic_config.nodes.1 = rabbit@a
+cluster_formation.classic_config.nodes.2 = rabbit@b
+"""
+
+
+def test_list_asks_the_backend_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "rabbitmq.conf"
+    file.write_text(CLASSIC)
+
+    found = run("list", str(file), "--node", "rabbit@a", "--json")
+
+    assert 0 == found.return_value
+    assert ["rabbit@a", "rabbit@b"] == json.loads(found.output)["nodes"]
+
+
+@pytest.mark.parametrize(
+    ("at", "now", "last", "seconds"),
+    [("4.1", "retry", "standalone", 30.0), ("ours", "wait", "wait", None)],
+)
+def test_boot_says_what_a_node_that_sees_nobody_does_in_the_end(
+    tmp_path: Path, at: str, now: str, last: str, seconds: float | None
+) -> None:
+    """Thirty tries a second apart, then alone; ours waits and says for how many."""
+    file = tmp_path / "rabbitmq.conf"
+    file.write_text(CLASSIC)
+
+    found = run("boot", str(file), "--node", "rabbit@a", "--release", at, "--json")
+
+    tree = json.loads(found.output)
+    assert (now, last, seconds) == (tree["now"]["step"], tree["at_last"]["step"], tree["seconds"])
+
+
+def test_boot_joins_who_answers(tmp_path: Path) -> None:
+    file, seen = tmp_path / "rabbitmq.conf", tmp_path / "seen.json"
+    file.write_text(CLASSIC)
+    seen.write_text(json.dumps({"rabbit@b": {"members": 2, "in_cluster": True, "ready": True}}))
+
+    found = run("boot", str(file), "--node", "rabbit@a", "--seen", str(seen))
+
+    assert "now: join rabbit@b: of the nodes that answer rabbit@b is first (D3)" in found.output
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [('{"rabbit@b": {"foo": 1}}', "rabbit@b.foo: "), ('{"rabbit@b": 7}', "rabbit@b: "), ("{", "")],
+)
+def test_what_does_not_fit_in_what_is_seen_is_named(tmp_path: Path, text: str, place: str) -> None:
+    """Which node, which field; and no option is advised that the command has not."""
+    file, seen = tmp_path / "rabbitmq.conf", tmp_path / "seen.json"
+    file.write_text(CLASSIC)
+    seen.write_text(text)
+
+    refused = run("boot", str(file), "--node", "rabbit@a", "--seen", str(seen)).exception
+
+    assert str(refused).startswith(f"--seen: {place}")
+    assert not getattr(refused, "next", "").startswith("--schema")
+
+
+def test_another_address_is_refused() -> None:
+    found = run("conformance", "http://127.0.0.1")
+
+    assert found.exception is not None
+    assert "KIND+http://HOST:PORT" in getattr(found.exception, "next", "")
+
+
+@pytest.mark.parametrize("kind", ["consul", "etcd2", "etcd3"])
+def test_of_a_server_that_does_not_answer_nothing_is_said(kind: str) -> None:
+    """Not that it does not conform: exit code 4, and where it was asked."""
+    found = run("conformance", f"{kind}+http://127.0.0.1:1")
+
+    assert isinstance(found.exception, EnvironmentProblem)
+    assert 4 == found.exception.code
+    assert f"{kind}+http://127.0.0.1:1 gives no answer" in found.exception.message
+    assert "FAILS" not in found.output
+
+
+def test_a_search_that_was_not_ended_says_so(tmp_path: Path) -> None:
+    """Neither a split nor its absence: exit code 3."""
+    file = facts(tmp_path, nodes=["a", "b", "c", "d", "e"], release="ours", fails=True)
+
+    found = run("would-it-split", file, "--max-seconds", "0")
+
+    assert 3 == found.return_value
+    assert "not all were searched" in found.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--plugins", "consul"), "rabbitmq_peer_discovery_consul"),
+        (("--plugins", "rabbitmq_peer_discovery_zookeeper"), "is not a plugin of peer discovery"),
+        (("--node", "bad"), "PREFIX@HOST"),
+    ],
+)
+def test_names_that_are_none_are_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    file = tmp_path / "rabbitmq.conf"
+    file.write_text("cluster_formation.consul.host = a\n")
+    found = run("lint", str(file), *words)
+
+    assert isinstance(found.exception, UsageProblem)
+    assert 2 == found.exception.code
+    assert said in f"{found.exception.message} {found.exception.next}"
+
+
+def test_the_summary_names_the_release(tmp_path: Path) -> None:
+    """Not the word that stood for it."""
+    file = tmp_path / "rabbitmq.conf"
+    file.write_text("cluster_formation.discovery_retry_limit = 1\n")
+
+    assert "head" not in run("lint", str(file)).output
+
+
+def test_a_file_that_ends_early_is_refused_with_its_line(tmp_path: Path) -> None:
+    """Erlang terms of which a part is missing; nothing of them has a name."""
+    file = tmp_path / "advanced.config"
+    file.write_text("[{rabbit, [")
+
+    found = run("lint", str(file))
+
+    assert f"{file}:1: error: not Erlang terms: the end of the text (D6)" in found.output

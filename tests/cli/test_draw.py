@@ -1,0 +1,198 @@
+"""`joinproto draw`: what it lists, and that every drawing is whole."""
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from joinproto.__main__ import main
+from joinproto.cli.diagrams.catalog import FORMATS, drawings
+from joinproto.cli.diagrams.graph import graph_of_machine
+from joinproto.cli.main import COMMANDS, Row
+from joinproto.join.admission import admission
+from joinproto.join.awaiting import awaiting
+from joinproto.join.phases import arrows, standing
+from joinproto.join.succession import founding, going_on, reopening
+from joinproto.machine.tables import Table
+from joinproto.machine.vocabulary import Phase
+from joinproto.reference.note.initialization import initialization
+from joinproto.reference.note.machine import note_machine
+from tools import docs
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(autouse=True)
+def command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the command be there under its name, whatever the group lists."""
+    monkeypatch.setitem(COMMANDS, "draw", Row("joinproto.cli.commands.draw:draw", "Draw machines."))
+
+
+def test_without_a_name_it_lists_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """Machines first, then tables."""
+    code = main(["draw"])
+    lines = capsys.readouterr().out.splitlines()
+
+    assert 0 == code
+    assert "machines:" == lines[0]
+    assert set(drawings()) <= {line.split()[0] for line in lines}
+
+
+def test_the_list_is_also_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
+    """For scripts."""
+    code = main(["draw", "--json"])
+    found = json.loads(capsys.readouterr().out)
+
+    assert 0 == code
+    assert list(drawings()) == [it["name"] for it in found["drawings"]]
+    assert list(FORMATS) == found["formats"]
+
+
+def test_a_machine_is_drawn_with_all_its_arrows(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every case of every table is on one of the edges."""
+    code = main(["draw", "note"])
+    text = capsys.readouterr().out
+
+    assert 0 == code
+    assert text.startswith("stateDiagram-v2\n    [*] --> stopped\n")
+    assert "    initializing --> aborted : agreed I2, I4, I5, I6, J3\n" in text
+    for arrow in note_machine().arrows:
+        for phase in arrow.sources:
+            for case in arrow.table.cases:
+                start = f"    {phase.value} --> {case.outcome.value} : "
+                edge = next(line for line in text.splitlines() if line.startswith(start))
+                assert case.label in edge
+
+
+def test_a_machine_that_settles_is_drawn_around_all_its_phases(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The chain's next phase follows from facts, not from the present phase."""
+    code = main(["draw", "chain"])
+    text = capsys.readouterr().out
+
+    assert 0 == code
+    assert text.startswith("stateDiagram-v2\n    [*] --> any_running_phase\n")
+    for arrow in arrows():
+        for case in arrow.table.cases:
+            start = f"    any_running_phase --> {case.outcome.value} : "
+            edge = next(line for line in text.splitlines() if line.startswith(start))
+            assert f"{case.label} {case.name}" in edge
+
+
+def test_every_table_of_the_chain_can_be_drawn() -> None:
+    """As those of the note and of Qpid."""
+    tables: list[Table[Any]] = [
+        founding(),
+        reopening(),
+        going_on(),
+        admission(),
+        awaiting(),
+        standing(),
+    ]
+
+    for table in tables:
+        rows = drawings()[table.name].as_text("markdown").splitlines()[2:]
+        assert [case.name for case in table.cases] == [row.split(" | ")[1] for row in rows]
+
+
+def test_a_table_is_drawn_as_one_question_after_the_other(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The last case is what is left."""
+    main(["draw", "note-joining"])
+    lines = capsys.readouterr().out.splitlines()
+
+    assert "flowchart TD" == lines[0]
+    assert '    start((start)) --> c0{"I2: options not the same within A + me?"}' == lines[1]
+    assert '    c2 -->|no| o3["aborted (wrong-store)<br/>J3: wrong store"]' == lines[-1]
+
+
+@pytest.mark.parametrize("name", drawings())
+def test_every_svg_is_well_formed_and_inside_its_frame(name: str) -> None:
+    """No text lies outside, and no two texts start at the same place."""
+    root = ET.fromstring(drawings()[name].as_text("svg"))
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    places = [
+        (float(text.attrib["x"]), float(text.attrib["y"]), text.text or "")
+        for text in root.iter(f"{SVG}text")
+    ]
+
+    assert len(places) == len({(x, y) for x, y, _ in places})
+    for x, y, text in places:
+        assert 0 <= x
+        assert x + len(text) * 6.7 <= width + 1, text
+        assert 0 < y <= height, text
+
+
+def test_every_phase_is_a_node_of_the_drawing() -> None:
+    """Also those in which a life ends."""
+    graph = graph_of_machine(note_machine())
+
+    assert {phase.value for phase in Phase} == set(graph.nodes)
+
+
+def test_every_case_of_a_table_is_a_row_of_its_svg() -> None:
+    """Rule, name, condition, outcome and deeds."""
+    text = drawings()["note-initialization"].as_text("svg")
+
+    for case in initialization().cases:
+        assert f">{case.label}<" in text
+        assert f">{case.outcome.value}" in text
+
+
+def test_a_drawing_is_written_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is printed then."""
+    file = tmp_path / "note.svg"
+
+    code = main(["draw", "note", "--format", "svg", "--out", str(file)])
+
+    assert 0 == code
+    assert "" == capsys.readouterr().out
+    assert file.read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_a_drawing_is_also_one_json_object(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the text, or with the file it went to."""
+    main(["draw", "qpid", "--json"])
+    printed = json.loads(capsys.readouterr().out)
+    main(["draw", "qpid", "--json", "--out", str(tmp_path / "q")])
+    written = json.loads(capsys.readouterr().out)
+
+    assert {"name": "qpid", "kind": "machine", "format": "mermaid"}.items() <= printed.items()
+    assert printed["text"] + "\n" == (tmp_path / "q").read_text(encoding="utf-8")
+    assert str(tmp_path / "q") == written["out"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["draw", "nothing"], 2, "no drawing 'nothing'"),
+        (["draw", "note", "--format", "png"], 2, "png"),
+        (["draw", "--out", "x"], 2, "nothing is drawn"),
+        (["draw", "note", "--out", "no/such/folder/x"], 4, "cannot write"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(
+    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the exit code of its kind."""
+    assert code == main([*arguments, "--json"])
+    assert message in json.loads(capsys.readouterr().out)["error"]["message"]
+
+
+def test_a_block_that_is_out_of_date_is_found_and_written_anew() -> None:
+    """The text around a block stays as it is."""
+    text = "before\n<!-- drawing: note-joining -->\nold\n<!-- end -->\nafter\n"
+
+    made = docs.regenerate(text)
+
+    assert made != text
+    assert made == docs.regenerate(made)
+    assert "| J3 | wrong store |" in made
+    assert made.startswith("before\n")
+    assert made.endswith("after\n")

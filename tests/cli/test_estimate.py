@@ -1,0 +1,79 @@
+"""The estimate before a long search: honest about being one."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from attrs import evolve
+
+from joinproto.check import check, load_world
+from joinproto.check.report import Report
+from joinproto.cli.estimate import Sample, estimate, fit
+
+
+@cache
+def report() -> Report:
+    return check(load_world("two-phase-commit"))
+
+
+def closed_form(members: int) -> Report | None:
+    """Return a report with the states that two-phase commit has with so many managers."""
+    distinct = 2**members + 4**members + 6**members
+    if distinct > 500_000:
+        return None
+    return evolve(report(), distinct=distinct, seconds=distinct / 1e6, bytes_per_state=24.0)
+
+
+@pytest.mark.parametrize("members", [8, 9, 10])
+def test_growth_is_carried_on_from_the_sizes_below(members: int) -> None:
+    """The closed form lies within what was guessed, or a tenth beside it."""
+    guess = estimate(members, 1, closed_form)
+
+    assert guess is not None
+    truth = 2**members + 4**members + 6**members
+    assert 0.9 * guess.distinct[0] < truth < 1.1 * guess.distinct[1]
+    assert (5, 6, 7) == guess.members
+
+
+def test_it_says_that_it_is_rough_and_where_it_comes_from() -> None:
+    """No digits that nobody knows."""
+    guess = estimate(10, 1, closed_form)
+
+    assert guess is not None
+    text = guess.text(limit_bytes=10**8)
+    assert text.startswith("estimate (rough): about 5")
+    assert "from 5, 6 and 7 members" in text
+    assert "it will stop early" in text
+    assert "it will stop early" not in guess.text()
+
+
+def test_growth_that_itself_grows_gives_a_range() -> None:
+    """2^(n^2): the last factor alone would be far too small."""
+    samples = [Sample(n, 2 ** (n * n), 1.0, 24.0 * 2 ** (n * n)) for n in (2, 3, 4)]
+
+    guess = fit(6, samples)
+
+    assert guess.distinct[0] < 2**36 <= guess.distinct[1] * 1.001
+    assert " to " in guess.text()
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_too_few_sizes_below_tell_nothing(members: int) -> None:
+    """One size shows no growth."""
+    assert estimate(members, 1, closed_form) is None
+
+
+def test_sizes_the_world_cannot_have_are_left_out() -> None:
+    """A world that waits for four has no three members."""
+    guess = estimate(7, 1, lambda members: closed_form(members) if members >= 4 else None)
+
+    assert guess is not None
+    assert (4, 5, 6) == guess.members
+
+
+def test_huge_numbers_are_said_all_the_same() -> None:
+    """More than any machine has is still a number."""
+    samples = [Sample(n, 10**n, 1.0, 24.0 * 10**n) for n in (1, 2, 3)]
+
+    assert "days" in fit(60, samples).text()

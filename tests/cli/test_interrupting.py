@@ -1,0 +1,41 @@
+"""Ctrl-C, whenever it comes."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import termios
+import time
+
+WRITES = """
+import sys
+from joinproto.cli.interrupting import interruptible
+with interruptible() as interrupt:
+    sys.stderr.write("." * (1 << 20))
+    sys.stderr.flush()
+print(interrupt.was_asked())
+"""
+
+
+def is_full(pipe: int) -> bool:
+    """Return whether a pipe takes no more until somebody reads."""
+    unread = int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+    return unread == fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
+
+
+def test_it_may_come_while_a_line_is_written() -> None:
+    """Python's streams may not be written to by whoever interrupts one who writes to them."""
+    buffered = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITES], stdout=-1, stderr=-1, text=True, env=buffered
+    )
+    assert writer.stderr is not None
+    while not is_full(writer.stderr.fileno()):
+        time.sleep(0.01)
+
+    writer.send_signal(signal.SIGINT)
+    out, said = writer.communicate()
+
+    assert (0, "True\n") == (writer.returncode, out), said[-2_000:]
+    assert "stopping, to tell what was found" in said

@@ -1,0 +1,437 @@
+"""A model of one's own: `joinproto check path/to/my_model.py`, and what may be wrong with it.
+
+Whatever it is: exit code 2, file and line, what was expected; never a traceback.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from joinproto.check.files import load_file
+from joinproto.check.problems import ModelProblem
+from tests.cli.running import FUNCTION, MEMBER, WORLD, Run, model, run_here
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs `joinproto check` here."""
+    return lambda *words: run_here(capsys, "check", *words)
+
+
+@pytest.fixture(autouse=True)
+def path_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take back what loading a file adds to `sys.path`."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+
+# -- what works ------------------------------------------------------------------------
+
+
+def test_a_model_of_ones_own_is_checked_like_any_other(run: Run, tmp_path: Path) -> None:
+    """4 counts for each of two counters: 16 states."""
+    found = run(model(tmp_path), "--json").object
+
+    assert ("counters", "holds", 16) == (found["world"], found["result"], found["distinct"])
+
+
+def test_a_function_gets_the_options(run: Run, tmp_path: Path) -> None:
+    """Options reach the function only when given; --set reaches any parameter."""
+    path = model(tmp_path, world=FUNCTION)
+
+    assert 16 == run(path, "--json").object["distinct"]
+    assert 64 == run(path, "--members", "3", "--json").object["distinct"]
+    assert 1 == run(path, "--set", "top=2").code
+
+
+def test_one_of_several_worlds_is_chosen_by_name(run: Run, tmp_path: Path) -> None:
+    """FILE.py::name."""
+    second = WORLD.replace("world =", "single =").replace(', "b": Counter', "")
+    path = model(tmp_path, world=WORLD.replace("world =", "double =") + second)
+
+    assert 4 == run(f"{path}::single", "--json").object["distinct"]
+    assert 16 == run(f"{path}::double", "--json").object["distinct"]
+    assert f"choose one: {path}::double, {path}::single" in run(path).err
+    assert f"choose one: {path}::double" in run(f"{path}::triple").err
+
+
+def test_the_only_world_of_a_file_needs_no_name(run: Run, tmp_path: Path) -> None:
+    """Whatever it is called; a function must say that it returns a World."""
+    made = FUNCTION.replace("def world(", "def counters(").replace("top=3):", "top=3) -> World:")
+
+    assert 0 == run(model(tmp_path, world=WORLD.replace("world =", "mine ="))).code
+    assert 0 == run(model(tmp_path, world=made)).code
+
+
+def test_a_path_with_a_slash_needs_no_ending(run: Run, tmp_path: Path) -> None:
+    """A path ends in .py or holds a slash."""
+    other = Path(model(tmp_path)).rename(tmp_path / "model")
+
+    assert 0 == run(str(other)).code
+
+
+def test_the_file_finds_its_neighbours(run: Run, tmp_path: Path) -> None:
+    """Its folder is in reach of its imports, those that members do later included."""
+    (tmp_path / "the_top.py").write_text("TOP = 3\n")
+    (tmp_path / "the_step.py").write_text("STEP = 1\n")
+    importing = "from the_step import STEP\n        self.count += STEP"
+    path = model(tmp_path, replace=("self.count += 1", importing))
+    Path(path).write_text(f"from the_top import TOP\n{Path(path).read_text()}")
+
+    assert 0 == run(path).code
+
+
+def test_the_file_hides_no_module(run: Run, tmp_path: Path) -> None:
+    """Its module has a name of its own, although it is called like one of Python's."""
+    import json
+
+    path = Path(model(tmp_path)).rename(tmp_path / "json.py")
+
+    assert 0 == run(str(path), "--json").code
+    assert sys.modules["json"] is json
+
+
+def test_two_files_of_one_name_are_two_models(run: Run, tmp_path: Path) -> None:
+    """One after the other, in one process."""
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    one = model(tmp_path / "one")
+    two = model(tmp_path / "two", replace=('"b": Counter', '"b": Counter, "c": Counter'))
+
+    assert [16, 64] == [run(path, "--json").object["distinct"] for path in (one, two)]
+
+
+def test_a_pasted_run_names_the_file(run: Run, tmp_path: Path) -> None:
+    """The test that --trace writes loads the world from where it was."""
+    path = model(tmp_path, world=FUNCTION)
+
+    run(path, "--set", "top=2", "--trace", str(tmp_path / "test_it.py"))
+
+    source = (tmp_path / "test_it.py").read_text()
+    assert f'"{path}"' in source
+    assert "top=2" in source
+
+
+def test_smaller_sizes_of_a_file_give_an_estimate(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """4^8 = 65,536 states, told by the sizes below."""
+    monkeypatch.setattr("joinproto.cli.estimate.SECONDS_MAX", 600.0)
+    done = run(model(tmp_path, world=FUNCTION), "--members", "8", "--estimate")
+
+    assert "about 65.5 k states" in done.err
+
+
+# -- what does not ---------------------------------------------------------------------
+
+# Name -> (text exchanged in the model, text of the message, what stands in the line named).
+RECEIVE, DEFINED = "def receive", "world = World("
+BAD = {
+    "syntax": (("def low(view):", "def low(view:"), "syntax error", "def low"),
+    "indentation": (("    return 3 in", "return 3 in"), "syntax error", "return 3 in"),
+    "never closed": (("world = World", "world = [World"), "syntax error", "[World"),
+    "import": (("class", "import not_here\n\nclass"), "install not_here", "import not_here"),
+    "raising": (("def low(view):", "1 / 0\ndef low(view):"), "ZeroDivisionError", "1 / 0"),
+    "exiting": (("def low(view):", "exit(0)\ndef low(view):"), "SystemExit: 0", "exit(0)"),
+    "a member that raises": (("self.count += 1", "{}[event]"), "KeyError", "{}[event]"),
+    "a member that exits": (("self.count += 1", "exit(0)"), "SystemExit: 0", "exit(0)"),
+    "one that gives up": (("self.count += 1", "raise GeneratorExit"), "GeneratorExit", "raise"),
+    "one without end": (("self.count += 1", "self.receive(event)"), "RecursionError", "self.rec"),
+    "no member": (("self.count = 0", "raise OSError('no disk')"), "OSError: no disk", "no disk"),
+    "a module": (("self.count += 1", "import os; self.count = os"), "of a state", RECEIVE),
+    "a thing": (("self.count += 1", "self.count = object()"), "by identity", RECEIVE),
+    "a thing in itself": (
+        ("self.count += 1", "x = []; x.append(x); self.count = x"),
+        "holds itself",
+        RECEIVE,
+    ),
+    "a new attribute": (("self.count += 1", "self.other = 1"), "comes or goes", RECEIVE),
+    "no effect": (("self.count += 1", "return [5]"), "5 is not an effect", RECEIVE),
+    "no choices": (('yield "count on"', "return 5"), "choices() raised TypeError", ""),
+    "a claim that raises": (("count <= 3", "count.x"), "property 'low' raised", "count.x"),
+    "a claim that exits": (("return 3", "exit(0) or 3"), "SystemExit: 0", "exit(0)"),
+    "no maker": (('"b": Counter', '"b": Counter()'), "lambda: Counter(...)", DEFINED),
+    "a list of members": (('{"a": Counter, "b": Counter}', '["a"]'), "expected a dict", DEFINED),
+    "a number as name": (('{"a":', "{1:"), "a member is named 1", DEFINED),
+    "a number as world's name": (('name="counters"', "name=5"), "name is 5", DEFINED),
+    "a text as network": (("name=", 'network="bag", name='), "expected MessageSet()", DEFINED),
+    "a dict as faults": (("name=", "faults={}, name="), "Faults(crashes=1)", DEFINED),
+    "no splits": (("name=", "faults=Faults(splits=5), name="), "a tuple of", DEFINED),
+    "an unknown start": (("name=", 'start="sideways", name='), '"up" or "down"', DEFINED),
+    "a text as names": (("name=", 'interchangeable="ab", name='), "a list of texts", DEFINED),
+    "a number as show": (("name=", "show=5, name="), "expected a function", DEFINED),
+    "a value as claim": (('always("low", low)', 'always("low", True)'), "a function", DEFINED),
+    "no claims": (('[always("low", low), sometimes("three", three)]', "[]"), "nothing", DEFINED),
+    "a monitor of numbers": (("name=", "monitor=lambda: 5, name="), "no method", DEFINED),
+}
+
+
+@pytest.mark.parametrize(("replace", "text", "there"), BAD.values(), ids=BAD.keys())
+def test_a_bad_model_exits_2_with_file_and_line(
+    run: Run, tmp_path: Path, replace: tuple[str, str], text: str, there: str
+) -> None:
+    """2: a bad model (syntax, a member that raises, an unhashable state) with file and line."""
+    path = model(tmp_path, replace=replace)
+
+    done = run(path)
+
+    assert 2 == done.code
+    assert text in done.err
+    place = re.search(r"my_model\.py:(\d+): ", done.err)
+    assert place is not None
+    assert there in Path(path).read_text().splitlines()[int(place[1]) - 1]
+    assert "" == done.out
+
+
+WRONG = {
+    "no world": ("", "defines no world"),
+    "a number": ("world = 7\n", "world is a value of type int"),
+    "nothing": ("def world():\n    return None\n", "it returned None, not a World"),
+    "a coroutine": ("async def world():\n    return None\n", "of type coroutine"),
+    "a class": ("class world:\n    pass\n", "world is a class"),
+    "raising": ("def world():\n    raise ValueError('no')\n", "world() raised ValueError: no"),
+    "wanting more": ("def world(colour):\n    return None\n", "--set colour=..."),
+    "out of range": ("world = World(faults={'crashes': -1})\n", "TypeError"),
+}
+
+
+@pytest.mark.parametrize(("world", "text"), WRONG.values(), ids=WRONG.keys())
+def test_a_file_without_a_world_is_told_what_was_expected(
+    run: Run, tmp_path: Path, world: str, text: str
+) -> None:
+    """2, with the line that defines it."""
+    done = run(model(tmp_path, world=world))
+
+    assert 2 == done.code
+    assert text in done.err
+    assert "my_model.py:" in done.err
+
+
+def test_an_option_that_the_function_lacks_is_refused(run: Run, tmp_path: Path) -> None:
+    """It names those it takes."""
+    done = run(model(tmp_path, world=FUNCTION), "--crashes", "1")
+
+    assert 2 == done.code
+    assert "world() takes no --crashes" in done.err
+    assert "it takes --members, --set top=..." in done.err
+
+
+def test_a_value_that_the_function_cannot_use_is_told_by_its_option(
+    run: Run, tmp_path: Path
+) -> None:
+    """The file is right, and the command is wrong."""
+    lossy = (
+        FUNCTION.replace("top=3", "top=3, losses=None")
+        .replace('name="counters",', 'name="counters", network=MessageBag(),')
+        .replace("properties=", "faults=Faults(losses=losses or 0), properties=")
+    )
+    path = model(tmp_path, replace=("Faults,", "Faults, MessageBag,"), world=lossy)
+
+    done = run(path, "--members", "3", "--set", "losses=x")
+    both = run(path, "--set", "losses=x", "--set", "members=y")
+
+    assert 2 == done.code
+    assert "world() cannot be built with --set losses=x: Faults(losses='x')" in done.err
+    expected = "expected a whole number from 0 on; without --set losses=x it can be built"
+    assert expected in done.err
+    assert "--set members=y does not fit: members is a whole number" in both.err
+    assert 0 == run(path, "--set", "losses=1").code
+
+
+def test_a_function_that_fails_by_itself_is_not_blamed_on_an_option(
+    run: Run, tmp_path: Path
+) -> None:
+    made = FUNCTION.replace('    low = always("low"', '    1 / 0\n    low = always("low"')
+
+    done = run(model(tmp_path, world=made), "--members", "3")
+
+    assert "world() raised ZeroDivisionError" in done.err
+    assert "next: correct the file" in done.err
+
+
+def test_the_private_name_of_the_file_is_not_shown(run: Run, tmp_path: Path) -> None:
+    """A person knows my_model.py, not the module that it is loaded as."""
+    thing = "class Thing:\n    pass\n\n\nclass Counter:"
+    for mistake, said in (
+        ("self.count = Thing()", "a my_model.Thing cannot be part of a state"),
+        ("return [Thing()]", "<my_model.Thing object at"),
+        ("raise SystemExit(Thing)", "<class 'my_model.Thing'>"),
+    ):
+        path = model(tmp_path, replace=("self.count += 1", mistake))
+        text = Path(path).read_text().replace("class Counter:", thing)
+        Path(path).write_text(text)
+
+        done = run(path)
+
+        assert 2 == done.code
+        assert said in done.err
+        assert "@" not in done.err
+
+
+def test_an_option_for_a_fixed_world_is_refused(run: Run, tmp_path: Path) -> None:
+    """It says what to write instead."""
+    done = run(model(tmp_path), "--members", "3")
+
+    assert 2 == done.code
+    assert "next: make it a function: def world(*, members): ..." in done.err
+
+
+def test_a_wrong_path_says_what_is_there(run: Run, tmp_path: Path) -> None:
+    """Missing, a folder, not a regular file."""
+    for path, text in (
+        (tmp_path / "gone.py", "there is no file"),
+        (tmp_path, "is a folder"),
+        ("/dev/null", "is not a regular file"),
+        ("x" * 5000 + ".py", "cannot be read"),
+    ):
+        done = run(str(path))
+
+        assert 2 == done.code
+        assert text in done.err
+
+
+def test_bytes_that_are_no_text_are_a_syntax_error(run: Run, tmp_path: Path) -> None:
+    """Of the line that holds them, where Python can tell."""
+    for content in (b"x = 1\ny = '\xff'\n", b"x = '\0'\n"):
+        (tmp_path / "my_model.py").write_bytes(content)
+        done = run(str(tmp_path / "my_model.py"))
+
+        assert 2 == done.code
+        assert "my_model.py:" in done.err
+
+
+def test_the_line_is_the_neighbours_where_that_one_is_wrong(run: Run, tmp_path: Path) -> None:
+    """Who reads it wants to open the right file."""
+    path = tmp_path / "my_model.py"
+    path.write_text("import the_neighbour\n" + MEMBER + WORLD)
+    (tmp_path / "the_neighbour.py").write_text("\n1 / 0\n")
+    raising = run(str(path))
+    (tmp_path / "the_neighbour.py").write_text("\n\nx = (\n")
+    wrong = run(str(path))
+
+    assert "the_neighbour.py:2: loading the file raised ZeroDivisionError" in raising.err
+    assert "the_neighbour.py:3: syntax error" in wrong.err
+
+
+def test_a_bug_of_ours_is_not_blamed_on_the_model(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """10: a bug of ours, never anything else; and nothing of ours is a bad model."""
+
+    def broken(search: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(import_module("joinproto.check.engine.search").Search, "run", broken)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+    done = run(model(tmp_path))
+
+    assert 10 == done.code
+    assert "this is a bug in joinproto" in done.err
+
+
+def test_a_file_can_be_loaded_without_the_command(tmp_path: Path) -> None:
+    """For a notebook: the same world, the same complaints."""
+    path = model(tmp_path, world=FUNCTION)
+
+    found = load_file(path, {"members": 3})
+
+    assert 3 == len(found.world.members)
+    with pytest.raises(ModelProblem, match="takes no --crashes"):
+        load_file(path, {"crashes": 1})
+
+
+# -- values of --set ---------------------------------------------------------------------
+
+TYPED = """
+from typing import Literal
+import enum
+from joinproto.check import World, sometimes
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+class M:
+    def __init__(self, seen):
+        self.seen = seen
+    def receive(self, event):
+        return None
+
+def world(
+    fair: bool = True,
+    most: int = 1,
+    share: float = 0.5,
+    name="n",
+    guessed=False,
+    way: Literal["up", "down"] = "up",
+    colour: Colour = Colour.RED,
+    least: int | None = None,
+    pair=(1, 2),
+    any=None,
+):
+    seen = (fair, most, share, name, guessed, way, colour.name, least, pair, any)
+    return World(name="w", members={"a": lambda: M(repr(seen))}, properties=[
+        sometimes("seen", lambda view: view["a"].seen == WANTED)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "at", "value"),
+    [
+        ("fair=false", 0, False),
+        ("fair=no", 0, False),
+        ("fair=1", 0, True),
+        ("most=7", 1, 7),
+        ("share=2", 2, 2.0),
+        ("name=7", 3, "7"),
+        ("guessed=true", 4, True),
+        ("way=down", 5, "down"),
+        ("colour=blue", 6, "BLUE"),
+        ("least=3", 7, 3),
+        ("least=none", 7, None),
+        ("pair=(3, 4)", 8, (3, 4)),
+        ("any=[1]", 9, [1]),
+        ("any=x", 9, "x"),
+    ],
+)
+def test_a_value_is_what_the_function_says(
+    tmp_path: Path, run: Run, words: str, at: int, value: object
+) -> None:
+    """By the annotation, else by the default: `fair=false` is not the text that is true."""
+    seen: list[object] = [True, 1, 0.5, "n", False, "up", "RED", None, (1, 2), None]
+    seen[at] = value
+    path = tmp_path / "typed.py"
+    path.write_text(TYPED.replace("WANTED", repr(repr(tuple(seen)))))
+
+    assert 0 == run(str(path), "--set", words).code
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("fair=flase", "true or false"),
+        ("most=1.5", "a whole number"),
+        ("share=much", "a number"),
+        ("guessed=2", "true or false"),
+        ("way=left", "one of up, down"),
+        ("colour=green", "one of red, blue"),
+        ("least=x", "a whole number or none"),
+        ("pair=3", "a value of type tuple"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_bad_usage(
+    tmp_path: Path, run: Run, words: str, said: str
+) -> None:
+    path = tmp_path / "typed.py"
+    path.write_text(TYPED.replace("WANTED", "None"))
+
+    done = run(str(path), "--set", words)
+
+    assert 2 == done.code
+    assert f"--set {words} does not fit" in done.err
+    assert said in done.err

@@ -1,0 +1,199 @@
+"""`joinproto reconcile`: explains and plans for a whole cluster; systems, section 5."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.running import Done, Run, run_here
+from tests.needs import need
+
+STATE: dict[str, Any] = {
+    "nodes": [
+        {"name": "a", "zone": "1", "load": 10},
+        {"name": "b", "zone": "2", "load": 8},
+        {"name": "c", "zone": "3", "running": False},
+        {"name": "d", "zone": "3", "load": 3},
+    ],
+    "settings": {"failure_interval": 60},
+    "queues": [
+        {
+            "name": "qq.1",
+            "members": ["a", "b", "c"],
+            "away": {"c": 75},
+            "target": {"policy": 3},
+            "size": 10**9,
+        },
+        {"name": "qq.2", "members": ["a", "b", "c"], "away": {"c": 5}, "target": {"policy": 3}},
+        {"name": "qq.3", "members": ["a", "c"], "target": {"policy": 3}},
+    ],
+}
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Return a function that runs a command of the group on a state."""
+
+    def asked(command: str, state: object, *words: str) -> Done:
+        file = tmp_path / "state.json"
+        file.write_text(json.dumps(state))
+        return run_here(capsys, "reconcile", command, str(file), *words)
+
+    return asked
+
+
+def test_explain_says_why_and_what_would_change_it(run: Run) -> None:
+    """For each queue one sentence, the rule, and what would have to change."""
+    assert run("explain", STATE).out.splitlines() == [
+        (
+            "qq.1: add d: 2 of 3 wanted replicas are there; d is in zone 3, where no replica"
+            " runs; its load is 3 (Q4)"
+        ),
+        "qq.2: wait: c is away, for 5 of 60 seconds (Q2)",
+        "  would change that: c staying away for 55 more seconds",
+        "qq.3: wait: 1 of 2 replicas run, and a change needs 2 (Q4)",
+        "  would change that: 1 more of c running",
+    ]
+
+
+def test_a_queue_may_say_what_the_state_says_otherwise(run: Run) -> None:
+    """What a queue says itself comes first."""
+    real, first = {**STATE, "variant": "real"}, STATE["queues"][0]
+    mixed = {**real, "queues": [first, {**first, "name": "qq.2", "variant": "seed"}]}
+    found = run("explain", mixed, "--json").object["queues"]
+
+    assert ["noop", "add"] == [one["action"] for one in found]
+
+
+def test_plan_says_order_bytes_load_and_what_is_left(run: Run) -> None:
+    """For all queues together."""
+    limits = {"bytes_per_second": 10**8, "copies_at_once": 1}
+    found = run("plan", {**STATE, "limits": limits}, "--json").object
+
+    assert [("qq.1", "add", "d", 0, 10)] == [
+        (one["queue"], one["action"], one["node"], one["starts"], one["ends"])
+        for one in found["changes"]
+    ]
+    assert (10, 10**9) == (found["seconds"], found["bytes"])
+    assert {"d": 4.0} == {one["node"]: one["load"] for one in found["nodes"] if one["adds"]}
+    assert ["qq.2", "qq.3"] == [one["name"] for one in found["left"]]
+    assert "left: qq.3: 1 of 2 replicas run, and a change needs 2 (Q4)" in run("plan", STATE).out
+
+
+@pytest.mark.parametrize(
+    ("state", "path"),
+    [
+        ({"queues": [{"members": ["a"]}, 3], "nodes": [{"name": "a"}]}, "queues[1]"),
+        ({"queues": [{"members": "a"}], "nodes": []}, "queues[0].members"),
+        ({"queues": [{}], "nodes": [{"name": "a", "load": "x"}]}, "nodes[0].load"),
+        ({"queues": [], "nodes": [{"name": 3}]}, "nodes[0].name"),
+        ({"queues": [], "variant": "theirs"}, "variant"),
+        ({"queues": [{"members": ["a", "a"]}], "nodes": []}, "queues[0].members[1]"),
+        ({"queues": [], "limits": {"copies_at_once": 0}}, "limits.copies_at_once"),
+        ({"queues": [], "node": []}, "node"),
+        ({"queues": [{"members": ["a", ""]}], "nodes": []}, "queues[0].members[1]"),
+        ({"queues": [{"members": ["a"]}], "nodes": [{"name": ""}]}, "nodes[0].name"),
+        ({"queues": [{"members": ["a"], "leader": "z"}]}, "queues[0].leader"),
+        ({"queues": [{"members": ["a"], "at": "z"}], "nodes": [{"name": "a"}]}, "queues[0].at"),
+        ({"queues": [{"target": {"argument": "3"}}]}, "queues[0].target.argument"),
+        ({"queues": [{"members": ["a"], "behind": ["z"]}]}, "queues[0].behind[0]"),
+        ({"queues": [{"members": ["a"], "away": {"z": 9}}]}, "queues[0].away.z"),
+        ({}, "queues"),
+        ([], "queues"),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused_with_its_path(
+    run: Run, state: object, path: str
+) -> None:
+    """Exit 2; the message begins with where it is."""
+    for command in ("explain", "plan"):
+        done = run(command, state)
+        assert 2 == done.code
+        assert f"joinproto: {path}: " in done.err
+        assert "--schema" not in done.err.replace("joinproto ask reconcile.queue --schema", "")
+
+
+def test_a_state_without_queues_says_so(run: Run) -> None:
+    """Nothing is not an answer."""
+    assert "the state has no queues\n" == run("explain", {"nodes": [], "queues": []}).out
+    assert [] == run("explain", {"queues": []}, "--json").object["queues"]
+
+
+@pytest.mark.parametrize("url", ["x", "one:15672", "ftp://one", "http://", "http://one:x"])
+def test_a_url_that_is_none_is_refused(capsys: pytest.CaptureFixture[str], url: str) -> None:
+    """Exit 2, before anything is asked."""
+    need("httpx")
+    done = run_here(capsys, "reconcile", "run", "--url", url, "--once")
+
+    assert (2, "") == (done.code, done.out)
+    assert f"--url {url}: expected" in done.err
+
+
+@pytest.mark.parametrize("variant", ["seed", "real", "ours"])
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"target": {"argument": 0}}, "the argument says 0"),
+        ({"target": {}}, "nobody says how many replicas there are to be"),
+        ({"nodes": []}, "the nodes of the cluster are not known: the question failed"),
+        ({"members": None}, "the queue did not say who its members are"),
+    ],
+)
+def test_in_each_variant_what_is_not_known_or_asked_is_clear(
+    run: Run, variant: str, more: dict[str, object], why: str
+) -> None:
+    """Explaining: no action, the reason, and what would change it."""
+    queue = {"name": "q", "members": ["a"], "target": {"policy": 1}, **more}
+    nodes = [{"name": "a"}, {"name": "b"}]
+    state = {"variant": variant, "nodes": nodes, "queues": [queue]}
+    (found,) = run("explain", state, "--json").object["queues"]
+
+    assert ([], why) == (found["nodes"], found["why"])
+    assert found["would_change"]
+
+
+def test_a_placement_of_ones_own_is_a_function_that_python_imports(run: Run) -> None:
+    """Q3: a port; what cannot be imported is said."""
+    own = "joinproto.reconcile.placement:least_loaded"
+
+    assert "add d" in run("explain", STATE, "--placement", own).out
+    for bad in ("nothing", "joinproto.reconcile:nothing", "no.such:one", ":"):
+        done = run("explain", STATE, "--placement", bad)
+        assert 2 == done.code
+        assert f"--placement {bad}" in done.err
+
+
+def test_queues_of_two_virtual_hosts_are_told_apart(run: Run) -> None:
+    """Text: `in VHOST`; JSON: `vhost`."""
+    queue = {"name": "q", "members": ["a", "b"], "target": {"policy": 3}, "size": 10}
+    state = {**STATE, "queues": [queue, {**queue, "vhost": "eu"}]}
+
+    assert ["q", "q in eu"] == [
+        line.partition(":")[0] for line in run("explain", state).out.splitlines()
+    ]
+    assert "q in eu: add d" in run("plan", state).out
+    found = run("explain", state, "--json").object["queues"]
+    assert ["/", "eu"] == [one["vhost"] for one in found]
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"target": {"argument": 0}}, "the argument says 0"),
+        ({"nodes": []}, "the nodes of the cluster are not known: the question failed"),
+        ({"members": None}, "the queue did not say who its members are"),
+        ({"leader": "c"}, "c has to evaluate it, and does not run"),
+    ],
+)
+def test_what_cannot_be_decided_is_clear_and_changes_nothing(
+    run: Run, more: dict[str, object], why: str
+) -> None:
+    """Target 0, an empty cluster, a question that failed: no action, and why."""
+    queue = {"name": "q", "members": ["a", "b", "c"], "target": {"policy": 5}, **more}
+    (found,) = run("explain", {**STATE, "queues": [queue]}, "--json").object["queues"]
+
+    assert ([], why) == (found["nodes"], found["why"])
+    assert found["would_change"]

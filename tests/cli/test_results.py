@@ -1,0 +1,101 @@
+"""`joinproto check --out DIR`: all results in a folder that belongs to one run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Run, run_here
+
+BROKEN = ("two-phase-commit", "--mutant", "one-vote-short")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs `joinproto check` here."""
+    return lambda *words: run_here(capsys, "check", *words)
+
+
+def test_a_run_is_kept_in_every_format(run: Run, tmp_path: Path) -> None:
+    """The report, the level counts, and the run."""
+    folder = tmp_path / "new" / "out"
+
+    done = run(*BROKEN, "--out", str(folder))
+
+    assert 1 == done.code
+    assert {
+        "run.json", "report.json", "report.html", "levels.csv", "states",
+        "trace.html", "trace.txt", "trace.itf.json", "test_trace.py",
+    } == {file.name for file in folder.iterdir()}  # fmt: skip
+    assert f"wrote to {folder}: run.json" in done.err
+
+
+def test_the_report_is_what_json_prints(run: Run, tmp_path: Path) -> None:
+    """The same object; levels.csv has one row for each depth."""
+    done = run("two-phase-commit", "--json", "--out", str(tmp_path))
+
+    assert done.object == json.loads((tmp_path / "report.json").read_text())
+    rows = (tmp_path / "levels.csv").read_text().split()
+    assert "depth,distinct" == rows[0]
+    assert 288 == sum(int(row.partition(",")[2]) for row in rows[1:])
+
+
+def test_the_same_run_writes_it_again_and_leaves_nothing_old(run: Run, tmp_path: Path) -> None:
+    """A run that no longer fails must not keep the old run's trace beside its report."""
+    run("two-phase-commit", "--out", str(tmp_path))
+    (tmp_path / "trace.txt").write_text("of an older version")
+
+    done = run("two-phase-commit", "--out", str(tmp_path))
+
+    assert 0 == done.code
+    assert not (tmp_path / "trace.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "difference"),
+    [
+        (("two-phase-commit", "--members", "4"), "options none there, members=4 here"),
+        (("two-phase-commit", "--symmetry"), "symmetry False there, True here"),
+        (("note-restart",), "world two-phase-commit there, note-restart here"),
+    ],
+)
+def test_a_folder_of_another_run_is_refused(
+    run: Run, tmp_path: Path, words: tuple[str, ...], difference: str
+) -> None:
+    """With the difference named."""
+    run("two-phase-commit", "--out", str(tmp_path))
+    before = (tmp_path / "report.json").read_text()
+
+    done = run(*words, "--out", str(tmp_path))
+
+    assert 2 == done.code
+    assert difference in done.err
+    assert before == (tmp_path / "report.json").read_text()
+
+
+def test_somebody_elses_folder_is_refused(run: Run, tmp_path: Path) -> None:
+    """Nothing in it is touched."""
+    (tmp_path / "thesis.tex").write_text("years of work")
+
+    done = run("two-phase-commit", "--out", str(tmp_path))
+
+    assert 2 == done.code
+    assert "is not a run of ours: thesis.tex" in done.err
+    assert ["thesis.tex"] == [file.name for file in tmp_path.iterdir()]
+
+
+def test_a_file_is_no_folder(run: Run, tmp_path: Path) -> None:
+    """2, before the search."""
+    (tmp_path / "out").write_text("")
+
+    assert 2 == run("two-phase-commit", "--out", str(tmp_path / "out")).code
+
+
+def test_a_folder_that_cannot_be_made_exits_4(run: Run) -> None:
+    """4: the machine; also before the search."""
+    done = run("two-phase-commit", "--out", "/proc/no/such")
+
+    assert 4 == done.code
+    assert "cannot write to /proc/no/such" in done.err

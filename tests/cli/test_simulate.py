@@ -1,0 +1,221 @@
+"""`joinproto simulate`: random runs, judged, and what they do not prove."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.running import FUNCTION, Run, model, run_apart, run_here
+
+BROKEN = ("two-phase-commit", "--mutant", "one-vote-short")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs `joinproto simulate` here."""
+    return lambda *words: run_here(capsys, "simulate", *words)
+
+
+def timeless(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the object without what differs from run to run."""
+    return {key: value for key, value in found.items() if key != "seconds"}
+
+
+def test_a_simulation_without_violation_exits_0_and_says_that_it_is_no_proof(run: Run) -> None:
+    """Only a search looks at every state."""
+    done = run("two-phase-commit", "--runs", "200", "--seed", "7")
+
+    assert 0 == done.code
+    assert "no violation met" in done.out
+    assert "200 of at most 100 steps, seed 7" in done.out
+    assert "a simulation is not a proof" in done.out
+    assert "joinproto check two-phase-commit  looks at every state" in done.out
+    assert "simulate two-phase-commit --seed 8  takes other runs" in done.out
+
+
+def test_a_violation_exits_1_and_shows_its_shortest_run(run: Run) -> None:
+    """As `check` shows it."""
+    done = run(*BROKEN)
+
+    assert 1 == done.code
+    assert "VIOLATED" in done.out
+    assert "“consistent” is violated after" in done.out
+
+
+def test_the_same_seed_gives_the_same_output(run: Run) -> None:
+    """Whatever the process did before."""
+    one, two = (timeless(run(*BROKEN, "--seed", "3", "--json").object) for _ in range(2))
+    other = timeless(run(*BROKEN, "--seed", "4", "--json").object)
+
+    assert one == two
+    assert one != other
+
+
+@pytest.mark.parametrize("world", ["note-lone-restart", "qpid-founding"])
+def test_another_process_gives_the_same_output(world: str) -> None:
+    """The hashes of texts differ from process to process; the runs do not."""
+    found = []
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = run_apart("simulate", world, "--runs", "60", "--json", env=environment)
+        found.append(timeless(json.loads(done.out)))
+
+    assert found[0] == found[1]
+
+
+def test_a_claim_that_no_run_put_to_the_test_is_called_so(run: Run, tmp_path: Path) -> None:
+    """A simulator must say so: silence would pass for success."""
+    never = 'always("low", low, premise=lambda view: sum(view.values()) == 6)'
+    path = model(tmp_path, replace=('always("low", low)', never))
+
+    few, many = run(path, "--runs", "5", "--steps", "4"), run(path, "--runs", "5")
+
+    assert 0 == few.code
+    assert "UNTESTED" in few.out
+    assert "its premise was met in no run" in few.out
+    assert "put to the test in 5 runs" in many.out
+
+
+def test_a_sometimes_that_no_run_reached_is_called_so(run: Run, tmp_path: Path) -> None:
+    """It is no violation: another run may reach it."""
+    done = run(model(tmp_path, replace=("return 3 in", "return 4 in")))
+
+    assert 0 == done.code
+    assert "NOT REACHED" in done.out
+    assert "never put to the test" in done.out
+
+
+def test_claims_about_whole_runs_are_not_judged(run: Run) -> None:
+    """A run that ends somewhere breaks no promise about the future."""
+    done = run("note-restart", "--runs", "20")
+
+    assert "not judged" in done.out
+    assert "it came true in 20 runs" in " ".join(done.out.split())
+
+
+def test_a_run_that_gets_stuck_breaks_no_deadlock(run: Run, tmp_path: Path) -> None:
+    """Nothing more can happen there, whatever the rest of the run would be."""
+    stuck = 'no_deadlock("alive"), sometimes("three", three)'
+    path = model(tmp_path, replace=('sometimes("three", three)', stuck))
+    text = Path(path).read_text().replace("always, sometimes", "always, no_deadlock, sometimes")
+    Path(path).write_text(text)
+
+    done = run(path, "--json")
+
+    assert 1 == done.code
+    (claim,) = (row for row in done.object["properties"] if row["kind"] == "no deadlock")
+    assert ("violated", 1000, 6) == (claim["result"], claim["runs"], claim["trace_length"])
+
+
+def test_the_options_of_a_world_are_those_of_check(run: Run, tmp_path: Path) -> None:
+    """Members, mutants, and any parameter of a model of one's own."""
+    path = model(tmp_path, world=FUNCTION)
+
+    assert 3 == run(path, "--members", "3", "--json").object["members"]
+    assert 1 == run(path, "--set", "top=2").code
+
+
+USAGE = {
+    "no world": ((), "Missing argument"),
+    "an unknown world": (("two-phase-comit",), "did you mean two-phase-commit?"),
+    "no runs": (("two-phase-commit", "--runs", "0"), "--runs"),
+    "no steps": (("two-phase-commit", "--steps", "0"), "--steps"),
+    "a negative seed": (("two-phase-commit", "--seed", "-1"), "--seed"),
+    "an option it lacks": (("two-phase-commit", "--crashes", "1"), "it takes --members, --mutant"),
+}
+
+
+@pytest.mark.parametrize(("words", "text"), USAGE.values(), ids=USAGE.keys())
+def test_bad_usage_exits_2(run: Run, words: tuple[str, ...], text: str) -> None:
+    """2: usage, also with --json."""
+    done, as_json = run(*words), run(*words, "--json")
+
+    assert (2, 2) == (done.code, as_json.error["code"])
+    assert text in done.err
+
+
+def test_a_bad_model_exits_2_with_file_and_line(run: Run, tmp_path: Path) -> None:
+    """As in `check`."""
+    done = run(model(tmp_path, replace=("self.count += 1", "{}[event]")))
+
+    assert 2 == done.code
+    assert "my_model.py:19: member a: receive() raised KeyError" in done.err
+
+
+def test_a_swarm_says_what_it_ran_and_exits_0_or_1(run: Run) -> None:
+    """Real members; whether a claim is broken is what it is asked."""
+    done = run("join", "--swarm", "--runs", "2", "--seed", "12", "--json")
+    found = done.object
+
+    assert {"runs", "events", "violations", "stuck", "configurations"} <= set(found)
+    assert (2, 2) == (found["runs"], found["configurations"])
+    assert found["events"] > 100
+    assert done.code == (1 if found["violations"] + found["stuck"] else 0)
+    assert len(found["failures"]) == len({claim["claim"] for claim in found["failures"]})
+
+
+@pytest.mark.soak("nodes")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_ends_a_swarm_with_its_report(jobs: str) -> None:
+    """A terminal sends it to all processes; on no terminal a line says how far it is."""
+    command = [sys.executable, "-m", "joinproto", "simulate", "join", "--swarm", "--json"]
+    # From a seed whose runs are short: a line comes, and Ctrl-C is heard, between two runs.
+    command += ["--seconds", "300", "--jobs", jobs, "--seed", "12"]
+    running = subprocess.Popen(command, stdout=-1, stderr=-1, text=True, start_new_session=True)
+    assert running.stderr is not None
+    assert " runs, " in running.stderr.readline()
+
+    os.killpg(running.pid, signal.SIGINT)
+    out, said = running.communicate(timeout=120)
+
+    found = json.loads(out)
+    assert found["interrupted"]
+    assert found["runs"] > 0
+    assert (1 if found["failures"] else 3) == running.returncode
+    assert "Traceback" not in said
+
+
+def test_a_swarm_runs_members_of_ones_own_and_tells_how_they_fail(run: Run, tmp_path: Path) -> None:
+    """1: a run broke a claim: its seed, and its shrunk story."""
+    path = tmp_path / "my_members.py"
+    path.write_text(
+        "from joinproto.join.member import Member\n\n\n"
+        "def start(now, config, record, *, seed):\n"
+        "    member = Member.start(now, config, record, seed=seed)\n"
+        "    raise RuntimeError('mine')\n"
+    )
+
+    done = run(f"{path}::start", "--swarm", "--runs", "1", "--seed", "5")
+
+    assert 1 == done.code
+    assert "no_error" in done.out
+    assert "RuntimeError: mine" in done.out
+    assert "--swarm --seed 5 --runs 1" in done.out
+
+
+SWARM_USAGE = {
+    "another world": (("two-phase-commit", "--swarm"), "members of the join protocol"),
+    "no such file": (("nowhere.py::start", "--swarm"), "there is no file nowhere.py"),
+    "no such function": ((__file__ + "::nothing", "--swarm"), "has no function"),
+    "steps": (("join", "--swarm", "--steps", "5"), "draws its configurations"),
+    "a size": (("join", "--swarm", "--members", "5"), "draws its configurations"),
+    "a time without a swarm": (("two-phase-commit", "--seconds", "5"), "--swarm"),
+    "jobs without a swarm": (("two-phase-commit", "--jobs", "2"), "--swarm"),
+    "no time": (("join", "--swarm", "--seconds", "0"), "--seconds"),
+}
+
+
+@pytest.mark.parametrize(("words", "text"), SWARM_USAGE.values(), ids=SWARM_USAGE.keys())
+def test_bad_usage_of_a_swarm_exits_2(run: Run, words: tuple[str, ...], text: str) -> None:
+    """2: usage."""
+    done = run(*words)
+
+    assert 2 == done.code
+    assert text in done.err

@@ -1,0 +1,66 @@
+"""How fast commands start: what they import before they need it.
+
+NumPy, numba and scipy take half a second together; an operator on a broken machine may not
+have them at all.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.cli.main import COMMANDS
+from tests.cli.running import run_apart, run_here
+
+HEAVY = {"numpy", "numba", "llvmlite", "scipy", "rich"}
+
+
+def imported(*words: str) -> set[str]:
+    """Return the modules that a command imports, packages by their own name, too."""
+    done = run_apart(*words, python=("-X", "importtime"))
+    lines = [line for line in done.err.splitlines() if "import time:" in line]
+    names = {line.rpartition("|")[2].strip() for line in lines}
+    return names | {name.partition(".")[0] for name in names}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--help",),
+        ("--version",),
+        ("models",),
+        ("models", "--json"),
+        ("check", "--help"),
+        ("check", "nothing"),
+        ("check", "two-phase-commit", "--crashes", "1"),
+        ("simulate", "--help"),
+    ],
+)
+def test_what_needs_no_arrays_imports_none(words: tuple[str, ...]) -> None:
+    """`joinproto models` must not import numpy, numba, scipy or rich."""
+    found = imported(*words)
+
+    assert "joinproto.cli.main" in found
+    assert set() == HEAVY & found
+
+
+def test_a_search_imports_scipy_and_rich_only_where_needed() -> None:
+    """scipy is for claims about whole runs, rich for a terminal.
+
+    numba looks whether there is a scipy, which costs nothing; its parts are what takes time.
+    """
+    found = imported("check", "two-phase-commit", "--members", "6")
+
+    assert {"numpy", "numba"} <= found
+    assert set() == {"scipy.sparse", "rich"} & found
+
+
+def test_the_help_of_every_command_shows_a_real_example(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`--help` of each shows one; and each row of the table names a command that is there."""
+    for name in COMMANDS:
+        done = run_here(capsys, name, "--help")
+
+        assert 0 == done.code, name
+        assert f"joinproto {name}" in done.out.partition("Example")[2], name
+    assert {"check", "models", "simulate", "decide", "draw"} <= COMMANDS.keys()

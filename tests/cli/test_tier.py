@@ -1,0 +1,107 @@
+"""`joinproto check --tier quick`: every world ends as the catalogue says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from joinproto.check import catalogue
+from joinproto_worlds import entries
+from joinproto_worlds.classics.two_phase_commit import build
+from tests.census import QUICK
+from tests.cli.running import Run, run_here
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs `joinproto check` here."""
+    return lambda *words: run_here(capsys, "check", *words)
+
+
+def let_there_be(monkeypatch: pytest.MonkeyPatch, **changed: Any) -> None:
+    """Let two-phase commit be the only world, with its row changed."""
+    item = evolve(catalogue.entry("two-phase-commit"), **changed)
+    monkeypatch.setattr(entries, "ENTRIES", (item,))
+
+
+def test_every_world_and_mutant_of_a_tier_is_searched(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line each, and the exit code of all together."""
+    some = [catalogue.entry(name) for name in ("durable-vote", "note-partition", "note-options")]
+    monkeypatch.setattr(entries, "ENTRIES", tuple(some))
+
+    done = run("--tier", "quick")
+
+    assert 0 == done.code
+    lines = [line.split()[1:] for line in done.out.splitlines() if line.startswith("ok ")]
+    words = [line[: line.index("holds" if "holds" in line else "violated")] for line in lines]
+    assert words == [
+        ["durable-vote"],
+        ["durable-vote", "--mutant", "no-persist"],
+        ["durable-vote", "--mutant", "answer-first"],
+        ["note-partition"],
+        ["note-options"],
+        ["note-options", "--mutant", "without-I2"],
+    ]
+    assert "6 searched, all as expected" in done.out
+
+
+@pytest.mark.landing
+def test_every_quick_world_and_mutant_ends_as_expected(run: Run) -> None:
+    """What `make check` runs, as the command does it: small worlds in plain Python."""
+    done = run("--tier", "quick")
+
+    assert 0 == done.code
+    assert f"{len(QUICK)} searched, all as expected" in done.out
+
+
+def test_a_world_that_ends_otherwise_exits_1_and_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here it holds, although the catalogue says it is violated."""
+    let_there_be(monkeypatch, expected="violated")
+
+    done = run("--tier", "quick")
+
+    assert 1 == done.code
+    assert "WRONG  two-phase-commit " in done.out
+    assert "1 of 2 not as expected: two-phase-commit\n" in done.out
+
+
+def test_a_run_of_another_length_exits_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pinned number of steps is part of what is expected."""
+    item = catalogue.entry("note-partition")
+    assert item.steps is not None
+    monkeypatch.setattr(entries, "ENTRIES", (evolve(item, steps=item.steps + 1),))
+
+    done = run("--tier", "quick", "--json")
+
+    assert 1 == done.code
+    assert "not-as-expected" == done.object["result"]
+    (row,) = done.object["worlds"]
+    assert (item.steps, item.steps + 1) == (row["trace_length"], row["trace_length_expected"])
+
+
+def test_a_mutant_that_is_overlooked_exits_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checker that finds no planted mistake says nothing about a world that holds."""
+    let_there_be(monkeypatch, mutants=("none",))
+    monkeypatch.setattr(catalogue, "load_world", lambda name, **options: build())
+
+    done = run("--tier", "quick")
+
+    assert 1 == done.code
+    assert "not as expected: two-phase-commit --mutant none\n" in done.out
+
+
+def test_a_limit_in_the_way_exits_3(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is known to be wrong, and not all to be right."""
+    let_there_be(monkeypatch, mutants=())
+
+    done = run("--tier", "quick", "--max-states", "9")
+
+    assert 3 == done.code
+    assert "WRONG  two-phase-commit " in done.out
+    assert "stopped by the limit of 9 states" in done.out

@@ -1,0 +1,271 @@
+"""Each claim can be broken: a history of a run that must not be, and one that may."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from joinproto.cli.validate.frames import Frames, Journal, Stretch, cut, holds, put
+from joinproto.cli.validate.history import History, Opening
+from joinproto.cli.validate.properties import PROPERTIES
+from joinproto.cli.validate.spill import CHUNK, CHUNKS_KEPT, Stretches
+from joinproto.join.view import Position, Seat, View, change, found
+
+A, B, C = (Seat(name, f"store of {name}") for name in "abc")
+
+
+def founding(nonce: str = "-", cluster: str = "cluster") -> View:
+    return found(
+        members=[A, B, C],
+        electors=[A, B, C],
+        wait_for=2,
+        options_digest="options",
+        cluster_name=cluster,
+        nonce=nonce,
+        time=0,
+    )
+
+
+FIRST = founding()
+TWO = Position(FIRST.id, 2)
+
+
+def behind(nonce: str, position: Position | None, *members: Seat) -> View:
+    return change(FIRST, members=members, position=position, activated=True, nonce=nonce, time=0)
+
+
+SECOND = behind("-", TWO, A, B)
+
+
+def history(*views: View) -> History:
+    """Return a run in which all were ready in each view, and frames 1 and 2 are committed."""
+    made = History(logged={"a", "b", "c"})
+    for view in views or (FIRST, SECOND):
+        made.views[view.id] = view
+        made.held[view.id] = set(view.members)
+    for seq in (1, 2):
+        keep(made, FIRST, seq)
+    return made
+
+
+def keep(made: History, view: View, seq: int, *seats: Seat, at: int = 10) -> None:
+    for seat in seats or view.members:
+        made.frames.of(view.id, seat).had(seq, at)
+
+
+def opening(view: View, seat: Seat = A, **more: Any) -> Opening:
+    facts: dict[str, Any] = {
+        "initial": FIRST.id,
+        "is_dirty": True,
+        "digest": "options",
+        "is_known": True,
+        "journal": Stretch(FIRST.id, 1, 2),
+    }
+    return Opening(seat=seat, view=view, **(facts | more))
+
+
+def broken(made: History) -> set[str]:
+    return {name for name, claim in PROPERTIES.items() if list(claim(made))}
+
+
+def test_a_run_that_may_be_breaks_nothing() -> None:
+    made = history()
+    made.openings += [opening(FIRST, journal=None), opening(SECOND)]
+    made.frames.claim(FIRST.id, 2, 11)
+
+    assert set() == broken(made)
+
+
+def two_successors() -> History:
+    return history(FIRST, SECOND, behind("other", TWO, A, B))
+
+
+def two_foundings() -> History:
+    return history(FIRST, founding("other"))
+
+
+def committed_behind_the_start_of_the_next() -> History:
+    made = history()
+    keep(made, FIRST, 3)
+    return made
+
+
+def committed_twice() -> History:
+    made = history()
+    keep(made, FIRST, 3)
+    keep(made, SECOND, 3)
+    return made
+
+
+def lost_by_who_is_ready() -> History:
+    return history(FIRST, behind("-", Position(FIRST.id, 1), A, B))
+
+
+def opened_without_the_data() -> History:
+    made = history()
+    made.openings.append(opening(SECOND, journal=Stretch(FIRST.id, 1, 1)))
+    return made
+
+
+def opened_by_a_stranger() -> History:
+    made = history()
+    made.openings.append(opening(SECOND, C))
+    return made
+
+
+def acknowledged_too_early() -> History:
+    made = history()
+    keep(made, SECOND, 3, A, at=30)
+    keep(made, SECOND, 3, B, at=40)
+    made.frames.claim(SECOND.id, 3, 35)
+    return made
+
+
+def different_data() -> History:
+    made = history()
+    made.paths += ["log of a", "log of b"]
+    for run, digest in enumerate("xy"):
+        made.frames.says(FIRST.id, 1, digest, run)
+    return made
+
+
+def served_before_all_were_ready() -> History:
+    made = history()
+    made.held[SECOND.id] = {A}
+    made.openings.append(opening(SECOND))
+    return made
+
+
+def served_with_other_options() -> History:
+    made = history()
+    made.openings.append(opening(SECOND, digest="others"))
+    return made
+
+
+def served_without_having_written_it() -> History:
+    made = history()
+    made.openings.append(opening(SECOND, is_dirty=False))
+    return made
+
+
+def renamed() -> History:
+    made = history()
+    made.signatures["store of a"] = {FIRST.id, founding("other").id}
+    return made
+
+
+def forgot() -> History:
+    made = history()
+    made.problems.append(("disk_keeps_what_was_written", "log"))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        (two_successors(), "one_successor"),
+        (two_foundings(), "one_successor"),
+        (committed_behind_the_start_of_the_next(), "no_split_brain"),
+        (committed_twice(), "no_split_brain"),
+        (lost_by_who_is_ready(), "no_stale_source"),
+        (opened_without_the_data(), "nothing_lost"),
+        (opened_by_a_stranger(), "no_wrong_store"),
+        (acknowledged_too_early(), "acknowledged_is_committed"),
+        (different_data(), "position_is_data"),
+        (served_before_all_were_ready(), "waits_for_n"),
+        (served_with_other_options(), "options_agree"),
+        (served_without_having_written_it(), "dirty_before_serving"),
+        (renamed(), "signature_never_changes"),
+        (forgot(), "disk_keeps_what_was_written"),
+    ],
+)
+def test_a_run_that_must_not_be_is_found(made: History, name: str) -> None:
+    assert name in broken(made)
+
+
+def test_a_frame_is_told_by_the_logs_that_differ() -> None:
+    (told,) = PROPERTIES["position_is_data"](different_data())
+
+    assert told.endswith("has different data in log of a, log of b")
+
+
+def test_of_members_without_a_log_it_is_assumed_what_the_others_need() -> None:
+    """Half of the logs is no violation: c had what a acknowledged, and was ready."""
+    made = History(logged={"a", "b"})
+    made.views[FIRST.id], made.held[FIRST.id] = FIRST, {A, B}
+    keep(made, FIRST, 1, A, B)
+    made.frames.claim(FIRST.id, 1, 11)
+    made.openings.append(opening(FIRST, journal=None))
+
+    assert set() == broken(made)
+    assert 1 == made.committed()[FIRST.id].last
+    made.logged.add("c")
+    assert {"waits_for_n", "acknowledged_is_committed"} <= broken(made)
+
+
+def test_frames_from_before_the_first_log_of_a_store_are_assumed() -> None:
+    made = history()
+    keep(made, SECOND, 3, A, B)
+    keep(made, SECOND, 4, A)
+    made.journals["store of b"] = Journal(assumed=4)
+    for seq in (3, 4):
+        made.frames.claim(SECOND.id, seq, 11)
+
+    assert set() == broken(made)
+    made.frames.claim(SECOND.id, 5, 11)
+    assert {"acknowledged_is_committed"} == broken(made)
+
+
+def test_a_journal_holds_what_was_put_and_not_cut() -> None:
+    journal = put(put(None, FIRST.id, 1, 2), FIRST.id, 3, 3)
+    assert Stretch(FIRST.id, 1, 3) == journal
+
+    journal = put(journal, SECOND.id, 3, 5)
+    assert Stretch(SECOND.id, 3, 5, Stretch(FIRST.id, 1, 2)) == journal
+    assert (True, False) == (
+        holds(journal, SECOND.id, 3, 5),
+        holds(journal, FIRST.id, 1, 3),
+    )
+    assert Stretch(FIRST.id, 1, 1) == cut(journal, 1)
+
+
+def test_frames_take_no_memory() -> None:
+    """Their times and digests lie in a file, and come back; in order they are one stretch."""
+    frames = Frames()
+    seats = (A, B, C)
+    count = 40 * CHUNK
+    for seat in seats:
+        held = frames.of(FIRST.id, seat)
+        for seq in range(1, count, 7):
+            held.had_many(seq, seq + 6, 5) if seq == 1 else held.had(seq, seq)
+    assert len(frames.spill._kept) <= CHUNKS_KEPT < 3 * 40
+    assert [1, 8, 4096 * 7 + 1] == [
+        min(seq, frames.of(FIRST.id, A).since(seq) or 0) for seq in (1, 8, 4096 * 7 + 1)
+    ]
+    frames.spill.close()
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 6)), max_size=12), st.data())
+def test_stretches_are_sets_of_numbers(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
+    """Held to plain sets, whatever is put in, and in whichever order."""
+    cut_at = data.draw(st.integers(0, len(pairs)))
+    sets: list[set[int]] = []
+    stretches: list[Stretches] = []
+    for some in (pairs[:cut_at], pairs[cut_at:]):
+        sets.append({number for first, more in some for number in range(first, first + more)})
+        stretches.append(Stretches())
+        for first, more in some:
+            stretches[-1].add(first, first + more - 1)
+    for numbers, made in zip(sets, stretches, strict=True):
+        assert numbers == {n for first, last in made for n in range(first, last + 1)}
+        assert len(numbers) == made.count
+        assert max(numbers, default=0) == made.last
+        assert all((number in made) is (number in numbers) for number in range(40))
+        assert min((n for n in numbers if n > 9), default=None) == made.beyond(9)
+        gaps = [later - last for last, later in zip(made.lasts, made.firsts[1:], strict=False)]
+        assert all(gap > 1 for gap in gaps)
+    both = stretches[0].both(stretches[1])
+    assert sets[0] & sets[1] == {n for first, last in both for n in range(first, last + 1)}

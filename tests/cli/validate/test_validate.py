@@ -1,0 +1,230 @@
+"""`joinproto validate`: real logs hold, and whatever is done to them is found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from joinproto.cli.validate.judge import validate
+from joinproto.cli.validate.properties import PROPERTIES
+from joinproto.codec.json_form import encoded
+from joinproto_worlds.mutations.mutation import applied
+from joinproto_worlds.mutations.named import mutation
+from tests.cli.running import run_here
+from tests.cli.schemas import faults, unexplained
+from tests.cli.validate.conftest import live
+from tools import json_schema as schema
+
+Line = dict[str, Any]
+
+
+@pytest.fixture
+def copy(events: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(events, tmp_path / "events"))
+
+
+def first(folder: Path, member: str = "a") -> Path:
+    return min(folder.glob(f"{member}-*"), key=lambda one: one.stat().st_mtime_ns)
+
+
+def change(path: Path, deed: Callable[[list[Line]], None]) -> None:
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    deed(lines)
+    for number, line in enumerate(lines):
+        line["n"] = number
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_a_real_life_holds(capsys: pytest.CaptureFixture[str], events: Path) -> None:
+    done = run_here(capsys, "validate", str(events), "--json")
+
+    assert 0 == done.code
+    found = done.object
+    assert ("holds", 6, ["a", "b", "c"], 6) == (
+        found["result"],
+        found["runs"],
+        found["members"],
+        found["committed"],
+    )
+    assert {*PROPERTIES, "nothing_invented"} == {one["name"] for one in found["properties"]}
+    assert [] == found["notes"] == found["assumed"]
+    assert [] == [*faults(found, schema.VALIDATE), *unexplained(found, schema.VALIDATE)]
+
+
+def test_every_line_that_is_changed_is_found(copy: Path) -> None:
+    """The first field that differs is named, with what stands there and what may."""
+    path = first(copy)
+
+    def promise_more(lines: list[Line]) -> None:
+        for line in lines:
+            if line["kind"] == "batch" and line["persist"] and line["persist"]["record"]["held"]:
+                line["persist"]["record"]["held"] = None
+                return
+
+    change(path, promise_more)
+    verdict = validate([copy])
+
+    assert verdict.mismatch is not None
+    assert "persist.record.held" == verdict.mismatch.field
+    assert ("null", 66) == (verdict.mismatch.seen, len(verdict.mismatch.allowed))
+    assert json.loads(path.read_text().splitlines()[verdict.mismatch.matching])["kind"] == "batch"
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [("batch", "a batch is left out"), ("peer_up", "sends")],
+)
+def test_a_line_that_is_left_out_is_found(copy: Path, kind: str, field: str) -> None:
+    def leave_out(lines: list[Line]) -> None:
+        lines.remove(next(line for line in lines if line["kind"] == kind))
+
+    change(first(copy), leave_out)
+
+    verdict = validate([copy])
+    assert verdict.mismatch is not None
+    assert field in verdict.mismatch.field
+    assert [] == list(faults(encoded(verdict), schema.VALIDATE))
+
+
+def test_a_member_that_does_not_keep_a_rule_is_found(tmp_path: Path) -> None:
+    """A run of a mutant: the true member would have written `held`."""
+    with applied(mutation("held-not-persisted")):
+        anyio.run(live, tmp_path)
+
+    verdict = validate([tmp_path / "events"])
+
+    assert verdict.mismatch is not None
+    assert verdict.mismatch.field.startswith("persist")
+    assert not verdict.holds
+
+
+def test_a_message_that_nobody_sent_is_found(copy: Path) -> None:
+    """The end of b's log is cut off between two lines: the others have heard more of it."""
+    path = first(copy, "b")
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[: len(lines) // 2]))
+
+    verdict = validate([copy])
+
+    assert "its log has no such line" in verdict.broken["nothing_invented"][0]
+
+
+def test_a_disk_that_forgot_is_found(copy: Path) -> None:
+    """The second life starts from a record that is older than the last write of the first."""
+    second = max(copy.glob("a-*"), key=lambda one: one.stat().st_mtime_ns)
+
+    def forget(lines: list[Line]) -> None:
+        lines[0]["record"]["views"] = lines[0]["record"]["views"][:1]
+
+    change(second, forget)
+
+    assert validate([copy]).broken["disk_keeps_what_was_written"]
+
+
+@pytest.mark.parametrize(
+    ("left", "says"),
+    [
+        (b"", "is empty"),
+        (b'{"n":0', "is cut in line 1"),
+        (b"{}\n", "line 1 is not an event"),
+        (b'{"n":0,"kind":"tick"}\n', "does not begin with the start of a member"),
+        (b'{"n":0,"kind":"start","format":99}\n', "format 99, this version reads 2"),
+        (b'{"n":0,"kind":"start","format":2}\n', "its start lacks t, config, record"),
+    ],
+)
+def test_what_is_no_log_is_exit_code_2(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, left: bytes, says: str
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(left)
+
+    done = run_here(capsys, "validate", str(path))
+
+    assert 2 == done.code
+    assert says in done.err
+
+
+def test_a_log_that_is_cut_in_a_line_is_exit_code_2(
+    capsys: pytest.CaptureFixture[str], copy: Path
+) -> None:
+    last = max(copy.glob("c-*"), key=lambda one: one.stat().st_mtime_ns)
+    last.write_bytes(last.read_bytes()[:-7])
+
+    done = run_here(capsys, "validate", str(copy), "--json")
+
+    assert (2, 2) == (done.code, done.error["code"])
+    assert "is cut in the middle of line" in done.error["message"]
+
+
+def test_the_logs_of_some_members_are_judged_and_the_rest_is_assumed(copy: Path) -> None:
+    """Without c's: it is not taken for one that was never ready and kept nothing."""
+    for path in copy.glob("c-*"):
+        path.unlink()
+
+    verdict = validate([copy])
+
+    assert verdict.holds, verdict.broken
+    assert (("a", "b"), 6) == (verdict.members, verdict.committed)
+    (assumed,) = verdict.assumed
+    assert assumed.startswith("of c there is no log")
+
+
+def test_a_log_of_some_fields_is_judged_by_those_and_the_rest_is_assumed(copy: Path) -> None:
+    """Left out: what was sent, part of the record, digests; what is there must still fit."""
+
+    def leave_out(lines: list[Line]) -> None:
+        for line in lines:
+            line.pop("digest", None)
+            line.pop("sends", None)
+            if line.get("persist"):
+                del line["persist"]["record"]["promised"]
+        lines[0]["config"].pop("outside")
+
+    def hold_less(lines: list[Line]) -> None:
+        next(line for line in lines if line.get("persist"))["persist"]["views"] += 1
+
+    path = first(copy)
+    change(path, leave_out)
+    verdict = validate([copy])
+    change(path, hold_less)
+    other = validate([copy])
+
+    assert verdict.holds, (verdict.mismatch, verdict.broken)
+    told = " ".join(verdict.assumed)
+    for name in ("sends:", "persist.record.promised:", "digest:", "config.outside:"):
+        assert name in told
+    assert other.mismatch is not None
+    assert "persist.views" == other.mismatch.field
+
+
+def test_another_version_is_named(copy: Path) -> None:
+    """Its member may ask for something else, and be right."""
+
+    def was_older(lines: list[Line]) -> None:
+        lines[0]["version"] = "0.0.1"
+
+    change(first(copy), was_older)
+
+    assert any("written by joinproto 0.0.1" in note for note in validate([copy]).notes)
+
+
+def test_no_logs_at_all_is_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert 2 == run_here(capsys, "validate", str(tmp_path)).code
+
+
+def test_event_logs_of_former_versions_are_read_or_refused_by_their_format(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`written`: three members, one killed and back, an orderly shutdown; by version 0.1.0."""
+    written = Path(__file__).parent / "written"
+
+    done = run_here(capsys, "validate", str(written))
+
+    refused = done.code == 2 and "this version reads" in done.err and "next:" in done.err
+    assert done.code == 0 or refused, done.out + done.err

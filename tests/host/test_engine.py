@@ -1,0 +1,43 @@
+"""The engine: in which order a member is told, and what it asks for is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from joinproto.host.recorded import RecordedMember
+from tests.log.engines import Town
+
+
+def test_what_a_start_asks_for_is_done_first_though_the_first_step_is_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Torture, seed 26324: a busy machine, so the heartbeat was due; it went out before the hello.
+
+    Nothing is told to a member, the time neither, while a batch of it is not done.
+    """
+    order: list[str] = []
+
+    def noted(name: str) -> Any:
+        do = getattr(RecordedMember, name)
+
+        def call(self: RecordedMember, *told: Any) -> Any:
+            order.append(name)
+            return do(self, *told)
+
+        return call
+
+    town = Town(tmp_path)
+    town.start("abc")
+    town.calm(5)
+    town.call("a", lambda member: member.engine.member.leave())
+    town.calm(5)
+    for name in ("advance", "tick"):
+        monkeypatch.setattr(RecordedMember, name, noted(name))
+
+    town.start("a", late=10)
+
+    town.close()
+    assert ["advance", "tick"] == order[:2]

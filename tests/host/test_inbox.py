@@ -1,0 +1,125 @@
+"""What waits for a member, and who is told: under asyncio and under trio."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from joinproto.host.inbox import Bell, Inbox
+from joinproto.host.ports import Down, Item, QuickInbox, Up
+from joinproto.host.ports import Inbox as InboxPort
+from tests.host.nearby import PATIENCE
+
+pytestmark = pytest.mark.anyio
+
+ITEMS: list[Item] = [Up("a"), Down("a"), Up("b"), Down("b")]
+
+
+async def rings(bell: Bell) -> bool:
+    """Return whether a task that waits for the bell goes on."""
+    rung = False
+
+    async def wait() -> None:
+        nonlocal rung
+        await bell.wait()
+        rung = True
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+    return rung
+
+
+async def test_a_ring_counts_although_nobody_waits_and_only_once() -> None:
+    bell = Bell()
+    bell.ring()
+    bell.ring()
+
+    with anyio.fail_after(PATIENCE):
+        await bell.wait()
+    assert not await rings(bell)
+
+
+async def test_who_waits_is_woken_and_may_be_cancelled() -> None:
+    bell = Bell()
+    assert not await rings(bell)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bell.wait)
+        await anyio.lowlevel.checkpoint()
+        bell.ring()
+
+
+async def test_a_full_inbox_is_waited_for_in_order() -> None:
+    inbox = Inbox(2)
+    inbox.send_nowait(ITEMS[0])
+    inbox.send_nowait(ITEMS[1])
+    with pytest.raises(anyio.WouldBlock):
+        inbox.send_nowait(ITEMS[2])
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(inbox.send, ITEMS[2])
+        await anyio.lowlevel.checkpoint()
+        assert ITEMS[:2] == inbox.take(10)
+        with anyio.fail_after(PATIENCE):
+            while not (rest := inbox.take(10)):
+                await anyio.lowlevel.checkpoint()
+    assert ITEMS[2:3] == rest
+
+
+async def test_what_is_left_behind_rings_again() -> None:
+    inbox = Inbox(10)
+    for item in ITEMS:
+        inbox.send_nowait(item)
+    await inbox.bell.wait()
+
+    assert ITEMS[:3] == inbox.take(3)
+    with anyio.fail_after(PATIENCE):
+        await inbox.bell.wait()
+    assert ITEMS[3:] == inbox.take(3)
+
+
+async def test_what_comes_together_is_taken_at_once_as_far_as_there_is_room() -> None:
+    taken: list[Item] = []
+    inbox = Inbox(3)
+
+    def turn() -> bool:
+        taken.extend(inbox.take(10))
+        return True
+
+    assert 3 == inbox.come(ITEMS)
+    await inbox.bell.wait()
+    inbox.turn = turn
+    assert 0 == inbox.come(ITEMS[3:])
+    assert ITEMS[:3] == taken
+    assert 1 == inbox.come(ITEMS[3:])
+    assert ITEMS == taken
+    assert not await rings(inbox.bell), "it was taken at once, and yet somebody is woken"
+
+
+async def test_nobody_waits_for_room_in_an_inbox_that_is_closed() -> None:
+    inbox = Inbox(1)
+    inbox.send_nowait(ITEMS[0])
+    async with anyio.create_task_group() as tasks:
+
+        async def refused() -> None:
+            with pytest.raises(anyio.ClosedResourceError):
+                await inbox.send(ITEMS[1])
+
+        tasks.start_soon(refused)
+        await anyio.lowlevel.checkpoint()
+        inbox.close()
+    assert 4 == inbox.come(ITEMS)
+    assert [] == inbox.take(10)
+
+
+async def test_a_memory_stream_is_an_inbox_as_well() -> None:
+    send, receive = anyio.create_memory_object_stream[Item](1)
+    with send, receive:
+        as_port: InboxPort = send
+        as_port.send_nowait(ITEMS[0])
+
+        assert ITEMS[0] == await receive.receive()
+        assert not isinstance(send, QuickInbox)
+        assert isinstance(Inbox(1), QuickInbox)

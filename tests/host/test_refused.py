@@ -1,0 +1,49 @@
+"""Refusals in the log: each is told, none floods it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from joinproto.net.lines import one_line
+from joinproto.net.refused import AGAIN_SECONDS, KNOWN_MAX, LINES_PER_SECOND, Refusals
+
+log = logging.getLogger("joinproto.tests")
+
+
+def test_the_same_again_is_counted_and_told_a_minute_later(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Twice a second, from another port each time, for a day: one line a minute."""
+    refusals = Refusals(log)
+    for half in range(100):
+        refusals.say(half / 2, f"10.0.0.9:{5_000 + half}", "no TLS")
+    refusals.say(AGAIN_SECONDS, "10.0.0.9:6000", "no TLS")
+
+    assert 101 == refusals.count
+    assert [
+        "refused 10.0.0.9:5000: no TLS",
+        "refused 99 more connections",
+        "refused 10.0.0.9:6000: no TLS",
+    ] == caplog.messages
+
+
+def test_a_flood_of_different_ones_is_a_few_lines_a_second(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    refusals = Refusals(log)
+    for number in range(10_000):
+        refusals.say(0.5, f"10.0.0.9:{number}", f"a frame of {number} bytes")
+    assert LINES_PER_SECOND == len(caplog.messages)
+    assert KNOWN_MAX >= len(refusals._known)
+
+    refusals.say(1.5, "10.0.0.8:1", "another")
+
+    assert f"refused {10_000 - LINES_PER_SECOND} more connections" == caplog.messages[-2]
+
+
+def test_what_does_not_print_is_escaped_and_what_is_long_is_cut() -> None:
+    assert "a\\nb\\x1b[31m\\u202e" == one_line("a\nb\x1b[31m\u202e")
+    assert "größer, 大" == one_line("größer, 大")
+    assert "aaaa.." == one_line("a" * 9, 4)

@@ -1,0 +1,211 @@
+"""One connection: who is let in, and what a stranger, a thief or a broken peer gets."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from joinproto.net.framing import framed
+from joinproto.net.refused import Refused
+from joinproto.net.session import GREETING_BYTES_MAX, Identity, Session
+
+SECRET = b"a secret that both sides know"
+
+
+def pair(**more: object) -> tuple[Session, Session]:
+    """Return a dialer `a` and an acceptor `b`; `more` changes the dialer."""
+    shared = {"cluster_name": "cluster", "secret": SECRET}
+    a = Identity(**({"member": "a"} | shared | more))  # type: ignore[arg-type]
+    b = Identity(member="b", **shared)  # type: ignore[arg-type]
+    return Session(a, "b"), Session(b, None)
+
+
+def greet(dialer: Session, acceptor: Session) -> None:
+    """Carry the greeting to its end."""
+    for _ in range(2):
+        assert [] == list(acceptor.feed(dialer.take_out()))
+        assert [] == list(dialer.feed(acceptor.take_out()))
+
+
+def test_both_know_who_is_there_and_hear_each_other() -> None:
+    dialer, acceptor = pair()
+
+    greet(dialer, acceptor)
+
+    assert ("b", "a") == (dialer.peer, acceptor.peer)
+    assert [b"one", b"two"] == list(acceptor.feed(dialer.seal(b"one") + dialer.seal(b"two")))
+    assert [b"three"] == list(dialer.feed(acceptor.seal(b"three")))
+
+
+@given(cuts=st.lists(st.integers(1, 40)))
+def test_it_makes_no_difference_in_which_pieces_bytes_come(cuts: list[int]) -> None:
+    dialer, acceptor = pair()
+    greet(dialer, acceptor)
+    said = dialer.seal(b"one") + dialer.seal(b"two" * 30)
+
+    heard: list[bytes] = []
+    while said:
+        size = cuts.pop() if cuts else len(said)
+        heard += acceptor.feed(said[:size])
+        said = said[size:]
+
+    assert [b"one", b"two" * 30] == heard
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"cluster_name": "other"}, "it is of cluster 'other', b of 'cluster'"),
+        ({"secret": b"another secret of the same kind"}, "does not know the secret"),
+        ({"secret": b""}, "does not know the secret"),
+        ({"versions": (8, 9)}, "it speaks wire versions 8 to 9, b 1 to 3"),
+        ({"member": "b"}, "it is 'b', expected another member"),
+    ],
+)
+def test_a_stranger_is_refused_and_told_why(more: dict[str, object], why: str) -> None:
+    dialer, acceptor = pair(**more)
+
+    with pytest.raises(Refused) as refused:
+        greet(dialer, acceptor)
+
+    assert why in str(refused.value)
+    assert acceptor.peer is None
+    if b"refused" in (said := acceptor.take_out()):
+        with pytest.raises(Refused, match="b refuses us"):
+            list(dialer.feed(said))
+
+
+def test_a_member_of_the_next_version_speaks_the_common_one() -> None:
+    """A rolling upgrade: the highest that both speak is spoken."""
+    for versions, common in (((1, 4), 3), ((1, 2), 2), ((1, 1), 1)):
+        dialer, acceptor = pair(versions=versions)
+
+        greet(dialer, acceptor)
+
+        assert (common, common) == (dialer.version, acceptor.version)
+
+
+def test_a_side_that_says_no_run_is_understood() -> None:
+    """Members of the first versions greet without one; the keys are the same all the same."""
+    for ours, theirs in (("one", "two"), ("one", ""), ("", "two")):
+        dialer, acceptor = pair()
+        dialer, acceptor = (
+            Session(evolve(side.me, run=run), side.dials)
+            for side, run in ((dialer, ours), (acceptor, theirs))
+        )
+
+        greet(dialer, acceptor)
+
+        assert ("b", "a") == (dialer.peer, acceptor.peer)
+        if ours and theirs:
+            assert (theirs, ours) == (dialer.run, acceptor.run)
+
+
+def test_an_acceptor_without_the_secret_is_found_out() -> None:
+    """The proof goes both ways: nobody stands in for a member by listening at its address."""
+    dialer, _ = pair()
+    _, thief = pair()
+    thief.me = Identity(member="b", cluster_name="cluster", secret=b"a guess, 16 bytes")
+    list(thief.feed(dialer.take_out()))
+
+    with pytest.raises(Refused, match="'b' does not know the secret"):
+        list(dialer.feed(thief.take_out()))
+
+
+def test_what_was_said_on_one_connection_is_worth_nothing_on_another() -> None:
+    """Replay: a thief has recorded a whole connection, and plays the dialer's part again."""
+    dialer, acceptor = pair()
+    first = dialer.take_out()
+    list(acceptor.feed(first))
+    list(dialer.feed(acceptor.take_out()))
+    second = dialer.take_out()
+    _, again = pair()
+    list(again.feed(first))
+
+    with pytest.raises(Refused, match="does not know the secret"):
+        list(again.feed(second))
+
+
+def test_a_proof_is_no_proof_of_the_other_side() -> None:
+    """Reflection: a thief gives the acceptor its own proof back."""
+    dialer, acceptor = pair()
+    list(acceptor.feed(dialer.take_out()))
+    (said,) = Session(acceptor.me, None)._reader.feed(acceptor.take_out())
+
+    with pytest.raises(Refused, match="does not know the secret"):
+        list(acceptor.feed(framed(json.dumps({"proof": json.loads(said)["proof"]}).encode())))
+
+
+@pytest.mark.parametrize("deed", ["twice", "swapped", "changed", "left out"])
+def test_frames_that_were_tampered_with_are_refused(deed: str) -> None:
+    dialer, acceptor = pair()
+    greet(dialer, acceptor)
+    one, two = dialer.seal(b"one"), dialer.seal(b"two")
+    said = {
+        "twice": one + one,
+        "swapped": two + one,
+        "changed": one[:-1] + b"!",
+        "left out": two,
+    }[deed]
+
+    with pytest.raises(Refused, match="was not sent by a, or not in this place"):
+        list(acceptor.feed(said))
+
+
+@given(said=st.binary(max_size=300))
+def test_garbage_is_refused_or_waited_for_never_more(said: bytes) -> None:
+    _, acceptor = pair()
+
+    try:
+        heard = list(acceptor.feed(said))
+    except Refused:
+        heard = []
+
+    assert ([], None) == (heard, acceptor.peer)
+
+
+@given(said=st.binary(min_size=1, max_size=300))
+def test_garbage_of_a_proved_peer_is_refused_or_waited_for(said: bytes) -> None:
+    dialer, acceptor = pair()
+    greet(dialer, acceptor)
+
+    try:
+        heard = list(acceptor.feed(said + bytes(2000)))
+    except Refused:
+        heard = []
+
+    assert [] == heard
+
+
+def test_a_stranger_cannot_make_us_wait_for_a_large_frame() -> None:
+    _, acceptor = pair()
+
+    with pytest.raises(Refused, match=f"expected 1 to {GREETING_BYTES_MAX}"):
+        list(acceptor.feed((GREETING_BYTES_MAX + 1).to_bytes(4, "big")))
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=10,
+    ),
+    st.sampled_from(["joinproto", "cluster", "from", "to", "nonce"]),
+)
+def test_a_greeting_with_odd_fields_is_refused(value: object, name: str) -> None:
+    """Whatever JSON stands in a field, the connection is refused or goes on, and nothing else."""
+    dialer, acceptor = pair()
+    (greeting,) = Session(acceptor.me, None)._reader.feed(dialer.take_out())
+    tree = json.loads(greeting)
+    tree[name] = value
+    said = json.dumps(tree).encode()
+
+    with suppress(Refused):
+        list(acceptor.feed(framed(said)))
+
+    assert acceptor.peer is None

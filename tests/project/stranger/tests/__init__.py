@@ -1,0 +1,3 @@
+"""The project's own package."""
+
+MEMBERS = 1
