@@ -1,4 +1,4 @@
-"""Succession: which view follows, decided by whoever may propose one.
+"""Succession: which kind of view follows; who is in it, `successor.py`; who asks, `proposing.py`.
 
 Three tables, one for each sort of tip: none yet, a CLOSE, an open view.  A row is a seat
 that the proposer knows of, whether it has answered or not; `me` is the proposer.

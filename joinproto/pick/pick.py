@@ -1,5 +1,7 @@
 """`pick`: from what several stores say to the verdict, with its evidence.  Pure.
 
+The latest is found in `chain.py` (our stores) or `others.py`; the verdict stands in `table.py`.
+
 Source: recovery, "Verdicts of `pick`".
 """
 

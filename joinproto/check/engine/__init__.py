@@ -1,4 +1,4 @@
-"""The engine: the array half of `models`.  Who wants to search imports `search`.
+"""The engine: the array half of `joinproto.check`.  Who wants to search imports `search`.
 
 Its inner loops are compiled by numba when they are first used, which takes up to two
 minutes, and kept in a folder for the runs after.  Which folder, is decided here and for

@@ -1,4 +1,4 @@
-"""One level's work: every step out of every state, by table look-up.
+"""The successors of rows, by table look-up: every step out of every state of a range.
 
 No member code runs here.  A cell of the table that was never needed before is asked for,
 its state is left out and listed to be redone, and the caller fills the cell by one call of

@@ -1,9 +1,11 @@
 """A broker's data directory, open: its metadata and its durable messages.
 
-    standby/store.meta              `Kept`; replaced whole, beside the one before it
+    standby/store.meta              `Kept`; replaced whole
+    standby/store.meta.previous     the one before it
     standby/store.lock              one process at a time has it
-    frames.log                      what was done to durable queues
-    (`joinproto/durable/journal/journal.py`)
+    frames.log                      what was done to durable queues (`durable/journal/journal.py`)
+    frames.floor                    how far the journal was shortened (`shortening.py`)
+    chain/                          a member's store, with the manager that is built in
 
 What returns is on the disk.  A write that fails is final: the process ends, and whoever opens the
 store next finds the old or the new one.

@@ -1,7 +1,7 @@
 """What a broker keeps of itself, and what it does to its queues, as bytes and back.  No I/O.
 
     standby/store.meta      `Kept`, JSON in the store's envelope (`joinproto/durable/envelope.py`)
-    frames.log              `Deed` after `Deed`, each a frame of the journal (`joinproto/log`)
+    frames.log              `Deed` after `Deed`, each a frame of the journal (`durable/journal`)
                             whose view is the generation
 
 Source: hot standby, H2, H4, H10.
