@@ -1,0 +1,108 @@
+"""Histories of real clusters: the judge finds what is wrong, and the rig does what a line says.
+
+`python -m tools.histories rabbitmq --count 10` plays them on real nodes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tools.histories.__main__ import main
+from tools.histories.followed import Followed, Steps, says_loss, steps_of
+from tools.histories.judged import History
+from tools.histories.kept import keep, kept
+
+DATA = Path(__file__).parents[1] / "recovery" / "foreign" / "data"
+NODES = ("a@localhost", "b@localhost", "c@localhost")
+
+
+def history(story: str, tmp_path: Path, *, has: dict[str, set[str]], seed: int = 7) -> History:
+    """Return a history with the files of a recorded story, and a truth of ours."""
+    stores = {}
+    for node in NODES:
+        stores[node] = tmp_path / "stores" / node
+        shutil.copytree(DATA / story / node, stores[node])
+    return History(
+        broker="rabbitmq",
+        seed=seed,
+        kind="recorded",
+        events=(story,),
+        stores=stores,
+        has={node: frozenset(has[node]) for node in NODES},
+        acknowledged=frozenset({"x-1", "x-2"}),
+        nodes=3,
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "steps"),
+    [
+        (
+            "nothing is lost with this order: c@localhost; then a@localhost, b@localhost",
+            Steps(force="", stages=(("c@localhost",), ("a@localhost", "b@localhost"))),
+        ),
+        (
+            "start all of them within five minutes: a@localhost, b@localhost",
+            Steps(force="", stages=(("a@localhost", "b@localhost"),)),
+        ),
+        (
+            (
+                "do not just start all (an older one would load first); nothing is lost by:"
+                " rabbitmqctl -n b@localhost force_boot, and this order: b@localhost;"
+                " then a@localhost"
+            ),
+            Steps(force="b@localhost", stages=(("b@localhost",), ("a@localhost",))),
+        ),
+        ("rabbitmqctl -n b@h.x force_boot", Steps(force="b@h.x", stages=(("b@h.x",),))),
+        ("supply it; then one of a@localhost, b@localhost can be forced", None),
+    ],
+)
+def test_an_order_and_a_forced_start_are_read_from_the_last_line(
+    line: str, steps: Steps | None
+) -> None:
+    assert steps == steps_of(line)
+
+
+def test_a_line_that_promises_that_nothing_is_lost_says_no_loss() -> None:
+    assert says_loss("force a@localhost, and what b@localhost did without the others is lost")
+    assert not says_loss("nothing is lost with this order: a@localhost")
+    assert not says_loss("start all of them within five minutes: a@localhost")
+
+
+def test_a_loss_that_was_said_is_not_wrong() -> None:
+    steps = Steps(force="", stages=(NODES,))
+
+    def wrong(*, lost: int, is_said: bool) -> list[str]:
+        followed = Followed(steps=steps, kept=9, lost=lost, is_said=is_said, not_up=())
+        return list(followed.wrong)
+
+    assert [] == wrong(lost=0, is_said=False)
+    assert [] == wrong(lost=3, is_said=True)
+    assert 1 == len(wrong(lost=3, is_said=False))
+
+
+@pytest.mark.parametrize(
+    ("last", "code"), [({"x-1", "x-2"}, 0), ({"x-1"}, 1)], ids=["has all", "lacks one"]
+)
+def test_kept_histories_are_judged_again(tmp_path: Path, last: set[str], code: int) -> None:
+    """The story has c as the last, which is true if c has what the others have."""
+    has = {NODES[0]: {"x-1"}, NODES[1]: {"x-1", "x-2"}, NODES[2]: last}
+    played = history("rabbitmq-stopped-in-turn", tmp_path / "played", has=has)
+
+    keep(played, tmp_path / "kept" / "one")
+    [(_, read)] = kept(tmp_path / "kept")
+    done = CliRunner().invoke(main, ["judge", str(tmp_path / "kept")])
+
+    assert (played.has, played.acknowledged) == (read.has, read.acknowledged)
+    assert code == done.exit_code
+    lacking = "WRONG [a,b,c] proven c@localhost, which lacks 1 acknowledged"
+    assert bool(code) is (lacking in done.output)
+
+
+def test_a_rig_or_a_kind_that_is_not_there_is_a_usage_error() -> None:
+    assert 2 == CliRunner().invoke(main, ["rabbitmq", "--kind", "none"]).exit_code
+    assert 2 == CliRunner().invoke(main, ["cassandra"]).exit_code

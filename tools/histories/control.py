@@ -1,0 +1,112 @@
+"""A process that asks RabbitMQ nodes to do things, and clients that declare exchanges.
+
+`rabbitmqctl` takes a second or two for each question; this process (`control.escript`) is started
+once.  A client here declares as a channel of RabbitMQ does (`rabbit_exchange:declare`), and what it
+reports as acknowledged is what the node returned from the transaction.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+from attrs import define, field, frozen
+
+from joinproto.errors import EnvironmentProblem
+from tools.fixtures.servers import require
+
+SCRIPT = Path(__file__).with_name("control.escript")
+
+
+@frozen(kw_only=True)
+class Acknowledged:
+    """A declaration that a client was told is done.  `at`: milliseconds since 1970."""
+
+    name: str
+    node: str
+    at: int
+
+
+@define
+class Control:
+    """The running process; leaving the context ends it."""
+
+    environment: Mapping[str, str]
+    acknowledged: list[Acknowledged] = field(factory=list)
+    _process: subprocess.Popen[str] = field(init=False)
+    _answers: dict[int, tuple[bool, str]] = field(init=False, factory=dict)
+    _news: threading.Condition = field(init=False, factory=threading.Condition)
+    _ids: count[int] = field(init=False, factory=count)
+
+    def __enter__(self) -> Control:
+        self._process = subprocess.Popen(
+            [require("escript", "erlang-base"), str(SCRIPT)],
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        threading.Thread(target=self._listen, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def ask(self, node: str, cookie: str, text: str, *, seconds: float = 20.0) -> str:
+        """Return the value of an Erlang expression on a node; raises `EnvironmentProblem`."""
+        said = text.replace("\\", "\\\\").replace('"', '\\"')
+        number = self._send("eval", node, cookie, f'"{said}", {int(seconds * 1000)}')
+        is_done, answer = self._answer(number, seconds + 10)
+        if not is_done:
+            raise EnvironmentProblem(f"{node}: {text} {answer[:500]}")
+        return answer
+
+    def write(self, node: str, cookie: str, prefix: str, *, pause_ms: int) -> int:
+        """Start a client that declares one exchange after another; returns its number."""
+        return self._send("write", node, cookie, f'"{prefix}", {pause_ms}')
+
+    def stop(self, *clients: int) -> None:
+        """End clients; returns when all they were told has been recorded."""
+        for client in clients:
+            self._tell(f"{{stop, {client}}}.")
+        for client in clients:
+            self._answer(client, 30)
+
+    def _send(self, verb: str, node: str, cookie: str, rest: str) -> int:
+        number = next(self._ids)
+        self._tell(f"{{{verb}, {number}, '{node}', {cookie}, {rest}}}.")
+        return number
+
+    def _tell(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def _answer(self, number: int, seconds: float) -> tuple[bool, str]:
+        with self._news:
+            if not self._news.wait_for(lambda: number in self._answers, seconds):
+                raise EnvironmentProblem(f"no answer within {seconds:.0f} s from {SCRIPT.name}")
+            return self._answers.pop(number)
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            verb, _, rest = line.rstrip("\n").partition(" ")
+            with self._news:
+                if verb == "ack":
+                    _, node, name, at = rest.split(" ")
+                    self.acknowledged.append(Acknowledged(name=name, node=node, at=int(at)))
+                elif verb in ("done", "failed"):
+                    number, _, answer = rest.partition(" ")
+                    self._answers[int(number)] = (verb == "done", answer)
+                    self._news.notify_all()

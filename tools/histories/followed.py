@@ -1,0 +1,66 @@
+"""Following the last line of a verdict, and what is lost by it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from attrs import frozen
+
+NODE = r"[\w-]+@[\w.-]*\w"
+STAGES = re.compile(rf": ({NODE}(?:(?:, |; then |; ){NODE})*)")
+FORCE = re.compile(rf"rabbitmqctl -n ({NODE}) force_boot")
+
+
+@frozen(kw_only=True)
+class Steps:
+    """Who is forced ("": no node is), and the nodes that start together, stage by stage."""
+
+    force: str
+    stages: tuple[tuple[str, ...], ...]
+
+
+@frozen(kw_only=True)
+class Followed:
+    """What came of it.  `lost`: of what was kept.  `is_said`: the line says that some is lost."""
+
+    steps: Steps
+    kept: int
+    lost: int
+    is_said: bool
+    not_up: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        stages = "; ".join(",".join(map(_short, stage)) for stage in self.steps.stages)
+        forced = f"force {_short(self.steps.force)}, " if self.steps.force else ""
+        stuck = f", not up: {','.join(map(_short, self.not_up))}" if self.not_up else ""
+        said = f" ({'said' if self.is_said else 'NOT SAID'})" if self.lost else ""
+        return f"{forced}{stages}: lost {self.lost} of {self.kept}{said}{stuck}"
+
+    @property
+    def wrong(self) -> Iterator[str]:
+        if self.lost and not self.is_said:
+            yield f"following the last line lost {self.lost} of {self.kept}, and it does not say so"
+
+
+def steps_of(line: str) -> Steps | None:
+    """Return what a last line tells to do, where it gives an order or a forced start."""
+    # What is in brackets is for the case that the rest does not do.
+    line = re.sub(r"\([^()]*\)", "", line)
+    force = FORCE.search(line)
+    orders = STAGES.findall(line[force.end() :] if force else line)
+    if not orders:
+        return Steps(force=force[1], stages=((force[1],),)) if force else None
+    stages = tuple(tuple(stage.split(", ")) for stage in re.split(r"; (?:then )?", orders[-1]))
+    return Steps(force=force[1] if force else "", stages=stages)
+
+
+def says_loss(line: str) -> bool:
+    """Return whether a last line says that something is lost by what it tells to do."""
+    kept = re.search(r"nothing (that is defined )?is lost|is kept", line) is not None
+    return not kept and re.search(r"\blost\b", line) is not None
+
+
+def _short(node: str) -> str:
+    return node.partition("@")[0]

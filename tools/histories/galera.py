@@ -1,0 +1,133 @@
+"""Histories of MariaDB with Galera: what a seed draws is done to real nodes.
+
+    with TemporaryDirectory() as room:
+        history = draw(7, Path(room), "forced")
+
+A history starts from a copy of a cluster that was formed once and stopped in order.  Clients
+insert rows; a row counts as acknowledged once the client was told so.  In the end all nodes are
+down.  Their directories are kept as they are; copies are asked for their position
+(`--wsrep-recover`) and started alone, to see which rows they have.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from random import Random
+
+from joinproto.errors import EnvironmentProblem
+from tools.histories.followed import Followed, Steps, says_loss
+from tools.histories.galera_kinds import FIVE, KINDS
+from tools.histories.galera_nodes import Clients, nodes_in
+from tools.histories.galera_play import Play
+from tools.histories.judged import History, first_of
+
+__all__ = ("KINDS", "Followed", "draw", "follow")
+
+# With 0 a server writes its log once in a second: what is younger a kill may take away.
+FLUSHES = (1, 1, 1, 0)
+
+
+def draw(seed: int, folder: Path, kind: str | None = None) -> History:
+    """Return the history that a seed draws, played below `folder`.
+
+    `kind`: one of `KINDS`, None: the seed draws it.  Beside `folder` the formed clusters are kept,
+    which the next history starts from.
+    """
+    random = Random(seed)
+    drawn = random.choice([*KINDS])
+    kind = kind or drawn
+    count = 5 if kind in FIVE else 3
+    flush = random.choice(FLUSHES)
+    formed = _formed(folder.parent, count)
+    root = folder / kind
+    with nodes_in(root, count, f"--innodb-flush-log-at-trx-commit={flush}") as nodes:
+        for node in nodes.nodes:
+            nodes.copy(formed / node, nodes.data(node))
+        first, *others = nodes.nodes
+        nodes.start(first, found=True)
+        nodes.launched(*others)
+        nodes.go_on(*nodes.nodes)
+        play = Play(nodes, Clients(nodes), random, [*nodes.nodes])
+        play.did(f"{count} nodes serve; innodb_flush_log_at_trx_commit={flush}")
+        KINDS[kind](play)
+        return _asked(play, kind=kind, seed=seed)
+
+
+def follow(history: History, line: str, folder: Path) -> Followed | None:
+    """Let the node that a last line names first found the cluster, and the others join."""
+    first = first_of(line, tuple(history.stores)) if "--wsrep-new-cluster" in line else None
+    if first is None:
+        return None
+    others = [node for node in history.stores if node != first]
+    with nodes_in(folder / "followed", history.nodes) as nodes:
+        for node, store in history.stores.items():
+            nodes.copy(store, nodes.data(node))
+        serves = [first, *nodes.launched(*others)] if nodes.founds(first) else []
+        # A node of the same history that is behind gets what it lacks, and keeps what only it has.
+        rows = [nodes.rows(node) for node in serves]
+    nodes.remove(nodes.root)
+    left = history.kept & frozenset.intersection(*rows) if rows else frozenset[str]()
+    return Followed(
+        steps=Steps(force=first, stages=((first,), tuple(others))),
+        kept=len(history.kept),
+        lost=len(history.kept - left) if rows else 0,
+        is_said=says_loss(line),
+        not_up=tuple(node for node in history.stores if node not in serves),
+    )
+
+
+def _asked(play: Play, *, kind: str, seed: int) -> History:
+    """Keep the directories, and ask copies of them what they have."""
+    nodes = play.nodes
+    left, logs = nodes.root / "left", nodes.root / "recovered"
+    nodes.make(left)
+    logs.mkdir()
+    has, positions = {}, {}
+    for node in nodes.nodes:
+        if node in play.gone:
+            continue
+        nodes.data(node).rename(left / node)
+        nodes.copy(left / node, nodes.data(node))
+        try:
+            log = nodes.recovered(node, nodes.data(node))
+        except EnvironmentProblem:
+            play.did(f"{node} cannot be asked for its position")
+        else:
+            positions[node] = logs / f"{node}.log"
+            positions[node].write_text(log, "utf-8")
+        has[node] = frozenset[str]()
+        if nodes.founds(node):
+            try:
+                has[node] = nodes.rows(node)
+            except EnvironmentProblem:
+                play.did(f"{node} starts alone, and has no table")
+            nodes.servers.kill(node)
+        else:
+            play.did(f"{node} does not start alone")
+        nodes.remove(nodes.data(node))
+    return History(
+        broker="galera",
+        seed=seed,
+        kind=kind,
+        events=tuple(play.events),
+        stores={node: left / node for node in has},
+        has=has,
+        acknowledged=frozenset(play.clients.acknowledged),
+        nodes=len(nodes.nodes),
+        positions=positions,
+    )
+
+
+def _formed(folder: Path, count: int) -> Path:
+    """Return where the directories of a cluster are that was formed and stopped in order."""
+    formed = folder / f"formed-{count}"
+    if not (formed / "done").exists():
+        shutil.rmtree(formed, ignore_errors=True)
+        with nodes_in(formed, count) as nodes:
+            nodes.form()
+            for at in range(count - 1, -1, -1):
+                nodes.stop(nodes.nodes[at])
+                nodes.go_on(*nodes.nodes[:at])
+        (formed / "done").touch()
+    return formed

@@ -1,0 +1,218 @@
+"""A history of Galera while it is played: what can happen to its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from random import Random
+
+from attrs import define, field
+
+from tools.histories.galera_nodes import FREEZE, Clients, Nodes
+
+
+@define
+class Play:
+    """A history while it is played.
+
+    `primary`: the nodes that serve, one group.  `others`: nodes that run and do not serve: cut
+    off, hung, or without a majority.  `hung`: those of them that take no signal but the last one.
+    `gone`: nodes whose disk is lost.
+    """
+
+    nodes: Nodes
+    clients: Clients
+    random: Random
+    primary: list[str]
+    others: list[str] = field(factory=list)
+    events: list[str] = field(factory=list)
+    hung: set[str] = field(factory=set)
+    gone: set[str] = field(factory=set)
+
+    def did(self, *words: str) -> None:
+        self.events.append(" ".join(words))
+
+    @property
+    def down(self) -> list[str]:
+        return [node for node in self.nodes.nodes if node not in (*self.primary, *self.others)]
+
+    def one(self, among: list[str]) -> str:
+        return self.random.choice(among)
+
+    def shuffled(self, among: list[str]) -> list[str]:
+        return self.random.sample(among, len(among))
+
+    def perhaps(self, chance: float = 0.5) -> bool:
+        return self.random.random() < chance
+
+    # -- clients
+
+    def write(self, *nodes: str) -> None:
+        """Some rows at one node, or many at several at once."""
+        at = [*nodes] or self.random.sample(self.primary, self.random.randint(1, len(self.primary)))
+        if self.perhaps(0.4):
+            count = self.clients.few(at[0], self.random.randint(1, 4))
+            self.did(f"{count} rows acknowledged by {at[0]}")
+            return
+        with self.writes(*at):
+            pass
+
+    @contextmanager
+    def writes(self, *nodes: str) -> Iterator[None]:
+        """Clients insert at these nodes before and during what is done inside."""
+        self.clients.start(*nodes)
+        self.nodes.pause(self.random.uniform(0.3, 1.2))
+        yield
+        count = self.clients.end()
+        self.did(f"{count} rows acknowledged by {listed(nodes)}")
+
+    @contextmanager
+    def perhaps_writes(self, *nodes: str) -> Iterator[None]:
+        if nodes and self.perhaps(0.7):
+            with self.writes(*nodes):
+                yield
+        else:
+            yield
+
+    # -- events
+
+    def stop(self, node: str) -> None:
+        """Stop a node in order; the others go on."""
+        rest = [one for one in self.primary if one != node]
+        was_in = node in self.primary
+        with self.perhaps_writes(*(rest if was_in else ())):
+            self.nodes.stop(node)
+            self.primary = rest
+            self.others = [one for one in self.others if one != node]
+            self.did(f"{node} stopped in order")
+            self.nodes.go_on(*self.primary)
+
+    def stop_together(self, *nodes: str) -> None:
+        """Stop nodes in order at one moment, as a whole rack is shut down."""
+        with self.perhaps_writes(*self.primary):
+            for node in nodes:
+                self.nodes.servers.running[node].terminate()
+            for node in nodes:
+                self.nodes.servers.wait(node)
+            self.did(f"{listed(nodes)} stopped in order at one moment")
+        self.primary = [one for one in self.primary if one not in nodes]
+        self.others = [one for one in self.others if one not in nodes]
+        self.nodes.go_on(*self.primary)
+
+    def kill(self, *nodes: str) -> None:
+        """Kill nodes at one moment, perhaps under writes; a majority that is left goes on."""
+        majority = len(set(self.primary) - {*nodes}) * 2 > len(self.primary)
+        with self.perhaps_writes(*self.primary):
+            self.nodes.servers.kill(*nodes)
+            self.did(f"{listed(nodes)} killed at one moment")
+            left = [one for one in self.primary if one not in nodes]
+            self.others = [one for one in self.others if one not in nodes]
+            if majority:
+                self.primary = left
+                self.nodes.go_on(*left)
+            else:
+                self.primary, self.others = [], self.others + left
+                self.nodes.hold_still(*left)
+
+    def power_cut(self) -> None:
+        """All that runs ends at one moment."""
+        running = [*self.primary, *self.others]
+        if running:
+            with self.perhaps_writes(*self.primary):
+                self.nodes.servers.kill(*running)
+                self.did(f"{listed(running)} killed at one moment")
+            self.primary, self.others = [], []
+
+    def back(self, node: str) -> None:
+        """Start a node that is down; it joins those that serve, or ends."""
+        if self.nodes.launched(node):
+            self.primary.append(node)
+            self.nodes.go_on(*self.primary)
+            self.did(f"{node} started again, and joined")
+        else:
+            self.did(f"{node} started again, and ended instead of joining")
+
+    def found(self, node: str) -> None:
+        """Found a cluster with a node by hand, all being down."""
+        if self.nodes.founds(node):
+            self.primary = [node]
+            self.did(
+                f"safe_to_bootstrap of {node} set to 1, {node} started with --wsrep-new-cluster"
+            )
+        else:
+            self.did(f"{node} could not be started with --wsrep-new-cluster")
+
+    def hang(self, *nodes: str) -> None:
+        """Nodes hang, or cannot be reached; the majority goes on."""
+        self.nodes.signal(FREEZE, *nodes)
+        self.primary = [one for one in self.primary if one not in nodes]
+        self.others += nodes
+        self.hung |= {*nodes}
+        self.nodes.go_on(*self.primary)
+        self.did(f"{listed(nodes)} hung; {listed(self.primary)} went on")
+
+    def cut(self, node: str) -> None:
+        """Cut a node off; the majority goes on."""
+        self.nodes.set_provider(node, "gmcast.isolate=1")
+        self.primary.remove(node)
+        self.others.append(node)
+        self.nodes.go_on(*self.primary)
+        self.nodes.hold_still(node)
+        self.did(f"{node} cut off; {listed(self.primary)} went on")
+
+    def force(self, *nodes: str, writes: bool) -> None:
+        """Make a minority primary by hand."""
+        self.nodes.bootstrap(nodes[0])
+        self.nodes.go_on(*nodes)
+        self.did(
+            f"{nodes[0]} forced with pc.bootstrap=YES: {listed(nodes)} serve besides the others"
+        )
+        if writes:
+            self.write(*nodes)
+
+    def something(self) -> None:
+        """Do one of what happens every day."""
+        choice = self.random.randrange(4)
+        if choice == 0 or len(self.primary) < 3:
+            self.write()
+        elif choice == 1:
+            node = self.one(self.primary)
+            self.stop(node)
+            self.write()
+            self.back(node)
+        elif choice == 2:
+            node = self.one(self.primary)
+            self.kill(node)
+            self.back(node)
+        else:
+            self.write()
+
+    def end(self) -> None:
+        """End what runs: a power cut, or stops in order, the last one perhaps killed."""
+        if self.perhaps(0.4):
+            self.power_cut()
+            return
+        if self.perhaps(0.2):
+            self.stop_together(*self.primary)
+            self._end_others()
+            return
+        order = self.shuffled(self.primary)
+        for at, node in enumerate(order):
+            is_last = at == len(order) - 1
+            if is_last and self.perhaps(0.3):
+                self.kill(node)
+                continue
+            if self.perhaps(0.3):
+                self.write()
+            self.stop(node)
+        self._end_others()
+
+    def _end_others(self) -> None:
+        if self.others and not self.hung and self.perhaps():
+            self.stop_together(*self.others)
+        self.power_cut()
+
+
+def listed(nodes: Sequence[str]) -> str:
+    """Return nodes as an event names them."""
+    return " and ".join(nodes)

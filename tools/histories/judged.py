@@ -1,0 +1,128 @@
+"""Verdicts about a history whose truth is known: which of them are wrong.
+
+A verdict is wrong if a store that it calls proven, clean or a tie lacks something acknowledged that
+another store of the history has, given to the tool or not; if a store that it does not name has
+something that none of the named ones has; or if it says that nothing is lost by a start that loses
+something.  What no store has any more does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from pathlib import Path
+
+from attrs import field, frozen
+
+from joinproto.pick.table import Verdict
+from joinproto.recovery.cli_look import judgement_of
+from joinproto.recovery.judgement import Judgement
+
+CLAIMS = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
+NAMED = (*CLAIMS, Verdict.UNPROVEN, Verdict.DIVERGED)
+
+
+@frozen(kw_only=True)
+class History:
+    """What was done to a cluster, and what it left.
+
+    `kind`: the sort of history, `events`: in words, in order.  `stores`: the directory of each
+    node, as it was left and never started since, or what was collected of it.  `has`: of each node
+    what its store has when it is started alone; a node whose disk is gone is in neither.
+    `acknowledged`: what clients were told is done.  `nodes`: of the whole cluster.
+    `positions`: the log of `mariadbd --wsrep-recover` of each node (Galera).  `names`: of a kept
+    history, what `recover` calls each store, to its node.
+    """
+
+    broker: str
+    seed: int
+    kind: str
+    events: tuple[str, ...]
+    stores: Mapping[str, Path]
+    has: Mapping[str, frozenset[str]]
+    acknowledged: frozenset[str]
+    nodes: int
+    positions: Mapping[str, Path] = field(factory=dict)
+    names: Mapping[str, str] = field(factory=dict)
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """Return what was acknowledged and is in some store."""
+        return self.acknowledged & frozenset[str]().union(*self.has.values())
+
+    def lacks(self, node: str) -> frozenset[str]:
+        """Return what was acknowledged, is in some store, and not in this one."""
+        return self.kept - self.has[node]
+
+
+@frozen(kw_only=True)
+class Judged:
+    """One subset of a history's stores.  `named`: nodes that the verdict calls the latest."""
+
+    given: tuple[str, ...]
+    verdict: Verdict
+    named: tuple[str, ...]
+    next: str
+    text: str = field(repr=False)
+    wrong: tuple[str, ...]
+
+    @property
+    def is_true_claim(self) -> bool:
+        return self.verdict in CLAIMS and not self.wrong
+
+
+def judged(history: History) -> Iterator[Judged]:
+    """Yield the verdict about every subset of the stores, all of them first."""
+    nodes = sorted(history.stores)
+    for size in range(len(nodes), 0, -1):
+        for given in combinations(nodes, size):
+            yield judge(history, given)
+
+
+def judge(history: History, given: tuple[str, ...]) -> Judged:
+    """Return the verdict about these stores, and what is wrong with it."""
+    called = {node: name for name, node in history.names.items()}
+    found = judgement_of(
+        words=[str(history.stores[node]) for node in given],
+        kind="auto",
+        positions=[
+            f"{called.get(node, history.stores[node])}={history.positions[node]}"
+            for node in given
+            if node in history.positions
+        ],
+        nodes=history.nodes if history.broker == "galera" else None,
+    )
+    node_of = {str(path.resolve()): node for node, path in history.stores.items()}
+    named = tuple(sorted(history.names.get(one.name) or node_of[one.path] for one in found.latest))
+    return Judged(
+        given=given,
+        verdict=found.verdict,
+        named=named,
+        next=found.next,
+        text="\n".join((found.sentence, *found.evidence, *found.not_examined)),
+        wrong=tuple(_wrong(history, found, named, given)),
+    )
+
+
+def _wrong(
+    history: History, found: Judgement, named: tuple[str, ...], given: tuple[str, ...]
+) -> Iterator[str]:
+    if found.verdict in CLAIMS:
+        for node in named:
+            if lost := history.lacks(node):
+                yield f"{found.verdict.value} {node}, which lacks {len(lost)} acknowledged"
+    if found.verdict in NAMED and named:
+        reach = frozenset[str]().union(*(history.has[node] for node in named))
+        for node in sorted({*given} - {*named}):
+            if rival := (history.has[node] & history.acknowledged) - reach:
+                yield f"{node} is left out, and has {len(rival)} that {', '.join(named)} lack"
+    if "nothing is lost" in found.next or "is defined is lost" in found.next:
+        first = first_of(found.next, tuple(history.stores))
+        if first is not None and (lost := history.lacks(first)):
+            yield f"nothing is lost by starting with {first}, which lacks {len(lost)}"
+
+
+def first_of(text: str, nodes: tuple[str, ...]) -> str | None:
+    """Return the node that a line of advice names first; None: it names none."""
+    places = {node: text.find(node) for node in nodes if node in text}
+    return min(places, key=lambda node: places[node]) if places else None

@@ -1,0 +1,175 @@
+"""Histories of three RabbitMQ 3.10 nodes with Mnesia: drawn from a seed, played, and left on disk.
+
+A kind of history is a short plot; a seed adds other events between its events, and draws which
+nodes they are about, where clients write meanwhile, and how long.  Clients declare durable
+exchanges (`rabbitmq_events.py`).
+
+At the end all nodes are down.  Each store is then started alone on a copy (`force_boot`, and an end
+to Mnesia's wait for the decisions of others) and asked which exchanges it has.
+
+Source: issue 37, "A harness of real histories"; RabbitMQ 3.10.8 and Mnesia 4.21 of Debian 12.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from attrs import asdict
+
+from joinproto.errors import EnvironmentProblem
+from tools.fixtures.rabbitmq import NODES
+from tools.histories.followed import Followed, says_loss, steps_of
+from tools.histories.judged import History
+from tools.histories.rabbitmq_events import Copy, Play, played
+from tools.histories.rabbitmq_nodes import Nodes, copy, full, nodes
+
+EVENTS_MIN, EVENTS_MAX = 3, 6
+FOLLOWS_SECONDS = 40.0
+
+# What happens in each kind of history, and which events a seed may add.
+PLOTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "orderly": (("write", "stop", "stop", "stop"), ("write",)),
+    "killed-together": (("write", "kill-all"), ("write",)),
+    "killed": (("kill", "down"), ("write", "stop", "kill")),
+    "majority": (("leave", "write", "down"), ("write", "leave")),
+    "cut": (("cut", "down"), ("write", "leave", "mend")),
+    "forced": (("leave", "down", "force", "down"), ("write", "leave", "back")),
+    "back": (("leave", "write", "back", "write"), ("write", "leave", "back")),
+    "wiped": (("leave", "down", "wipe"), ("write", "leave", "back")),
+    "blank": (("write", "down", "blank"), ("write", "leave", "back")),
+    "old-copy": (("leave", "write", "back", "write", "down", "old-copy"), ("write",)),
+    "forgotten": (("leave", "forget", "write", "down"), ("write", "leave", "back")),
+    "reset": (("reset", "write", "down"), ("write", "leave", "back")),
+    "any": ((), ("write", "stop", "kill", "leave", "cut", "mend", "back", "force", "old-copy")),
+}
+KINDS = tuple(PLOTS)
+
+
+def draw(seed: int, folder: Path, kind: str | None = None) -> History:
+    """Play the history of a seed in `folder`; the formed cluster is kept beside the folder.
+
+    `kind`: one of `KINDS`; without one it follows from the seed.
+    """
+    kind = kind or KINDS[seed % len(KINDS)]
+    formed = _formed(folder.parent / "formed")
+    chance = random.Random(f"{seed} {kind}")
+    with nodes(folder / "play") as cluster:
+        cluster.prepare(formed)
+        play = Play(cluster, chance, folder / "aside")
+        play.copies += [Copy(node, formed[full(node)], -1) for node in NODES]
+        if play.start(*NODES, seconds=90) != "up":
+            raise EnvironmentProblem(f"the copy of a formed cluster in {folder} does not start")
+        for name in (*_drawn(chance, kind), "down"):
+            played(play, name)
+        stores = {}
+        for node in NODES:
+            if (here := cluster.directory(node)).exists():
+                stores[full(node)] = folder / "stores" / full(node)
+                copy(here, stores[full(node)])
+        has, silent = alone(cluster, stores, folder / "alone")
+        play.events += [f"the store of {name} does not start alone" for name in silent]
+        acknowledged = list(cluster.control.acknowledged)
+    for rest in ("play", "aside", "alone"):
+        shutil.rmtree(folder / rest, ignore_errors=True)
+    (folder / "acknowledged.json").write_text(
+        json.dumps([asdict(one) for one in acknowledged], indent=0), "utf-8"
+    )
+    return History(
+        broker="rabbitmq",
+        seed=seed,
+        kind=kind,
+        events=tuple(play.events),
+        stores=stores,
+        has=has,
+        acknowledged=frozenset(one.name for one in acknowledged),
+        nodes=len(NODES),
+    )
+
+
+def _drawn(chance: random.Random, kind: str) -> list[str]:
+    plot, others = PLOTS[kind]
+    names = list(plot)
+    for _ in range(max(0, chance.randint(EVENTS_MIN, EVENTS_MAX) - len(plot))):
+        names.insert(chance.randint(0, len(names)), chance.choice(others))
+    return names
+
+
+def alone(
+    cluster: Nodes, stores: Mapping[str, Path], folder: Path
+) -> tuple[Mapping[str, frozenset[str]], Sequence[str]]:
+    """Return what each store has when a node is started on a copy of it, without the others.
+
+    A store that does not start has nothing; which ones did not is returned, too.
+    """
+    lonely = {}
+    for name, store in stores.items():
+        node = _short(name)
+        lonely[node] = cluster.at(folder / node, alone=True)
+        lonely[node].prepare({name: store})
+        lonely[node].force(node)
+        lonely[node].start(node)
+    has, silent = {}, []
+    for node, cell in lonely.items():
+        is_up = cell.come_up(node, seconds=60)
+        has[full(node)] = cell.exchanges(node) if is_up else frozenset()
+        silent += [] if is_up else [node]
+    cluster.servers.kill(*lonely)
+    return has, silent
+
+
+def _formed(folder: Path) -> Mapping[str, Path]:
+    """Return the directories of a cluster that was formed once, and stopped in order."""
+    places = {full(node): folder / full(node) for node in NODES}
+    if folder.exists():
+        return places
+    with nodes(folder.with_name("forming")) as cluster:
+        cluster.prepare()
+        cluster.start("a")
+        cluster.up("a")
+        cluster.start("b", "c")
+        cluster.up("b", "c")
+        for node in ("b", "c"):
+            cluster.ask(node, "rabbit:stop().", seconds=60)
+            cluster.ask(node, f"rabbit_mnesia:join_cluster('{full('a')}', disc).", seconds=60)
+            cluster.ask(node, "rabbit:start().", seconds=60)
+        cluster.agree(*NODES)
+        for node in reversed(NODES):
+            cluster.stop(node)
+        for name, directory in cluster.directories().items():
+            copy(directory, folder / name)
+        shutil.rmtree(cluster.root)
+    return places
+
+
+def follow(history: History, line: str, folder: Path) -> Followed | None:
+    """Do on copies what a last line says, to the letter; None: it gives no order."""
+    steps = steps_of(line)
+    if steps is None:
+        return None
+    with nodes(folder / "follow") as cluster:
+        cluster.prepare(history.stores)
+        if steps.force:
+            cluster.force(_short(steps.force))
+        for stage in steps.stages:
+            names = [_short(name) for name in stage]
+            cluster.start(*names)
+            cluster.come_up(*names, seconds=FOLLOWS_SECONDS)
+        all_names = [name for stage in steps.stages for name in stage]
+        up = [name for name in all_names if cluster.is_up(_short(name))]
+        has = cluster.exchanges(_short(up[0])) if up else history.kept
+    shutil.rmtree(folder / "follow", ignore_errors=True)
+    return Followed(
+        steps=steps,
+        kept=len(history.kept),
+        lost=len(history.kept - has),
+        is_said=says_loss(line),
+        not_up=tuple(sorted({*all_names} - {*up})),
+    )
+
+
+def _short(name: str) -> str:
+    return name.partition("@")[0]

@@ -1,0 +1,322 @@
+"""Events of a RabbitMQ history: what is done to the nodes, and what clients do meanwhile.
+
+Each event is a function that plays it and returns it in words.  A seed draws which nodes it is
+about.  Clients write only to members of the cluster: not to a node that was reset, forgotten, or
+started with an empty disk.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from attrs import define, field, frozen
+
+from joinproto.errors import EnvironmentProblem
+from tools.histories.rabbitmq_nodes import Nodes, copy, full, remove
+
+PAUSES_MS = (2, 10, 25)
+# How long a start that may wait for others is watched inside a history.
+COMES_UP_SECONDS = 20.0
+
+
+@frozen
+class Copy:
+    """A directory of a node that was put aside when `event` events had happened."""
+
+    node: str
+    path: Path
+    event: int
+
+
+@define
+class Play:
+    """The cluster in the middle of a history.
+
+    `away`: members that are down and have their directory.  `strangers`: nodes that no client
+    writes to any more.  `left`: members that went down, in order.  `fresh`: the number of events
+    when a node was last started.
+    """
+
+    nodes: Nodes
+    chance: random.Random
+    aside: Path
+    running: set[str] = field(factory=set)
+    away: set[str] = field(factory=set)
+    strangers: set[str] = field(factory=set)
+    left: list[str] = field(factory=list)
+    copies: list[Copy] = field(factory=list)
+    fresh: dict[str, int] = field(factory=dict)
+    events: list[str] = field(factory=list)
+    lone: str = ""
+    clients: int = 0
+
+    def one(self, some: set[str]) -> str:
+        return self.chance.choice(sorted(some))
+
+    def some(self, some: set[str]) -> list[str]:
+        return sorted(self.chance.sample(sorted(some), self.chance.randint(1, len(some))))
+
+    @property
+    def writable(self) -> set[str]:
+        return self.running - self.strangers
+
+    @contextmanager
+    def clients_at(self, *chosen: str) -> Iterator[list[int]]:
+        """Let one client declare exchanges on each of these nodes; in the end they stop."""
+        started = []
+        for node in chosen:
+            self.clients += 1
+            pause = self.chance.choice(PAUSES_MS)
+            prefix = f"x-{self.clients}"
+            started.append(
+                self.nodes.control.write(full(node), self.nodes.cookie, prefix, pause_ms=pause)
+            )
+        yield started
+        self.nodes.control.stop(*started)
+
+    def pause(self, *seconds: float) -> None:
+        time.sleep(self.chance.choice(seconds))
+
+    def put_aside(self, node: str) -> None:
+        """Keep a copy of a directory of a node that is down, as a backup would."""
+        path = self.aside / str(len(self.copies)) / full(node)
+        copy(self.nodes.directory(node), path)
+        self.copies.append(Copy(node, path, len(self.events)))
+
+    def went_down(self, *names: str) -> None:
+        for node in names:
+            self.running.discard(node)
+            self.away.add(node)
+            self.left.append(node)
+            if self.chance.random() < 0.5:
+                self.put_aside(node)
+
+    def start(self, *names: str, seconds: float = COMES_UP_SECONDS) -> str:
+        """Start nodes; returns how it ended, in words.  A start that only waits is killed."""
+        for node in names:
+            self.fresh[node] = len(self.events)
+        self.nodes.start(*names)
+        self.nodes.come_up(*names, seconds=seconds)
+        up = {node for node in names if self.nodes.is_up(node)}
+        self.running |= up
+        self.away -= up
+        if waits := sorted({*names} - up):
+            self.nodes.servers.kill(*waits)
+            return (
+                f"{_and(sorted(up))} up, {_and(waits)} not, and killed" if up else "killed: waits"
+            )
+        return "up"
+
+
+def write(play: Play) -> str:
+    """Clients declare for a while, and no node goes down."""
+    chosen = play.some(play.writable)
+    before = len(play.nodes.control.acknowledged)
+    with play.clients_at(*chosen):
+        play.pause(0.3, 1.0, 2.5)
+    count = len(play.nodes.control.acknowledged) - before
+    play.pause(0, 0, 3.5)
+    return f"{count} declared on {_and(chosen)}"
+
+
+def stop(play: Play) -> str:
+    """One node is stopped in order, while a client writes or right after one did."""
+    node, client = play.one(play.running), play.one(play.writable or play.running)
+    with play.clients_at(*({client} & play.writable)):
+        play.pause(0.2, 0.8)
+        play.nodes.stop(node)
+        play.went_down(node)
+    play.pause(0, 1.0)
+    return f"{node} stopped in order under writes on {client}"
+
+
+def kill(play: Play, *, all_of_them: bool = False) -> str:
+    """Some nodes are killed at one moment, under writes."""
+    chosen = sorted(play.running) if all_of_them else play.some(play.running)
+    writers = play.some(play.writable) if play.writable else []
+    with play.clients_at(*writers):
+        play.pause(0.3, 1.2, 2.6, 3.9, 5.2)
+        play.nodes.servers.kill(*chosen)
+        play.pause(0, 0.7)
+    play.went_down(*chosen)
+    return f"{_and(chosen)} killed under writes on {_and(writers)}"
+
+
+def kill_all(play: Play) -> str:
+    return kill(play, all_of_them=True)
+
+
+def leave(play: Play) -> str:
+    """One node goes, stopped or killed, and clients go on at the others."""
+    node = play.one(play.running)
+    rest = play.writable - {node}
+    is_stopped = play.chance.random() < 0.5
+    with play.clients_at(*play.some(play.writable)):
+        play.pause(0.2, 0.8)
+        if is_stopped:
+            play.nodes.stop(node)
+        else:
+            play.nodes.servers.kill(node)
+        play.went_down(node)
+        play.pause(0.3, 1.5)
+    chosen = play.some(rest) if rest else []
+    with play.clients_at(*chosen):
+        play.pause(0.3, 1.5)
+    how = "stopped in order" if is_stopped else "killed"
+    return f"{node} {how} under writes; the others went on"
+
+
+def down(play: Play) -> str:
+    """All that run go down: together, in turn, or one way and then the other."""
+    said = []
+    if play.chance.random() < 0.4:
+        return kill_all(play)
+    while play.running:
+        said.append(stop(play) if play.chance.random() < 0.6 else kill(play))
+    return "; ".join(said)
+
+
+def cut(play: Play) -> str:
+    """One node and the others lose each other, and clients go on at both sides."""
+    lone = play.one(play.running)
+    others = sorted(play.running - {lone})
+    with play.clients_at(*play.some(play.writable)):
+        play.pause(0.2, 0.8)
+        play.nodes.part(lone, *others)
+        play.pause(0.5, 1.5)
+    sides = [lone, play.chance.choice(others)]
+    with play.clients_at(*sorted(set(sides) & play.writable)):
+        play.pause(0.5, 2.0)
+    play.lone = lone
+    return f"{lone} cut off from {_and(others)}, both sides went on"
+
+
+def mend(play: Play) -> str:
+    """The link works again; no node is started again."""
+    play.nodes.mend(play.running)
+    play.lone = ""
+    with play.clients_at(*play.some(play.writable)):
+        play.pause(0.5, 1.5)
+    return "the link mended, under writes"
+
+
+def back(play: Play) -> str:
+    """Nodes that were away come back, to those that run or, where none runs, together."""
+    play.nodes.mend(play.running)
+    play.lone = ""
+    if play.running:
+        node = play.one(play.away)
+        return f"{node} started again: {play.start(node)}"
+    chosen = play.some(play.away)
+    return f"{_and(chosen)} started together: {play.start(*chosen)}"
+
+
+def force(play: Play) -> str:
+    """One that did not leave last is forced, and clients write to it."""
+    last = play.left[-1]
+    node = play.one(play.away - {last} or play.away)
+    play.nodes.force(node)
+    said = f"force_boot of {node} ({last} left last): {play.start(node)}"
+    if node in play.writable:
+        with play.clients_at(node):
+            play.pause(0.5, 1.5, 3.0)
+    return said
+
+
+def wipe(play: Play) -> str:
+    """The disk of a node that is down is lost."""
+    node = play.one(play.away)
+    remove(play.nodes.directory(node))
+    play.away.discard(node)
+    play.strangers.add(node)
+    return f"the disk of {node} lost"
+
+
+def blank(play: Play) -> str:
+    """The disk of a node is lost, and the node is started with an empty one; no client comes."""
+    node = play.one(play.away)
+    remove(play.nodes.directory(node))
+    play.strangers.add(node)
+    return f"the disk of {node} lost, and {node} started: {play.start(node)}"
+
+
+def old_copy(play: Play) -> str:
+    """The directory of a node that is down is replaced by an older copy of it."""
+    chosen = play.chance.choice(_older(play))
+    remove(play.nodes.directory(chosen.node))
+    copy(chosen.path, play.nodes.directory(chosen.node))
+    return f"the directory of {chosen.node} replaced by a copy from after event {chosen.event}"
+
+
+def forget(play: Play) -> str:
+    """A running node is told to forget one that is down."""
+    node, other = play.one(play.writable), play.one(play.away)
+    play.nodes.ctl(node, "forget_cluster_node", full(other))
+    play.strangers.add(other)
+    return f"{node} told to forget {other}"
+
+
+def reset(play: Play) -> str:
+    """A node leaves the cluster by a reset, and runs on by itself."""
+    node = play.one(play.writable)
+    for word in ("stop_app", "reset", "start_app"):
+        play.nodes.ctl(node, word)
+    play.strangers.add(node)
+    return f"{node} reset, and started again by itself"
+
+
+def _older(play: Play) -> list[Copy]:
+    """Return copies from before the last start of nodes that are down now."""
+    return [
+        one for one in play.copies if one.node in play.away and one.event < play.fresh[one.node]
+    ]
+
+
+@frozen
+class Event:
+    """`do` plays it and returns it in words, where `can` says that it can be played now."""
+
+    do: Callable[[Play], str]
+    can: Callable[[Play], bool]
+
+
+EVENTS: Mapping[str, Event] = {
+    "write": Event(write, lambda play: bool(play.writable)),
+    "stop": Event(stop, lambda play: bool(play.running)),
+    "kill": Event(kill, lambda play: bool(play.running)),
+    "kill-all": Event(kill_all, lambda play: bool(play.running)),
+    "leave": Event(leave, lambda play: len(play.running) > 1 and bool(play.writable)),
+    "down": Event(down, lambda play: bool(play.running)),
+    "cut": Event(cut, lambda play: len(play.running) > 1 and bool(play.writable) and not play.lone),
+    "mend": Event(mend, lambda play: bool(play.lone) and bool(play.writable)),
+    "back": Event(back, lambda play: bool(play.away - play.strangers)),
+    "force": Event(force, lambda play: not play.running and bool(play.away)),
+    "wipe": Event(wipe, lambda play: bool(play.away)),
+    "blank": Event(blank, lambda play: bool(play.away)),
+    "old-copy": Event(old_copy, lambda play: bool(_older(play))),
+    "forget": Event(forget, lambda play: bool(play.writable) and bool(play.away)),
+    "reset": Event(reset, lambda play: len(play.writable) > 1),
+}
+
+
+def played(play: Play, name: str) -> None:
+    event = EVENTS[name]
+    if not event.can(play):
+        return
+    try:
+        said = event.do(play)
+    except EnvironmentProblem as error:
+        said = f"{name} refused: {' '.join(error.message.split())[-200:]}"
+        # A node may have ended by itself.
+        ended = {node for node in play.running if not play.nodes.is_up(node)}
+        play.nodes.servers.kill(*(ended & play.nodes.servers.running.keys()))
+        play.went_down(*sorted(ended))
+    play.events.append(said)
+
+
+def _and(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"

@@ -1,0 +1,186 @@
+"""Three RabbitMQ nodes of a history: started, stopped, killed, cut off and asked, quickly.
+
+The nodes of one root share a cookie.  Nodes of different roots have different cookies, so that they
+cannot reach each other, and each one can be started alone while the others run, too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from attrs import field, frozen
+
+from joinproto.errors import EnvironmentProblem
+from tools.faults.ports import free_ports
+from tools.fixtures.rabbitmq import NODES, PROGRAMS, Cluster
+from tools.fixtures.servers import Servers, require, wait_until
+from tools.histories.control import Control
+
+# One scheduler for each node, which sleeps when it has nothing to do.
+FLAGS = "+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none"
+# A start that waits for others is given up after 25 s.
+# A node that was killed between the two phases of a commit asks the others how the transaction
+# ended before it loads anything, and force_boot does not change that (`mnesia_recover`,
+# `wait_for_decision`).  A node that is started alone gets no answer; after this time it aborts it.
+DECIDES_ALONE = "-mnesia max_wait_for_decision 1000"
+CONFIGURATION = """\
+log.console = false
+mnesia_table_loading_retry_timeout = 5000
+mnesia_table_loading_retry_limit = 5
+"""
+FORCE = "force_load"
+
+
+def full(node: str) -> str:
+    """Return the name of a node, as RabbitMQ writes it."""
+    return f"{node}@localhost"
+
+
+def copy(directory: Path, place: Path) -> None:
+    """Copy a data directory, and the list of feature flags that lies beside it."""
+    shutil.copytree(directory, place)
+    with suppress(FileNotFoundError):
+        shutil.copy2(_flags(directory), _flags(place))
+
+
+def remove(directory: Path) -> None:
+    """Remove a data directory, and what lies beside it."""
+    shutil.rmtree(directory, ignore_errors=True)
+    _flags(directory).unlink(missing_ok=True)
+
+
+def _flags(directory: Path) -> Path:
+    return directory.with_name(f"{directory.name}-feature_flags")
+
+
+@frozen
+class Nodes(Cluster):
+    """The nodes below `root`.  `alone`: each one is started without the others."""
+
+    control: Control = field(kw_only=True)
+    alone: bool = False
+
+    @property
+    def cookie(self) -> str:
+        return "root_" + "".join(filter(str.isalnum, "_".join(self.root.parts[-2:]))).lower()
+
+    def environment(self, node: str) -> Mapping[str, str]:
+        return {
+            **super().environment(node),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": f"{FLAGS} {DECIDES_ALONE * self.alone}",
+            "RABBITMQ_PID_FILE": str(self.root / node / "pid"),
+            "RABBITMQ_GENERATED_CONFIG_DIR": str(self.root / node / "generated"),
+        }
+
+    def prepare(self, directories: Mapping[str, Path] | None = None) -> None:
+        """Write what nodes are started with, and copy their data directories to their places."""
+        self.root.mkdir(parents=True)
+        cookie = self.root / ".erlang.cookie"
+        cookie.write_text(self.cookie, "utf-8")
+        cookie.chmod(0o400)
+        (self.root / "enabled_plugins").write_text("[].\n", "utf-8")
+        (self.root / "rabbitmq.conf").write_text(CONFIGURATION, "utf-8")
+        for name, directory in (directories or {}).items():
+            copy(directory, self.directories()[name])
+
+    def directory(self, node: str) -> Path:
+        return self.directories()[full(node)]
+
+    def ask(self, node: str, text: str, *, seconds: float = 20.0) -> str:
+        """Return the value of an Erlang expression on a node."""
+        return self.control.ask(full(node), self.cookie, text, seconds=seconds)
+
+    def is_up(self, node: str) -> bool:
+        try:
+            return self.ask(node, "rabbit_boot_state:get().", seconds=5) == "ready"
+        except EnvironmentProblem:
+            return False
+
+    def come_up(self, *nodes: str, seconds: float = 40.0) -> bool:
+        """Return whether these nodes serve, as soon as that is known."""
+        rest = set(nodes)
+
+        def settled() -> bool:
+            rest.difference_update([node for node in rest if self.is_up(node)])
+            return not any(self.servers.runs(node) for node in rest)
+
+        try:
+            wait_until("nodes are up or ended", settled, seconds=seconds)
+        except EnvironmentProblem:
+            return False
+        return not rest
+
+    def stop(self, node: str) -> None:
+        """Stop a node in order: what `rabbitmqctl stop` asks it to do."""
+        self.ask(node, "spawn(rabbit, stop_and_halt, []).")
+        self.servers.wait(node, seconds=60)
+
+    def exchanges(self, node: str) -> frozenset[str]:
+        """Return the names of the exchanges that clients declared."""
+        names = "lists:sort([N || {resource, _, exchange, N} <- rabbit_exchange:list_names()])"
+        listed = self.ask(node, f'lists:flatten(lists:join(<<" ">>, {names})).')
+        return frozenset(word for word in _words(listed) if word.startswith("x-"))
+
+    def force(self, node: str) -> None:
+        """Do what `rabbitmqctl force_boot` does: the node's next start waits for no other."""
+        (self.directory(node) / FORCE).touch()
+
+    def part(self, lone: str, *others: str) -> None:
+        for other in others:
+            for node, peer in ((lone, other), (other, lone)):
+                self.ask(node, f"erlang:set_cookie('{full(peer)}', only_{node}).")
+        self.ask(lone, "[erlang:disconnect_node(N) || N <- nodes()].")
+
+    def mend(self, running: Collection[str]) -> None:
+        """Let all nodes reach each other again."""
+        for node in running:
+            for peer in NODES:
+                if peer != node:
+                    self.ask(node, f"erlang:set_cookie('{full(peer)}', {self.cookie}).")
+
+    def at(self, root: Path, *, alone: bool = False) -> Nodes:
+        """Return nodes of another root: same ports, another cookie."""
+        return Nodes(root, self.servers, self.ports_from, control=self.control, alone=alone)
+
+
+def _words(listed: str) -> list[str]:
+    return listed.replace('<<"', " ").replace('">>', " ").replace(",", " ").split()
+
+
+@cache
+def _ports_from() -> int:
+    """Return the second of seven ports in a row that are this process's own."""
+    row = free_ports(7)
+    while row[-1] - row[0] != 6:
+        row = [*row[1:], *free_ports(1)]
+    return row[1]
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
+def nodes(root: Path) -> Iterator[Nodes]:
+    """Return nodes that were never started; they and our epmd end with the context."""
+    require(f"{PROGRAMS}/rabbitmq-server", "rabbitmq-server")
+    first = _ports_from()
+    path = {"PATH": os.environ["PATH"], "ERL_EPMD_ADDRESS": "127.0.0.1", "HOME": str(root.parent)}
+    with Servers() as servers:
+        servers.start(
+            "epmd",
+            [require("epmd", "erlang-base"), "-port", str(first - 1)],
+            output=root.parent / "epmd.out",
+            env=path,
+        )
+        # Before it listens, the first Erlang node would start another one, which nobody ends.
+        wait_until("epmd listens", lambda: _listens(first - 1))
+        with Control({**path, "ERL_EPMD_PORT": str(first - 1)}) as control:
+            yield Nodes(root, servers, first, control=control)

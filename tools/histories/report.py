@@ -1,0 +1,113 @@
+"""What was found in histories: a line for each one, and a table by kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from attrs import define, field, frozen
+
+from joinproto.pick.table import Verdict
+from tools.histories.followed import Followed
+from tools.histories.judged import History, Judged
+
+COLUMNS = (
+    Verdict.PROVEN,
+    Verdict.TIE,
+    Verdict.CLEAN,
+    Verdict.UNPROVEN,
+    Verdict.DIVERGED,
+    Verdict.CORRUPT,
+    Verdict.DIFFERENT_CLUSTERS,
+)
+
+
+@frozen(kw_only=True)
+class Examined:
+    """A history, the verdicts about its subsets, and what following the first one did.
+
+    `refused`: the error with which the tool answered instead.
+    """
+
+    history: History
+    judged: Sequence[Judged] = ()
+    followed: Followed | None = None
+    refused: str = ""
+
+    @property
+    def wrong(self) -> list[str]:
+        found = [
+            f"[{','.join(map(_short, one.given))}] {reason}"
+            for one in self.judged
+            for reason in one.wrong
+        ]
+        if self.followed is not None:
+            found += self.followed.wrong
+        return [*found, *([f"refused: {self.refused}"] if self.refused else [])]
+
+    @property
+    def line(self) -> str:
+        history = self.history
+        has = ", ".join(
+            f"{_short(node)} {len(names & history.acknowledged)}"
+            for node, names in sorted(history.has.items())
+        )
+        full = self.judged[0] if self.judged else None
+        verdict = (
+            f"{full.verdict.name} {','.join(map(_short, full.named))}" if full else "no verdict"
+        )
+        lines = [
+            f"{history.seed} {history.kind}: {' | '.join(history.events)}",
+            f"    {len(history.acknowledged)} acknowledged; alone: {has}; {verdict.strip()}",
+        ]
+        if self.followed is not None:
+            lines.append(f"    followed: {self.followed.text}")
+        lines += [f"    WRONG {reason}" for reason in self.wrong]
+        return "\n".join(lines)
+
+
+@define
+class Table:
+    """Counts by kind of history."""
+
+    rows: dict[str, Counter[str]] = field(factory=dict)
+
+    def add(self, one: Examined) -> None:
+        for kind in (one.history.kind, "all"):
+            row = self.rows.setdefault(kind, Counter())
+            row["histories"] += 1
+            row["subsets"] += len(one.judged)
+            row.update(each.verdict.value for each in one.judged)
+            row["true"] += sum(each.is_true_claim for each in one.judged)
+            row["wrong"] += sum(bool(each.wrong) for each in one.judged)
+            row["wrong histories"] += bool(one.wrong)
+            if one.followed is not None:
+                row["followed"] += 1
+                row["lost unsaid"] += any(one.followed.wrong)
+                row["not up"] += bool(one.followed.not_up)
+
+    @property
+    def text(self) -> str:
+        heads = [
+            "histories",
+            "subsets",
+            *(verdict.value for verdict in COLUMNS),
+            "true",
+            "wrong",
+            "wrong histories",
+            "followed",
+            "lost unsaid",
+            "not up",
+        ]
+        rows = [["kind", *heads]]
+        order = sorted(self.rows, key=lambda kind: (kind == "all", kind))
+        rows += [[kind, *(str(self.rows[kind][head]) for head in heads)] for kind in order]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            for row in rows
+        )
+
+
+def _short(node: str) -> str:
+    return node.partition("@")[0]
