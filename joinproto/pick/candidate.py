@@ -7,9 +7,10 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 
-from attrs import frozen
+from attrs import field, frozen
 
 from joinproto.join.ids import short
 from joinproto.join.store import StoreRecord
@@ -35,6 +36,7 @@ class State(Enum):
     UNFINISHED = "unfinished"  # an update into it was cut off: its numbers mean nothing
     UNREADABLE = "unreadable"  # the system gave an error, or a part of it is not there
     CORRUPT = "corrupt"  # not as it was written
+    UNKNOWN = "not-read"  # of a program whose stores are not read here
     NEWER = "newer"  # written by a newer version: not corrupt, and not readable here
     IN_USE = "in-use"  # a process has it open
 
@@ -50,12 +52,16 @@ class LastView:
 
     `members`: by the same names as `member` of the other candidates.  `number`: orders the
     views of one cluster, larger is later; None: this format's views have no order.  `id`:
-    equal for all stores that stopped in the same view; None: the format has none.
+    equal for all stores that stopped in the same view; None: the format has none.  `step`:
+    orders two views that have a member in common, and no others (Galera).  `is_forced`: an
+    operator made this view, without a majority of the one before.
     """
 
     members: frozenset[str]
     number: int | None = None
     id: str | None = None
+    step: int | None = None
+    is_forced: bool = False
 
 
 @frozen(kw_only=True)
@@ -68,8 +74,9 @@ class Candidate:
     The rest is for other brokers.  `seq`: the count of what it has, comparable within one
     cluster.  `final`: the final signature of a clean store.  `stopped_last`: it says that
     nobody else was running when it stopped; `may_be_last`: that this was so, it does not rule
-    out.  `node`: whom it waits for at its start, where
-    the broker keeps such a list under names that never change (RabbitMQ).
+    out.  `history`: number to hash of the frame with this number, those it still has.  `node`: whom
+    it waits for at its start, where the broker keeps such a list under names that never change
+    (RabbitMQ).
     """
 
     name: str
@@ -82,6 +89,7 @@ class Candidate:
     last_view: LastView | None = None
     stopped_last: bool = False
     may_be_last: bool = False
+    history: Mapping[int, bytes] = field(factory=dict, repr=False)
     node: NodeList | None = None
 
     @property

@@ -93,6 +93,7 @@ def row_of(candidate: Candidate) -> Row:
     return Row(
         id=candidate.name,
         is_in_use=candidate.state is State.IN_USE,
+        is_unknown=candidate.state is State.UNKNOWN,
         is_readable=is_readable,
         has_data=is_readable and candidate.state is not State.EMPTY,
         cluster=candidate.cluster,

@@ -1,8 +1,14 @@
 """What stores of other brokers say together: they keep no chain, so less follows.
 
-    a count of frames (Galera's seqno)            the larger one has more
+    the same frame under a number (Galera)        one history: the larger number has more
+    another frame under a number (Galera)         two histories
+    the last view (Galera)                        of two with a member in common the later one; two
+                                                  without are of two sides: nothing orders them
+    a count of frames (Galera's seqno)            within a view, or without views, the larger has
+                                                  more; against the order of the views, nothing
     two that were alone in the end (Galera)       nothing orders them, not even their counts
-    the number of the last view (Galera)          who was in a later view stopped later
+    a view that all its members ended in          who is in no view and says that it was alone is
+                                                  of another side
     who ran when a store stopped (RabbitMQ)       a ran when b stopped, b not when a did: a is later
                                                   (and the wait graph must say so, too)
     equal final signatures (Qpid, clean)          the same data
@@ -17,10 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
+from itertools import combinations
 
 from attrs import evolve
 
-from joinproto.pick.candidate import Candidate, State, called
+from joinproto.pick.candidate import Candidate, LastView, State, called
 from joinproto.pick.findings import Findings, Fork, Missing, Place, row_of
 from joinproto.pick.table import Row
 from joinproto.pick.wait_graph import Start, WaitGraph, clusters, wait_graph
@@ -37,11 +44,16 @@ class Age(Enum):
 
 
 def examine(
-    candidates: Sequence[Candidate], *, without: Collection[str] = (), nodes: int | None = None
+    candidates: Sequence[Candidate],
+    *,
+    without: Collection[str] = (),
+    nodes: int | None = None,
+    uncounted: bool = False,
 ) -> Findings:
     """Return what stores of at most one cluster show; unreadable and empty ones may be there.
 
-    `nodes`: how many the cluster has, by the operator's word; None: not known.
+    `nodes`: how many the cluster has, by the operator's word; None: not known.  `uncounted`: their
+    files do not say it either, so another one may have gone on.
     """
     rows = {item.name: row_of(item) for item in candidates}
     stores = [item for item in candidates if rows[item.name].has_data]
@@ -49,12 +61,7 @@ def examine(
     believed = [
         item for item in stores if item.name not in copies and item.state is not State.UNFINISHED
     ]
-    ages = {
-        (one.name, other.name): compare(one, other)
-        for one in believed
-        for other in believed
-        if one is not other
-    }
+    ages, shown = _ages(believed)
     forks = {one for (one, _), age in ages.items() if age is Age.DIVERGED}
     latest = [
         item
@@ -78,7 +85,13 @@ def examine(
     missing = tuple(_missing(absent, older, len(candidates), nodes))
     clusters_known = (item.cluster for item in stores if item.cluster is not None)
     rows |= _of_unknown(candidates, rows, next(clusters_known, None))
-    silent = [item for item in latest if item.last_view is None and not item.stopped_last]
+    silent = [
+        item
+        for item in latest
+        if item.last_view is None
+        and not item.stopped_last
+        and not _is_ordered(item, believed, shown)
+    ]
     # Without an order, all that is known of several clean stores is that they are equal.
     is_quiet = all(item.state is State.CLEAN for item in believed) and not unordered
     is_shown = is_quiet and (not silent or all(item.final for item in latest))
@@ -100,8 +113,12 @@ def examine(
                 Row(id=item.member, is_supplied=False, is_needed=True, may_know_more=True)
                 for item in missing
             ),
+            *((Row(id="not counted", is_supplied=False, may_know_more=True),) if uncounted else ()),
         ),
-        lines=tuple(_line(item, copies, latest, ages, believed) for item in stores),
+        lines=(
+            *(_line(item, copies, latest, ages, believed) for item in stores),
+            *_sides(latest),
+        ),
         latest=names,
         covering=names,
         clean=tuple(item.name for item in latest if item.state is State.CLEAN),
@@ -120,6 +137,37 @@ def examine(
             for item in stores
         ),
     )
+
+
+def _ages(
+    believed: Sequence[Candidate],
+) -> tuple[dict[tuple[str, str], Age], set[tuple[str, str]]]:
+    """Return how each store stands to each other one, and of which pairs their frames show it."""
+    ages, shown = {}, set()
+    for one in believed:
+        for other in believed:
+            if one is not other:
+                pair = (one.name, other.name)
+                ages[pair] = compare(one, other)
+                if _by_history(one, other) is not None:
+                    shown.add(pair)
+    for pair in {*_other_sides(believed)} - shown:
+        ages[pair] = Age.UNKNOWN
+    return ages, shown
+
+
+def _sides(latest: Sequence[Candidate]) -> Iterator[str]:
+    """Yield what says that two of the latest are of two sides."""
+    for one, other in combinations(latest, 2):
+        mine, theirs = one.last_view, other.last_view
+        if mine is None or theirs is None or None in (mine.step, theirs.step):
+            continue
+        if not mine.members & theirs.members:
+            views = ((one, mine), (other, theirs))
+            forced = [item.name for item, view in views if view.is_forced]
+            said = f"{one.name} and {other.name} ended in two views that have nobody in common"
+            hand = f"; {' and '.join(forced)} was forced by hand (bootstrap: 1)" if forced else ""
+            yield f"{said}{hand}: each may have what the other has not, whatever their numbers"
 
 
 def _ran(
@@ -187,7 +235,12 @@ def compare(one: Candidate, other: Candidate) -> Age:
     """Return how the data of `one` stands to the data of `other`, a store of its cluster."""
     if one.final is not None and other.final is not None:
         return Age.SAME if one.final == other.final else Age.DIVERGED
+    by_history = _by_history(one, other)
+    if by_history is not None:
+        return by_history
     mine, theirs = one.last_view, other.last_view
+    if mine is not None and theirs is not None and None not in (mine.step, theirs.step):
+        return _by_views(one, other, mine, theirs)
     mine_alone = one.stopped_last or one.may_be_last
     its_alone = other.stopped_last or other.may_be_last
     if mine_alone and its_alone:
@@ -196,6 +249,9 @@ def compare(one: Candidate, other: Candidate) -> Age:
         # only by names that stay: a node of Galera has a new one each time it is started.
         is_shown = one.stopped_last and other.stopped_last and _count_each_other(one, other)
         return Age.DIVERGED if is_shown else Age.UNKNOWN
+    if one.history and other.history:
+        # Both keep their history, and it does not show that the numbers count the same.
+        return Age.UNKNOWN
     if one.seq is not None and other.seq is not None:
         age = _by_number(one.seq, other.seq)
         # Who was alone in the end, and has less, left what others went on with.
@@ -211,11 +267,86 @@ def compare(one: Candidate, other: Candidate) -> Age:
     saw_other, saw_one = other.member in mine.members, one.member in theirs.members
     if saw_other and saw_one:
         # They stopped together.  Where views have names, two may still be in two of them.
-        return Age.SAME if mine.id is None and theirs.id is None else Age.UNKNOWN
+        together = Age.SAME if mine.id is None and theirs.id is None else Age.UNKNOWN
+        return _by_definitions(one, other) or together
     if not saw_other and not saw_one:
         # A split; or a third one saw the one go, and was itself seen to go by the other.
         return Age.UNKNOWN
-    return Age.OLDER if saw_other else Age.NEWER
+    by_list = Age.OLDER if saw_other else Age.NEWER
+    # Who ran longer has all that the other has, unless a kill took it or it was forced to start.
+    return by_list if _by_definitions(one, other) in (None, Age.SAME, by_list) else Age.UNKNOWN
+
+
+def _by_history(one: Candidate, other: Candidate) -> Age | None:
+    """Return how two stand to each other that have the same frame, or another, under one number.
+
+    None: no number is known of both.  The last one of a node that was killed may be torn.
+    """
+    common = one.history.keys() & other.history.keys()
+    differing = {number for number in common if one.history[number] != other.history[number]}
+    ends = {max(one.history, default=0), max(other.history, default=0)}
+    if differing - ends:
+        return Age.DIVERGED
+    if one.seq is None or other.seq is None or min(one.seq, other.seq) not in common - differing:
+        return None
+    return _by_number(one.seq, other.seq)
+
+
+def _by_definitions(one: Candidate, other: Candidate) -> Age | None:
+    """Return how the tables of two nodes stand to each other, None if they were not read."""
+    mine = None if one.node is None else one.node.definitions
+    theirs = None if other.node is None else other.node.definitions
+    if mine is None or theirs is None:
+        return None
+    match bool(mine.beyond(theirs)), bool(theirs.beyond(mine)):
+        case False, False:
+            return Age.SAME
+        case True, False:
+            return Age.NEWER
+        case False, True:
+            return Age.OLDER
+    return Age.UNKNOWN
+
+
+def _by_views(one: Candidate, other: Candidate, mine: LastView, theirs: LastView) -> Age:
+    """Return how `one` stands to `other` by their last views, where a process that was in both
+    tells which came first: numbers of views begin anew with each founding."""
+    by_seq = None if one.seq is None or other.seq is None else _by_number(one.seq, other.seq)
+    if mine.id == theirs.id and mine.members == theirs.members:
+        return by_seq or Age.UNKNOWN
+    if mine.step is None or theirs.step is None or mine.step == theirs.step:
+        return Age.UNKNOWN
+    if not mine.members & theirs.members:
+        return Age.UNKNOWN
+    by_view = _by_number(mine.step, theirs.step)
+    return by_view if by_seq in (None, by_view) else Age.SAME if by_seq is Age.SAME else Age.UNKNOWN
+
+
+def _is_ordered(
+    item: Candidate, others: Sequence[Candidate], shown: Collection[tuple[str, str]]
+) -> bool:
+    """Return whether the frames of a store show how it stands to each other one."""
+    return bool(item.history) and all(
+        (item.name, other.name) in shown for other in others if other is not item
+    )
+
+
+def _other_sides(stores: Sequence[Candidate]) -> Iterator[tuple[str, str]]:
+    """Yield pairs, both ways, of which one ended in a view whose members all ended in it, and the
+    other says that it was alone: it went on without them, or they without it."""
+    by_view: dict[str, list[Candidate]] = {}
+    for item in stores:
+        if item.last_view is not None and item.last_view.step is not None and item.last_view.id:
+            by_view.setdefault(item.last_view.id, []).append(item)
+    for together in by_view.values():
+        view = together[0].last_view
+        if view is None or {item.member for item in together} != view.members:
+            continue
+        for item in stores:
+            if item.last_view is None and (item.stopped_last or item.may_be_last):
+                for each in together:
+                    yield item.name, each.name
+                    yield each.name, item.name
 
 
 def _count_each_other(one: Candidate, other: Candidate) -> bool:

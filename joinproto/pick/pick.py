@@ -62,13 +62,14 @@ def pick(
     without: Collection[str] = (),
     outside: bool = False,
     nodes: int | None = None,
+    uncounted: bool = False,
 ) -> Pick:
     """Return which of these stores is the latest, and whether that is proven.
 
     `candidates`: each with another name.  `without`: members that keep nothing, so that
     nobody can supply their store; that they keep nothing is the operator's word.  `outside`:
     an outside register chooses the views.  `nodes`: how many a cluster of another broker has,
-    which few of them write down.
+    which few of them write down; `uncounted`: they do not, and nobody said it.
     """
     groups = group(candidates)
     contradictions = _contradictions(candidates)
@@ -77,7 +78,7 @@ def pick(
     elif any(item.record is not None for item in candidates):
         findings = chain.examine(candidates, without=without, outside=outside)
     else:
-        findings = others.examine(candidates, without=without, nodes=nodes)
+        findings = others.examine(candidates, without=without, nodes=nodes, uncounted=uncounted)
     if contradictions:
         findings = evolve(
             findings,

@@ -16,6 +16,11 @@ from attrs import frozen
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Members
 
+NOT_READ = "stores of this program are not read here"
+MEMBER_MISSING = "a member of the newest view is missing"
+OTHERS_MAY_HAVE_GONE_ON = "the others may have gone on"
+"""Cases of stores that are not here, and may know more."""
+
 
 class Verdict(Enum):
     """What is known about which store is the latest."""
@@ -34,7 +39,8 @@ class Verdict(Enum):
 class Row:
     """A store as the table sees it.
 
-    `is_readable`: what it says can be believed.  `has_data`: it is no empty one.
+    `is_unknown`: of a program whose stores are not read.  `is_readable`: what it says can be
+    believed.  `has_data`: it is no empty one.
     `contradicts`: it and another one cannot both be as they were written.  `is_copy`: a copy
     or a backup, of another one or of what it was itself.  `is_diverged`: on another branch.
     `covers`: it has every committed frame.  `is_latest`: none of those has more.
@@ -49,6 +55,7 @@ class Row:
     id: str
     is_supplied: bool = True
     is_in_use: bool = False
+    is_unknown: bool = False
     is_readable: bool = False
     has_data: bool = False
     cluster: str | None = None
@@ -83,6 +90,7 @@ def verdicts() -> Table[Verdict]:
         'recovery, "Verdicts of pick"; Skeen 1985 for what makes a proof',
         (
             Case("in use", "a store is open", G.some(is_in_use=True), Verdict.IN_USE),
+            Case("8", NOT_READ, G.some(is_unknown=True), Verdict.UNPROVEN),
             Case("8", "no store can be read", R.is_empty, Verdict.CORRUPT),
             Case(
                 "1",
@@ -107,7 +115,7 @@ def verdicts() -> Table[Verdict]:
             ),
             Case("4", "nothing orders them", B.some(is_unordered=True), Verdict.UNPROVEN),
             Case("4", "no store has all of the newest view", K.is_empty, Verdict.UNPROVEN),
-            Case("5", "the others may have gone on", ~BEYOND.is_empty, Verdict.UNPROVEN),
+            Case("5", OTHERS_MAY_HAVE_GONE_ON, ~BEYOND.is_empty, Verdict.UNPROVEN),
             Case("6", "clean already", K.some(is_clean=True), Verdict.CLEAN),
             Case(
                 "6",
@@ -115,7 +123,7 @@ def verdicts() -> Table[Verdict]:
                 B.some(is_closed=True),
                 Verdict.UNPROVEN,
             ),
-            Case("5", "a member of the newest view is missing", ~NEEDED.is_empty, Verdict.UNPROVEN),
+            Case("5", MEMBER_MISSING, ~NEEDED.is_empty, Verdict.UNPROVEN),
             Case("5", "all are here, and one has the most", L.fewer_than(2), Verdict.PROVEN),
             Case("4", "all are here, and several have the same", ALWAYS, Verdict.TIE),
         ),

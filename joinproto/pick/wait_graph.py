@@ -3,7 +3,8 @@
 Each node keeps a list of the nodes that ran when it stopped.  What follows:
 
     a lists b, b does not list a      b saw a go: b has more, a waits for b
-    a lists b, b lists a              they stopped together: the same data, each waits for the other
+    a lists b, b lists a              they stopped together: the same data, but for what a kill
+                                      took; each waits for the other
     a lists only itself               nobody ran after a: a waits for nobody
     neither lists the other           a third ran between them; or each went on without the
                                       other: a split
@@ -22,6 +23,9 @@ Not seen in the lists: a start of one that was not last and waited for nobody, b
 forced, or because only a ram node ran on.  After it two nodes may look as after a split, or
 an older one as the last.
 
+A kill takes what Mnesia had not written yet, up to two seconds of each node, and that differs.
+Where the tables of the nodes were read, the last is who has what all of them have.
+
 Source: RabbitMQ 3.10 (`rabbit_node_monitor`), Mnesia 4.21 (`mnesia_controller`:
 `last_consistent_replica`, `orphan_tables`); recovery, "Foreign formats".
 """
@@ -38,6 +42,7 @@ from attrs import frozen
 from joinproto.errors import MisuseError
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Members
+from joinproto.pick.definitions import Definitions
 
 
 @frozen(kw_only=True)
@@ -45,13 +50,15 @@ class NodeList:
     """What one node's directory says.
 
     `members`: all nodes of the cluster, `disc`: those of them that keep data, `running`: those
-    that ran when it stopped, itself included; None: not known.
+    that ran when it stopped, itself included; None: not known.  `definitions`: what its disk has;
+    None: nothing of it was read.
     """
 
     name: str
     members: frozenset[str]
     disc: frozenset[str]
     running: frozenset[str] | None
+    definitions: Definitions | None = None
 
     @property
     def waits_for(self) -> frozenset[str]:
@@ -203,9 +210,12 @@ def wait_graph(lists: Sequence[NodeList], *, gone: Collection[str] = ()) -> Wait
     elif alone:
         # Whoever is not here, or led elsewhere, stopped before the one that was alone.
         last = alone
+    are_equal = all(other in ran[one] for one in last for other in last - {one})
+    if are_equal and not against:
+        last = _with_most(last, items) or last
+        are_equal = bool(last) and _have_all(last, [items[name] for name in ran])
     is_sure = all(beyond[name] <= ran.keys() for name in last)
     unheard = disc - ran.keys()
-    are_equal = all(other in ran[one] for one in last for other in last - {one})
     waits = {name: ran[name] & disc for name in ran}
     # By way of a ram node they may have seen all disc nodes go, and then wait for none.
     hasty = unheard if ram else frozenset()
@@ -302,6 +312,28 @@ def _contradicting(
             found |= {one, other}
     # Everybody was outlived by somebody, in a circle.
     return found if last else set(ran)
+
+
+def _with_most(last: Collection[str], items: Mapping[str, NodeList]) -> set[str]:
+    """Return who of those that stopped together has all that the others have; all, if unread.
+
+    Nobody has it where each has something that another one lacks.
+    """
+    known = {name: items[name].definitions for name in last}
+    if None in known.values():
+        return {*last}
+    return {name for name in last if _have_all([name], [items[one] for one in last])}
+
+
+def _have_all(names: Collection[str], lists: Sequence[NodeList]) -> bool:
+    """Return whether these nodes have what is defined on any of `lists`, as far as was read."""
+    by_name = {item.name: item.definitions for item in lists}
+    return not any(
+        item.definitions.beyond(mine)
+        for name in names
+        for item in lists
+        if item.definitions is not None and (mine := by_name[name]) is not None
+    )
 
 
 def _order(

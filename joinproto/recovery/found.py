@@ -10,6 +10,7 @@ A format is one module with three names (`joinproto/recovery/foreign/qpid.py`, a
 
     FORMAT = Format.QPID
     NAMES = ("cluster/store.status",)         # files it reads, relative to the directory given
+    def more(entries) -> tuple[str, ...]: ... # not always there: further files of a directory
     def read(raw: Raw) -> Found: ...          # pure; never raises, whatever the bytes are
 
 `gather.py` opens the files (read only, links refused, at most `FILE_BYTES_MAX` bytes each) and
@@ -37,6 +38,7 @@ What a reader has to fill in:
     stopped_last         it says itself that nobody else ran any more (it lists only itself,
                          safe_to_bootstrap: 1 with a seqno)
     may_be_last          it does not rule out that nobody else ran any more
+    history              number to hash of what has this number, as far as the format keeps it
     problems             what is wrong, one sentence each, the worst first
     facts                what to show to a person: `Fact("seqno", "-1")`, in the file's order
     node                 a `NodeList`, where the broker keeps whom a node waits for at its
@@ -52,6 +54,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Mapping
 from enum import Enum
 from hashlib import sha256
 from typing import Annotated, Any
@@ -129,7 +132,8 @@ class RawFile:
 class Raw:
     """A directory as it was read on `host`, at the time `read_at` (seconds since 1970).
 
-    `format`: None: nothing in it is known.  `in_use`: who has it open, "" if nobody.
+    `format`: None: nothing in it is known; then `files` names, without bytes, what tells whose it
+    is, of a program whose stores are not read.  `in_use`: who has it open, "" if nobody.
     `lock_problem`: why that could not be found out.  `problem`: why the directory itself
     could not be read.  `called`: the last part of its path as it was typed, where a link led
     to `path`; "" where they are the same.  `leftovers`: names of files that were being
@@ -207,6 +211,7 @@ class Found:
     last_view: LastView | None = None
     stopped_last: bool = False
     may_be_last: bool = False
+    history: Mapping[int, bytes] = field(factory=dict, repr=False)
     node: NodeList | None = field(default=None, repr=False)
     problems: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
@@ -223,6 +228,10 @@ class Found:
         """Return where it is, the host too: a path alone is on every machine."""
         return self.label or f"{self.host}:{shown(self.path)}"
 
+    def fact(self, name: str) -> str:
+        """Return the value of the fact with this name, "" if there is none."""
+        return next((fact.value for fact in self.facts if fact.name == name), "")
+
     @property
     def candidate(self) -> Candidate:
         """Return what matters for which store is the latest."""
@@ -237,5 +246,6 @@ class Found:
             last_view=self.last_view,
             stopped_last=self.stopped_last,
             may_be_last=self.may_be_last,
+            history=self.history,
             node=self.node,
         )

@@ -20,6 +20,8 @@ from joinproto.durable.filesystem import REAL, FileSystem, let_go, read_all, rea
 from joinproto.durable.lock import LockState, look_at_lock
 from joinproto.errors import StoreError, UsageProblem
 from joinproto.recovery import own
+from joinproto.recovery.foreign import gcache
+from joinproto.recovery.foreign.others import TELLING, other_in
 from joinproto.recovery.found import FILE_BYTES_MAX, Format, Found, Raw, RawFile, State
 from joinproto.recovery.frames import look_at_journal
 from joinproto.recovery.known import Known
@@ -49,6 +51,9 @@ def read(raw: Raw, known: Known | None = None) -> Found:
     `known`: given with each of many stores, so that what they share is decoded once.
     """
     if raw.format is None:
+        if other := other_in([file.name for file in raw.files]):
+            said = f"a data directory of {other.name}, which is not read here"
+            return Found.of(raw, state=State.UNKNOWN, problems=(said,))
         found = (raw.problem,) if raw.problem else ("no store of a known format is here",)
         state = State.UNREADABLE if raw.problem else State.NONE
         return Found.of(raw, state=state, problems=found)
@@ -106,11 +111,14 @@ def gather(
                 next=f"say which one counts: --format {next(iter(there)).value}",
             )
         for each, found in there.items():
+            more = tuple(_read(files, directory, name) for name in _more(files, directory, each))
+            if each is Format.GALERA:
+                more = _digested(files, directory)
             raw = Raw(
                 path=shown,
                 host=host,
                 format=each,
-                files=found,
+                files=(*found, *more),
                 called=called,
                 recovered=recovered,
                 read_at=now,
@@ -119,10 +127,24 @@ def gather(
                 return raw
             raw = evolve(raw, journal=look_at_journal(files, directory))
             return _with_room(files, directory, raw, _ROOMS[each])
-        problem = _hint(files, directory, path)
-        return Raw(path=shown, host=host, format=None, problem=problem, called=called, read_at=now)
+        telling = _telling(files, directory)
+        problem = "" if telling else _hint(files, directory, path)
+        raw = Raw(path=shown, host=host, format=None, problem=problem, called=called, read_at=now)
+        return evolve(raw, files=telling)
     finally:
         let_go(files, directory)
+
+
+def _more(files: FileSystem, directory: int, kind: Format) -> tuple[str, ...]:
+    """Return the files of a format that are not always called the same."""
+    more = getattr(reader_of(kind), "more", None)
+    if more is None:
+        return ()
+    try:
+        found: tuple[str, ...] = more(files.names(directory))
+    except OSError:
+        return ()
+    return found
 
 
 def _has_data(found: Sequence[RawFile]) -> bool:
@@ -148,6 +170,29 @@ def _hint(files: FileSystem, directory: int, path: Path) -> str:
     except OSError as error:
         said = f"cannot be listed: {reason(error)}"
     return f"{path}: {said}" if said else ""
+
+
+def _digested(files: FileSystem, directory: int) -> tuple[RawFile, ...]:
+    """Return what is kept of Galera's cache, which is too large to be carried."""
+    try:
+        file = files.open_to_read(directory, gcache.FILE)
+    except OSError:
+        return ()  # it only adds evidence
+    try:
+        return (RawFile(gcache.DIGEST, gcache.digest_of(file)),)
+    except OSError:
+        return ()
+    finally:
+        let_go(files, file)
+
+
+def _telling(files: FileSystem, directory: int) -> tuple[RawFile, ...]:
+    """Return what tells whose directory it is, of those that are not read."""
+    try:
+        names = TELLING & {*files.names(directory)}
+    except OSError:
+        return ()
+    return tuple(map(RawFile, sorted(names))) if other_in(names) else ()
 
 
 def _has_room(files: FileSystem, directory: int, kind: Format) -> bool:

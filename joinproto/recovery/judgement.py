@@ -5,22 +5,19 @@ Here the verdict of `joinproto.pick` meets the operator: exit code and the next 
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Collection, Sequence
 
 from attrs import frozen
 
 from joinproto.errors import UsageProblem
 from joinproto.join.ids import short
-from joinproto.pick.candidate import called
 from joinproto.pick.findings import Missing
 from joinproto.pick.pick import Pick, group, pick
 from joinproto.pick.table import Verdict
 from joinproto.recovery import schema
-from joinproto.recovery.access import DISK
+from joinproto.recovery.advice import in_order, next_step, not_examined, sentence, without
 from joinproto.recovery.foreign.choice import broker_would
-from joinproto.recovery.found import Format, Found, State
-from joinproto.recovery.words import typed
+from joinproto.recovery.found import Format, Found
 
 EXIT = {
     Verdict.PROVEN: 0,
@@ -32,9 +29,6 @@ EXIT = {
     Verdict.UNPROVEN: 5,
     Verdict.IN_USE: 6,
 }
-
-
-WORDS_MAX = 8
 
 
 @frozen(kw_only=True)
@@ -96,8 +90,15 @@ def judge(
         )
     if formats == {Format.STANDBY} or {one.format for one in chosen} == {Format.STANDBY}:
         return _of_brokers(chosen, lost=lost, notes=(*notes, *others), words=words)
-    found = pick([one.candidate for one in chosen], without=transient, outside=outside, nodes=nodes)
-    told = _told(chosen, lost)
+    uncounted = nodes is None and Format.GALERA in formats
+    found = pick(
+        [one.candidate for one in chosen],
+        without=transient,
+        outside=outside,
+        nodes=nodes,
+        uncounted=uncounted,
+    )
+    told, advice = _told(chosen, lost)
     settled = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN, Verdict.IN_USE)
     is_sure = found.verdict in (Verdict.PROVEN, Verdict.TIE) or Format.RABBITMQ not in formats
     is_open = found.verdict not in (*settled, Verdict.DIFFERENT_CLUSTERS)
@@ -110,19 +111,20 @@ def judge(
     return Judgement(
         stores=tuple(chosen),
         pick=found,
-        sentence=f"{_sentence(found, chosen)} {would}".rstrip(),
+        sentence=f"{sentence(found, chosen)} {would}".rstrip(),
         evidence=(
             *found.findings.lines,
             *_safety(found),
-            *(told if is_sure or not told else (*told[:-1], f"by these lists alone: {told[-1]}")),
+            *told,
+            *([f"by these lists alone: {advice}"] if advice and not is_sure else []),
             *found.findings.pending,
             *claimed,
             *quiet,
         ),
-        not_examined=(*notes, *others, *_not_examined(chosen, outside=outside, nodes=nodes)),
-        next=_without(found, lost, words)
-        or _in_order(found, chosen, told, lost)
-        or _next(found, chosen, words),
+        not_examined=(*notes, *others, *not_examined(chosen, outside=outside, nodes=nodes)),
+        next=without(found, lost, words)
+        or in_order(found, advice, lost)
+        or next_step(found, chosen, words),
     )
 
 
@@ -182,20 +184,19 @@ def _of_cluster(stores: Sequence[Found], cluster: str) -> tuple[list[Found], lis
     return chosen, [f"{found.name}: of another cluster, {short(found.cluster)}" for found in others]
 
 
-def _told(stores: Sequence[Found], lost: Collection[str]) -> tuple[str, ...]:
-    """Return what only the readers of other brokers' files can say of several of them."""
+def _told(stores: Sequence[Found], lost: Collection[str]) -> tuple[tuple[str, ...], str]:
+    """Return what only the readers of other brokers' files can say of several of them, and what
+    they advise."""
     formats = {one.format for one in stores}
     if Format.RABBITMQ in formats:
         from joinproto.recovery.foreign import rabbitmq
 
-        graphs = rabbitmq.wait_graphs(stores, gone=lost)
-        lines = [line for graph in graphs for line in rabbitmq.lines(graph)]
-        return (*rabbitmq.refused(stores), *lines)
+        return rabbitmq.told(stores, gone=lost)
     if Format.GALERA in formats:
         from joinproto.recovery.foreign import galera
 
-        return tuple(one.line for one in galera.not_last(stores))
-    return ()
+        return tuple(one.line for one in galera.not_last(stores)), ""
+    return (), ""
 
 
 def _safety(found: Pick) -> tuple[str, ...]:
@@ -206,197 +207,6 @@ def _safety(found: Pick) -> tuple[str, ...]:
         said = "a frame was acknowledged only when every member's store had it"
         return (f"{said}, so a restart from here loses no acknowledged frame",)
     return ("whether a restart from here loses acknowledged frames is not known",)
-
-
-# -- in words --------------------------------------------------------------------------------
-
-
-def _sentence(found: Pick, stores: Sequence[Found]) -> str:
-    places = [_where(one) for one in stores if one.name in found.latest]
-    bad = [one for one in stores if not one.state.is_readable]
-    match found.verdict:
-        case Verdict.PROVEN:
-            return f"{places[0]} is the latest store, and it is proven."
-        case Verdict.TIE:
-            return f"{_and(places)} have the same data, proven the latest: any of them is right."
-        case Verdict.CLEAN if not places:
-            return "Every store is empty: there is nothing to recover."
-        case Verdict.CLEAN:
-            return f"{_and(places)} {_is(places)} clean: there is nothing to recover."
-        case Verdict.CORRUPT if bad:
-            names = _and([f"{_where(one)} ({_state(one)})" for one in bad])
-            return f"{names} cannot be read: {found.case}."
-        case Verdict.CORRUPT:
-            return "Two of these stores contradict each other: one is damaged or made by hand."
-        case Verdict.DIFFERENT_CLUSTERS:
-            count = len([one for one in found.groups if one.cluster is not None])
-            return f"These are stores of {count} different clusters."
-        case Verdict.DIVERGED:
-            return f"These stores have gone different ways: {found.case}; none has all the data."
-        case Verdict.IN_USE:
-            used = [one for one in stores if one.state is State.IN_USE]
-            names = _and([_where(one) for one in used])
-            return f"{names} {_is(used)} in use: a running cluster needs no recovery."
-    copies = [_where(one) for one in stores if one.name in _copies(found)]
-    if len(copies) == 1:
-        return f"{copies[0]} is an old state of its store: a backup was put in its place."
-    if copies:
-        return f"{_and(copies)} are copies of one member's store, or old states of one."
-    if not places:
-        return f"Not one of these stores can be called the latest: {found.case}."
-    guess = f"{_and(places)} {_is(places)} the latest of these stores, but that is not proven"
-    return f"{guess}: {found.case}."
-
-
-def _state(one: Found) -> str:
-    """Return what is wrong with a store that cannot be read; of an error of the system, which."""
-    is_refused = one.state is State.UNREADABLE and one.problems
-    return f"{one.state.value}: {one.problems[0]}" if is_refused else one.state.value
-
-
-def _copies(found: Pick) -> set[str]:
-    return {row.id for row in found.findings.rows if row.is_copy}
-
-
-def _next(found: Pick, stores: Sequence[Found], words: Sequence[str]) -> str:
-    """Return the next command to type, or the next thing to do."""
-    given = _given(words)
-    pending = bool(found.findings.pending)
-    foreign = {one.format for one in stores} - {Format.JOINPROTO, None}
-    match found.verdict:
-        case Verdict.PROVEN | Verdict.TIE if foreign:
-            return _start_foreign(found, stores)
-        case Verdict.PROVEN | Verdict.TIE if pending:
-            return "start all members: what was accepted is completed, and no mark is needed"
-        case Verdict.PROVEN | Verdict.TIE:
-            if any(one.record is not None and one.record.is_marked for one in stores):
-                return "start all members: a restart from here is permitted already"
-            return f"joinproto recover plan {given} -o plan.json"
-        case Verdict.CLEAN if foreign:
-            return _start_foreign(found, stores)
-        case Verdict.CLEAN if not found.latest:
-            return "start all members: they found a new cluster; or name the stores that have data"
-        case Verdict.CLEAN:
-            return "start all members as always"
-        case Verdict.CORRUPT:
-            bad = next((one for one in stores if not one.state.is_readable), None)
-            if bad is not None and errno.EIO in bad.raw.errors:
-                return DISK
-            at = typed(bad.path) if bad else given
-            return (
-                f"joinproto recover inspect {at}   (what can still be read; if it is lost, pick"
-                " without it and with --lost NAME)"
-            )
-        case Verdict.DIFFERENT_CLUSTERS:
-            first = found.groups[0].cluster
-            return f"joinproto recover pick --cluster {short(first).rstrip('.')} {given}"
-        case Verdict.DIVERGED:
-            return f"joinproto recover compare {given}   (shows what each side has beyond)"
-        case Verdict.IN_USE:
-            return "look at the running broker; if it shall not run, stop it, then ask again"
-    if len(_copies(found)) == 1:
-        return "look for what that store was before the backup; without it, pick with --lost NAME"
-    if _copies(found):
-        return "find out which directory the member really ran on, and name only that one"
-    if found.findings.missing:
-        names = ", ".join(dict.fromkeys(item.member for item in found.findings.missing))
-        collect = "joinproto recover collect DIR > NAME.info"
-        return f"on the hosts of {names}: {collect}; then pick again, with those files too"
-    if Format.GALERA in foreign and any(one.seq is None for one in stores):
-        again = " ".join(f"--position {typed(word)}=SEQNO" for word in words[:WORDS_MAX])
-        return (
-            "on each node: mariadbd --wsrep-recover (or mysqld), which ends with WSREP:"
-            f" Recovered position; then joinproto recover pick {given} {again}"
-        )
-    if foreign:
-        return "look in the logs for what settles it, as said above; nothing in these files does"
-    return "look for the stores that are not here yet, and pick again with them"
-
-
-def _in_order(
-    found: Pick, stores: Sequence[Found], told: Sequence[str], lost: Collection[str]
-) -> str:
-    """Return how RabbitMQ's nodes are started, "" where that is not known."""
-    missing = {item.member for item in found.findings.missing}
-    is_lost = found.verdict is Verdict.UNPROVEN and missing and missing <= set(lost)
-    is_known = (found.verdict in (Verdict.PROVEN, Verdict.TIE) or is_lost) and told
-    return told[-1] if is_known and any(one.format is Format.RABBITMQ for one in stores) else ""
-
-
-def _without(found: Pick, lost: Collection[str], words: Sequence[str]) -> str:
-    """Return what can be done where all that is missing is lost, "" where that is not so."""
-    missing = found.findings.missing
-    is_ours = found.findings.has_chain and found.verdict is Verdict.UNPROVEN and found.latest
-    if not is_ours or not missing or not {item.member for item in missing} <= set(lost):
-        return ""
-    given = _given(words)
-    if found.loses_nothing:
-        return f"joinproto recover plan --unproven {given} -o plan.json"
-    return (
-        f"joinproto recover plan --electors NAME,NAME {given} -o plan.json"
-        "   (what only the lost stores had is lost)"
-    )
-
-
-def _given(words: Sequence[str]) -> str:
-    """Return the stores as they are typed again; nobody types hundreds."""
-    if len(words) > WORDS_MAX:
-        return f"[the same {len(words)} directories and files]"
-    return " ".join(map(typed, words)) or "DIR..."
-
-
-def _start_foreign(found: Pick, stores: Sequence[Found]) -> str:
-    places = [_where(one) for one in stores if one.name in found.latest]
-    return f"start {places[0]} first, in the way its broker has for that; then the others"
-
-
-def _not_examined(stores: Sequence[Found], *, outside: bool, nodes: int | None) -> tuple[str, ...]:
-    lines = []
-    if nodes is None and any(one.format in (Format.QPID, Format.GALERA) for one in stores):
-        lines.append(
-            "whether these are all nodes of the cluster: their files do not list them; say how many"
-            " there are with --nodes N"
-        )
-    ours = [found for found in stores if found.format is Format.JOINPROTO]
-    read = [found for found in ours if found.state.is_readable]
-    if ours and all(found.raw.journal is not None for found in read):
-        lines.append("what is in the frames: only which ones are there was read")
-    elif ours:
-        lines.append(
-            "the frames themselves: only the stores' metadata was read; where the broker knows of"
-            " later frames, say so with --position DIR=SEQ"
-        )
-    if ours:
-        lines.append(
-            "what the register holds as the successor of the newest view: if it holds one, others"
-            " went on"
-            if outside
-            else "whether an outside register (etcd, Consul) chooses the views of this cluster: if"
-            " it does, say --register"
-        )
-    lines += [
-        f"whether {found.name} is open in a process: {found.raw.lock_problem}"
-        for found in stores
-        if found.raw.lock_problem
-    ]
-    lines.append("whether a member runs on a machine that is not named here")
-    return tuple(lines)
-
-
-def _where(found: Found) -> str:
-    return f"{called(found.member)} ({found.name})" if found.member else found.name
-
-
-def _and(words: Sequence[str]) -> str:
-    if len(words) < 2:
-        return "".join(words)
-    if len(words) > 4:
-        return f"{', '.join(words[:3])} and {len(words) - 3} others"
-    return f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _is(words: Sequence[object]) -> str:
-    return "is" if len(words) == 1 else "are"
 
 
 # -- as JSON ---------------------------------------------------------------------------------

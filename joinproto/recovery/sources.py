@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -156,11 +157,11 @@ def _positions(positions: Sequence[str]) -> dict[str, bytes]:
         word, equals, value = text.rpartition("=")
         if not equals or not word or not value:
             raise UsageProblem(
-                f"--position {text!r}: expected DIR=SEQNO, or DIR=LOGFILE",
+                f"--position {text!r}: expected DIR=SEQNO, DIR=UUID:SEQNO or DIR=LOGFILE",
                 next="give the number that the recovery of the engine printed",
             )
-        is_number = value.removeprefix("-").isdecimal()
-        found[_key(word)] = value.encode() if is_number else _log_bytes(Path(value))
+        is_position = re.fullmatch(r"(?:[0-9a-f-]{36}:)?-?[0-9]+", value) is not None
+        found[_key(word)] = value.encode() if is_position else _log_bytes(Path(value))
     return found
 
 

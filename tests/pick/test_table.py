@@ -45,6 +45,7 @@ F = "F F.5 of F"
 
 CASES: list[tuple[str, list[Candidate]]] = [
     ("a store is open", stores("F", a=F, b="in-use")),
+    ("stores of this program are not read here", stores("F", a=F, b="not-read")),
     ("no store can be read", stores("F", a=BAD, b="unreadable")),
     ("stores of several clusters", stores("F", a=F, b="F2 F2.5 of F2")),
     ("a store is there twice, or went back", stores("F", a=F, a2=F, b=F)),

@@ -506,7 +506,8 @@ def test_hundreds_of_stores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_recovered_positions_decide_among_galera_nodes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Files that all say -1: unproven; with 8, 8 and 6 recovered, the first two tie."""
+    """Files that all say -1: unproven; with 8, 8 and 6 recovered, the first two tie, once it is
+    said that there are no others."""
     nodes = [DATA / "galera-killed-in-turn" / name for name in ("n1", "n2", "n3")]
     positions = [
         word
@@ -515,9 +516,10 @@ def test_recovered_positions_decide_among_galera_nodes(
     ]
 
     bare, _ = ask_json(capsys, "pick", *nodes)
-    code, said = ask_json(capsys, "pick", *positions, *nodes)
+    uncounted, _ = ask_json(capsys, "pick", *positions, *nodes)
+    code, said = ask_json(capsys, "pick", "--nodes", 3, *positions, *nodes)
 
-    assert 5 == bare
+    assert (5, 5) == (bare, uncounted)
     assert (0, "tie", ["n1", "n2"]) == (code, said["verdict"], names(said["latest"]))
 
 
@@ -550,3 +552,16 @@ def test_stores_of_other_brokers_are_never_written(
 
     assert 0 not in (planned.code, marked.code)
     assert before == snapshot(tmp_path)
+
+
+def test_a_store_that_did_not_hear_of_the_end_is_not_called_clean(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has every frame; that the cluster was stopped in order stands in the other one only."""
+    places = lay(tmp_path, "F X@F.5", a="F F.5", b="F F.5 of F")
+
+    _, said = ask_json(capsys, "pick", *places.values())
+
+    assert ["clean", "dirty"] == [one["state"] for one in said["stores"]]
+    assert "/a) is clean: there is nothing to recover." in said["evidence"][0]
+    assert "/b) has the same, and did not hear of the end." in said["evidence"][0]

@@ -54,23 +54,28 @@ def _qpid(stores: Sequence[Found]) -> str:
 
 
 def _galera(stores: Sequence[Found]) -> str:
-    safe = [one.name for one in stores if _fact(one, "safe_to_bootstrap") == "1"]
-    unknown = [
-        one.name
-        for one in stores
-        if one.state in (State.NONE, State.UNREADABLE, State.CORRUPT)
-        or _fact(one, "uuid") == NULL_UUID
-    ]
+    # As the server does (Galera 26.4.23, by doing): by the mark alone; a file that is not there or
+    # says nothing is no mark of 0, and so is one without the line.  What it may not open stops it.
+    marked = [one for one in stores if one.fact("safe_to_bootstrap") in ("1", "not there")]
+    blank = [one.name for one in marked if one.fact("uuid") == NULL_UUID]
+    safe = [one.name for one in marked if one.name not in blank]
+    unmarked = [one.name for one in stores if one.state in (State.NONE, State.CORRUPT)]
     settles = (
         'What settles it: the last "New COMPONENT: primary = yes" in each node\'s error log: the'
         " one with the latest date says by memb_num how many ran last; and whether a later one has"
         " bootstrap = yes or memb_num = 1 (forced, or alone), for which no number tells"
     )
-    if safe or unknown:
-        does = f"Galera itself would let {_and([*safe, *unknown])} found a cluster"
+    if blank:
+        does = f"Galera itself would let {_and(blank)} found a cluster, and that is an EMPTY one"
+        why = (
+            "All that join it are overwritten with nothing: take the mark away first"
+            " (safe_to_bootstrap: 0 in grastate.dat)"
+        )
+    elif safe or unmarked:
+        does = f"Galera itself would let {_and([*safe, *unmarked])} found a cluster"
         why = "That may be wrong: " + (
-            "it takes a file that is missing or cannot be read for safe"
-            if unknown
+            "it takes a file that is missing or damaged for safe"
+            if unmarked
             else "two that were alone have each what the other one lacks, whatever their numbers"
             if len(safe) > 1
             else "the mark says that it was alone, not that nobody was forced to run after it"
@@ -89,7 +94,8 @@ def _rabbitmq(stores: Sequence[Found]) -> str:
     settles = (
         'What settles it: in each node\'s log, the dates of the last "Server startup complete" and'
         ' of the last "rabbit on node NAME down": the node that saw the others go down, and has the'
-        " latest line itself, ran last"
+        " latest line itself, ran last; unless it then says"
+        ' "Cluster minority status detected": it paused itself, and the others went on'
     )
     if blank:
         does = f"RabbitMQ itself would start {_and(blank)} as a new, empty node"
@@ -104,10 +110,6 @@ def _rabbitmq(stores: Sequence[Found]) -> str:
             " its own"
         )
     return f"{does}. {why}. {settles}."
-
-
-def _fact(one: Found, name: str) -> str:
-    return next((fact.value for fact in one.facts if fact.name == name), "")
 
 
 def _and(names: Sequence[str]) -> str:

@@ -8,6 +8,9 @@
 After a crash the position is in the data; the server tells it (`mariadbd --wsrep-recover`),
 and the operator hands it on: a number, `<uuid>:<number>`, or the text of the server's log.
 
+    galera.cache    the last write-sets with their numbers (`gcache.py`): whether two nodes have one
+                    history
+
 The number of a view orders nothing by itself: it begins again when a cluster is founded
 from one node.  But a view tells who went on: if y was with x in x's last view and has a
 later one without x, then x was not last.
@@ -24,6 +27,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from joinproto.recovery.foreign import gcache
 from joinproto.recovery.foreign.text import NULL_UUID, UUID, NotAsWritten, shown, text_of
 from joinproto.recovery.found import Fact, Format, Found, LastView, Raw, RawFile, State
 
@@ -37,8 +41,9 @@ KEYS = ("version", "uuid", "seqno", "safe_to_bootstrap", "cert_index")
 NUMBER = re.compile(r"-1|[0-9]{1,19}")
 POSITION = re.compile(rf"({UUID.pattern}):(-1|[0-9]{{1,19}})")
 # "," and what follows it is MariaDB's own id of the transaction.
+# MariaDB and older servers write "WSREP: Recovered position", Percona's "[WSREP] Recovered".
 RECOVERED = re.compile(
-    rf"WSREP: Recovered position:? *({UUID.pattern}):(-1|[0-9]{{1,19}})(?![0-9])"
+    rf"(?:WSREP:|\[WSREP\]) Recovered position:? *({UUID.pattern}):(-1|[0-9]{{1,19}})(?![0-9])"
 )
 PRIMARY = "3"
 MEMBERS_MAX = 4_096
@@ -65,12 +70,29 @@ class View:
     members: tuple[str, ...]
 
     @property
+    def member(self) -> str:
+        """Return what this node is called in the view, "" if it is not in it.
+
+        A start in vain leaves the view and counts the fourth group of `my_uuid` up.
+        """
+        if self.my_uuid in self.members:
+            return self.my_uuid
+        mine = _without_incarnation(self.my_uuid)
+        same = [one for one in self.members if _without_incarnation(one) == mine]
+        return same[0] if len(same) == 1 else ""
+
+    @property
     def is_primary(self) -> bool:
-        return self.kind == PRIMARY and self.my_uuid in self.members
+        return self.kind == PRIMARY and self.member != ""
 
     @property
     def name(self) -> str:
         return f"{self.id}:{self.number}"
+
+
+def _without_incarnation(uuid: str) -> list[str]:
+    parts = uuid.split("-")
+    return [*parts[:3], *parts[4:]]
 
 
 @frozen
@@ -87,7 +109,7 @@ def read(raw: Raw) -> Found:
         return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
     if all(raw.file(name).is_absent for name in NAMES):
         return Found.of(raw, state=State.NONE, problems=(f"no {STATE} here",))
-    unreadable = [f"{n}: {raw.file(n).problem}" for n in NAMES if raw.file(n).problem]
+    unreadable = [f"{STATE}: {raw.file(STATE).problem}"] if raw.file(STATE).problem else []
     if raw.file(STATE).is_absent:
         unreadable.append(f"{STATE}: is not there, beside {VIEW}")
     if unreadable:
@@ -100,10 +122,12 @@ def read(raw: Raw) -> Found:
     except NotAsWritten as error:
         problems.append(str(error))
     try:
-        view = None if raw.file(VIEW).is_absent else view_of(raw.file(VIEW))
+        view = None if raw.file(VIEW).data is None else view_of(raw.file(VIEW))
     except NotAsWritten as error:
-        problems.append(str(error))
-    is_whole = not problems
+        # It only helps a group to form again by itself (pc.recovery): the data do not need it.
+        problems.append(f"{error}; it shows nothing: remove it, some versions do not start with it")
+    if why := raw.file(VIEW).problem:
+        problems.append(f"{VIEW}: {why}; it shows nothing")
     try:
         recovered = recovered_position(raw.recovered)
     except NotAsWritten as error:
@@ -111,18 +135,37 @@ def read(raw: Raw) -> Found:
     if saved is None:
         facts = _facts(None, view, recovered)
         return Found.of(raw, state=State.CORRUPT, problems=tuple(problems), facts=facts)
-    problems += _contradictions(saved, view, recovered)
+    # A view that cannot be read is one all the same: the node was not stopped in order.
+    is_open = not raw.file(VIEW).is_absent
+    problems += _contradictions(saved, view, recovered, is_open=is_open)
+    # A node that is refused because it is ahead loses its history in this file, and keeps its rows.
+    has_rows = saved.uuid == NULL_UUID and recovered is not None and recovered.uuid != ""
+    if has_rows:
+        problems.append(
+            f"{STATE} names no history, and its data are of one: it was copied to, or was refused"
+            " because it was ahead of the others; nothing orders it"
+        )
     return Found.of(
         raw,
-        state=_state(saved, view) if is_whole else State.CORRUPT,
-        member=view.my_uuid if view else "",
-        cluster="" if saved.uuid == NULL_UUID else saved.uuid,
-        seq=_position(saved, view, recovered),
-        last_view=LastView(members=frozenset(view.members), number=None, id=view.name)
+        state=State.DIRTY if has_rows else _state(saved, is_open=is_open),
+        member=(view.member or view.my_uuid) if view else "",
+        cluster=recovered.uuid
+        if recovered is not None and has_rows
+        else ""
+        if saved.uuid == NULL_UUID
+        else saved.uuid,
+        seq=_position(saved, recovered, is_open=is_open),
+        last_view=LastView(
+            members=frozenset(view.members),
+            id=view.name,
+            step=view.number,
+            is_forced=view.bootstrap == "1",
+        )
         if view and view.is_primary
         else None,
-        stopped_last=is_whole and _stopped_last(saved, view),
-        may_be_last=is_whole and _may_be_last(saved, view),
+        stopped_last=_stopped_last(saved, view, is_open=is_open),
+        history=gcache.history_in(raw.file(gcache.DIGEST).data or b""),
+        may_be_last=has_rows or _may_be_last(saved, view),
         problems=tuple(problems),
         facts=_facts(saved, view, recovered),
     )
@@ -145,9 +188,9 @@ def not_last(stores: Sequence[Found]) -> tuple[NotLast, ...]:
         for other, theirs in known:
             went_on = (
                 one.cluster == other.cluster
-                and theirs.my_uuid != mine.my_uuid
-                and theirs.my_uuid in mine.members
-                and mine.my_uuid not in theirs.members
+                and theirs.member != mine.member
+                and theirs.member in mine.members
+                and mine.member not in theirs.members
                 and theirs.number > mine.number
             )
             if went_on:
@@ -169,7 +212,7 @@ def saved_state(file: RawFile) -> SavedState:
     found: dict[str, str] = {}
     # Rewritten in place and padded with blanks: what is behind the last line is cut off, or
     # of an older content.
-    *lines, rest = text.split("\n")
+    *lines, rest = text.replace("\r\n", "\n").split("\n")  # Galera reads CRLF, too
     if rest.strip(" "):
         raise NotAsWritten(f"{file.name}: ends within the line {shown(rest)}: cut off")
     for line in lines:
@@ -266,34 +309,34 @@ def _number(file: RawFile, text: str) -> int:
 # -- what follows --------------------------------------------------------------------------
 
 
-def _state(saved: SavedState, view: View | None) -> State:
+def _state(saved: SavedState, *, is_open: bool) -> State:
     if saved.uuid == NULL_UUID:
         # A new node's file looks the same as the one of a node that was being copied to.
         return State.UNFINISHED
     # A node that was stopped in order has no view any more.
-    is_clean = saved.seqno >= 0 and view is None and saved.is_safe is not None
+    is_clean = saved.seqno >= 0 and not is_open and saved.is_safe is not None
     return State.CLEAN if is_clean else State.DIRTY
 
 
-def _position(saved: SavedState, view: View | None, recovered: Recovered | None) -> int | None:
+def _position(saved: SavedState, recovered: Recovered | None, *, is_open: bool) -> int | None:
     """Return how far the data are, None if nothing says it or two things say it differently."""
     if saved.uuid == NULL_UUID:
         return None
     is_of_another = recovered is not None and recovered.uuid not in ("", saved.uuid)
     if recovered is not None:
-        differs = saved.seqno >= 0 and view is None and saved.seqno != recovered.seqno
+        differs = saved.seqno >= 0 and not is_open and saved.seqno != recovered.seqno
         return None if is_of_another or differs else recovered.seqno
-    return saved.seqno if saved.seqno >= 0 and view is None else None
+    return saved.seqno if saved.seqno >= 0 and not is_open else None
 
 
-def _stopped_last(saved: SavedState, view: View | None) -> bool:
+def _stopped_last(saved: SavedState, view: View | None, *, is_open: bool) -> bool:
     if saved.uuid == NULL_UUID:
         return False
     # A mark beside a view with others in it was made by hand; of a view that it had alone, the
     # mark may be gone.
     if view is not None:
         return view.is_primary and len(view.members) == 1
-    return saved.is_safe is True and saved.seqno >= 0
+    return saved.is_safe is True and saved.seqno >= 0 and not is_open
 
 
 def _may_be_last(saved: SavedState, view: View | None) -> bool:
@@ -303,7 +346,7 @@ def _may_be_last(saved: SavedState, view: View | None) -> bool:
 
 
 def _contradictions(
-    saved: SavedState, view: View | None, recovered: Recovered | None
+    saved: SavedState, view: View | None, recovered: Recovered | None, *, is_open: bool
 ) -> tuple[str, ...]:
     found = []
     if saved.uuid == NULL_UUID:
@@ -313,7 +356,7 @@ def _contradictions(
         )
     if saved.is_safe is None:
         found.append(f"{STATE}: no line safe_to_bootstrap: of an old version, or cut off")
-    if saved.seqno < 0 and view is None:
+    if saved.seqno < 0 and not is_open:
         found.append(f"{VIEW} is not there: who ran when this node stopped is not known")
     if saved.seqno >= 0 and view is not None:
         found.append(

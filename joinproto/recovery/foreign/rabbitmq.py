@@ -23,7 +23,9 @@ from pathlib import PurePosixPath
 
 from attrs import evolve, frozen
 
+from joinproto.pick.definitions import Definitions
 from joinproto.pick.wait_graph import NodeList, Start, WaitGraph, clusters, wait_graph
+from joinproto.recovery.foreign import mnesia
 from joinproto.recovery.foreign.erlang_terms import Atom, ListOf, Term, TupleOf, parse
 from joinproto.recovery.foreign.text import NotAsWritten, shown, text_of
 from joinproto.recovery.found import Fact, Format, Found, LastView, Raw, RawFile, State
@@ -34,6 +36,9 @@ CLUSTER = "cluster_nodes.config"
 RUNNING = "nodes_running_at_shutdown"
 FORCE = "force_load"
 NAMES = (CLUSTER, RUNNING, FORCE)
+
+more = mnesia.names_in
+"""The files of Mnesia's tables; a directory without them says less."""
 
 
 @frozen(kw_only=True)
@@ -74,6 +79,7 @@ def read(raw: Raw) -> Found:
     except NotAsWritten as error:
         return Found.of(raw, state=State.CORRUPT, problems=(str(error),))
     ran = None if said.is_ram else said.running
+    definitions, unread = (None, "") if said.is_ram else definitions_of(raw)
     return Found.of(
         raw,
         # A ram node has nothing on its disc that anybody could start from.
@@ -82,10 +88,23 @@ def read(raw: Raw) -> Found:
         # With the ram nodes: while one of them ran on, a disc node could come and go.
         last_view=None if ran is None else LastView(members=ran),
         stopped_last=ran == frozenset({said.node}),
-        node=_node(said),
-        problems=_problems(raw, said),
-        facts=_facts(said),
+        node=_node(said, definitions),
+        problems=(*_problems(raw, said), *([unread] if unread else [])),
+        facts=_facts(said, definitions),
     )
+
+
+def definitions_of(raw: Raw) -> tuple[Definitions | None, str]:
+    """Return what the tables say, and why they say nothing where they are damaged."""
+    files = {file.name: file for file in raw.files if file.name not in NAMES}
+    refused = [f"{name}: {file.problem}" for name, file in files.items() if file.problem]
+    if refused or mnesia.LATEST not in files:
+        return None, "".join(refused[:1])
+    try:
+        found = mnesia.definitions_in({name: file.data or b"" for name, file in files.items()})
+    except NotAsWritten as error:
+        return None, f"the tables cannot be read: {error}"
+    return found, ""
 
 
 def said_by(raw: Raw) -> Said:
@@ -149,6 +168,7 @@ def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
 
     A node that was forgotten counts others that do not count it; it belongs to their cluster.
     """
+    stores = _without_blank(stores)
     groups: list[set[str]] = []
     for store in stores:
         if store.node is None:
@@ -165,7 +185,37 @@ def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
     )
 
 
-def _node(said: Said) -> NodeList | None:
+def _without_blank(stores: Sequence[Found]) -> tuple[Found, ...]:
+    """Return the stores, a node that was reset or began anew as one that has nothing.
+
+    It lists itself alone and has nothing but what RabbitMQ makes for a new node.  Where its tables
+    were not read, it is taken for one only beside the stores of a cluster: alone, it may be a
+    cluster of one node.
+    """
+    several = any(store.node is not None and len(store.node.members) > 1 for store in stores)
+    return tuple(_blank(store) if _is_blank(store, unread=several) else store for store in stores)
+
+
+def _is_blank(store: Found, *, unread: bool) -> bool:
+    if store.node is None or store.node.members != {store.node.name}:
+        return False
+    known = store.node.definitions
+    return unread if known is None else known.own == 0
+
+
+def _blank(store: Found) -> Found:
+    lost = f"if others count it, and no other copy is left: --lost {store.member}"
+    return evolve(
+        store,
+        state=State.EMPTY if store.state is State.DIRTY else store.state,
+        last_view=None,
+        stopped_last=False,
+        node=None,
+        problems=(f"a blank node: it was reset, or began anew; what it had is gone ({lost})",),
+    )
+
+
+def _node(said: Said, definitions: Definitions | None) -> NodeList | None:
     """Return what a node's directory says about others; None: it does not say which it is."""
     if not said.node:
         return None
@@ -174,77 +224,141 @@ def _node(said: Said) -> NodeList | None:
         members=frozenset(said.members),
         disc=frozenset(said.disc),
         running=said.running,
+        definitions=definitions,
     )
 
 
-def lines(graph: WaitGraph) -> tuple[str, ...]:
-    """Return what a person reads of a wait graph, the advice last."""
+def told(stores: Sequence[Found], *, gone: Collection[str] = ()) -> tuple[tuple[str, ...], str]:
+    """Return what a person reads of the wait graphs of these stores, and what is to be done.
+
+    The advice is about the largest cluster; nodes that it does not count are reset.
+    """
+    graphs = wait_graphs(stores, gone=gone)
+    found = list(refused(stores))
+    here = {waiting.node for graph in graphs for waiting in graph.waits}
+    for graph in graphs:
+        found += lines(graph, besides=here)
+    if not graphs:
+        return tuple(found), ""
+    first, *others = graphs
+    advice = advised(first)
+    doubts = {
+        store.node.name: store.node.definitions.in_doubt
+        for store in stores
+        if store.node is not None and store.node.definitions is not None
+    }
+    if first.order and doubts.get(first.order[0][0]):
+        advice += (
+            f"; {first.order[0][0]} was killed while it asked the others, and waits for them even"
+            " when it is forced: start the next ones without waiting for it"
+        )
+    apart = sorted({waiting.node for graph in others for waiting in graph.waits})
+    if len(others) > 0 and len(others[0].waits) == len(first.waits):
+        return tuple(found), ""  # two clusters of one size: which one is meant is not known
+    if apart and advice:
+        advice += (
+            f"; reset {_and(apart)} (or empty the directory) and let it join, as the others do not"
+            " count it"
+        )
+    return tuple(found), advice
+
+
+def lines(graph: WaitGraph, *, besides: Collection[str] = ()) -> tuple[str, ...]:
+    """Return what one wait graph says; `besides`: nodes whose lists are in another one."""
     found = [
         f"{item.node} waits for {_and(item.waits_for)}"
         if item.waits_for
         else f"{item.node} waits for nobody: by its list it ran last"
         for item in graph.waits
     ]
-    found += [f"{name}: no list here says when it stopped" for name in graph.unheard]
+    found += [
+        f"{name}: no list here says when it stopped"
+        for name in graph.unheard
+        if name not in besides
+    ]
     if graph.lost_ram:
         found.append(
             f"{_and(graph.lost_ram)} kept nothing on disc and ran longer: what was changed while"
             " nobody else ran is lost"
         )
-    return (*found, *_advice(graph))
+    return (*found, *([why] if (why := _why(graph)) else []))
 
 
-def _advice(graph: WaitGraph) -> tuple[str, ...]:
+def _why(graph: WaitGraph) -> str:
+    last, later = _and(graph.last), _and(graph.later)
+    match graph.start:
+        case Start.UNKNOWN:
+            return "no list of a node that keeps data is here: nothing is known"
+        case Start.SPLIT:
+            return (
+                f"{last} went on without each other, or one of them was forced: each has what the"
+                " others do not have"
+            )
+        case Start.UNORDERED if graph.lost_ram:
+            return (
+                f"a ram node ran between the last runs of {last}, or longer: nothing says which of"
+                " them has more"
+            )
+        case Start.UNORDERED:
+            return (
+                "each has something defined that another one lacks, and nothing says what is later"
+            )
+        case Start.IN_ORDER:
+            return "one waits for nobody, and the others take what it has"
+        case Start.TOGETHER | Start.FORCE if len(graph.last) > 1:
+            return f"{last} stopped together: each waits for the others"
+        case Start.TOGETHER | Start.FORCE:
+            return f"{last} stopped with others, and has all that they have"
+        case Start.SUPPLY:
+            return f"{later} may have run longer than {last}: its list decides"
+        case Start.FORCE_AND_LOSE:
+            return (
+                f"{later} is lost and may have run longer: what it did without the others is lost"
+                " with it"
+            )
+
+
+def advised(graph: WaitGraph) -> str:
+    """Return how the nodes are started, "" where that is not known."""
     last, later = _and(graph.last), _and(graph.later)
     stages = "; then ".join(_and(stage) for stage in graph.order)
     force = ""
     if graph.force and graph.order:
         force = f"rabbitmqctl -n {graph.order[0][0]} force_boot, and this order: {stages}"
-    together = f"{last} stopped together and have the same: each waits for the others"
-    said = advice = ""
+    # Who is not here may have been forced to start after all others.
+    kept = (
+        f"what is defined here is kept (what {_and(graph.unheard)} had is not known)"
+        if graph.unheard
+        else "nothing that is defined is lost"
+    )
     match graph.start:
-        case Start.UNKNOWN:
-            said = "no list of a node that keeps data is here: nothing is known"
         case Start.SPLIT:
-            said = (
-                f"{last} went on without each other, or one of them was forced: each has what the"
-                " others do not have"
-            )
-            advice = "start one side, and the other side's data are lost: save its directory first"
+            return "start one side, and the other side's data are lost: save its directory first"
         case Start.UNORDERED:
-            said = (
-                f"a ram node ran between the last runs of {last}, or longer: nothing says which of"
-                " them has more"
-            )
-            advice = f"one of {last} must be chosen: save all their directories first"
+            return f"one of {last} must be chosen: save all their directories first"
         case Start.IN_ORDER:
-            said = "one waits for nobody, and the others take what it has"
-            advice = f"nothing is lost with this order: {stages}"
+            first = graph.order[0][0] if graph.order else last
+            return (
+                f"{kept} with this order: {stages} (if {first} waits all the same, it was forced"
+                f" once: rabbitmqctl -n {first} force_boot)"
+            )
         case Start.TOGETHER:
-            said = together
-            advice = f"start all of them within five minutes: {stages}"
+            return f"start all of them within five minutes: {stages}"
         case Start.FORCE:
-            said = together
             why = (
                 "they would wait for a node that is lost"
                 if graph.rule == "W7"
                 else "an older one would load first: the smallest name does, once all are up"
             )
-            advice = f"do not just start all ({why}); nothing is lost by: {force}"
+            return f"do not just start all ({why}); {kept} by: {force}"
         case Start.SUPPLY:
-            said = f"{later} may have run longer than {last}: its list decides"
-            advice = (
+            return (
                 f"supply it; if its disc is lost for good, say so: then one of {last} can be"
                 f" forced, and what {later} did without the others is lost"
             )
         case Start.FORCE_AND_LOSE:
-            said = (
-                f"{later} is lost and may have run longer: what it did without the others is lost"
-                " with it"
-            )
-            unordered = f"one of {last} must be forced; nothing says which of them has more"
-            advice = force or unordered
-    return (said, advice) if advice else (said,)
+            return force or f"one of {last} must be forced; nothing says which of them has more"
+    return ""
 
 
 def _and(names: Collection[str]) -> str:
@@ -307,11 +421,17 @@ def _problems(raw: Raw, said: Said) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _facts(said: Said) -> tuple[Fact, ...]:
+def _facts(said: Said, definitions: Definitions | None) -> tuple[Fact, ...]:
+    tables = []
+    if definitions is not None:
+        # A kill in the middle of a dump leaves it closed, too.
+        log = "closed" if definitions.is_closed else "open: it was killed, or runs"
+        tables = [Fact("log", log), Fact("definitions", str(len(definitions.values)))]
     return (
         Fact("node", said.node or "not known"),
         Fact("members", ", ".join(said.members)),
         Fact("disc nodes", ", ".join(said.disc)),
         Fact("running at shutdown", ", ".join(said.listed) or "none"),
+        *tables,
         *((Fact(FORCE, "yes"),) if said.is_forced else ()),
     )

@@ -53,7 +53,9 @@ def test_cut_off_at_every_byte_it_says_the_same_or_less(
             assert is_fit_to_print(found)
             if data[size:].strip():
                 assert found.state in (State.CORRUPT, State.DIRTY), (name, size)
-                assert State.CORRUPT == found.state or b"safe_to" in data[size:]
+                # A view that is cut off is none, and takes nothing of the rest away.
+                is_view = name == "gvwstate.dat" and found.last_view is None
+                assert State.CORRUPT == found.state or is_view or b"safe_to" in data[size:]
             else:
                 assert State.CORRUPT == found.state or all_said == facts(found)
 
@@ -120,7 +122,7 @@ def test_a_huge_file_is_not_believed(kind: Format, files: dict[str, bytes], path
     for name, data in files.items():
         found = said(kind, {**files, name: data + b" " * (2 << 20)}, path=path)
 
-        assert State.CORRUPT == found.state
+        assert State.CORRUPT == found.state or (name == "gvwstate.dat" and not found.last_view)
         assert "bytes" in found.problems[0]
 
 

@@ -1,0 +1,284 @@
+"""What is said of a verdict: the sentence, what to do next, what was not examined.  No I/O."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Collection, Sequence
+
+from joinproto.join.ids import short
+from joinproto.pick.candidate import called
+from joinproto.pick.pick import Pick
+from joinproto.pick.table import MEMBER_MISSING, NOT_READ, OTHERS_MAY_HAVE_GONE_ON, Verdict
+from joinproto.recovery.access import DISK
+from joinproto.recovery.foreign.mnesia import LATEST
+from joinproto.recovery.foreign.others import Other, other_in
+from joinproto.recovery.found import Format, Found, State
+from joinproto.recovery.words import typed
+
+WORDS_MAX = 8
+
+
+def sentence(found: Pick, stores: Sequence[Found]) -> str:
+    places = [_where(one) for one in stores if one.name in found.latest]
+    bad = [one for one in stores if not one.state.is_readable]
+    match found.verdict:
+        case Verdict.PROVEN:
+            return f"{places[0]} is the latest store, and it is proven."
+        case Verdict.TIE if any(one.format is Format.RABBITMQ for one in stores):
+            return f"{_and(places)} {_same_definitions(found, stores)}"
+        case Verdict.TIE:
+            return f"{_and(places)} have the same data, proven the latest: any of them is right."
+        case Verdict.CLEAN if not places:
+            return "Every store is empty: there is nothing to recover."
+        case Verdict.CLEAN:
+            marked = [
+                _where(one)
+                for one in stores
+                if one.name in found.latest and one.state is State.CLEAN
+            ]
+            rest = [place for place in places if place not in marked]
+            also = (
+                f" {_and(rest)} {_has(rest)} the same, and did not hear of the end." if rest else ""
+            )
+            return f"{_and(marked)} {_is(marked)} clean: there is nothing to recover.{also}"
+        case Verdict.CORRUPT if bad:
+            names = _and([f"{_where(one)} ({state_of(one)})" for one in bad])
+            return f"{names} cannot be read: {found.case}."
+        case Verdict.CORRUPT:
+            return "Two of these stores contradict each other: one is damaged or made by hand."
+        case Verdict.DIFFERENT_CLUSTERS:
+            count = len([one for one in found.groups if one.cluster is not None])
+            return f"These are stores of {count} different clusters."
+        case Verdict.DIVERGED:
+            return f"These stores have gone different ways: {found.case}; none has all the data."
+        case Verdict.IN_USE:
+            used = [one for one in stores if one.state is State.IN_USE]
+            names = _and([_where(one) for one in used])
+            return (
+                f"{names} {_is(used)} in use, so nothing is judged: if the cluster serves, it needs"
+                " no recovery."
+            )
+    if found.case == NOT_READ:
+        named = _and([f"{where} is of {one.name}" for one, where in _not_read(stores)])
+        return f"{named}, whose stores are not read here: nothing is said of them."
+    copies = [_where(one) for one in stores if one.name in _copies(found)]
+    if len(copies) == 1:
+        return f"{copies[0]} is an old state of its store: a backup was put in its place."
+    if copies:
+        return f"{_and(copies)} are copies of one member's store, or old states of one."
+    if not places:
+        return f"Not one of these stores can be called the latest: {found.case}."
+    guess = f"{_and(places)} {_is(places)} the latest of these stores, but that is not proven"
+    return f"{guess}: {found.case}."
+
+
+def _not_read(stores: Sequence[Found]) -> list[tuple[Other, str]]:
+    """Return of stores that are not read whose each is, and where."""
+    return [
+        (other, _where(one))
+        for one in stores
+        if one.state is State.UNKNOWN
+        and (other := other_in([file.name for file in one.raw.files])) is not None
+    ]
+
+
+def _same_definitions(found: Pick, stores: Sequence[Found]) -> str:
+    """Return in which way the latest nodes of RabbitMQ are the same."""
+    tied = [one.node for one in stores if one.name in found.latest and one.node is not None]
+    if all(node.definitions is not None for node in tied):
+        return "have the same defined, and nobody has more: any of them is right."
+    return (
+        "are the latest, and the same as far as is written here. A kill may have taken the last two"
+        " seconds of each, which their tables would show and are not here: give the whole"
+        " directories, or start each alone on a copy and compare."
+    )
+
+
+def state_of(one: Found) -> str:
+    """Return what is wrong with a store that cannot be read; of an error of the system, which."""
+    is_refused = one.state is State.UNREADABLE and one.problems
+    return f"{one.state.value}: {one.problems[0]}" if is_refused else one.state.value
+
+
+def _copies(found: Pick) -> set[str]:
+    return {row.id for row in found.findings.rows if row.is_copy}
+
+
+def next_step(found: Pick, stores: Sequence[Found], words: Sequence[str]) -> str:
+    """Return the next command to type, or the next thing to do."""
+    given = _given(words)
+    pending = bool(found.findings.pending)
+    foreign = {one.format for one in stores} - {Format.JOINPROTO, None}
+    match found.verdict:
+        case Verdict.PROVEN | Verdict.TIE if foreign:
+            return _start_foreign(found, stores)
+        case Verdict.PROVEN | Verdict.TIE if pending:
+            return "start all members: what was accepted is completed, and no mark is needed"
+        case Verdict.PROVEN | Verdict.TIE:
+            if any(one.record is not None and one.record.is_marked for one in stores):
+                return "start all members: a restart from here is permitted already"
+            return f"joinproto recover plan {given} -o plan.json"
+        case Verdict.CLEAN if foreign and not found.latest:
+            return "look for the stores that have data: these are of new nodes, or of reset ones"
+        case Verdict.CLEAN if foreign:
+            return _start_foreign(found, stores)
+        case Verdict.CLEAN if not found.latest:
+            return "start all members: they found a new cluster; or name the stores that have data"
+        case Verdict.CLEAN:
+            return "start all members as always"
+        case Verdict.CORRUPT:
+            bad = next((one for one in stores if not one.state.is_readable), None)
+            if bad is not None and errno.EIO in bad.raw.errors:
+                return DISK
+            at = typed(bad.path) if bad else given
+            return (
+                f"joinproto recover inspect {at}   (what can still be read; if it is lost, pick"
+                " without it and with --lost NAME)"
+            )
+        case Verdict.DIFFERENT_CLUSTERS:
+            first = found.groups[0].cluster
+            return f"joinproto recover pick --cluster {short(first).rstrip('.')} {given}"
+        case Verdict.DIVERGED:
+            return f"joinproto recover compare {given}   (shows what each side has beyond)"
+        case Verdict.IN_USE:
+            return (
+                "look whether it serves; if its members only wait for each other, stop all of them,"
+                " then ask again"
+            )
+    if found.case == NOT_READ:
+        return "; ".join(dict.fromkeys(one.advice for one, _ in _not_read(stores)))
+    if len(_copies(found)) == 1:
+        return "look for what that store was before the backup; without it, pick with --lost NAME"
+    if _copies(found):
+        return "find out which directory the member really ran on, and name only that one"
+    if found.findings.missing:
+        names = ", ".join(dict.fromkeys(item.member for item in found.findings.missing))
+        collect = "joinproto recover collect DIR > NAME.info"
+        return f"on the hosts of {names}: {collect}; then pick again, with those files too"
+    if Format.GALERA in foreign and any(
+        one.seq is None and one.state in (State.DIRTY, State.CLEAN) for one in stores
+    ):
+        again = " ".join(f"--position {typed(word)}=SEQNO" for word in words[:WORDS_MAX])
+        return (
+            "on each node: mariadbd --wsrep-recover (or mysqld), which ends with WSREP:"
+            f" Recovered position; then joinproto recover pick {given} {again}"
+        )
+    if found.case == OTHERS_MAY_HAVE_GONE_ON and Format.GALERA in foreign:
+        return (
+            f"joinproto recover pick --nodes N {given}   (N: how many nodes the cluster has; their"
+            " files do not say it)"
+        )
+    if foreign:
+        return "look in the logs for what settles it, as said above; nothing in these files does"
+    return "look for the stores that are not here yet, and pick again with them"
+
+
+def in_order(found: Pick, advice: str, lost: Collection[str]) -> str:
+    """Return how RabbitMQ's nodes are started, "" where that is not known."""
+    missing = {item.member for item in found.findings.missing}
+    # An order of the lists is none where something else speaks against it.
+    is_lost = found.case in (OTHERS_MAY_HAVE_GONE_ON, MEMBER_MISSING) and missing <= set(lost)
+    is_known = found.verdict in (Verdict.PROVEN, Verdict.TIE) or (is_lost and missing)
+    return advice if is_known else ""
+
+
+def without(found: Pick, lost: Collection[str], words: Sequence[str]) -> str:
+    """Return what can be done where all that is missing is lost, "" where that is not so."""
+    missing = found.findings.missing
+    is_ours = found.findings.has_chain and found.verdict is Verdict.UNPROVEN and found.latest
+    if not is_ours or not missing or not {item.member for item in missing} <= set(lost):
+        return ""
+    given = _given(words)
+    if found.loses_nothing:
+        return f"joinproto recover plan --unproven {given} -o plan.json"
+    return (
+        f"joinproto recover plan --electors NAME,NAME {given} -o plan.json"
+        "   (what only the lost stores had is lost)"
+    )
+
+
+def _given(words: Sequence[str]) -> str:
+    """Return the stores as they are typed again; nobody types hundreds."""
+    if len(words) > WORDS_MAX:
+        return f"[the same {len(words)} directories and files]"
+    return " ".join(map(typed, words)) or "DIR..."
+
+
+def _start_foreign(found: Pick, stores: Sequence[Found]) -> str:
+    first = next(one for one in stores if one.name in found.latest)
+    if first.format is not Format.GALERA:
+        return f"start {_where(first)} first, in the way its broker has for that; then the others"
+    mark = (
+        ""
+        if first.fact("safe_to_bootstrap") == "1"
+        else (f"set safe_to_bootstrap: 1 in {typed(first.path)}/grastate.dat, then ")
+    )
+    return (
+        f"on {first.host}: {mark}start {_where(first)} with --wsrep-new-cluster"
+        " (galera_new_cluster); then the others as always, one after the other"
+    )
+
+
+def not_examined(stores: Sequence[Found], *, outside: bool, nodes: int | None) -> tuple[str, ...]:
+    lines = []
+    if nodes is None and any(one.format in (Format.QPID, Format.GALERA) for one in stores):
+        lines.append(
+            "whether these are all nodes of the cluster: their files do not list them; say how many"
+            " there are with --nodes N"
+        )
+    if any(one.format is Format.RABBITMQ for one in stores):
+        lines.append(
+            "messages: the verdict is about what is defined (queues, exchanges, users, policies);"
+            " a quorum queue needs a majority of its nodes, and a mirrored queue has what the first"
+            " of its nodes that starts has, synchronised or not"
+        )
+        lines += [
+            f"the tables of {one.name}: {LATEST} is not among its files, so whether a kill took its"
+            " last changes is not known"
+            for one in stores
+            if one.node is not None and one.node.definitions is None and not one.problems
+        ]
+    ours = [found for found in stores if found.format is Format.JOINPROTO]
+    read = [found for found in ours if found.state.is_readable]
+    if ours and all(found.raw.journal is not None for found in read):
+        lines.append("what is in the frames: only which ones are there was read")
+    elif ours:
+        lines.append(
+            "the frames themselves: only the stores' metadata was read; where the broker knows of"
+            " later frames, say so with --position DIR=SEQ"
+        )
+    if ours:
+        lines.append(
+            "what the register holds as the successor of the newest view: if it holds one, others"
+            " went on"
+            if outside
+            else "whether an outside register (etcd, Consul) chooses the views of this cluster: if"
+            " it does, say --register"
+        )
+    lines += [
+        f"whether {found.name} is open in a process: {found.raw.lock_problem}"
+        for found in stores
+        if found.raw.lock_problem
+    ]
+    lines.append("whether a member runs on a machine that is not named here")
+    return tuple(lines)
+
+
+def _where(found: Found) -> str:
+    return f"{called(found.member)} ({found.name})" if found.member else found.name
+
+
+def _and(words: Sequence[str]) -> str:
+    if len(words) < 2:
+        return "".join(words)
+    if len(words) > 4:
+        return f"{', '.join(words[:3])} and {len(words) - 3} others"
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _has(words: Sequence[object]) -> str:
+    return "has" if len(words) == 1 else "have"
+
+
+def _is(words: Sequence[object]) -> str:
+    return "is" if len(words) == 1 else "are"

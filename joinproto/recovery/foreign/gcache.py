@@ -1,0 +1,82 @@
+"""Galera's cache of write-sets: which transaction has which number on this node.
+
+    galera.cache    a ring of the last write-sets, each with its number and its bytes, which are the
+                    same on every node but for a few in their header
+
+A number alone does not tell two histories apart: who was forced to go on counts on from where it
+was, as the others do.  Where two nodes have the same write-set under one number, their histories
+are the same up to it; where they have two, they are not.
+
+The file is as large as its ring (128 MiB), so what is kept of it is a digest: for each number eight
+bytes of a hash.  Only buffers in one piece from the beginning of the ring are read, and of a
+node that was stopped in order those from its oldest one on.
+
+Source: galera 26.4 (`gcache_rb_store.cpp`, `gcache_bh.hpp`), seen on real nodes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+
+FILE = "galera.cache"
+DIGEST = "galera.cache digest"
+"""What a `Raw` carries in the place of the file: entries of `ENTRY`, by number."""
+
+BEGIN = 1_280  # behind the text and the ring's own header
+TEXT_BYTES = 1_024
+HEADER = struct.Struct("<qQIHbb")  # number, context, size with this header, flags, store, type
+ENTRY = struct.Struct("<q8s")
+OFFSET = re.compile(rb"^offset: (\d+)$", re.MULTILINE)
+ENTRIES_MAX = 500_000
+BUFFER_BYTES_MAX = 1 << 30
+HEAD_LEAST = 64
+
+
+def digest_of(file: int) -> bytes:
+    """Return the digest of an open cache; raises `OSError`."""
+    size = os.fstat(file).st_size
+    text = os.pread(file, TEXT_BYTES, 0)
+    if not text.startswith(b"Version: "):
+        return b""
+    begins = [BEGIN]
+    if (oldest := OFFSET.search(text)) is not None:
+        begins.insert(0, int(oldest[1]))
+    found = dict(entry for begin in begins for entry in _buffers(file, begin, size))
+    numbers = sorted(found)[-ENTRIES_MAX:]
+    return b"".join(ENTRY.pack(number, found[number]) for number in numbers)
+
+
+def _buffers(file: int, at: int, end: int) -> Iterator[tuple[int, bytes]]:
+    while at + HEADER.size <= end:
+        head = os.pread(file, HEADER.size, at)
+        if len(head) < HEADER.size:
+            return
+        number, _, size, _, _, kind = HEADER.unpack(head)
+        if not HEADER.size <= size <= min(end - at, BUFFER_BYTES_MAX):
+            return
+        if number > 0:
+            body = os.pread(file, size - HEADER.size, at + HEADER.size)
+            yield number, blake2b(bytes([kind & 0xFF]) + _common(body), digest_size=8).digest()
+        at += -(-size // 8) * 8
+
+
+def _common(body: bytes) -> bytes:
+    """Return a write-set without what each node writes into it itself.
+
+    That is in its header: how many before it it depends on (two bytes), by what this node still
+    knew of them, and the checksum of the header (its last eight).
+    """
+    size = body[2] if len(body) > HEAD_LEAST and body[:1] == b"G" else 0
+    if not HEAD_LEAST <= size <= len(body):
+        return body
+    return body[:6] + body[8 : size - 8] + body[size:]
+
+
+def history_in(digest: bytes) -> Mapping[int, bytes]:
+    """Return number to hash; an entry that is cut off is left out."""
+    whole = digest[: len(digest) - len(digest) % ENTRY.size]
+    return dict(ENTRY.iter_unpack(whole))

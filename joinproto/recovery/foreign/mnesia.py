@@ -1,0 +1,282 @@
+"""Mnesia's tables as they lie on a node's disk: which definitions a node has.
+
+    TABLE.DCD       a table as it was when it was last written whole
+    TABLE.DCL       what changed since: {{Table, Key}, Record, Op}
+    PREVIOUS.LOG,   transactions that are in no table's file yet: `commit` with its changes, and
+    LATEST.LOG      `decision` for those that asked other nodes first
+
+Each is a log of Erlang's `disk_log`: four bytes of magic, four that say whether it was closed, then
+for each term its size, four bytes of magic and the term in the external format.  What follows the
+last whole term is of a write that did not end, and Mnesia drops it, too.
+
+A record is never decoded: only its place in the bytes is found.  Tables are taken as sets.
+
+Source: OTP 25 (`disk_log_1.erl`, `mnesia_log.erl`, `erl_ext_dist`), RabbitMQ 3.10 on Debian 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from hashlib import blake2b
+
+from joinproto.pick.definitions import Definitions
+from joinproto.recovery.foreign.text import NotAsWritten
+
+LATEST, PREVIOUS = "LATEST.LOG", "PREVIOUS.LOG"
+WHOLE, CHANGES = ".DCD", ".DCL"
+NOT_DEFINED = {"rabbit_node_maintenance_states"}
+"""What a node writes about itself, and no client asked for."""
+
+MAGIC, ITEM_MAGIC = bytes((1, 2, 3, 4)), bytes((98, 87, 76, 65))
+OPENED, CLOSED = bytes((6, 7, 8, 9)), bytes((99, 88, 77, 11))
+HASHED_FROM = 65_528
+"""A term of so many bytes has an MD5 in front of it."""
+
+
+def names_in(entries: Collection[str]) -> tuple[str, ...]:
+    """Return which files of a directory are read here."""
+    tables = (
+        name
+        for name in entries
+        if name.startswith("rabbit_")
+        and name.endswith((WHOLE, CHANGES))
+        and name.rpartition(".")[0] not in NOT_DEFINED
+    )
+    return (*(name for name in (PREVIOUS, LATEST) if name in entries), *sorted(tables))
+
+
+def definitions_in(files: Mapping[str, bytes]) -> Definitions:
+    """Return what these files, by their names, say; raises `NotAsWritten`."""
+    if LATEST not in files:
+        raise NotAsWritten(f"{LATEST}: is not there")
+    tables = _Tables()
+    for name, data in files.items():
+        if name.endswith(WHOLE):
+            table = name.removesuffix(WHOLE).encode()
+            for term in _terms(name, data):
+                record = _parts(term)
+                if _atom(record[0]) != b"log_header":
+                    tables.write(table, record[1], term)
+    for name, data in files.items():
+        if name.endswith(CHANGES):
+            for term in _terms(name, data):
+                parts = _parts(term)
+                if len(parts) == 3:
+                    tables.change(parts)
+    logs = [term for name in (PREVIOUS, LATEST) for term in _terms(name, files.get(name, b""))]
+    tables.transact(logs)
+    return Definitions(
+        values=tables.values,
+        own=len(tables.own & tables.values.keys()),
+        deleted=frozenset(tables.deleted),
+        is_closed=files[LATEST][4:8] == CLOSED,
+        in_doubt=tables.in_doubt,
+    )
+
+
+class _Tables:
+    def __init__(self) -> None:
+        self.values: dict[bytes, bytes] = {}
+        self.deleted: set[bytes] = set()
+        self.of_table: dict[bytes, set[bytes]] = {}
+        self.own: set[bytes] = set()
+        self.in_doubt = 0
+
+    def write(self, table: bytes, key: bytes, record: bytes) -> None:
+        hashed = _hash(table + b"\0" + key)
+        self.values[hashed] = _hash(record)
+        self.of_table.setdefault(table, set()).add(hashed)
+        self.deleted.discard(hashed)
+        if not _is_of_a_new_node(table, key):
+            self.own.add(hashed)
+
+    def change(self, parts: list[bytes]) -> None:
+        """Take `{{Table, Key}, Record, Op}`."""
+        table, key = _parts(parts[0])
+        name, op = _atom(table), _atom(parts[2])
+        if not name.startswith(b"rabbit_") or name.decode() in NOT_DEFINED:
+            return
+        if op == b"write":
+            self.write(name, key, parts[1])
+        elif op in (b"delete", b"delete_object"):
+            hashed = _hash(name + b"\0" + key)
+            self.values.pop(hashed, None)
+            self.deleted.add(hashed)
+        elif op == b"clear_table":
+            for hashed in self.of_table.get(name, ()):
+                self.values.pop(hashed, None)
+                self.deleted.add(hashed)
+        else:
+            raise NotAsWritten(f"a change of Mnesia's that is not known: {op!r}")
+
+    def transact(self, terms: list[bytes]) -> None:
+        """Take the transactions of a log; those that nobody decided yet are in doubt."""
+        committed = set()
+        for term in terms:
+            parts = _parts(term)
+            if _atom(parts[0]) == b"decision" and _atom(parts[2]) == b"committed":
+                committed.add(parts[1])
+        for term in terms:
+            parts = _parts(term)
+            if _atom(parts[0]) != b"commit":
+                continue
+            # Behind its node and decision: tables in memory, on disc too, on disc only.
+            changes = [change for part in parts[4:6] for change in _items(part)]
+            if _is_tuple(parts[2]):
+                asked = _parts(parts[2])
+                if asked[1] not in committed:
+                    self.in_doubt += bool(changes)
+                    continue
+            for change in changes:
+                self.change(_parts(change))
+
+
+def _is_of_a_new_node(table: bytes, key: bytes) -> bool:
+    """Return whether RabbitMQ itself defines this on a node that is new."""
+    match table:
+        case b"rabbit_durable_exchange":
+            return b"amq." in key or key.endswith(bytes(4))
+        case b"rabbit_user" | b"rabbit_user_permission":
+            return b"guest" in key
+        case b"rabbit_vhost":
+            return key.endswith(b"\x01/")
+        case b"rabbit_runtime_parameters":
+            return not _is_tuple(key)
+    return False
+
+
+def _hash(data: bytes) -> bytes:
+    return blake2b(data, digest_size=12).digest()
+
+
+# -- logs, and terms in the external format --------------------------------------------------------
+
+
+def _terms(name: str, data: bytes) -> Iterator[bytes]:
+    """Yield the terms of a log, without their first byte (131); raises `NotAsWritten`."""
+    if not data:
+        return
+    if data[:4] != MAGIC or data[4:8] not in (OPENED, CLOSED):
+        raise NotAsWritten(f"{name}: is no log of Erlang's")
+    at = 8
+    while at + 8 <= len(data):
+        size = int.from_bytes(data[at : at + 4], "big")
+        if data[at + 4 : at + 8] != ITEM_MAGIC:
+            break
+        begin = at + 8 + (16 if size >= HASHED_FROM else 0)
+        end = begin + size
+        if size == 0 or end > len(data):
+            break
+        if data[begin] != 131:
+            raise NotAsWritten(f"{name}: byte {begin} begins no term")
+        yield data[begin + 1 : end]
+        at = end
+    if data[4:8] == CLOSED and at != len(data):
+        raise NotAsWritten(f"{name}: was closed, and ends within a term: cut off")
+
+
+def _number(data: bytes, at: int, size: int) -> int:
+    if at + size > len(data):
+        raise NotAsWritten("a term of Mnesia's ends too early")
+    return int.from_bytes(data[at : at + size], "big")
+
+
+def _is_tuple(term: bytes) -> bool:
+    return term[:1] in (b"h", b"i")
+
+
+def _parts(term: bytes) -> list[bytes]:
+    """Return the elements of a tuple, each as its bytes."""
+    if term[:1] == b"h":
+        count, at = _number(term, 1, 1), 2
+    elif term[:1] == b"i":
+        count, at = _number(term, 1, 4), 5
+    else:
+        raise NotAsWritten("expected a tuple of Mnesia's")
+    return _elements(term, count, at)
+
+
+def _items(term: bytes) -> list[bytes]:
+    """Return the elements of a list."""
+    if term[:1] == b"j":
+        return []
+    if term[:1] != b"l":
+        raise NotAsWritten("expected a list of Mnesia's")
+    return _elements(term, _number(term, 1, 4), 5)
+
+
+def _elements(term: bytes, count: int, at: int) -> list[bytes]:
+    found = []
+    for _ in range(count):
+        end = _end(term, at)
+        found.append(term[at:end])
+        at = end
+    return found
+
+
+def _atom(term: bytes) -> bytes:
+    """Return the name of an atom, nothing for other terms."""
+    tag = term[:1]
+    if tag in (b"d", b"v"):
+        return term[3:]
+    return term[2:] if tag in (b"s", b"w") else b""
+
+
+# tag -> (bytes of a count, bytes for each, bytes besides): what holds no other term.
+_PLAIN = {
+    97: (0, 0, 1),  # small integer
+    98: (0, 0, 4),  # integer
+    99: (0, 0, 31),  # float as text
+    70: (0, 0, 8),  # float
+    100: (2, 1, 0),  # atom
+    118: (2, 1, 0),
+    115: (1, 1, 0),
+    119: (1, 1, 0),
+    106: (0, 0, 0),  # []
+    107: (2, 1, 0),  # list of bytes
+    109: (4, 1, 0),  # binary
+    77: (4, 1, 1),  # bits
+    110: (1, 1, 1),  # large integer
+    111: (4, 1, 1),
+}
+# tag -> (bytes before the node's name, bytes after it): processes, ports.
+_NAMED = {103: (0, 9), 88: (0, 12), 102: (0, 5), 89: (0, 8), 120: (0, 12)}
+_REFERENCES = {114: 1, 90: 4}
+
+
+def _end(term: bytes, at: int) -> int:
+    """Return where the term that begins at `at` ends; raises `NotAsWritten`."""
+    left = 1
+    while left:
+        tag = _number(term, at, 1)
+        at += 1
+        left -= 1
+        if tag in _PLAIN:
+            counted, each, more = _PLAIN[tag]
+            at += counted + more + each * (_number(term, at, counted) if counted else 0)
+        elif tag == 104:  # tuple
+            left += _number(term, at, 1)
+            at += 1
+        elif tag == 105:
+            left += _number(term, at, 4)
+            at += 4
+        elif tag == 108:  # list, with its tail
+            left += _number(term, at, 4) + 1
+            at += 4
+        elif tag == 116:  # map
+            left += 2 * _number(term, at, 4)
+            at += 4
+        elif tag in _NAMED:
+            at = _end(term, at) + _NAMED[tag][1]
+        elif tag in _REFERENCES:
+            words = _number(term, at, 2)
+            at = _end(term, at + 2) + _REFERENCES[tag] + 4 * words
+        elif tag == 112:  # function
+            at += _number(term, at, 4)
+        elif tag == 113:  # exported function
+            left += 3
+        else:
+            raise NotAsWritten(f"a term of Mnesia's with the tag {tag}, which is not known")
+        if at > len(term):
+            raise NotAsWritten("a term of Mnesia's ends too early")
+    return at

@@ -1,0 +1,111 @@
+"""Galera's cache: whether two nodes have one history, whatever their numbers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from joinproto.pick.pick import pick
+from joinproto.pick.table import Verdict
+from joinproto.recovery.foreign.gcache import BEGIN, HEADER, digest_of, history_in
+from joinproto.recovery.found import Found
+from joinproto.recovery.sources import look
+from tests.recovery.foreign.test_galera import A, B, C, grastate, gvwstate
+
+
+def ring(*frames: tuple[int, bytes]) -> bytes:
+    """Return a cache with these write-sets, with something under way between them."""
+    found = b"Version: 2\nGID: x\nsynced: 0\n".ljust(BEGIN, b"\0")
+    for number, content in ((-1, b"state"), *frames):
+        size = HEADER.size + len(content)
+        buffer = HEADER.pack(number, 7, size, 1, 1, 0) + content
+        found += buffer.ljust(-(-size // 8) * 8, b"\0")
+    return found.ljust(len(found) + 256, b"\0")
+
+
+def frames(last: int, *, fork: int = 10**6) -> bytes:
+    """Return the write-sets 1 to `last`; from `fork` on they are others."""
+    return ring(
+        *((n, f"{'other' if n >= fork else 'frame'} {n}".encode()) for n in range(1, last + 1))
+    )
+
+
+def laid(folder: Path, name: str, *, cache: bytes, seqno: int = -1, **files: str) -> str:
+    place = folder / name
+    place.mkdir()
+    (place / "galera.cache").write_bytes(cache)
+    (place / "grastate.dat").write_text(grastate(seqno=seqno, safe=int(files.get("safe", "0"))))
+    if "view" in files:
+        (place / "gvwstate.dat").write_text(files["view"])
+    return str(place)
+
+
+def found(*words: str, positions: tuple[int, ...] = ()) -> tuple[Found, ...]:
+    given = [f"{word}={seq}" for word, seq in zip(words, positions, strict=False)]
+    return look(words, positions=given).stores
+
+
+def test_the_digest_has_each_number_once(tmp_path: Path) -> None:
+    file = tmp_path / "galera.cache"
+    file.write_bytes(frames(3))
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        history = history_in(digest_of(descriptor))
+    finally:
+        os.close(descriptor)
+
+    assert [1, 2, 3] == sorted(history)
+    assert 3 == len(set(history.values()))
+
+
+def test_an_order_of_numbers_is_proven_by_one_history(tmp_path: Path) -> None:
+    """b stopped at 5, a went on alone to 9, and was killed: its view has nobody of b's."""
+    a = laid(tmp_path, "a", cache=frames(9), view=gvwstate(A, mine=A))
+    b = laid(tmp_path, "b", cache=frames(5), seqno=5)
+
+    picked = pick([one.candidate for one in found(a, b, positions=(9,))], nodes=2)
+
+    assert Verdict.PROVEN == picked.verdict
+    assert picked.latest[0].endswith("/a")
+
+
+def test_two_histories_are_never_ordered(tmp_path: Path) -> None:
+    """Both say that they stopped last or are behind; from 6 on they have other write-sets."""
+    a = laid(tmp_path, "a", cache=frames(12, fork=6), seqno=12, safe="1")
+    b = laid(tmp_path, "b", cache=frames(9), seqno=9)
+
+    picked = pick([one.candidate for one in found(a, b)], nodes=2)
+
+    assert Verdict.DIVERGED == picked.verdict
+
+
+@pytest.mark.parametrize("cache", [b"", b"Version: 2\n", b"no cache at all" * 100])
+def test_without_a_cache_that_can_be_read_nothing_is_taken_away(
+    tmp_path: Path, cache: bytes
+) -> None:
+    """It only adds evidence."""
+    a = laid(tmp_path, "a", cache=cache, seqno=7, safe="1")
+    b = laid(tmp_path, "b", cache=frames(5), seqno=5)
+
+    picked = pick([one.candidate for one in found(a, b)], nodes=2)
+
+    assert Verdict.CLEAN == picked.verdict
+
+
+def test_views_without_anybody_in_common_are_two_sides(tmp_path: Path) -> None:
+    """b and c went on as the majority; a was forced by hand, and has the larger number."""
+    forced = gvwstate(A, mine=A).replace("bootstrap: 0", "bootstrap: 1")
+    a = laid(tmp_path, "a", cache=b"", view=forced)
+    b, c = (
+        laid(tmp_path, name, cache=b"", view=gvwstate(B, C, mine=mine))
+        for name, mine in (("b", B), ("c", C))
+    )
+
+    stores = found(a, b, c, positions=(20, 12, 12))
+    picked = pick([one.candidate for one in stores], nodes=3)
+
+    assert Verdict.UNPROVEN == picked.verdict
+    assert 3 == len(picked.latest)
+    assert any("forced by hand" in line for line in picked.findings.lines)

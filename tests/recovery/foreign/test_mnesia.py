@@ -1,0 +1,138 @@
+"""Mnesia's tables on disk: what a node has defined, and how two nodes stand to each other.
+
+Source: recovery, "Foreign formats"; the logs as OTP 25 writes them.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.pick.definitions import Definitions
+from joinproto.recovery.foreign.mnesia import CLOSED, ITEM_MAGIC, MAGIC, OPENED, definitions_in
+from joinproto.recovery.foreign.text import NotAsWritten
+
+TABLE = "rabbit_durable_exchange"
+
+
+def atom(name: str) -> bytes:
+    return b"d" + len(name).to_bytes(2, "big") + name.encode()
+
+
+def binary(text: str) -> bytes:
+    return b"m" + len(text).to_bytes(4, "big") + text.encode()
+
+
+def tuple_of(*parts: bytes) -> bytes:
+    return b"h" + bytes([len(parts)]) + b"".join(parts)
+
+
+def list_of(*parts: bytes) -> bytes:
+    return b"l" + len(parts).to_bytes(4, "big") + b"".join(parts) + b"j" if parts else b"j"
+
+
+def key(name: str) -> bytes:
+    return tuple_of(atom("resource"), binary("/"), atom("exchange"), binary(name))
+
+
+def record(name: str, value: str = "") -> bytes:
+    return tuple_of(atom("exchange"), key(name), binary(value))
+
+
+def change(name: str, op: str = "write", *, table: str = TABLE, value: str = "") -> bytes:
+    return tuple_of(tuple_of(atom(table), key(name)), record(name, value), atom(op))
+
+
+def commit(*changes: bytes, decision: bytes = b"") -> bytes:
+    asked = decision or atom("presume_commit")
+    rest = (list_of(), list_of(*changes), list_of(), list_of(), list_of())
+    return tuple_of(atom("commit"), atom("a@h"), asked, *rest)
+
+
+def asked(number: int) -> bytes:
+    return tuple_of(atom("decision"), bytes([97, number]), atom("presume_abort"), b"j", b"j")
+
+
+def decided(number: int) -> bytes:
+    return tuple_of(atom("decision"), bytes([97, number]), atom("committed"), b"j", b"j")
+
+
+def log(*terms: bytes, status: bytes = OPENED) -> bytes:
+    found = MAGIC + status
+    for term in terms:
+        found += (len(term) + 1).to_bytes(4, "big") + ITEM_MAGIC + b"\x83" + term
+    return found
+
+
+def node(*terms: bytes, status: bytes = OPENED, **tables: bytes) -> Definitions:
+    files = {name.replace("_dcd", ".DCD").replace("_dcl", ".DCL"): tables[name] for name in tables}
+    return definitions_in({"LATEST.LOG": log(*terms, status=status), **files})
+
+
+def test_tables_and_logs_are_taken_in_the_order_in_which_they_were_written() -> None:
+    """The table, what changed since, and the transactions that are in neither."""
+    found = node(
+        commit(change("c"), change("a", "delete")),
+        **{f"{TABLE}_dcd": log(record("a"), record("b")), f"{TABLE}_dcl": log(change("d"))},
+    )
+
+    other = node(commit(change("b"), change("c"), change("d")))
+
+    assert found.values == other.values
+    assert 1 == len(found.deleted)
+    assert 3 == found.own
+
+
+def test_a_transaction_that_asked_others_counts_once_it_is_decided() -> None:
+    waiting = node(commit(change("a"), decision=asked(5)))
+    done = node(commit(change("a"), decision=asked(5)), decided(5))
+
+    assert (0, 1) == (len(waiting.values), waiting.in_doubt)
+    assert (1, 0) == (len(done.values), done.in_doubt)
+
+
+def test_who_was_killed_first_lacks_what_the_other_wrote() -> None:
+    """Both acknowledged the same; a wrote its log later."""
+    a = node(commit(change("x-1")))
+    b = node(commit(change("x-1")), commit(change("x-2")))
+
+    assert (0, 1) == (a.beyond(b), b.beyond(a))
+
+
+def test_what_was_deleted_is_not_missing() -> None:
+    """a still has what b deleted: b is the one that is later."""
+    a = node(commit(change("x-1")))
+    b = node(commit(change("x-1")), commit(change("x-1", "delete")))
+
+    assert (0, 1) == (a.beyond(b), b.beyond(a))
+
+
+def test_two_values_under_one_key_are_beyond_each_other() -> None:
+    a, b = (node(commit(change("x", value=value))) for value in ("1", "2"))
+
+    assert (1, 1) == (a.beyond(b), b.beyond(a))
+
+
+def test_the_last_write_may_be_torn_and_a_closed_log_not() -> None:
+    """Mnesia drops what follows the last whole term; a log that was closed has none."""
+    whole = log(commit(change("a")), commit(change("b")))
+    for size in range(8, len(whole)):
+        found = definitions_in({"LATEST.LOG": whole[:size]})
+        assert len(found.values) < 2
+
+    closed = log(commit(change("a")), status=CLOSED)
+    with pytest.raises(NotAsWritten, match="cut off"):
+        definitions_in({"LATEST.LOG": closed[:-1]})
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"x" * 40, MAGIC + b"none" + b"\0" * 8, log(b"\xff"), log(tuple_of(b"\xff"))]
+)
+def test_what_is_no_log_of_mnesia_is_refused(data: bytes) -> None:
+    with pytest.raises(NotAsWritten):
+        definitions_in({"LATEST.LOG": data} if data else {})
+
+
+def test_what_a_new_node_has_is_not_its_own() -> None:
+    """The exchanges that RabbitMQ makes for each virtual host."""
+    assert 0 == node(commit(change(""), change("amq.direct"))).own
+    assert 1 == node(commit(change("amq.direct"), change("orders"))).own
