@@ -36,7 +36,8 @@ $(STAMP): pyproject.toml
 	    echo "  next: install its venv module (on Debian: apt-get install python3-venv)" >&2; \
 	    exit 1; \
 	}
-	$(PY) -m pip install --quiet --upgrade 'pip>=25.1'  # knows dependency groups
+	@# An older pip knows no dependency groups.
+	$(PY) -m pip install --quiet --upgrade 'pip>=25.1'
 	$(PY) -m pip install --quiet --editable '.[all]' --group dev
 	@# Where Python may write no bytecode, a small world would be compiled at each command.
 	@$(PY) -m compileall -q joinproto models proofs spark_explore tools
