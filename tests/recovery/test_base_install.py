@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-import joinproto
+from joinproto.check import packages
 from joinproto.durable.envelope import Envelope, seal
 from joinproto.store.codec import encode
 from joinproto.store.contents import Contents
@@ -57,10 +57,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return how to run `recover` in an environment with the base install, offline."""
     place = tmp_path_factory.mktemp("base")
     venv.create(place / "env", with_pip=False)
-    (packages,) = (place / "env" / "lib").glob("python*/site-packages")
-    files = {**base_files("joinproto"), "joinproto": Path(joinproto.__file__).parent}
+    (site,) = (place / "env" / "lib").glob("python*/site-packages")
+    files = {**base_files("joinproto"), **{name: packages.folder(name) for name in packages.ALL}}
     for name, path in files.items():
-        (packages / name).symlink_to(path)
+        (site / name).symlink_to(path)
     python = str(place / "env" / "bin" / "python")
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
 
