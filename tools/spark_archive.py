@@ -14,17 +14,15 @@ from pathlib import Path
 
 import click
 
-from joinproto.check.packages import folder
+from joinproto.check.packages import ALL, folder
 from joinproto.errors import UsageProblem
-
-PACKAGES = ("joinproto", "joinproto_worlds", "spark_explore")
 
 
 def write(archive: Path) -> int:
     """Write the archive; returns how many files are in it."""
     files = [
         (Path(package, path.relative_to(folder(package))), path)
-        for package in PACKAGES
+        for package in ALL
         for path in sorted(folder(package).rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     ]
