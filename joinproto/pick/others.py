@@ -143,14 +143,13 @@ def _ages(
     believed: Sequence[Candidate],
 ) -> tuple[dict[tuple[str, str], Age], set[tuple[str, str]]]:
     """Return how each store stands to each other one, and of which pairs their frames show it."""
-    ages, shown = {}, set()
-    for one in believed:
-        for other in believed:
-            if one is not other:
-                pair = (one.name, other.name)
-                ages[pair] = compare(one, other)
-                if _by_history(one, other) is not None:
-                    shown.add(pair)
+    pairs = [(one, other) for one in believed for other in believed if one is not other]
+    by_frames = {(one.name, other.name): _by_history(one, other) for one, other in pairs}
+    shown = {pair for pair, age in by_frames.items() if age is not None}
+    ages = {
+        (one.name, other.name): by_frames[one.name, other.name] or compare(one, other)
+        for one, other in pairs
+    }
     for pair in {*_other_sides(believed)} - shown:
         ages[pair] = Age.UNKNOWN
     return ages, shown
@@ -235,9 +234,11 @@ def compare(one: Candidate, other: Candidate) -> Age:
     """Return how the data of `one` stands to the data of `other`, a store of its cluster."""
     if one.final is not None and other.final is not None:
         return Age.SAME if one.final == other.final else Age.DIVERGED
-    by_history = _by_history(one, other)
-    if by_history is not None:
-        return by_history
+    return _by_history(one, other) or _by_files(one, other)
+
+
+def _by_files(one: Candidate, other: Candidate) -> Age:
+    """Return the same, where the frames of both do not show it."""
     mine, theirs = one.last_view, other.last_view
     if mine is not None and theirs is not None and None not in (mine.step, theirs.step):
         return _by_views(one, other, mine, theirs)

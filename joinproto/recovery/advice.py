@@ -104,8 +104,13 @@ def _copies(found: Pick) -> set[str]:
     return {row.id for row in found.findings.rows if row.is_copy}
 
 
-def next_step(found: Pick, stores: Sequence[Found], words: Sequence[str]) -> str:
-    """Return the next command to type, or the next thing to do."""
+def next_step(
+    found: Pick, stores: Sequence[Found], words: Sequence[str], *, nodes: int | None = None
+) -> str:
+    """Return the next command to type, or the next thing to do.
+
+    `nodes`: how many the cluster of another broker has; None: nobody said it.
+    """
     given = _given(words)
     pending = bool(found.findings.pending)
     foreign = {one.format for one in stores} - {Format.JOINPROTO, None}
@@ -138,6 +143,12 @@ def next_step(found: Pick, stores: Sequence[Found], words: Sequence[str]) -> str
         case Verdict.DIFFERENT_CLUSTERS:
             first = found.groups[0].cluster
             return f"joinproto recover pick --cluster {short(first).rstrip('.')} {given}"
+        case Verdict.DIVERGED if Format.GALERA in foreign:
+            return (
+                "save all these directories; one side must be chosen, and what only the others have"
+                " is lost; empty the directories of the others before they join: by their numbers"
+                " they would be let in, and keep other rows"
+            )
         case Verdict.DIVERGED:
             return f"joinproto recover compare {given}   (shows what each side has beyond)"
         case Verdict.IN_USE:
@@ -145,6 +156,9 @@ def next_step(found: Pick, stores: Sequence[Found], words: Sequence[str]) -> str
                 "look whether it serves; if its members only wait for each other, stop all of them,"
                 " then ask again"
             )
+    if found.case == NOT_READ and any(one.state.is_readable for one in stores):
+        left = ", ".join(one.path for one in stores if one.state is State.UNKNOWN)
+        return f"name the directories of one cluster only, without {left}"
     if found.case == NOT_READ:
         return "; ".join(dict.fromkeys(one.advice for one, _ in _not_read(stores)))
     if len(_copies(found)) == 1:
@@ -163,10 +177,11 @@ def next_step(found: Pick, stores: Sequence[Found], words: Sequence[str]) -> str
             "on each node: mariadbd --wsrep-recover (or mysqld), which ends with WSREP:"
             f" Recovered position; then joinproto recover pick {given} {again}"
         )
-    if found.case == OTHERS_MAY_HAVE_GONE_ON and Format.GALERA in foreign:
+    if found.case == OTHERS_MAY_HAVE_GONE_ON and Format.GALERA in foreign and nodes is None:
+        also = "; with the same --position" if any(one.raw.recovered for one in stores) else ""
         return (
-            f"joinproto recover pick --nodes N {given}   (N: how many nodes the cluster has; their"
-            " files do not say it)"
+            f"joinproto recover pick --nodes N {given}   (N: how many nodes the cluster has, which"
+            f" their files do not say{also})"
         )
     if foreign:
         return "look in the logs for what settles it, as said above; nothing in these files does"

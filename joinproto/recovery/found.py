@@ -6,7 +6,7 @@
 Two steps, because `collect` carries a `Raw` to another machine, where it is judged again:
 what a store says is never believed from a text that somebody else wrote about it.
 
-A format is one module with three names (`joinproto/recovery/foreign/qpid.py`, and so on):
+A format is one module with these names (`joinproto/recovery/foreign/qpid.py`, and so on):
 
     FORMAT = Format.QPID
     NAMES = ("cluster/store.status",)         # files it reads, relative to the directory given

@@ -124,7 +124,7 @@ def judge(
         not_examined=(*notes, *others, *not_examined(chosen, outside=outside, nodes=nodes)),
         next=without(found, lost, words)
         or in_order(found, advice, lost)
-        or next_step(found, chosen, words),
+        or next_step(found, chosen, words, nodes=nodes),
     )
 
 

@@ -4,18 +4,17 @@
                     this position; -1: it runs, or crashed.  safe_to_bootstrap: 1: last to leave
     gvwstate.dat    the last primary view, who this node was in it, and who else; removed by a
                     stop in order.  A node gets a new my_uuid at every start
+    galera.cache    the last write-sets with their numbers (`gcache.py`): whether two nodes have one
+                    history
 
 After a crash the position is in the data; the server tells it (`mariadbd --wsrep-recover`),
 and the operator hands it on: a number, `<uuid>:<number>`, or the text of the server's log.
-
-    galera.cache    the last write-sets with their numbers (`gcache.py`): whether two nodes have one
-                    history
 
 The number of a view orders nothing by itself: it begins again when a cluster is founded
 from one node.  But a view tells who went on: if y was with x in x's last view and has a
 later one without x, then x was not last.
 
-Galera takes a missing or an unreadable file for safe.  Here it is unknown.
+Galera takes a missing or a damaged file for safe.  Here it is unknown.
 
 Source: recovery, "Foreign formats"; Galera 26.4, seen on real nodes (`tools/fixtures`).
 """
@@ -139,8 +138,10 @@ def read(raw: Raw) -> Found:
     is_open = not raw.file(VIEW).is_absent
     problems += _contradictions(saved, view, recovered, is_open=is_open)
     # A node that is refused because it is ahead loses its history in this file, and keeps its rows.
-    has_rows = saved.uuid == NULL_UUID and recovered is not None and recovered.uuid != ""
-    if has_rows:
+    cluster = "" if saved.uuid == NULL_UUID else saved.uuid
+    has_rows = not cluster and recovered is not None and recovered.uuid != ""
+    if has_rows and recovered is not None:
+        cluster = recovered.uuid
         problems.append(
             f"{STATE} names no history, and its data are of one: it was copied to, or was refused"
             " because it was ahead of the others; nothing orders it"
@@ -149,11 +150,7 @@ def read(raw: Raw) -> Found:
         raw,
         state=State.DIRTY if has_rows else _state(saved, is_open=is_open),
         member=(view.member or view.my_uuid) if view else "",
-        cluster=recovered.uuid
-        if recovered is not None and has_rows
-        else ""
-        if saved.uuid == NULL_UUID
-        else saved.uuid,
+        cluster=cluster,
         seq=_position(saved, recovered, is_open=is_open),
         last_view=LastView(
             members=frozenset(view.members),

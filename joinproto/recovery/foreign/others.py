@@ -7,26 +7,19 @@ Source: the programs' own documents on their data directories.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from attrs import frozen
 
 
 @frozen
 class Other:
-    """A program, whether a directory with these names is its, and what its operator does."""
+    """A program, which names its directory has, and which not; `advice`: for its operator."""
 
     name: str
-    is_here: Callable[[frozenset[str]], bool]
+    has: frozenset[str]
     advice: str
-
-
-def _all(*names: str) -> Callable[[frozenset[str]], bool]:
-    return lambda entries: entries.issuperset(names)
-
-
-def _some(*names: str) -> Callable[[frozenset[str]], bool]:
-    return lambda entries: not entries.isdisjoint(names)
+    lacks: frozenset[str] = frozenset()
 
 
 MAJORITY = "start the nodes: a majority has the latest by itself, and no store need be picked"
@@ -34,59 +27,34 @@ MAJORITY = "start the nodes: a majority has the latest by itself, and no store n
 OTHERS = (
     Other(
         "RabbitMQ with Khepri",
-        lambda entries: "coordination" in entries and "schema.DAT" not in entries,
+        frozenset({"coordination"}),
         f"{MAJORITY}; force_boot is refused; only if the majority is lost for good: rabbitmqctl"
         " force_standalone_khepri_boot on a node that runs; what the others had beyond it is lost",
+        lacks=frozenset({"schema.DAT"}),
     ),
-    Other("etcd", _all("member"), f"{MAJORITY}; else etcdutl snapshot restore"),
-    Other("etcd (its member directory)", _all("snap", "wal"), MAJORITY),
-    Other("ZooKeeper", _all("version-2"), MAJORITY),
+    Other("etcd", frozenset({"member"}), f"{MAJORITY}; else etcdutl snapshot restore"),
+    Other("etcd (its member directory)", frozenset({"snap", "wal"}), MAJORITY),
+    Other("ZooKeeper", frozenset({"version-2"}), MAJORITY),
     Other(
         "Kafka",
-        _all("meta.properties"),
+        frozenset({"meta.properties"}),
         "start the brokers, controllers first: a majority of the controllers must come",
     ),
-    Other("Elasticsearch or OpenSearch", _some("_state", "nodes"), MAJORITY),
-    Other("MongoDB", _all("WiredTiger", "storage.bson"), MAJORITY),
-    Other("PostgreSQL", _all("PG_VERSION", "global"), "compare with pg_controldata DIR"),
+    Other("Elasticsearch or OpenSearch", frozenset({"_state"}), MAJORITY),
+    Other("MongoDB", frozenset({"WiredTiger", "storage.bson"}), MAJORITY),
+    Other("PostgreSQL", frozenset({"PG_VERSION", "global"}), "compare with pg_controldata DIR"),
     Other(
         "ActiveMQ Artemis",
-        _all("bindings", "journal"),
+        frozenset({"bindings", "journal"}),
         "start the live broker first, its backup after it",
     ),
-    Other(
-        "MySQL or MariaDB without Galera",
-        _all("ibdata1", "mysql"),
-        "start the server; of a group, the one with the largest GTID set first",
-    ),
 )
 
-
-TELLING = frozenset(
-    [
-        "coordination",
-        "schema.DAT",
-        "member",
-        "snap",
-        "wal",
-        "version-2",
-        "meta.properties",
-        "_state",
-        "nodes",
-        "WiredTiger",
-        "storage.bson",
-        "PG_VERSION",
-        "global",
-        "bindings",
-        "journal",
-        "ibdata1",
-        "mysql",
-    ]
-)
-"""All names that the functions above ask for."""
+TELLING = frozenset[str]().union(*(one.has | one.lacks for one in OTHERS))
+"""All names that tell one from another."""
 
 
 def other_in(entries: Collection[str]) -> Other | None:
     """Return whose directory it is, None if nobody known."""
     names = frozenset(entries)
-    return next((one for one in OTHERS if one.is_here(names)), None)
+    return next((one for one in OTHERS if one.has <= names and not one.lacks & names), None)

@@ -211,7 +211,10 @@ def _blank(store: Found) -> Found:
         last_view=None,
         stopped_last=False,
         node=None,
-        problems=(f"a blank node: it was reset, or began anew; what it had is gone ({lost})",),
+        problems=(
+            f"a blank node: it was reset, or began anew; what it had is gone ({lost})",
+            *store.problems,
+        ),
     )
 
 
@@ -253,7 +256,7 @@ def told(stores: Sequence[Found], *, gone: Collection[str] = ()) -> tuple[tuple[
             " when it is forced: start the next ones without waiting for it"
         )
     apart = sorted({waiting.node for graph in others for waiting in graph.waits})
-    if len(others) > 0 and len(others[0].waits) == len(first.waits):
+    if others and len(others[0].waits) == len(first.waits):
         return tuple(found), ""  # two clusters of one size: which one is meant is not known
     if apart and advice:
         advice += (
