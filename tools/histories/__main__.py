@@ -7,6 +7,7 @@ Exit codes: 0 no verdict is wrong, 1 some are, 2 usage, 4 a program is not insta
 
 from __future__ import annotations
 
+import random
 import shutil
 import signal
 import sys
@@ -21,6 +22,7 @@ from typing import Protocol, cast
 import click
 
 from joinproto.errors import JoinprotoError
+from tools.histories.damage import damaged
 from tools.histories.followed import Followed
 from tools.histories.judged import History, judged
 from tools.histories.kept import keep, kept
@@ -45,19 +47,32 @@ def main() -> None:
     """Play histories of real clusters, and compare what `recover pick` says with the truth."""
 
 
-def _examine(history: History, folder: Path | None, follow: Follow | None) -> Examined:
+def _examine(
+    history: History, folder: Path | None, follow: Follow | None, damages: int = 0
+) -> Examined:
     try:
         found = tuple(judged(history))
     except JoinprotoError as error:
         return Examined(history=history, refused=error.message)
     followed = None
+    worse: tuple[str, ...] = ()
+    if found and folder is not None and damages:
+        chance = random.Random(f"{history.seed} damage")
+        worse = tuple(damaged(history, found[0], count=damages, chance=chance, folder=folder))
     if found and follow is not None and folder is not None:
         followed = follow(history, found[0].next, folder)
-    return Examined(history=history, judged=found, followed=followed)
+    return Examined(history=history, judged=found, followed=followed, worse=worse)
 
 
 def _play(
-    rig: Rig, *, seeds: range, end: float, kind: str | None, top: Path, out: Path | None
+    rig: Rig,
+    *,
+    seeds: range,
+    end: float,
+    kind: str | None,
+    top: Path,
+    out: Path | None,
+    damages: int,
 ) -> bool:
     """Play, judge and tell histories; return whether a verdict was wrong."""
     table, is_wrong = Table(), False
@@ -71,7 +86,7 @@ def _play(
         folder.chmod(0o777)
         began = time.monotonic()
         try:
-            one = _examine(rig.draw(seed, folder, kind), folder, follow)
+            one = _examine(rig.draw(seed, folder, kind), folder, follow, damages)
         except JoinprotoError as error:
             if error.code == 4 and "not installed" in error.message:
                 raise
@@ -93,6 +108,9 @@ def _command(name: str) -> click.Command:
     @click.option("--count", type=click.IntRange(min=1), default=1, show_default=True)
     @click.option("--minutes", type=float, help="Stop after that time, too.")
     @click.option("--kind", help="Only histories of this kind.")
+    @click.option(
+        "--damages", type=click.IntRange(min=0), default=0, help="Damaged copies of each."
+    )
     @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Keep them here.")
     @click.pass_context
     def command(
@@ -101,6 +119,7 @@ def _command(name: str) -> click.Command:
         count: int,
         minutes: float | None,
         kind: str | None,
+        damages: int,
         out: Path | None,
     ) -> None:
         if find_spec(f"tools.histories.{name}") is None:
@@ -115,7 +134,9 @@ def _command(name: str) -> click.Command:
         top.chmod(0o755)  # servers that do not run as root go in, too
         try:
             seeds = range(seed, seed + count)
-            is_wrong = _play(rig, seeds=seeds, end=end, kind=kind, top=top, out=out)
+            is_wrong = _play(
+                rig, seeds=seeds, end=end, kind=kind, top=top, out=out, damages=damages
+            )
         except JoinprotoError as error:
             click.echo(str(error), err=True)
             context.exit(error.code)

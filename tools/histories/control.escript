@@ -6,9 +6,16 @@
 %%   {eval, Id, Node, Cookie, Text, Ms}.        done Id Value | failed Id Reason
 %%   {write, Id, Node, Cookie, Prefix, Pause}.  ack Id Node Name Milliseconds, ...; done Id Count
 %%   {stop, Id}.                                ends a writer after its declaration
+%%   {publish, Id, Port, Type, Queue, Count}.   done Id Confirmed: persistent messages to a queue
+%%                                              of this x-queue-type, which is declared first
 -mode(compile).
 
-main([]) ->
+main([Plugins]) ->
+    code:add_pathsa(filelib:wildcard(Plugins ++ "/*/ebin")),
+    {ok, _} = application:ensure_all_started(amqp_client),
+    listen().
+
+listen() ->
     case io:get_line("") of
         eof ->
             halt(0);
@@ -16,7 +23,7 @@ main([]) ->
             {ok, Tokens, _} = erl_scan:string(Line),
             {ok, Term} = erl_parse:parse_term(Tokens),
             handle(Term),
-            main([])
+            listen()
     end.
 
 handle({stop, Id}) ->
@@ -24,6 +31,13 @@ handle({stop, Id}) ->
 handle({eval, Id, Node, Cookie, Text, Ms}) ->
     erlang:set_cookie(Node, Cookie),
     spawn(fun() -> evaluate(Id, Node, Text, Ms) end);
+handle({publish, Id, Port, Type, Queue, Count}) ->
+    spawn(fun() ->
+        case catch publish(Port, Type, Queue, Count) of
+            Confirmed when is_integer(Confirmed) -> io:format("done ~w ~w~n", [Id, Confirmed]);
+            Reason -> io:format("failed ~w ~0tp~n", [Id, Reason])
+        end
+    end);
 handle({write, Id, Node, Cookie, Prefix, Pause}) ->
     erlang:set_cookie(Node, Cookie),
     Pid = spawn(fun() -> write(Id, Node, Prefix, Pause, 0) end),
@@ -54,5 +68,29 @@ write(Id, Node, Prefix, Pause, Count) ->
                 write(Id, Node, Prefix, Pause, Count + 1)
             end
     end.
+
+%% RabbitMQ's own client; messages are confirmed all together, or none counts.
+publish(Port, Type, Queue, Count) ->
+    {ok, Uri} = amqp_uri:parse("amqp://guest:guest@127.0.0.1:" ++ integer_to_list(Port)),
+    {ok, Connection} = amqp_connection:start(Uri),
+    {ok, Channel} = amqp_connection:open_channel(Connection),
+    Name = list_to_binary(Queue),
+    Arguments = [{<<"x-queue-type">>, longstr, list_to_binary(Type)}],
+    Declare = {'queue.declare', 0, Name, false, true, false, false, false, Arguments},
+    {'queue.declare_ok', Name, _, _} = amqp_channel:call(Channel, Declare),
+    {'confirm.select_ok'} = amqp_channel:call(Channel, {'confirm.select', false}),
+    Persistent = setelement(5, erlang:make_tuple(15, undefined, [{1, 'P_basic'}]), 2),
+    Publish = {'basic.publish', 0, <<>>, Name, false, false},
+    [
+        amqp_channel:call(Channel, Publish, {amqp_msg, Persistent, integer_to_binary(Number)})
+     || Number <- lists:seq(1, Count)
+    ],
+    Confirmed =
+        case amqp_channel:wait_for_confirms(Channel, 10) of
+            true -> Count;
+            _ -> 0
+        end,
+    catch amqp_connection:close(Connection, 2000),
+    Confirmed.
 
 writer(Id) -> list_to_atom("writer" ++ integer_to_list(Id)).

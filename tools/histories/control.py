@@ -1,4 +1,4 @@
-"""A process that asks RabbitMQ nodes to do things, and clients that declare exchanges.
+"""A process that asks RabbitMQ nodes to do things, and clients that declare and publish.
 
 `rabbitmqctl` takes a second or two for each question; this process (`control.escript`) is started
 once.  A client here declares as a channel of RabbitMQ does (`rabbit_exchange:declare`), and what it
@@ -38,6 +38,7 @@ class Control:
     """The running process; leaving the context ends it."""
 
     environment: Mapping[str, str]
+    plugins: Path
     acknowledged: list[Acknowledged] = field(factory=list)
     _process: subprocess.Popen[str] = field(init=False)
     _answers: dict[int, tuple[bool, str]] = field(init=False, factory=dict)
@@ -46,7 +47,7 @@ class Control:
 
     def __enter__(self) -> Control:
         self._process = subprocess.Popen(
-            [require("escript", "erlang-base"), str(SCRIPT)],
+            [require("escript", "erlang-base"), str(SCRIPT), str(self.plugins)],
             env=self.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -74,6 +75,14 @@ class Control:
     def write(self, node: str, cookie: str, prefix: str, *, pause_ms: int) -> int:
         """Start a client that declares one exchange after another; returns its number."""
         return self._send("write", node, cookie, f'"{prefix}", {pause_ms}')
+
+    def publish(self, port: int, kind: str, queue: str, count: int) -> int:
+        """Publish messages to a queue of this x-queue-type; returns how many were confirmed."""
+        self._tell(
+            f'{{publish, {(number := next(self._ids))}, {port}, "{kind}", "{queue}", {count}}}.'
+        )
+        is_done, answer = self._answer(number, 40)
+        return int(answer) if is_done else 0
 
     def stop(self, *clients: int) -> None:
         """End clients; returns when all they were told has been recorded."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from attrs import frozen
+from attrs import field, frozen
 
 NODE = r"[\w-]+@[\w.-]*\w"
 STAGES = re.compile(rf": ({NODE}(?:(?:, |; then |; ){NODE})*)")
@@ -22,13 +22,17 @@ class Steps:
 
 @frozen(kw_only=True)
 class Followed:
-    """What came of it.  `lost`: of what was kept.  `is_said`: the line says that some is lost."""
+    """What came of it.  `lost`: of what was kept.  `is_said`: the line says that some is lost.
+
+    `messages`: how many confirmed ones each queue lacks.
+    """
 
     steps: Steps
     kept: int
     lost: int
     is_said: bool
     not_up: tuple[str, ...]
+    messages: Mapping[str, int] = field(factory=dict)
 
     @property
     def text(self) -> str:
@@ -36,7 +40,10 @@ class Followed:
         forced = f"force {_short(self.steps.force)}, " if self.steps.force else ""
         stuck = f", not up: {','.join(map(_short, self.not_up))}" if self.not_up else ""
         said = f" ({'said' if self.is_said else 'NOT SAID'})" if self.lost else ""
-        return f"{forced}{stages}: lost {self.lost} of {self.kept}{said}{stuck}"
+        gone = "".join(
+            f", {lost} messages of {name}" for name, lost in self.messages.items() if lost
+        )
+        return f"{forced}{stages}: lost {self.lost} of {self.kept}{gone}{said}{stuck}"
 
     @property
     def wrong(self) -> Iterator[str]:

@@ -31,7 +31,8 @@ class History:
     what its store has when it is started alone; a node whose disk is gone is in neither.
     `acknowledged`: what clients were told is done.  `nodes`: of the whole cluster.
     `positions`: the log of `mariadbd --wsrep-recover` of each node (Galera).  `names`: of a kept
-    history, what `recover` calls each store, to its node.
+    history, what `recover` calls each store, to its node.  `confirmed`: messages in each queue;
+    what became of them is known only after a start.
     """
 
     broker: str
@@ -44,6 +45,7 @@ class History:
     nodes: int
     positions: Mapping[str, Path] = field(factory=dict)
     names: Mapping[str, str] = field(factory=dict)
+    confirmed: Mapping[str, int] = field(factory=dict)
 
     @property
     def kept(self) -> frozenset[str]:

@@ -38,6 +38,7 @@ def keep(history: History, folder: Path) -> None:
         "positions": sorted(history.positions),
         "has": {node: sorted(names) for node, names in history.has.items()},
         "acknowledged": sorted(history.acknowledged),
+        "confirmed": dict(history.confirmed),
     }
     (folder / FILE).write_text(json.dumps(told) + "\n", "utf-8")
 
@@ -60,5 +61,6 @@ def _read(file: Path) -> History:
         has={node: frozenset(names) for node, names in told["has"].items()},
         acknowledged=frozenset(told["acknowledged"]),
         nodes=told["nodes"],
+        confirmed=told.get("confirmed", {}),
         positions={node: file.parent / f"{node}.log" for node in told["positions"]},
     )

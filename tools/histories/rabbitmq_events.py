@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +39,7 @@ class Play:
 
     `away`: members that are down and have their directory.  `strangers`: nodes that no client
     writes to any more.  `left`: members that went down, in order.  `fresh`: the number of events
-    when a node was last started.
+    when a node was last started.  `confirmed`: messages in each queue.
     """
 
     nodes: Nodes
@@ -53,6 +54,7 @@ class Play:
     events: list[str] = field(factory=list)
     lone: str = ""
     clients: int = 0
+    confirmed: Counter[str] = field(factory=Counter)
 
     def one(self, some: set[str]) -> str:
         return self.chance.choice(sorted(some))
@@ -121,6 +123,15 @@ def write(play: Play) -> str:
     count = len(play.nodes.control.acknowledged) - before
     play.pause(0, 0, 3.5)
     return f"{count} declared on {_and(chosen)}"
+
+
+def publish(play: Play) -> str:
+    """A client publishes persistent messages to the mirrored queue and to the quorum queue."""
+    node = play.one(play.writable)
+    confirmed = play.nodes.publish(node, play.chance.choice((20, 200)))
+    play.confirmed.update(confirmed)
+    told = _and([f"{count} in {queue}" for queue, count in confirmed.items()])
+    return f"confirmed on {node}: {told}"
 
 
 def stop(play: Play) -> str:
@@ -286,6 +297,7 @@ class Event:
 
 EVENTS: Mapping[str, Event] = {
     "write": Event(write, lambda play: bool(play.writable)),
+    "publish": Event(publish, lambda play: bool(play.writable)),
     "stop": Event(stop, lambda play: bool(play.running)),
     "kill": Event(kill, lambda play: bool(play.running)),
     "kill-all": Event(kill_all, lambda play: bool(play.running)),

@@ -35,6 +35,9 @@ mnesia_table_loading_retry_timeout = 5000
 mnesia_table_loading_retry_limit = 5
 """
 FORCE = "force_load"
+# The queues that clients publish to, and the x-queue-type of each; the first is mirrored to all.
+QUEUES = {"mirrored": "classic", "quorum": "quorum"}
+MIRRORED = '{"ha-mode":"all"}'
 
 
 def full(node: str) -> str:
@@ -127,6 +130,29 @@ class Nodes(Cluster):
         listed = self.ask(node, f'lists:flatten(lists:join(<<" ">>, {names})).')
         return frozenset(word for word in _words(listed) if word.startswith("x-"))
 
+    def publish(self, node: str, count: int) -> Mapping[str, int]:
+        """Publish messages to each queue at a node; returns how many of each were confirmed."""
+        port = self.port(node)
+        return {
+            queue: self.control.publish(port, kind, queue, count) for queue, kind in QUEUES.items()
+        }
+
+    def messages(self, node: str, *, seconds: float = 30.0) -> Mapping[str, int]:
+        """Return how many messages each queue has, as this node sees it; 0 of one that is down."""
+        found = dict.fromkeys(QUEUES, 0)
+
+        def answers() -> bool:
+            for queue in QUEUES:
+                name = f'rabbit_misc:r(<<"/">>, queue, <<"{queue}">>)'
+                stat = "fun(Q) -> element(2, rabbit_amqqueue:stat(Q)) end"
+                with suppress(EnvironmentProblem, ValueError):
+                    found[queue] = int(self.ask(node, f"rabbit_amqqueue:with({name}, {stat})."))
+            return all(found.values())
+
+        with suppress(EnvironmentProblem):
+            wait_until("the queues have a leader", answers, seconds=seconds)
+        return found
+
     def force(self, node: str) -> None:
         """Do what `rabbitmqctl force_boot` does: the node's next start waits for no other."""
         (self.directory(node) / FORCE).touch()
@@ -162,6 +188,14 @@ def _ports_from() -> int:
     return row[1]
 
 
+def _plugins() -> Path:
+    """Return where RabbitMQ's own Erlang applications lie."""
+    found = sorted(Path(PROGRAMS).parent.glob("lib/rabbitmq_server-*/plugins"))
+    if not found:
+        raise EnvironmentProblem(f"no plugins folder below {Path(PROGRAMS).parent}/lib")
+    return found[-1]
+
+
 def _listens(port: int) -> bool:
     with socket.socket() as one:
         return one.connect_ex(("127.0.0.1", port)) == 0
@@ -182,5 +216,5 @@ def nodes(root: Path) -> Iterator[Nodes]:
         )
         # Before it listens, the first Erlang node would start another one, which nobody ends.
         wait_until("epmd listens", lambda: _listens(first - 1))
-        with Control({**path, "ERL_EPMD_PORT": str(first - 1)}) as control:
+        with Control({**path, "ERL_EPMD_PORT": str(first - 1)}, _plugins()) as control:
             yield Nodes(root, servers, first, control=control)

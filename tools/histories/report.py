@@ -26,13 +26,15 @@ COLUMNS = (
 class Examined:
     """A history, the verdicts about its subsets, and what following the first one did.
 
-    `refused`: the error with which the tool answered instead.
+    `refused`: the error with which the tool answered instead.  `worse`: damaged copies about which
+    a verdict claims more than about the stores themselves.
     """
 
     history: History
     judged: Sequence[Judged] = ()
     followed: Followed | None = None
     refused: str = ""
+    worse: Sequence[str] = ()
 
     @property
     def wrong(self) -> list[str]:
@@ -43,6 +45,7 @@ class Examined:
         ]
         if self.followed is not None:
             found += self.followed.wrong
+        found += [f"damaged: {reason}" for reason in self.worse]
         return [*found, *([f"refused: {self.refused}"] if self.refused else [])]
 
     @property
