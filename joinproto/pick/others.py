@@ -250,8 +250,9 @@ def _by_files(one: Candidate, other: Candidate) -> Age:
         # only by names that stay: a node of Galera has a new one each time it is started.
         is_shown = one.stopped_last and other.stopped_last and _count_each_other(one, other)
         return Age.DIVERGED if is_shown else Age.UNKNOWN
-    if one.history and other.history:
-        # Both keep their history, and it does not show that the numbers count the same.
+    if one.history is not None or other.history is not None:
+        # A history is kept, and does not show that the numbers count the same.  Otherwise: c stops
+        # last but one; a, which stopped before it, is forced to found and counts on past c.
         return Age.UNKNOWN
     if one.seq is not None and other.seq is not None:
         age = _by_number(one.seq, other.seq)
@@ -283,9 +284,10 @@ def _by_history(one: Candidate, other: Candidate) -> Age | None:
 
     None: no number is known of both.  The last one of a node that was killed may be torn.
     """
-    common = one.history.keys() & other.history.keys()
-    differing = {number for number in common if one.history[number] != other.history[number]}
-    ends = {max(one.history, default=0), max(other.history, default=0)}
+    mine, theirs = one.history or {}, other.history or {}
+    common = mine.keys() & theirs.keys()
+    differing = {number for number in common if mine[number] != theirs[number]}
+    ends = {max(mine, default=0), max(theirs, default=0)}
     if differing - ends:
         return Age.DIVERGED
     if one.seq is None or other.seq is None or min(one.seq, other.seq) not in common - differing:

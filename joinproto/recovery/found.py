@@ -38,7 +38,7 @@ What a reader has to fill in:
     stopped_last         it says itself that nobody else ran any more (it lists only itself,
                          safe_to_bootstrap: 1 with a seqno)
     may_be_last          it does not rule out that nobody else ran any more
-    history              number to hash of what has this number, as far as the format keeps it
+    history              number to hash of what has this number; None: no file of it is here
     problems             what is wrong, one sentence each, the worst first
     facts                what to show to a person: `Fact("seqno", "-1")`, in the file's order
     node                 a `NodeList`, where the broker keeps whom a node waits for at its
@@ -211,7 +211,7 @@ class Found:
     last_view: LastView | None = None
     stopped_last: bool = False
     may_be_last: bool = False
-    history: Mapping[int, bytes] = field(factory=dict, repr=False)
+    history: Mapping[int, bytes] | None = field(default=None, repr=False)
     node: NodeList | None = field(default=None, repr=False)
     problems: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()

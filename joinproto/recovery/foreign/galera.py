@@ -161,7 +161,9 @@ def read(raw: Raw) -> Found:
         if view and view.is_primary
         else None,
         stopped_last=_stopped_last(saved, view, is_open=is_open),
-        history=gcache.history_in(raw.file(gcache.DIGEST).data or b""),
+        history=None
+        if (cache := raw.file(gcache.DIGEST).data) is None
+        else gcache.history_in(cache),
         may_be_last=has_rows or _may_be_last(saved, view),
         problems=tuple(problems),
         facts=_facts(saved, view, recovered),

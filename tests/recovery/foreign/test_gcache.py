@@ -82,14 +82,23 @@ def test_two_histories_are_never_ordered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cache", [b"", b"Version: 2\n", b"no cache at all" * 100])
-def test_without_a_cache_that_can_be_read_nothing_is_taken_away(
-    tmp_path: Path, cache: bytes
-) -> None:
-    """It only adds evidence."""
+def test_a_damaged_cache_proves_nothing(tmp_path: Path, cache: bytes) -> None:
+    """Whole, it might show two histories: a damaged file must not lead to a better verdict."""
     a = laid(tmp_path, "a", cache=cache, seqno=7, safe="1")
     b = laid(tmp_path, "b", cache=frames(5), seqno=5)
 
     picked = pick([one.candidate for one in found(a, b)], nodes=2)
+
+    assert Verdict.UNPROVEN == picked.verdict
+
+
+def test_where_no_cache_was_collected_the_numbers_count(tmp_path: Path) -> None:
+    """As people paste them: `grastate.dat` alone."""
+    for name, seqno, safe in (("a", 7, "1"), ("b", 5, "0")):
+        (Path(laid(tmp_path, name, cache=b"", seqno=seqno, safe=safe)) / "galera.cache").unlink()
+    names = [str(tmp_path / name) for name in "ab"]
+
+    picked = pick([one.candidate for one in found(*names)], nodes=2)
 
     assert Verdict.CLEAN == picked.verdict
 
@@ -109,3 +118,14 @@ def test_views_without_anybody_in_common_are_two_sides(tmp_path: Path) -> None:
     assert Verdict.UNPROVEN == picked.verdict
     assert 3 == len(picked.latest)
     assert any("forced by hand" in line for line in picked.findings.lines)
+
+
+def test_a_cache_that_shows_nothing_leaves_the_numbers_without_meaning(tmp_path: Path) -> None:
+    """Seen on real nodes: b was forced to found after a had stopped with more, and counted on."""
+    a = laid(tmp_path, "a", cache=frames(9), seqno=9)
+    b = laid(tmp_path, "b", cache=ring(), view=gvwstate(B, mine=B), safe="1")
+
+    picked = pick([one.candidate for one in found(a, b, positions=(9, 40))], nodes=2)
+
+    assert Verdict.UNPROVEN == picked.verdict
+    assert ["a", "b"] == sorted(Path(name).name for name in picked.latest)
