@@ -305,7 +305,7 @@ REJOIN = Table(
         Case("U5", "somebody is ready", _SOMEBODY_READY, Next.BOOT),
         Case("U5", "a ram node", NODES.fact("this is a ram node", ram=True), Next.WAIT),
         Case("U5", "a later one is away", RAN.some(status=Status.UNREACHABLE), Next.WAIT),
-        Case("U5", "nobody has newer data", (RAN - JOINERS).is_empty, Next.LOCK),
+        Case("U5", "no node ran longer", (RAN - JOINERS).is_empty, Next.LOCK),
         Case("U5", "nobody else comes back", ~OTHERS.some(status=Status.REJOINING), Next.WAIT),
         Case("U5", "others wait, too", ALWAYS, Next.ASK),
     ),

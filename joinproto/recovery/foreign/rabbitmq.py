@@ -338,7 +338,9 @@ def advised(graph: WaitGraph) -> str:
         case Start.SPLIT:
             return "start one side, and the other side's data are lost: save its directory first"
         case Start.UNORDERED:
-            return f"one of {last} must be chosen: save all their directories first"
+            return (
+                "save all their directories first: the node that starts first decides what is kept"
+            )
         case Start.IN_ORDER:
             first = graph.order[0][0] if graph.order else last
             return (
