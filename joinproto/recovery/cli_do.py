@@ -60,13 +60,13 @@ def agreeing(command: Command) -> Command:
 @click.command(epilog="Example: joinproto recover plan a.info b.info c.info -o plan.json")
 @looking()
 @judging
-@click.option("-o", "--output", required=True, help="The plan's file; it must not be there.")
+@click.option("-o", "--output", help="The plan's file; it must not be there.  Else it is printed.")
 @click.option("--electors", default="", help="For hosts lost for good: who votes from now on.")
 @click.option("--wait-for", type=click.IntRange(min=1), help="N of the new beginning.")
 @click.option("--unproven", is_flag=True, help="Accept that it is not proven.")
 @click.option("--why", default="", help="For the history in the store.")
 def plan(
-    output: str,
+    output: str | None,
     electors: str,
     wait_for: int | None,
     unproven: bool,
@@ -95,8 +95,11 @@ def plan(
     except Refused as refused:
         return _refused(judgement, refused, as_object)
     made = _signed(made, why)
-    _write_new(Path(output), dump(made))
-    after = f"on {made.step.host}: joinproto recover apply {typed(output)}"
+    if output is None:
+        after = "the same command with -o plan.json writes it down, for recover apply"
+    else:
+        _write_new(Path(output), dump(made))
+        after = f"on {made.step.host}: joinproto recover apply {typed(output)}"
     if as_object:
         planned = schema.Planned(output, made.hash)
         click.echo(printed(evolve(told(judgement), next=after, plan=planned)))
@@ -135,7 +138,7 @@ def mark_clean(
     why: str,
     as_object: bool,
 ) -> int:
-    """Plan and apply for one directory, with the same checks.
+    """Write a permission to restart into one store: plan and apply in one, with the same checks.
 
     One store of a cluster of several proves little; pick, with all of them, proves more.  Of a
     broker of hot standby the other stores may follow, as evidence; the first one is marked.

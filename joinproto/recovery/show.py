@@ -170,13 +170,14 @@ def judgement_text(judgement: Judgement, *, is_brief: bool = False) -> str:
     parts = [table(judgement.stores, judgement.pick.latest)]
     plain = f"{judgement.verdict.value.upper()}: {clean(judgement.sentence)}"
     parts.append(f"{verdict}{wrapped(plain)[len(judgement.verdict.value) :]}")
-    parts += () if is_brief else _list("evidence", judgement.evidence)
-    parts += _list(
-        "missing", [f"{item.member}{_of(item.store_id)}: {item.why}" for item in judgement.missing]
-    )
-    if not is_brief:
-        parts += _list("not examined", judgement.not_examined)
+    missing = [f"{item.member}{_of(item.store_id)}: {item.why}" for item in judgement.missing]
+    if is_brief:
+        parts += _list("missing", missing)
+    else:
         parts.append(next_text(judgement.next))
+        parts += _list("missing", missing)
+        parts += _list("evidence", judgement.evidence)
+        parts += _list("not examined", judgement.not_examined)
     return "\n\n".join(parts)
 
 
@@ -185,7 +186,7 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def next_text(after: str) -> str:
-    """Return the last line.  What is to be typed stays whole, so that it can be copied."""
+    """Return the line of what to do next; a command in it stays whole, to be copied."""
     line = f"next: {clean(after)}"
     if after.startswith("joinproto "):
         return line
@@ -199,10 +200,10 @@ def verification_text(found: Verification) -> str:
     colour = "green" if found.code == 0 else "yellow" if found.code == 5 else "red"
     plain = wrapped(f"{word}: {clean(found.sentence)}")
     parts = [f"{click.style(word, fg=colour, bold=True)}{plain[len(word) :]}"]
-    parts += _list("evidence", found.evidence)
-    parts += _list("missing", [f"{name}: {why}" for name, why in found.missing])
-    parts += _list("not examined", found.not_examined)
     parts.append(next_text(found.next))
+    parts += _list("missing", [f"{name}: {why}" for name, why in found.missing])
+    parts += _list("evidence", found.evidence)
+    parts += _list("not examined", found.not_examined)
     return "\n\n".join(parts)
 
 

@@ -128,13 +128,13 @@ def _near(path: Path) -> str:
 
 
 def _require_no_parent(path: Path) -> None:
-    """Raise `UsageProblem` for a directory that is none of a store, and holds some."""
-    stores = stores_inside(path)
-    if stores:
-        named = " ".join(typed(str(one)) for one in stores)
+    """Raise `UsageProblem` for a directory that holds stores, or .info files, and is no store."""
+    inside = stores_inside(path) or tuple(sorted(path.glob("*.info")))
+    if inside:
+        what = "files that collect wrote" if inside[0].suffix == ".info" else "of them"
         raise UsageProblem(
-            f"{shown(str(path))}: is not a data directory; {len(stores)} are in it",
-            next=f"joinproto recover pick {named}",
+            f"{shown(str(path))}: is not a data directory; {len(inside)} {what} are in it",
+            next=f"joinproto recover pick {' '.join(typed(str(one)) for one in inside)}",
         )
 
 

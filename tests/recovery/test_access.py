@@ -278,7 +278,7 @@ FOLDERS = ["two words", 'a\'b "c"', "$HOME;`id`", "\x1b[31mred", "-dash"]
     "folder", ["new\nline", *(pytest.param(name, marks=pytest.mark.landing) for name in FOLDERS)]
 )
 def test_what_is_to_be_typed_next_can_be_typed(folder: str, tmp_path: Path) -> None:
-    """From pick to undo, by the last line of each; and a name says nothing to the terminal."""
+    """From pick to undo, by the line `next` of each; and a name says nothing to the terminal."""
     top = tmp_path / folder
     top.mkdir()
     _three(top)
@@ -300,7 +300,7 @@ def test_what_is_to_be_typed_next_can_be_typed(folder: str, tmp_path: Path) -> N
         return Done(done.returncode, done.stdout, done.stderr)
 
     def last(done: Done) -> str:
-        line = done.out.splitlines()[-1]
+        (line,) = (one for one in done.out.splitlines() if one.startswith("next: "))
         return line.removeprefix("next: ")
 
     first = shell("joinproto recover pick " + " ".join(typed(str(top / name)) for name in "abc"))

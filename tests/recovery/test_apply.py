@@ -83,6 +83,21 @@ def test_planning_changes_no_store(tmp_path: Path, capsys: pytest.CaptureFixture
     assert before == snapshot(disks["b"])
 
 
+def test_without_a_file_the_plan_is_only_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same words, and what writes it down."""
+    disks = _disks(tmp_path)
+    before = snapshot(tmp_path)
+
+    done = ask(capsys, "plan", *disks.values())
+
+    assert before == snapshot(tmp_path)
+    assert 0 == done.code
+    assert "  writes    a permission to restart" in done.out
+    assert "-o plan.json" in done.out.splitlines()[-1]
+
+
 def test_equal_stores_give_an_equal_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

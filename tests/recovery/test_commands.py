@@ -89,7 +89,6 @@ def test_a_failure_is_an_error_object(tmp_path: Path, capsys: pytest.CaptureFixt
         ("pick",),
         ("mistyped",),
         ("pick", "--format", "mysql", "."),
-        ("plan", "."),
         ("pick", "--position", "nowhere=5", "."),
         ("pick", "--position", "five", "."),
         ("verify", "--config", "/nothing/there"),

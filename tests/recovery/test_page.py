@@ -75,5 +75,5 @@ def test_hundreds_of_stores_are_not_typed_again(
 
     done = ask(capsys, "pick", *paths.values())
 
-    last = done.out.splitlines()[-1]
-    assert "next: joinproto recover plan [the same 10 directories and files] -o plan.json" == last
+    asked = "next: joinproto recover plan [the same 10 directories and files] -o plan.json"
+    assert asked in done.out.splitlines()
