@@ -9,11 +9,19 @@ A name is imported when it is first asked for: a host of its own needs no event 
 for none.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 # The one place that holds the version: the build reads it from this line.
 __version__ = "0.1.0"
+
+if sys.version_info < (3, 11):  # noqa: UP036  a checkout is run by whatever Python is there
+    _HERE = ".".join(map(str, sys.version_info[:2]))
+    _TOO_OLD = f"joinproto needs Python 3.11 or later, and this is Python {_HERE}"
+    if sys.argv[:1] == ["-m"]:
+        sys.exit(_TOO_OLD)
+    raise ImportError(_TOO_OLD)
 
 if TYPE_CHECKING:
     from joinproto.apps.contrib.amqtt import ClusteredBroker
