@@ -81,6 +81,8 @@ COMMANDS: dict[str, Row] = {
     ),
     "node": Row("joinproto.cli.commands.node:node", "Run a member on this machine."),
     "status": Row("joinproto.cli.commands.node:status", "Say what a node is doing."),
+    "append": Row("joinproto.cli.commands.lines:append", "Append lines to a node's log."),
+    "read": Row("joinproto.cli.commands.lines:read", "Print the lines of a node's log."),
     "shutdown": Row(
         "joinproto.cli.commands.node:shutdown", "Shut down the whole cluster in order."
     ),

@@ -93,7 +93,7 @@ def _ask(config: Path, request: str) -> dict[str, Any]:
 
 
 def _as_text(found: dict[str, Any]) -> str:
-    view, position, waiting = found["view"], found["position"], found["waiting"]
+    view, waiting = found["view"], found["waiting"]
     role = " and orders the frames" if found["is_sequencer"] else ""
     rows = [
         ("member", f"{found['member']}, store {found['store_id'][:8]}"),
@@ -101,7 +101,7 @@ def _as_text(found: dict[str, Any]) -> str:
         ("store", found["store"]),
         ("cluster", f"{found['cluster']}, initial signature {_short(found['initial'])}"),
         ("view", "none" if view is None else _view(view)),
-        ("frames", f"{0 if position is None else position['seq']}, committed {found['committed']}"),
+        ("frames", _frames(found)),
         ("peers", ", ".join(found["peers"]) or "none"),
     ]
     discovery = found.get("discovery")
@@ -115,6 +115,13 @@ def _as_text(found: dict[str, Any]) -> str:
         rows.append(("waits", f"{waiting['rule']}: {waiting['case']}{detail}"))
         rows += [("next", waiting["next"])] if "next" in waiting else []
     return "\n".join(f"{name:<8}{text}" for name, text in rows)
+
+
+def _frames(found: dict[str, Any]) -> str:
+    """Return how many frames it has; a member that was in no view yet does not know."""
+    if found["position"] is None:
+        return "not known yet"
+    return f"{found['position']['seq']}, committed {found['committed']}"
 
 
 def _found(discovery: dict[str, Any]) -> str:
