@@ -25,6 +25,7 @@ from joinproto.check.events import (
 )
 from joinproto.check.fairness import EACH_STEP, strong, weak
 from joinproto.check.faults import UNLIMITED, Faults
+from joinproto.check.linearizable import Call, Return, linearizable, register
 from joinproto.check.local import Offline
 from joinproto.check.network import FifoLinks, MessageBag, MessageSet
 from joinproto.check.problems import ModelProblem
@@ -60,6 +61,7 @@ __all__ = [
     "NOT_ENABLED",
     "UNLIMITED",
     "Broadcast",
+    "Call",
     "Effect",
     "Effects",
     "Faults",
@@ -75,6 +77,7 @@ __all__ = [
     "Record",
     "Replay",
     "Report",
+    "Return",
     "Rule",
     "Send",
     "Step",
@@ -98,8 +101,10 @@ __all__ = [
     "implements",
     "infinitely_often",
     "leads_to",
+    "linearizable",
     "load_world",
     "no_deadlock",
+    "register",
     "sometimes",
     "sometimes_monitor",
     "sometimes_one",

@@ -7,6 +7,7 @@ from joinproto.check.reference import Reference, State
 from joinproto.check.report import Step
 from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import Move, taken_of, to_step
+from joinproto.check.view import View
 from joinproto.check.world import World
 
 
@@ -32,6 +33,11 @@ class Replay:
     @property
     def state(self) -> State:
         return self.states[-1]
+
+    @property
+    def view(self) -> View:
+        """Return what claims see now: `view.up` has what each running member shows."""
+        return self._reference.view(self.state)
 
     def possible(self) -> list[tuple[Step, State]]:
         """Return every step possible now, and the state each leads to."""

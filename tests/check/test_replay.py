@@ -57,6 +57,7 @@ def test_a_deadlock_taken_again_is_stuck(members: int) -> None:
 
     assert replay.stuck()
     assert [] == replay.possible()
+    assert 2 * members == len(replay.view.up)  # forks are members of the world, too
 
 
 def test_a_lasso_ends_where_its_loop_began() -> None:

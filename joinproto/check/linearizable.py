@@ -1,0 +1,175 @@
+"""Linearizability: what clients are told could have come from one copy of the data.
+
+    orders = linearizable(register, initial=0)
+    World(..., monitor=orders.monitor, properties=[orders.claim])
+
+Members report the calls of clients and their answers: `Record(Call(client, operation))` where a
+client asks, `Record(Return(client, answer))` where it is told.  An operation takes effect at one
+moment between the two.  A call that is never answered may take effect at any time later, or never.
+
+The monitor keeps every order of effects that explains the answers so far.  Effects are put in order
+only when an answer requires it, because until then every order is still possible.
+
+Source: Herlihy and Wing 1990; the search is Wing and Gong's (1993), done while the history grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from joinproto.check.events import NOT_ENABLED
+from joinproto.check.problems import ModelProblem
+from joinproto.check.properties import Property, always_monitor
+
+Apply = Callable[[Any, Any], tuple[Any, Any]]
+"""State and operation to the next state and the answer; a pure function of values."""
+
+
+@frozen
+class Call:
+    """A client asks.  One call of a client at a time."""
+
+    client: Hashable
+    operation: Hashable
+
+
+@frozen
+class Return:
+    """A client is told the answer to its call."""
+
+    client: Hashable
+    answer: Hashable
+
+
+@frozen
+class Order:
+    """One order of the effects so far.
+
+    `state`: of the data after them.  `open`: calls without an effect yet.  `answers`: of clients
+    whose calls took effect, and who were not told yet.
+    """
+
+    state: Hashable
+    open: frozenset[Call] = frozenset()
+    answers: frozenset[Return] = frozenset()
+
+    def effects(self, apply: Apply) -> Iterable[Order]:
+        """Yield this order with one more effect, for each open call."""
+        for call in self.open:
+            state, answer = apply(self.state, call.operation)
+            told = Return(call.client, answer)
+            yield Order(state, self.open - {call}, self.answers | {told})
+
+
+@frozen
+class Explained:
+    """What the monitor shows.  `states`: in which the data may be; none: no order explains it."""
+
+    states: frozenset[Hashable]
+    open: frozenset[Call]
+
+
+class Orders:
+    """The monitor: every order that explains what clients were told.  A subclass has `apply`."""
+
+    apply: Apply
+
+    def __init__(self, initial: Hashable) -> None:
+        self.orders = frozenset({Order(initial)})
+        self.open: frozenset[Call] = frozenset()
+
+    def receive(self, event: object) -> object:
+        match event:
+            case Call(client):
+                if any(call.client == client for call in self.open):
+                    raise ModelProblem(
+                        f"client {client!r} calls {event.operation!r}, and its last call is open",
+                        next="record a Return first, or give the second call another client",
+                    )
+                self.open |= {event}
+                self.orders = frozenset(evolve(one, open=one.open | {event}) for one in self.orders)
+            case Return(client):
+                calls = {call for call in self.open if call.client == client}
+                if not calls:
+                    raise ModelProblem(
+                        f"client {client!r} is told {event.answer!r}, and has no open call",
+                        next="record its Call first",
+                    )
+                self.open -= calls
+                self.orders = frozenset(
+                    evolve(one, answers=one.answers - {event})
+                    for one in self._after_effects()
+                    if event in one.answers
+                )
+            case _:
+                return NOT_ENABLED
+        return None
+
+    def _after_effects(self) -> set[Order]:
+        """Return every order with any number of further effects."""
+        found, new = set(self.orders), set(self.orders)
+        while new:
+            new = {later for one in new for later in one.effects(self.apply)} - found
+            found |= new
+        return found
+
+    def shows(self) -> Explained:
+        return Explained(frozenset(one.state for one in self.orders), self.open)
+
+
+@frozen
+class Linearizable:
+    """`monitor` and `claim` for a `World`, of data that begin as `initial`."""
+
+    apply: Apply
+    initial: Hashable = None
+    name: str = "linearizable"
+    claim: Property = field(init=False, eq=False)
+    _kind: type[Orders] = field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "claim", always_monitor(self.name, lambda shown: shown.states))
+        # Of the class and no attribute: it never changes, so it is no part of a state.
+        kind = type("Orders", (Orders,), {"apply": staticmethod(self.apply)})
+        object.__setattr__(self, "_kind", kind)
+
+    def monitor(self) -> Orders:
+        """Return the monitor at the beginning of a run."""
+        return self._kind(self.initial)
+
+
+def linearizable(
+    apply: Apply, initial: Hashable = None, *, name: str = "linearizable"
+) -> Linearizable:
+    """Return monitor and claim: the answers could have come from one copy of the data.
+
+    Args:
+        apply: state and operation to the next state and the answer, such as `register`; pure, and
+            of values that can be hashed.
+        initial: the state at the beginning.  States and answers are compared by `==`.
+        name: of the claim.
+
+    The orders of c open calls are at most e * c! for each explanation: a handful of clients.
+    """
+    return Linearizable(apply, initial, name)
+
+
+def register(state: Hashable, operation: Hashable) -> tuple[Hashable, Hashable]:
+    """A register: `("read",)`, `("write", value)`, `("compare and set", old, new)`.
+
+    A read is answered by the value, a write by None, a compare and set by whether it was done.
+    """
+    match operation:
+        case ("read",):
+            return state, state
+        case ("write", value):
+            return value, None
+        case ("compare and set", old, new):
+            return (new, True) if state == old else (state, False)
+    raise ModelProblem(
+        f"{operation!r} is no operation of a register",
+        next='expected ("read",), ("write", value) or ("compare and set", old, new)',
+    )

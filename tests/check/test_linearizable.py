@@ -1,0 +1,124 @@
+"""Linearizability, against the definition: some order of all effects explains the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from itertools import combinations, permutations
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+from hypothesis import given
+from hypothesis import strategies as st
+
+from joinproto.check import Call, ModelProblem, Return, check, linearizable, load_world, register
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+READ = ("read",)
+OPERATIONS = [READ, ("write", 1), ("write", 2), ("compare and set", 1, 2)]
+ANSWERS = [None, 0, 1, 2, True, False]
+
+
+@frozen
+class Done:
+    """One call in a history: when it began, when it was answered, and how."""
+
+    operation: Hashable
+    begins: int
+    ends: float
+    answer: object
+
+
+def by_definition(calls: list[Done]) -> bool:
+    """Return whether some order explains them: calls without an answer are in it or not."""
+    told = [one for one in calls if one.ends != float("inf")]
+    rest = [one for one in calls if one.ends == float("inf")]
+    return any(
+        explains(order)
+        for size in range(len(rest) + 1)
+        for more in combinations(rest, size)
+        for order in permutations([*told, *more])
+    )
+
+
+def explains(order: tuple[Done, ...]) -> bool:
+    state: object = 0
+    for place, one in enumerate(order):
+        if any(later.ends < one.begins for later in order[place + 1 :]):
+            return False
+        state, answer = register(state, one.operation)
+        if one.ends != float("inf") and answer != one.answer:
+            return False
+    return True
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Call | Return]:
+    """Draw events of three clients; answers are drawn, so most histories are wrong somewhere."""
+    events: list[Call | Return] = []
+    is_open: set[str] = set()
+    for client in draw(st.lists(st.sampled_from("abc"), max_size=9)):
+        if client in is_open:
+            events.append(Return(client, draw(st.sampled_from(ANSWERS))))
+        else:
+            events.append(Call(client, draw(st.sampled_from(OPERATIONS))))
+        is_open ^= {client}
+    return events
+
+
+def calls_of(events: list[Call | Return]) -> Iterator[Done]:
+    for at, event in enumerate(events):
+        if isinstance(event, Call):
+            answers = (
+                (when, later.answer)
+                for when, later in enumerate(events[at:], at)
+                if isinstance(later, Return) and later.client == event.client
+            )
+            ends, answer = next(answers, (float("inf"), None))
+            yield Done(event.operation, at, ends, answer)
+
+
+@given(histories())
+def test_a_history_has_an_order_as_the_definition_says(events: list[Call | Return]) -> None:
+    orders = linearizable(register, initial=0)
+    monitor = orders.monitor()
+    is_explained = True
+    for at, event in enumerate(events):
+        monitor.receive(event)
+        is_explained = is_explained and bool(orders.claim.holds(monitor.shows()))
+        assert by_definition([*calls_of(events[: at + 1])]) == is_explained
+
+
+def test_an_answer_without_a_call_is_refused() -> None:
+    monitor = linearizable(register).monitor()
+
+    with pytest.raises(ModelProblem, match="has no open call"):
+        monitor.receive(Return("a", 1))
+
+
+def test_a_second_call_before_the_answer_is_refused() -> None:
+    monitor = linearizable(register).monitor()
+    monitor.receive(Call("a", READ))
+
+    with pytest.raises(ModelProblem, match="its last call is open"):
+        monitor.receive(Call("a", READ))
+
+
+def test_no_other_operation_is_one_of_a_register() -> None:
+    with pytest.raises(ModelProblem, match="is no operation of a register"):
+        register(0, ("add", 1))
+
+
+@pytest.mark.parametrize(
+    ("example", "given_", "result"),
+    [
+        ("my_register", {}, "violated"),
+        ("my_register", {"waits": True}, "holds"),
+        ("my_lease", {}, "violated"),
+        ("my_lease", {"careful": True}, "holds"),
+    ],
+)
+def test_the_examples_end_as_the_page_says(
+    example: str, given_: dict[str, object], result: str
+) -> None:
+    assert result == check(load_world(str(EXAMPLES / f"{example}.py"), **given_)).result
