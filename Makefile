@@ -36,17 +36,25 @@ $(STAMP): pyproject.toml
 	    echo "  next: install its venv module (on Debian: apt-get install python3-venv)" >&2; \
 	    exit 1; \
 	}
+	@echo "make: installing joinproto with all extras and the test tools into .venv (1.7 GB)"
 	@# An older pip knows no dependency groups.
-	$(PY) -m pip install --quiet --upgrade 'pip>=25.1'
-	$(PY) -m pip install --quiet --editable '.[all]' --group dev
+	@$(PY) -m pip install --quiet --upgrade 'pip>=25.1'
+	@$(PY) -m pip install --quiet --editable '.[all]' --group dev
+	@echo "make: compiling the loops of the search, once for all commands"
 	@# Where Python may write no bytecode, a small world would be compiled at each command.
 	@$(PY) -m compileall -q joinproto models proofs spark_explore tools
 	@# The loops of the search, once for all processes.
-	$(PY) -m tools.compile_loops
+	@$(PY) -m tools.compile_loops
 	@touch $@
 
 check: setup
-	$(PY) -m joinproto check --tier quick
+	@echo "make: searching the quick worlds that ship: joinproto check --tier quick"
+	@$(PY) -m joinproto check --tier quick
+	@echo
+	@echo "next"
+	@echo "  source .venv/bin/activate               have the command joinproto in this shell"
+	@echo "  joinproto check note-lone-restart       see two brokers lose an acknowledged write"
+	@echo "  joinproto check docs/examples/my_first_try.py   a first model with a bug: docs/tutorial.md"
 
 test: setup
 	$(TIER) test $(PARALLEL)

@@ -3,14 +3,17 @@
 A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `files` (a room's files
 by folders, each with the first line of its docstring), `trace` (the shortest failing run of a
 world, as the command shows it), `include` (a file as it is: Python, or Markdown), `api` (public
-names), `drawing` (a shipped table), `json` (what commands print).  A test compares.
+names), `drawing` (a shipped table), `json` (what commands print), `output` (a command and what it
+prints first, run from the root; lines with times are left out).  A test compares.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import shlex
 import subprocess
+import sys
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
@@ -26,8 +29,10 @@ from tools import json_schema as schema
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 88
+TIMED = ("  time ", "  memory ", "  code ", "  search ")
 BLOCK = re.compile(
-    r"(<!-- (files|trace|include|api|drawing|json): ([^>\n]+) -->\n).*?(<!-- end -->)", re.DOTALL
+    r"(<!-- (files|trace|include|api|drawing|json|output): ([^>\n]+) -->\n).*?(<!-- end -->)",
+    re.DOTALL,
 )
 
 
@@ -76,6 +81,27 @@ def _include(name: str) -> str:
     return f"```python\n{text}\n```" if name.endswith(".py") else text
 
 
+def _output(command: str) -> str:
+    """Return a command and its output, up to what it says comes next."""
+    words = [
+        found
+        for word in shlex.split(command)
+        for found in (_matching(word) if "*" in word else [word])
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if done.stderr:
+        raise UsageProblem(f"{command}: {done.stderr}", next="name a command that works")
+    kept, _, _ = done.stdout.partition("\n\nevidence")
+    shown = [line for line in kept.splitlines() if not line.startswith(TIMED)]
+    return "\n".join(f"    {line}".rstrip() for line in [f"$ {command}", *shown])
+
+
+def _matching(pattern: str) -> list[str]:
+    return sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern))
+
+
 def _api(names: str) -> str:
     return "\n\n".join(map(docs_api.described, names.split()))
 
@@ -87,6 +113,7 @@ MAKERS: dict[str, Callable[[str], str]] = {
     "api": _api,
     "drawing": docs_tables.table,
     "json": schema.document,
+    "output": _output,
 }
 
 
