@@ -5,7 +5,11 @@ let the value in does, and turns it into the error of the person who must act: `
 for a message, `StoreError` for a disk.
 """
 
+from __future__ import annotations
+
 import re
+from collections.abc import Iterable, Sequence
+from typing import Self
 
 INT_MAX = 2**63 - 1
 """Largest number in a view.  Python has no limit of its own, so a peer could send any."""
@@ -21,16 +25,49 @@ FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Malformed(ValueError):
-    """Something that no correct member makes: what, what was found, what was expected."""
+    """Something that no correct member makes: what, what was found, what was expected.
+
+    `what`: the path to it, as far as it is known (`within`).  `others`: what else was found.
+    """
 
     def __init__(self, what: str, found: object, expected: str) -> None:
         super().__init__(what, found, expected)
         self.what = what
         self.found = found
         self.expected = expected
+        self.others: tuple[Malformed, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.what}: found {shown(self.found)}, expected {self.expected}"
+
+    def within(self, place: str) -> Self:
+        """Return the same, with the path from what holds it: a key, or `[3]`."""
+        faults: tuple[Malformed, ...] = (self, *self.others)
+        for one in faults:
+            dot = "." if one.what and one.what[0] not in "[," else ""
+            one.what = f"{place}{dot}{one.what}"
+        return self
+
+    def beside(self, others: Iterable[Malformed]) -> Self:
+        """Return the same, with other faults of the same tree."""
+        self.others += tuple(flat for one in others for flat in (one, *one.others))
+        return self
+
+
+class Missing(Malformed):
+    """A key is not there."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key, Said("no such field"), "every field of this format")
+        self.key = key
+
+
+class Unknown(Malformed):
+    """A key says nothing.  `known`: those that do."""
+
+    def __init__(self, key: str, known: Sequence[str]) -> None:
+        super().__init__(key, Said("an unknown field"), f"one of {', '.join(known)}")
+        self.key, self.known = key, known
 
 
 def shown(value: object) -> str:

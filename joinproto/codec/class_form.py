@@ -1,0 +1,160 @@
+"""An attrs class in a tree: a list of its fields, or an object; four functions that make functions.
+
+    put_array, take_array       [3, "s1"]
+    put_object, take_object     {"round": 3, "store_id": "s1"}
+
+`part_of(part)` is the function for a part of the class, in the same direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+import attrs
+from attrs import NOTHING
+
+from joinproto.codec.malformed import Malformed, Missing, Said, Unknown
+from joinproto.codec.marks import Absent, Merged, Part
+
+Put = Callable[[Any], Any]
+Take = Callable[[Any], Any]
+
+
+def same(value: Any) -> Any:
+    """Return the value: it stands in the tree as it is."""
+    return value
+
+
+def put_array(parts: Sequence[Part], part_of: Callable[[Part], Put]) -> Put:
+    names = [part.name for part in parts]
+    all_puts = [(at, part_of(part)) for at, part in enumerate(parts)]
+    puts = [(at, put) for at, put in all_puts if put is not same]
+    found = attrgetter(*names) if len(names) > 1 else None
+
+    def put_one(value: Any) -> list[Any]:
+        tree = [*found(value)] if found else [getattr(value, name) for name in names]
+        for at, put in puts:
+            tree[at] = put(tree[at])
+        return tree
+
+    return put_one
+
+
+def take_array(
+    cls: type, parts: Sequence[Part], part_of: Callable[[Part], Take], *, word: str
+) -> Take:
+    names = [part.argument for part in parts]
+    takes = [part_of(part) for part in parts]
+    count = len(parts)
+    in_order = [one.alias for one in attrs.fields(cls) if not one.kw_only] == names
+
+    def made(values: list[Any]) -> Any:
+        return cls(*values) if in_order else cls(**dict(zip(names, values, strict=True)))
+
+    make = making(made, f"a {cls.__name__}")
+
+    def take(found: Any) -> Any:
+        if type(found) is not list:
+            raise Malformed("", found, word)
+        if len(found) != count:
+            raise Malformed("", Said(f"{len(found)} fields"), f"{count} fields")
+        values: list[Any] = []
+        try:
+            for inner, one in zip(takes, found, strict=True):
+                values.append(inner(one))
+        except Malformed as error:
+            error.within(parts[len(values)].key)
+            raise
+        return make(values)
+
+    return take
+
+
+def put_object(
+    cls: type,
+    parts: Sequence[Part],
+    part_of: Callable[[Part], Put],
+    anything: Callable[[Any], dict[str, Any]],
+) -> Put:
+    """`anything`: the function for a value that is no `cls` itself, but of a class below it."""
+    rows = [(one.name, one.key, part_of(one), *_left_out(one)) for one in parts]
+
+    def put_one(value: Any) -> dict[str, Any]:
+        if type(value) is not cls:
+            return anything(value)
+        tree: dict[str, Any] = {}
+        for name, key, put, left_out, merged in rows:
+            found = getattr(value, name)
+            if found is left_out:
+                continue
+            if merged:
+                tree |= put(found)
+            else:
+                tree[key] = found if put is same else put(found)
+        return tree
+
+    return put_one
+
+
+def _left_out(part: Part) -> tuple[Any, bool]:
+    """Return the value with which a part is left out, and whether its keys are merged."""
+    absent, is_merged = part.mark(Absent), part.mark(Merged) is not None
+    return (None if is_merged else absent.value if absent else NOTHING), is_merged
+
+
+def take_object(
+    cls: type,
+    parts: Sequence[Part],
+    part_of: Callable[[Part], Take],
+    *,
+    people: bool,
+    word: str,
+) -> Take:
+    """`people`: no key is unknown, defaults may be left out, and all faults are told at once."""
+    rows = [(one.argument, one.key, part_of(one), _may_be_absent(one, people)) for one in parts]
+    keys = [part.key for part in parts]
+    make = making(lambda given: cls(**given), f"a {cls.__name__}")
+
+    def take(tree: Any) -> Any:
+        if not isinstance(tree, Mapping):
+            raise Malformed("", tree, word)
+        given: dict[str, Any] = {}
+        faults: list[Malformed] = []
+        for name, key, inner, may_be_absent in rows:
+            if key in tree:
+                try:
+                    given[name] = inner(tree[key])
+                except Malformed as error:
+                    faults.append(error.within(key))
+            elif not may_be_absent:
+                faults.append(Missing(key))
+            if faults and not people:
+                break
+        if people and len(tree) > len(given):
+            faults += [Unknown(str(key), keys) for key in tree if key not in keys]
+        if faults:
+            raise faults[0].beside(faults[1:])
+        return make(given)
+
+    return take
+
+
+def _may_be_absent(part: Part, people: bool) -> bool:
+    return part.mark(Absent) is not None or (people and part.default is not NOTHING)
+
+
+def making(make: Callable[[Any], Any], expected: str) -> Take:
+    """Return what makes a value of a tree that fits; what the value refuses has its place."""
+
+    def made(tree: Any) -> Any:
+        try:
+            return make(tree)
+        except Malformed as error:
+            error.what = f", {error.what}"
+            raise
+        except (LookupError, TypeError, ValueError) as error:
+            raise Malformed("", Said(str(error)), expected) from error
+
+    return made

@@ -1,0 +1,435 @@
+"""The codec: values as trees and back, by the types of their classes.
+
+A *tree* is what `json` and `tomllib` return: None, booleans, numbers, texts, lists and dicts.
+
+    Codec(arrays=True).put(Ballot(3, "s1")) == [3, "s1"]
+    Codec(arrays=True).take(Ballot, [3, "s1"]) == Ballot(3, "s1")
+
+| type of a field                         | in the tree                                         |
+|-----------------------------------------|-----------------------------------------------------|
+| None, bool, int, float, str, bytes, Any | the value                                           |
+| an enum, a `Literal`                    | its value                                           |
+| tuple, list, frozenset (sorted)         | a list                                              |
+| a mapping                               | an object                                           |
+| `A | B`                                 | the form of A, or that of B                         |
+| an attrs class                          | `arrays`: a list of its fields; else an object      |
+
+Marks beside a type (`marks.py`) say what the type cannot.  What a type needs beyond that is given
+to the codec by hand (`give`).  The functions for a type are made once, when it is first met.
+
+Reading converts nothing: "5" is no number, and True is none.  It raises `Malformed` with the path
+to the value at fault.  A tree that fits is as deep as its type; what a type leaves open (`Any`) is
+at most `DEPTH_MAX` deep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from functools import partial, reduce
+from itertools import pairwise
+from math import isfinite
+from operator import attrgetter, le, lt, or_
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import attrs
+from attrs import define, field, frozen
+
+from joinproto.codec.class_form import (
+    Put,
+    Take,
+    making,
+    put_array,
+    put_object,
+    same,
+    take_array,
+    take_object,
+)
+from joinproto.codec.malformed import Malformed, Said
+from joinproto.codec.marks import (
+    Above,
+    AtLeast,
+    Digits,
+    Holds,
+    Part,
+    Sized,
+    Written,
+    arguments_of,
+    parts_of,
+    stripped,
+)
+
+DEPTH_MAX = 32
+ITEMS_MAX = 1_000_000
+
+PROGRAMS = {str: "str", int: "int", float: "float", bool: "bool", bytes: "bytes", list: "list",
+            dict: "an object", None: "None"}  # fmt: skip
+"""What an error calls a type where programs write, and developers read the error."""
+
+PEOPLE = {str: "a text", int: "a whole number", float: "a number", bool: "true or false",
+          bytes: "bytes", list: "a list", dict: "an object", None: "null"}  # fmt: skip
+"""And where people write."""
+
+
+@frozen
+class Form:
+    """A type in both directions: value to tree, and tree to value."""
+
+    put: Put
+    take: Take
+
+
+@define(eq=False)
+class Codec:
+    """One way for values to stand in trees.
+
+    `arrays`: a class is a list of its fields, and a set is written in one order only.
+    `described`: of a class only what says what it is (`parts_of`), with properties; else all its
+    fields, in the order of `orders` or of the class.
+    `people`: people write the trees.  Then an unknown key is an error, what has a default may be
+    left out, and all faults of an object are told at once.
+    `items_max`: of one list or object.  `int_max`: the largest number; None: no limit.
+    """
+
+    arrays: bool = False
+    described: bool = False
+    people: bool = False
+    items_max: int = ITEMS_MAX
+    int_max: int | None = None
+    orders: Mapping[type, Sequence[str]] = field(factory=dict)
+    _puts: dict[Any, Put] = field(factory=dict, init=False)
+    _takes: dict[Any, Take] = field(factory=dict, init=False)
+
+    def put(self, value: Any) -> Any:
+        """Return the tree of a value."""
+        return self.put_of(type(value))(value)
+
+    def take(self, kind: Any, tree: Any) -> Any:
+        """Return the value of that type; raises `Malformed`."""
+        return self.take_of(kind)(tree)
+
+    def give(self, kind: Any, put: Put = same, take: Take = same) -> None:
+        """Set the form of a type, or of one field: `(class, name)`."""
+        self._puts[kind], self._takes[kind] = put, take
+
+    def form_of(self, kind: Any) -> Form:
+        return Form(self.put_of(kind), self.take_of(kind))
+
+    def put_of(self, kind: Any) -> Put:
+        if kind not in self._puts:
+            self._puts[kind] = _later(self._puts, kind)
+            self._puts[kind] = self._put(kind)
+        return self._puts[kind]
+
+    def take_of(self, kind: Any) -> Take:
+        if kind not in self._takes:
+            self._takes[kind] = _later(self._takes, kind)
+            self._takes[kind] = self._take(kind)
+        return self._takes[kind]
+
+    @property
+    def words(self) -> Mapping[Any, str]:
+        """Return what errors call the types of a tree."""
+        return PEOPLE if self.people else PROGRAMS
+
+    # -- value to tree ---------------------------------------------------------------------------
+
+    def _put(self, hint: Any) -> Put:
+        kind, marks = stripped(hint)
+        put = self._put_bare(kind) if not marks else self.put_of(kind)
+        for mark in marks:
+            if isinstance(mark, Written):
+                put = _then(mark.put, self.put_of(mark.kind))
+            elif isinstance(mark, Digits):
+                put = _rounded(mark.digits)
+        return put
+
+    def _put_bare(self, kind: Any) -> Put:
+        origin, args = get_origin(kind) or kind, get_args(kind)
+        if origin in (Union, UnionType):
+            return self._put_union(args)
+        if origin is Literal:
+            return same
+        if origin in (Any, object) or not isinstance(origin, type):
+            return self.put  # Any, a type variable: as the value is
+        if issubclass(origin, Enum):
+            return attrgetter("value")
+        if issubclass(origin, str | int | float | bytes | NoneType):
+            return same
+        if attrs.has(origin):
+            return self._put_class(origin)
+        if issubclass(origin, Mapping):
+            return self._put_mapping(*args or (Any, Any))
+        if issubclass(origin, Iterable):
+            return self._put_list(args or (Any, ...), is_set=issubclass(origin, frozenset | set))
+        raise TypeError(f"{kind} has no place in a tree: give it a class, or a plain type")
+
+    def _put_union(self, args: Sequence[Any]) -> Put:
+        if NoneType not in args:
+            return self.put
+        put = self.put_of(reduce(or_, [one for one in args if one is not NoneType]))
+        return put if put is same else lambda value: None if value is None else put(value)
+
+    def _put_list(self, args: Sequence[Any], *, is_set: bool) -> Put:
+        if len(args) > 1 and args[1] is not ...:
+            puts = [self.put_of(one) for one in args]
+            return lambda values: [put(one) for put, one in zip(puts, values, strict=True)]
+        put = self.put_of(args[0])
+        if is_set:
+            return lambda values: sorted(map(put, values))
+        return list if put is same else lambda values: [put(one) for one in values]
+
+    def _put_mapping(self, key: Any, item: Any) -> Put:
+        put_key, put = self.put_of(key), self.put_of(item)
+        if put_key is put is same:
+            return dict
+        return lambda values: {put_key(name): put(one) for name, one in values.items()}
+
+    def _put_class(self, cls: type) -> Put:
+        def part_of(part: Part) -> Put:
+            return self._puts.get((cls, part.name)) or self.put_of(part.hint)
+
+        parts = self._parts(cls)
+        return (
+            put_array(parts, part_of) if self.arrays else put_object(cls, parts, part_of, self.put)
+        )
+
+    def _parts(self, cls: type) -> Sequence[Part]:
+        return parts_of(cls) if self.described else arguments_of(cls, self.orders.get(cls))
+
+    # -- tree to value ---------------------------------------------------------------------------
+
+    def _take(self, hint: Any) -> Take:
+        kind, marks = stripped(hint)
+        take = self._take_bare(kind) if not marks else self.take_of(kind)
+        for mark in marks:
+            match mark:
+                case Written():
+                    take = _then(self.take_of(mark.kind), making(mark.take, "another value"))
+                case AtLeast(least):
+                    most = f", at most {self.int_max}" if self.int_max is not None else ""
+                    words = (
+                        f"a number from {least} on" if self.people else f"at least {least}{most}"
+                    )
+                    take = _held(take, partial(le, least), words)
+                case Above(bound):
+                    take = _held(take, partial(lt, bound), f"more than {bound}")
+                case Holds(holds, expected):
+                    take = _held(take, holds, expected)
+                case Sized(least, most):
+                    take = _sized(take, least, most)
+        return take
+
+    def _take_bare(self, kind: Any) -> Take:
+        origin, args = get_origin(kind) or kind, get_args(kind)
+        if origin in (Union, UnionType):
+            return self._take_union(args)
+        if origin is Literal:
+            return self._take_word({one: one for one in args})
+        if origin in (Any, object):
+            return _open
+        if not isinstance(origin, type):
+            raise TypeError(f"{kind} cannot be read: give it a class, or a plain type")
+        if origin is NoneType:
+            return self._take_word({None: None})
+        if issubclass(origin, Enum):
+            return self._take_word({one.value: one for one in origin})
+        if origin in self.words:
+            return self._take_plain(origin)
+        if attrs.has(origin):
+            return self._take_class(origin)
+        if issubclass(origin, Mapping):
+            return self._take_mapping(*args or (Any, Any))
+        if issubclass(origin, Iterable):
+            return self._take_list(origin, args or (Any, ...))
+        raise TypeError(f"{kind} has no place in a tree: give it a class, or a plain type")
+
+    def _take_plain(self, kind: type) -> Take:
+        word, most = self.words[kind], self.int_max
+        if kind is float:
+
+            def number(found: Any) -> float:
+                if type(found) is not float and type(found) is not int:
+                    raise Malformed("", found, word)
+                try:
+                    value = float(found)
+                except OverflowError:
+                    raise Malformed("", Said("a huge number"), "a smaller one") from None
+                if not isfinite(value):
+                    raise Malformed("", found, "a finite number")
+                return value
+
+            return number
+
+        def plain(found: Any) -> Any:
+            if type(found) is not kind:
+                raise Malformed("", found, word)
+            return found
+
+        if kind is int and most is not None:
+            return _held(plain, lambda value: value <= most, f"at most {most}")
+        return plain
+
+    def _take_word(self, words: Mapping[Any, Any]) -> Take:
+        kinds = {type(word) for word in words}
+        shown = (
+            f'"{word}"' if self.people and isinstance(word, str) else f"{word}" for word in words
+        )
+        expected = ("one of " if self.people else "") + ", ".join(shown)
+
+        def take(found: Any) -> Any:
+            if type(found) not in kinds or found not in words:
+                raise Malformed("", found, expected)
+            return words[found]
+
+        return take
+
+    def _take_union(self, args: Sequence[Any]) -> Take:
+        if NoneType not in args:
+            return self._take_either(args)
+        take = self.take_of(reduce(or_, [one for one in args if one is not NoneType]))
+        or_none = f" or {self.words[None]}"
+
+        def optional(found: Any) -> Any:
+            if found is None:
+                return None
+            try:
+                return take(found)
+            except Malformed as error:
+                if not error.what:
+                    error.expected += or_none
+                raise
+
+        return optional
+
+    def _take_either(self, kinds: Sequence[Any]) -> Take:
+        takes = {form: self.take_of(one) for one in kinds for form in self._trees_of(one)}
+        expected = " or ".join(dict.fromkeys(self.words[form] for form in takes))
+
+        def either(found: Any) -> Any:
+            take = takes.get(type(found))
+            if take is None:
+                raise Malformed("", found, expected)
+            return take(found)
+
+        return either
+
+    def _trees_of(self, hint: Any) -> tuple[type, ...]:
+        """Return what trees of a type are: by that, reading tells the types of a union apart."""
+        kind, marks = stripped(hint)
+        written = next((mark.kind for mark in marks if isinstance(mark, Written)), None)
+        if written is not None:
+            return self._trees_of(written)
+        origin = get_origin(kind) or kind
+        if origin is Literal:
+            return tuple({type(one) for one in get_args(kind)})
+        if issubclass(origin, Enum):
+            return tuple({type(one.value) for one in origin})
+        if origin in self.words:
+            return (float, int) if origin is float else (origin,)
+        is_object = issubclass(origin, Mapping) or (attrs.has(origin) and not self.arrays)
+        return (dict,) if is_object else (list,)
+
+    def _take_list(self, origin: type, args: Sequence[Any]) -> Take:
+        word, most, is_set = self.words[list], self.items_max, issubclass(origin, frozenset | set)
+        made: Callable[[list[Any]], Any] = origin if origin in (list, frozenset, set) else tuple
+        fixed = len(args) > 1 and args[1] is not ...
+        takes = [self.take_of(one) for one in (args if fixed else args[:1])]
+        is_sorted = is_set and self.arrays
+
+        def take(found: Any) -> Any:
+            if not isinstance(found, list | tuple):
+                raise Malformed("", found, word)
+            if fixed and len(found) != len(takes):
+                raise Malformed("", Said(f"{len(found)} items"), f"{len(takes)} items")
+            if len(found) > most:
+                raise Malformed("", Said(f"{len(found)}"), f"at most {most}")
+            values = []
+            try:
+                for one, inner in zip(found, takes if fixed else takes * len(found), strict=True):
+                    values.append(inner(one))
+            except Malformed as error:
+                error.within(f"[{len(values)}]")
+                raise
+            if is_sorted and not all(one < other for one, other in pairwise(found)):
+                raise Malformed("", Said("another order"), "each once, sorted")
+            return made(values)
+
+        return take
+
+    def _take_mapping(self, key: Any, item: Any) -> Take:
+        word, most = self.words[dict], self.items_max
+        take_key, take_item = self.take_of(key), self.take_of(item)
+
+        def take(found: Any) -> dict[Any, Any]:
+            if not isinstance(found, Mapping):
+                raise Malformed("", found, word)
+            if len(found) > most:
+                raise Malformed("", Said(f"{len(found)}"), f"at most {most}")
+            values = {}
+            for name, one in found.items():
+                try:
+                    values[take_key(name)] = take_item(one)
+                except Malformed as error:
+                    error.within(str(name))
+                    raise
+            return values
+
+        return take
+
+    def _take_class(self, cls: type) -> Take:
+        def part_of(part: Part) -> Take:
+            return self._takes.get((cls, part.name)) or self.take_of(part.hint)
+
+        parts = [part for part in self._parts(cls) if part.argument]
+        if self.arrays:
+            return take_array(cls, parts, part_of, word=self.words[list])
+        return take_object(cls, parts, part_of, people=self.people, word=self.words[dict])
+
+
+def _later(made: Mapping[Any, Put], kind: Any) -> Put:
+    """Return what calls the function that is being made: a type may hold itself."""
+
+    def later(value: Any) -> Any:
+        return made[kind](value)
+
+    return later
+
+
+def _then(first: Put, second: Put) -> Put:
+    return lambda value: second(first(value))
+
+
+def _rounded(digits: int) -> Put:
+    return lambda value: None if value is None else round(value, digits)
+
+
+def _held(take: Take, holds: Callable[[Any], Any], expected: str) -> Take:
+    def held(found: Any) -> Any:
+        value = take(found)
+        if value is not None and not holds(value):
+            raise Malformed("", found, expected)
+        return value
+
+    return held
+
+
+def _sized(take: Take, least: int, most: int) -> Take:
+    def sized(found: Any) -> Any:
+        if isinstance(found, list | dict) and not least <= len(found) <= most:
+            raise Malformed("", Said(f"{len(found)}"), f"{least} to {most}")
+        return take(found)
+
+    return sized
+
+
+def _open(found: Any, depth: int = 0) -> Any:
+    if depth > DEPTH_MAX:
+        raise Malformed("", Said("more"), f"at most {DEPTH_MAX} levels of nesting")
+    inner = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+    for one in inner:
+        _open(one, depth + 1)
+    if isinstance(found, float) and not isfinite(found):
+        raise Malformed("", found, "a finite number")
+    return found

@@ -1,0 +1,167 @@
+"""Marks beside a type, in `Annotated`: what the type of a field does not say.
+
+    trace_length: Annotated[int | None, AtLeast(0), "steps of the shortest run; null: none"]
+
+The text says what the field is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import attrs
+from attrs import NOTHING, frozen
+
+
+@frozen
+class Key:
+    """The key, where it is not the name."""
+
+    key: str
+
+
+@frozen
+class AtLeast:
+    """The least that a number can be."""
+
+    least: int
+
+
+@frozen
+class Above:
+    """What a number must be larger than."""
+
+    bound: float
+
+
+@frozen
+class Holds:
+    """What must hold of a value, and in words what is expected."""
+
+    holds: Callable[[Any], Any]
+    expected: str
+
+
+@frozen
+class Sized:
+    """How many items a list or an object can have."""
+
+    least: int
+    most: int
+
+
+@frozen
+class Digits:
+    """So many digits behind the point are printed."""
+
+    digits: int
+
+
+@frozen
+class Absent:
+    """This value is left out of an object; what is left out is read as the default."""
+
+    value: Any = None
+
+
+@frozen
+class Written:
+    """Stands in the tree as another type: `put` makes it of the value, `take` the value of it.
+
+    `take` raises `ValueError` for what no `put` makes.
+    """
+
+    kind: Any
+    put: Callable[[Any], Any]
+    take: Callable[[Any], Any]
+
+
+@frozen
+class Merged:
+    """The keys of the value stand beside the others; `optional`: they may all be absent.
+
+    Such a part is only printed.
+    """
+
+    optional: bool = False
+
+
+Count = Annotated[int, AtLeast(0)]
+Seconds = Annotated[float, AtLeast(0), Digits(3)]
+"""Durations, and CPU time."""
+
+
+@frozen
+class Part:
+    """A place in the tree of a class.
+
+    `name`: of the attribute.  `hint`: its type with marks.  `argument`: of `__init__`; "": it is
+    only printed.  `default`: of the field, or NOTHING.
+    """
+
+    name: str
+    hint: Any
+    argument: str
+    default: Any
+
+    @property
+    def kind(self) -> Any:
+        """Return the type that stands in the tree."""
+        written: Written | None = self.mark(Written)
+        return stripped(self.hint)[0] if written is None else written.kind
+
+    @property
+    def marks(self) -> tuple[Any, ...]:
+        return stripped(self.hint)[1]
+
+    def mark(self, kind: type) -> Any:
+        """Return the mark of that kind, or None."""
+        return next((mark for mark in self.marks if isinstance(mark, kind)), None)
+
+    @property
+    def key(self) -> str:
+        renamed = self.mark(Key)
+        return self.name if renamed is None else str(renamed.key)
+
+    @property
+    def about(self) -> str:
+        return " ".join(self.mark(str).split())
+
+
+@cache
+def _fields(cls: type) -> tuple[Part, ...]:
+    hints = get_type_hints(cls, include_extras=True)
+    return tuple(
+        Part(one.name, hints[one.name], one.alias if one.init else "", one.default)
+        for one in attrs.fields(cls)
+    )
+
+
+@cache
+def parts_of(cls: type) -> tuple[Part, ...]:
+    """Return what says of itself what it is: fields first, then properties."""
+    parts = (*_fields(cls), *(Part(name, hint, "", NOTHING) for name, hint in _properties(cls)))
+    return tuple(one for one in parts if one.mark(str) is not None or one.mark(Merged))
+
+
+def arguments_of(cls: type, order: Sequence[str] | None = None) -> tuple[Part, ...]:
+    """Return all fields that `__init__` takes, in this order, or in that of the class."""
+    parts = {one.name: one for one in _fields(cls) if one.argument}
+    return tuple(map(parts.__getitem__, order or parts))
+
+
+def _properties(cls: type) -> Iterator[tuple[str, Any]]:
+    for one in reversed(cls.__mro__):
+        for name, value in vars(one).items():
+            if isinstance(value, property):
+                yield name, get_type_hints(value.fget, include_extras=True).get("return", Any)
+
+
+def stripped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return a type and the marks beside it."""
+    if get_origin(hint) is not Annotated:
+        return hint, ()
+    kind, *marks = get_args(hint)
+    return kind, tuple(marks)
