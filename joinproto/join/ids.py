@@ -26,9 +26,6 @@ from joinproto.errors import MisuseError
 if TYPE_CHECKING:
     from joinproto.join.view import Facts, Kind, Position, Seat
 
-ViewId: TypeAlias = "str | Name"
-"""Text on a wire and on a disk, a `Name` in a searched world; only equality has a meaning."""
-
 Digest: TypeAlias = "Callable[[Facts], ViewId]"
 """How ids are made; one for all members of a cluster."""
 
@@ -140,6 +137,10 @@ class Name:
     def __str__(self) -> str:
         members = " ".join(sorted(seat.member for seat in self.members))
         return f"{self.kind.value.upper()} {self.number} of {members}"
+
+
+ViewId: TypeAlias = str | Name
+"""Text on a wire and on a disk, a `Name` in a searched world; only equality has a meaning."""
 
 
 def by_content(facts: Facts) -> Name:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
+from joinproto.codec.marks import Count
 from joinproto.join.answers import Answer
 from joinproto.join.choice_messages import ChoiceMessage
 from joinproto.join.ids import ViewId, short
@@ -34,7 +35,7 @@ class Hello:
 
     status: Answer
     tip: ViewId | None
-    number: int
+    number: Count
     initial: ViewId | None
     cluster_name: str
     hears: frozenset[str] = frozenset()
@@ -91,7 +92,7 @@ class Heartbeat:
     """I am here.  `is_frozen`: I have answered a ballot about this tip's successor."""
 
     tip: ViewId | None
-    number: int
+    number: Count
     seat: Seat
     is_frozen: bool
 

@@ -161,6 +161,13 @@ class View(Facts):
         return f"{self.kind.name} {self.number} of {members} ({short(self.id)})"
 
 
+FIELDS = (
+    *("id", "number", "kind", "parent", "members", "electors", "position", "activated"),
+    *("wait_for", "options_digest", "cluster_name", "nonce", "time"),
+)
+"""The fields of a view in the order in which they are sent and stored."""
+
+
 # -- making one ----------------------------------------------------------------------------
 
 
