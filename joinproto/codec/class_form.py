@@ -15,16 +15,9 @@ from typing import Any
 import attrs
 from attrs import NOTHING
 
+from joinproto.codec.functions import REFUSES, Put, Take, refused, same
 from joinproto.codec.malformed import Malformed, Missing, Said, Unknown
 from joinproto.codec.marks import Absent, Merged, Part
-
-Put = Callable[[Any], Any]
-Take = Callable[[Any], Any]
-
-
-def same(value: Any) -> Any:
-    """Return the value: it stands in the tree as it is."""
-    return value
 
 
 def put_array(parts: Sequence[Part], part_of: Callable[[Part], Put]) -> Put:
@@ -50,11 +43,6 @@ def take_array(
     count = len(parts)
     in_order = [one.alias for one in attrs.fields(cls) if not one.kw_only] == names
 
-    def made(values: list[Any]) -> Any:
-        return cls(*values) if in_order else cls(**dict(zip(names, values, strict=True)))
-
-    make = making(made, f"a {cls.__name__}")
-
     def take(found: Any) -> Any:
         if type(found) is not list:
             raise Malformed("", found, word)
@@ -67,7 +55,10 @@ def take_array(
         except Malformed as error:
             error.within(parts[len(values)].key)
             raise
-        return make(values)
+        try:
+            return cls(*values) if in_order else cls(**dict(zip(names, values, strict=True)))
+        except REFUSES as error:
+            raise refused(error, cls.__name__) from error
 
     return take
 
@@ -115,7 +106,6 @@ def take_object(
     """`people`: no key is unknown, defaults may be left out, and all faults are told at once."""
     rows = [(one.argument, one.key, part_of(one), _may_be_absent(one, people)) for one in parts]
     keys = [part.key for part in parts]
-    make = making(lambda given: cls(**given), f"a {cls.__name__}")
 
     def take(tree: Any) -> Any:
         if not isinstance(tree, Mapping):
@@ -136,25 +126,13 @@ def take_object(
             faults += [Unknown(str(key), keys) for key in tree if key not in keys]
         if faults:
             raise faults[0].beside(faults[1:])
-        return make(given)
+        try:
+            return cls(**given)
+        except REFUSES as error:
+            raise refused(error, cls.__name__) from error
 
     return take
 
 
 def _may_be_absent(part: Part, people: bool) -> bool:
     return part.mark(Absent) is not None or (people and part.default is not NOTHING)
-
-
-def making(make: Callable[[Any], Any], expected: str) -> Take:
-    """Return what makes a value of a tree that fits; what the value refuses has its place."""
-
-    def made(tree: Any) -> Any:
-        try:
-            return make(tree)
-        except Malformed as error:
-            error.what = f", {error.what}"
-            raise
-        except (LookupError, TypeError, ValueError) as error:
-            raise Malformed("", Said(str(error)), expected) from error
-
-    return made

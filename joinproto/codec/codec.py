@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import partial, reduce
 from itertools import pairwise
-from math import isfinite
 from operator import attrgetter, le, lt, or_
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -36,15 +35,19 @@ from typing import Any, Literal, Union, get_args, get_origin
 import attrs
 from attrs import define, field, frozen
 
-from joinproto.codec.class_form import (
+from joinproto.codec.class_form import put_array, put_object, take_array, take_object
+from joinproto.codec.functions import (
     Put,
     Take,
-    making,
-    put_array,
-    put_object,
+    held,
+    later_of,
+    made_of,
+    rounded,
     same,
-    take_array,
-    take_object,
+    sized,
+    take_float,
+    take_open,
+    then,
 )
 from joinproto.codec.malformed import Malformed, Said
 from joinproto.codec.marks import (
@@ -60,7 +63,6 @@ from joinproto.codec.marks import (
     stripped,
 )
 
-DEPTH_MAX = 32
 ITEMS_MAX = 1_000_000
 
 PROGRAMS = {str: "str", int: "int", float: "float", bool: "bool", bytes: "bytes", list: "list",
@@ -100,6 +102,7 @@ class Codec:
     orders: Mapping[type, Sequence[str]] = field(factory=dict)
     _puts: dict[Any, Put] = field(factory=dict, init=False)
     _takes: dict[Any, Take] = field(factory=dict, init=False)
+    _given: set[Any] = field(factory=set, init=False)
 
     def put(self, value: Any) -> Any:
         """Return the tree of a value."""
@@ -112,19 +115,20 @@ class Codec:
     def give(self, kind: Any, put: Put = same, take: Take = same) -> None:
         """Set the form of a type, or of one field: `(class, name)`."""
         self._puts[kind], self._takes[kind] = put, take
+        self._given.add(kind)
 
     def form_of(self, kind: Any) -> Form:
         return Form(self.put_of(kind), self.take_of(kind))
 
     def put_of(self, kind: Any) -> Put:
         if kind not in self._puts:
-            self._puts[kind] = _later(self._puts, kind)
+            self._puts[kind] = later_of(self._puts, kind)
             self._puts[kind] = self._put(kind)
         return self._puts[kind]
 
     def take_of(self, kind: Any) -> Take:
         if kind not in self._takes:
-            self._takes[kind] = _later(self._takes, kind)
+            self._takes[kind] = later_of(self._takes, kind)
             self._takes[kind] = self._take(kind)
         return self._takes[kind]
 
@@ -140,9 +144,9 @@ class Codec:
         put = self._put_bare(kind) if not marks else self.put_of(kind)
         for mark in marks:
             if isinstance(mark, Written):
-                put = _then(mark.put, self.put_of(mark.kind))
+                put = then(mark.put, self.put_of(mark.kind))
             elif isinstance(mark, Digits):
-                put = _rounded(mark.digits)
+                put = rounded(mark.digits)
         return put
 
     def _put_bare(self, kind: Any) -> Put:
@@ -206,19 +210,19 @@ class Codec:
         for mark in marks:
             match mark:
                 case Written():
-                    take = _then(self.take_of(mark.kind), making(mark.take, "another value"))
+                    take = made_of(self.take_of(mark.kind), mark.take)
                 case AtLeast(least):
                     most = f", at most {self.int_max}" if self.int_max is not None else ""
                     words = (
                         f"a number from {least} on" if self.people else f"at least {least}{most}"
                     )
-                    take = _held(take, partial(le, least), words)
+                    take = held(take, partial(le, least), words)
                 case Above(bound):
-                    take = _held(take, partial(lt, bound), f"more than {bound}")
+                    take = held(take, partial(lt, bound), f"more than {bound}")
                 case Holds(holds, expected):
-                    take = _held(take, holds, expected)
+                    take = held(take, holds, expected)
                 case Sized(least, most):
-                    take = _sized(take, least, most)
+                    take = sized(take, least, most)
         return take
 
     def _take_bare(self, kind: Any) -> Take:
@@ -228,7 +232,7 @@ class Codec:
         if origin is Literal:
             return self._take_word({one: one for one in args})
         if origin in (Any, object):
-            return _open
+            return take_open
         if not isinstance(origin, type):
             raise TypeError(f"{kind} cannot be read: give it a class, or a plain type")
         if origin is NoneType:
@@ -246,30 +250,35 @@ class Codec:
         raise TypeError(f"{kind} has no place in a tree: give it a class, or a plain type")
 
     def _take_plain(self, kind: type) -> Take:
-        word, most = self.words[kind], self.int_max
+        word = self.words[kind]
+        if kind is int and self.int_max is not None:
+            return self._take_int(-self.int_max)
         if kind is float:
+            return take_float(word)
 
-            def number(found: Any) -> float:
-                if type(found) is not float and type(found) is not int:
-                    raise Malformed("", found, word)
-                try:
-                    value = float(found)
-                except OverflowError:
-                    raise Malformed("", Said("a huge number"), "a smaller one") from None
-                if not isfinite(value):
-                    raise Malformed("", found, "a finite number")
-                return value
-
-            return number
-
-        def plain(found: Any) -> Any:
+        def take(found: Any) -> Any:
             if type(found) is not kind:
                 raise Malformed("", found, word)
             return found
 
-        if kind is int and most is not None:
-            return _held(plain, lambda value: value <= most, f"at most {most}")
-        return plain
+        return take
+
+    def _take_int(self, least: int) -> Take:
+        word, words, most = self.words[int], self._range(least), self.int_max
+
+        def take(found: Any) -> Any:
+            if type(found) is not int:
+                raise Malformed("", found, word)
+            if found < least or (most is not None and found > most):
+                raise Malformed("", found, words)
+            return found
+
+        return take
+
+    def _range(self, least: int) -> str:
+        if self.people:
+            return f"a number from {least} on"
+        return f"at least {least}" + (f", at most {self.int_max}" if self.int_max else "")
 
     def _take_word(self, words: Mapping[Any, Any]) -> Take:
         kinds = {type(word) for word in words}
@@ -386,50 +395,3 @@ class Codec:
         if self.arrays:
             return take_array(cls, parts, part_of, word=self.words[list])
         return take_object(cls, parts, part_of, people=self.people, word=self.words[dict])
-
-
-def _later(made: Mapping[Any, Put], kind: Any) -> Put:
-    """Return what calls the function that is being made: a type may hold itself."""
-
-    def later(value: Any) -> Any:
-        return made[kind](value)
-
-    return later
-
-
-def _then(first: Put, second: Put) -> Put:
-    return lambda value: second(first(value))
-
-
-def _rounded(digits: int) -> Put:
-    return lambda value: None if value is None else round(value, digits)
-
-
-def _held(take: Take, holds: Callable[[Any], Any], expected: str) -> Take:
-    def held(found: Any) -> Any:
-        value = take(found)
-        if value is not None and not holds(value):
-            raise Malformed("", found, expected)
-        return value
-
-    return held
-
-
-def _sized(take: Take, least: int, most: int) -> Take:
-    def sized(found: Any) -> Any:
-        if isinstance(found, list | dict) and not least <= len(found) <= most:
-            raise Malformed("", Said(f"{len(found)}"), f"{least} to {most}")
-        return take(found)
-
-    return sized
-
-
-def _open(found: Any, depth: int = 0) -> Any:
-    if depth > DEPTH_MAX:
-        raise Malformed("", Said("more"), f"at most {DEPTH_MAX} levels of nesting")
-    inner = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
-    for one in inner:
-        _open(one, depth + 1)
-    if isinstance(found, float) and not isfinite(found):
-        raise Malformed("", found, "a finite number")
-    return found

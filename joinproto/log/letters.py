@@ -2,20 +2,19 @@
 
     bytes       a line of JSON (an array: the name, then the fields), then the data of the frames
 
-What a field may be is said by its type.  `read` believes nothing: whatever no correct log sends
-raises `Malformed`.
+`read` believes nothing: whatever no correct log sends raises `Malformed`.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from joinproto.codec.array_form import Field, Form, marks_of
+from joinproto.codec.codec import Codec
+from joinproto.codec.json_text import ascii_line, parsed
 from joinproto.codec.malformed import (
     INT_MAX,
     Malformed,
@@ -25,122 +24,17 @@ from joinproto.codec.malformed import (
     require_text,
     require_type,
 )
+from joinproto.codec.marks import AtLeast, Count
 from joinproto.durable.journal.journal import FRAME_BYTES_MAX, Frame, Run
 from joinproto.durable.journal.records import listed
 
 BYTES_MAX = 8 * 2**20
 RUNS_MAX = 100_000
-_ID = re.compile("[0-9a-f]{64}")
-_AS_JSON = json.JSONEncoder(separators=(",", ":")).encode
 
-# -- what a field may be -------------------------------------------------------------------------
+_is_id = re.compile("[0-9a-f]{64}").fullmatch
 
-
-def _require_id(name: str, found: Any) -> None:
-    if not isinstance(found, str) or _ID.fullmatch(found) is None:
-        raise Malformed(name, Said(str(found)[:80]), "64 hexadecimal digits")
-
-
-def _at_least(least: int) -> Field:
-    def check(name: str, found: Any) -> None:
-        if type(found) is not int or not least <= found <= INT_MAX:
-            require_int(name, found, at_least=least)  # says which of these it is
-
-    return Field(check)
-
-
-def _require_flag(name: str, found: Any) -> None:
-    require_type(name, found, bool)
-
-
-def _require_counts(name: str, found: Any) -> None:
-    require_type(name, found, list)
-    for number in found:
-        require_int("number", number, at_least=1)
-
-
-def _require_runs(name: str, found: Any) -> None:
-    require_type(name, found, list)
-    require(name, len(found) <= RUNS_MAX, Said(f"{len(found)} runs"), f"up to {RUNS_MAX}")
-    before = 0
-    for one in found:
-        require("run", isinstance(one, list) and len(one) == 3, one, "view, first, last")
-        view, first, last = one
-        _require_id("view", view)
-        require_int("first", first, at_least=1)
-        require_int("last", last, at_least=first)
-        require("first", first == before + 1, first, str(before + 1))
-        before = last
-
-
-def _take_runs(found: list[list[Any]]) -> tuple[Run, ...]:
-    return tuple(Run(*one) for one in found)
-
-
-Id = Annotated[str, Field(_require_id)]
-Text = Annotated[str, Field(require_text)]
-Flag = Annotated[bool, Field(_require_flag)]
-Count = Annotated[int, _at_least(1)]
-Last = Annotated[int, _at_least(0)]
-Counts = Annotated[tuple[int, ...], Field(_require_counts, list, tuple)]
-Runs = Annotated[tuple[Run, ...], Field(_require_runs, listed, _take_runs)]
-
-# -- the data behind the line --------------------------------------------------------------------
-
-
-@frozen
-class _Behind:
-    """A last field whose bytes stand behind the line.
-
-    `bodies`: these bytes; `sizes`: what the line says of them, None: nothing, it is all the rest.
-    `take`: from that, the rest and the other fields to the value.
-    """
-
-    bodies: Callable[[Any], Sequence[bytes]]
-    take: Callable[[Any, bytes, Sequence[Any]], Any]
-    sizes: Callable[[Any], Any] | None = None
-
-
-def _cut(sizes: Any, rest: bytes) -> tuple[bytes, ...]:
-    require_type("sizes", sizes, list)
-    for size in sizes:
-        require_int("size", size, at_least=0)
-        require("size", size <= FRAME_BYTES_MAX, size, f"up to {FRAME_BYTES_MAX}")
-    require("data", sum(sizes) == len(rest), Said(f"{len(rest)} bytes"), f"{sum(sizes)}")
-    bodies, at = [], 0
-    for size in sizes:
-        bodies.append(rest[at : at + size])
-        at += size
-    return tuple(bodies)
-
-
-def _take_body(_: None, rest: bytes, others: Sequence[Any]) -> bytes:
-    require("frame", len(rest) <= FRAME_BYTES_MAX, Said(f"{len(rest)} bytes"), "less")
-    return rest
-
-
-def _take_frames(pairs: Any, rest: bytes, others: Sequence[Any]) -> tuple[Frame, ...]:
-    require_type("frames of a piece", pairs, list)
-    for pair in pairs:
-        require("frame", isinstance(pair, list) and len(pair) == 2, pair, "a view and a size")
-        _require_id("view", pair[0])
-    numbered = enumerate(_cut([size for _, size in pairs], rest), start=others[1])
-    views = [view for view, _ in pairs]
-    return tuple(Frame(view, at, body) for view, (at, body) in zip(views, numbered, strict=True))
-
-
-_BODY = _Behind(lambda body: (body,), _take_body)
-_REST = _Behind(lambda data: (data,), lambda sizes, rest, others: rest)
-_BODIES = _Behind(
-    lambda bodies: bodies,
-    lambda sizes, rest, others: _cut(sizes, rest),
-    lambda bodies: [len(body) for body in bodies],
-)
-_FRAMES = _Behind(
-    lambda frames: [frame.data for frame in frames],
-    _take_frames,
-    lambda frames: [[frame.view, len(frame.data)] for frame in frames],
-)
+Id = Annotated[str, "64 hexadecimal digits"]
+Number = Annotated[int, AtLeast(1)]
 
 # -- the letters ---------------------------------------------------------------------------------
 
@@ -150,8 +44,8 @@ class Frames:
     """From the sequencer: write these, all of one view, numbered from `first`."""
 
     view: Id
-    first: Count
-    bodies: Annotated[tuple[bytes, ...], _BODIES]
+    first: Number
+    bodies: tuple[bytes, ...]
 
 
 @frozen
@@ -162,9 +56,9 @@ class Kept:
     """
 
     view: Id
-    seq: Last
-    store_id: Text
-    is_gap: Flag
+    seq: Count
+    store_id: str
+    is_gap: bool
 
 
 @frozen
@@ -172,7 +66,7 @@ class Committed:
     """From the sequencer: every member of the view has them, up to `seq`."""
 
     view: Id
-    seq: Last
+    seq: Count
 
 
 @frozen
@@ -183,10 +77,10 @@ class Submit:
     """
 
     view: Id
-    origin: Text
-    number: Count
-    oldest: Count
-    body: Annotated[bytes, _BODY]
+    origin: str
+    number: Number
+    oldest: Number
+    body: bytes
 
 
 @frozen
@@ -194,10 +88,10 @@ class Submits:
     """To the sequencer: the same for several frames at once, in the order of `numbers`."""
 
     view: Id
-    origin: Text
-    oldest: Count
-    numbers: Counts
-    bodies: Annotated[tuple[bytes, ...], _BODIES]
+    origin: str
+    oldest: Number
+    numbers: tuple[Number, ...]
+    bodies: tuple[bytes, ...]
 
     def __attrs_post_init__(self) -> None:
         found = Said(f"{len(self.bodies)} frames")
@@ -216,7 +110,7 @@ class Have:
     """From the source: this is what I have."""
 
     view: Id
-    runs: Runs
+    runs: tuple[Run, ...]
 
 
 @frozen
@@ -227,9 +121,9 @@ class HaveFrom:
     """
 
     view: Id
-    dropped: Count
-    size: Count
-    runs: Runs
+    dropped: Number
+    size: Number
+    runs: tuple[Run, ...]
 
     def __attrs_post_init__(self) -> None:
         is_held = bool(self.runs) and self.runs[-1].last >= self.dropped
@@ -241,8 +135,8 @@ class FetchBase:
     """To the source: send the base up to `dropped`, from the byte `at` on."""
 
     view: Id
-    dropped: Count
-    at: Last
+    dropped: Number
+    at: Count
 
 
 @frozen
@@ -250,9 +144,9 @@ class BasePiece:
     """From the source: a part of that base."""
 
     view: Id
-    dropped: Count
-    at: Last
-    data: Annotated[bytes, _REST]
+    dropped: Number
+    at: Count
+    data: bytes
 
 
 @frozen
@@ -260,7 +154,7 @@ class Fetch:
     """To the source: send what comes from `first` on."""
 
     view: Id
-    first: Count
+    first: Number
 
 
 @frozen
@@ -268,8 +162,8 @@ class Piece:
     """From the source: frames from `first` on, each with the view it was sent in."""
 
     view: Id
-    first: Count
-    frames: Annotated[tuple[Frame, ...], _FRAMES]
+    first: Number
+    frames: tuple[Frame, ...]
 
 
 @frozen
@@ -284,7 +178,7 @@ class AtRest:
     """From the sequencer: every member of the view has all frames up to `seq`, and no more come."""
 
     view: Id
-    seq: Last
+    seq: Count
 
 
 FromSequencer: TypeAlias = Frames | Committed | AtRest
@@ -299,78 +193,152 @@ THIRD = 3
 """And `HaveFrom`, `FetchBase` and `BasePiece`."""
 
 
-@frozen
-class _Kind:
-    """A letter's word, its fields, how many stand in the line, and the one behind it."""
-
-    word: str
-    form: Form
-    count: int
-    name: str = ""
-    behind: _Behind | None = None
-
-    @classmethod
-    def of(cls, word: str, kind: type) -> _Kind:
-        form = Form.of(kind)
-        for name, mark in marks_of(kind).items():
-            if isinstance(mark, _Behind):
-                count = len(form.fields) + (mark.sizes is not None)
-                return cls(word, form, count, name, mark)
-        return cls(word, form, len(form.fields))
-
-
-_KINDS = {
-    word: _Kind.of(word, kind)
-    for word, kind in {
-        "frames": Frames,
-        "kept": Kept,
-        "committed": Committed,
-        "submit": Submit,
-        "submits": Submits,
-        "ask": Ask,
-        "have": Have,
-        "have-from": HaveFrom,
-        "fetch-base": FetchBase,
-        "base": BasePiece,
-        "fetch": Fetch,
-        "piece": Piece,
-        "rest": Rest,
-        "at-rest": AtRest,
-    }.items()
+KINDS: dict[str, type] = {
+    "frames": Frames,
+    "kept": Kept,
+    "committed": Committed,
+    "submit": Submit,
+    "submits": Submits,
+    "ask": Ask,
+    "have": Have,
+    "have-from": HaveFrom,
+    "fetch-base": FetchBase,
+    "base": BasePiece,
+    "fetch": Fetch,
+    "piece": Piece,
+    "rest": Rest,
+    "at-rest": AtRest,
 }
-_OF = {one.form.kind: one for one in _KINDS.values()}
+"""The letters by the words with which they begin."""
+
+# -- as bytes ------------------------------------------------------------------------------------
 
 
 def write(letter: Letter) -> bytes:
     """Return the letter as bytes."""
-    kind = _OF[type(letter)]
-    tree = [kind.word, *kind.form.put(letter)]
-    if kind.behind is None:
-        return _AS_JSON(tree).encode() + b"\n"
-    value = getattr(letter, kind.name)
-    if kind.behind.sizes is not None:
-        tree.append(kind.behind.sizes(value))
-    return _AS_JSON(tree).encode() + b"\n" + b"".join(kind.behind.bodies(value))
+    kind = type(letter)
+    word, put = _WRITE[kind]
+    tree = [word, *put(letter)]
+    if kind not in _BEHIND:
+        return ascii_line(tree) + b"\n"
+    behind = tree.pop()
+    if kind is Piece:
+        tree.append([[view, len(body)] for view, body in behind])
+        behind = [body for _, body in behind]
+    elif isinstance(behind, list):
+        tree.append([len(body) for body in behind])
+    else:
+        behind = [behind]
+    return ascii_line(tree) + b"\n" + b"".join(behind)
 
 
 def read(data: bytes) -> Letter:
     """Return the letter; raises `Malformed`."""
     require("letter", len(data) <= BYTES_MAX, Said(f"{len(data)} bytes"), f"up to {BYTES_MAX}")
     line, _, rest = data.partition(b"\n")
-    try:
-        tree = json.loads(line.decode())
-    except (ValueError, RecursionError):
-        raise Malformed("letter", Said("no JSON"), "a line of JSON") from None
+    tree = parsed(line, "letter")
     require_type("letter", tree, list)
-    word, *fields = tree or [None]
-    kind = _KINDS.get(word) if isinstance(word, str) else None
-    if kind is None or len(fields) != kind.count:
-        raise Malformed("letter", Said(str(word)[:40]), "a letter with its fields")
-    values = kind.form.take(fields[: len(kind.form.fields)])
-    if kind.behind is None:
-        require("letter", not rest, Said("data"), f"none behind {word}")
-    else:
-        sizes = None if kind.behind.sizes is None else fields[-1]
-        values.append(kind.behind.take(sizes, rest, values))
-    letter: Letter = kind.form.kind(*values)
-    return letter
+    word, *found = tree or [None]
+    known = _READ.get(word) if isinstance(word, str) else None
+    if known is None:
+        raise Malformed("letter", Said(str(word)[:40]), f"one of {' '.join(KINDS)}")
+    take, behind = known
+    try:
+        if behind is not None:
+            behind(found, rest)
+        elif rest:
+            raise Malformed("data", Said(f"{len(rest)} bytes"), "none")
+        letter: Letter = take(found)
+    except Malformed as error:
+        raise error.within(word) from None
+    return _numbered(letter) if isinstance(letter, Piece) else letter
+
+
+def _numbered(piece: Piece) -> Piece:
+    frames = enumerate(piece.frames, start=piece.first)
+    return evolve(piece, frames=tuple(Frame(one.view, at, one.data) for at, one in frames))
+
+
+def _whole_behind(found: list[Any], rest: bytes) -> None:
+    found.append(rest)
+
+
+def _bodies_behind(found: list[Any], rest: bytes) -> None:
+    """Put what stands behind the line in the place of its sizes."""
+    found[-1:] = [_cut(one, rest) for one in found[-1:]]
+
+
+def _frames_behind(found: list[Any], rest: bytes) -> None:
+    require_type("frames", found[-1:] and found[-1], list)
+    for pair in found[-1]:
+        require("frame", isinstance(pair, list) and len(pair) == 2, pair, "a view and a size")
+    bodies = _cut([size for _, size in found[-1]], rest)
+    found[-1] = [[view, body] for (view, _), body in zip(found[-1], bodies, strict=True)]
+
+
+def _cut(sizes: Any, rest: bytes) -> list[bytes]:
+    require_type("sizes", sizes, list)
+    for size in sizes:
+        require_int("size", size, at_least=0)
+    require("data", sum(sizes) == len(rest), Said(f"{len(rest)} bytes"), f"{sum(sizes)}")
+    bodies, at = [], 0
+    for size in sizes:
+        bodies.append(rest[at : at + size])
+        at += size
+    return bodies
+
+
+def _take_id(found: Any) -> Any:
+    if type(found) is not str or _is_id(found) is None:
+        raise Malformed("", found, "64 hexadecimal digits")
+    return found
+
+
+def _take_text(found: Any) -> Any:
+    require_text("", found)
+    return found
+
+
+def _take_body(found: Any) -> bytes:
+    require("", len(found) <= FRAME_BYTES_MAX, Said(f"{len(found)} bytes"), "less")
+    return bytes(found)
+
+
+def _take_frame(found: Sequence[Any]) -> Frame:
+    view, body = found
+    return Frame(_take_id(view), 1, _take_body(body))
+
+
+def _take_runs(found: Any) -> tuple[Run, ...]:
+    require_type("", found, list)
+    require("", len(found) <= RUNS_MAX, Said(f"{len(found)} runs"), f"up to {RUNS_MAX}")
+    runs, before = [], 0
+    for one in found:
+        require("run", isinstance(one, list) and len(one) == 3, one, "view, first, last")
+        view, first, last = one
+        require_int("first", first, at_least=1)
+        require_int("last", last, at_least=first)
+        require("first", first == before + 1, first, str(before + 1))
+        runs.append(Run(_take_id(view), first, last))
+        before = last
+    return tuple(runs)
+
+
+_CODEC = Codec(arrays=True, items_max=BYTES_MAX, int_max=INT_MAX)
+_CODEC.give(str, take=_take_text)
+_CODEC.give(Id, take=_take_id)
+_CODEC.give(bytes, take=_take_body)
+_CODEC.give((BasePiece, "data"))
+_CODEC.give(Frame, lambda frame: [frame.view, frame.data], _take_frame)
+_CODEC.give(tuple[Run, ...], listed, _take_runs)
+
+_BEHIND: Mapping[type, Callable[[list[Any], bytes], None]] = {
+    Submit: _whole_behind,
+    BasePiece: _whole_behind,
+    Frames: _bodies_behind,
+    Submits: _bodies_behind,
+    Piece: _frames_behind,
+}
+"""Letters whose last field stands behind the line: as a whole, or with sizes in the line."""
+_READ = {word: (_CODEC.take_of(kind), _BEHIND.get(kind)) for word, kind in KINDS.items()}
+_WRITE = {kind: (word, _CODEC.put_of(kind)) for word, kind in KINDS.items()}

@@ -12,7 +12,8 @@ from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joinproto.codec.codec import DEPTH_MAX, Codec
+from joinproto.codec.codec import Codec
+from joinproto.codec.functions import DEPTH_MAX
 from joinproto.codec.json_text import ascii_line, compact, parsed
 from joinproto.codec.malformed import INT_MAX, Malformed
 from joinproto.codec.marks import Above, Absent, AtLeast, Count, Holds, Sized, Written
@@ -161,7 +162,7 @@ def test_a_list_of_fields_is_as_long_as_the_class_and_a_set_has_one_order() -> N
     for at, value, said in (
         (6, ["b", "a"], "names: found another order, expected each once, sorted"),
         (6, ["a", "a"], "names: found another order, expected each once, sorted"),
-        (8, 2**63, f"even: found {2**63}, expected at most {INT_MAX}"),
+        (8, 2**63, f"even: found {2**63}, expected at least {-INT_MAX}, at most {INT_MAX}"),
     ):
         with pytest.raises(Malformed) as raised:
             ARRAYS.take(Everything, [*tree[:at], value, *tree[at + 1 :]])

@@ -1,0 +1,104 @@
+"""The small functions that a codec puts together: each makes what puts or takes one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import isfinite
+from typing import Any
+
+from joinproto.codec.malformed import Malformed, Said
+
+Put = Callable[[Any], Any]
+Take = Callable[[Any], Any]
+
+DEPTH_MAX = 32
+"""Levels of what a type leaves open."""
+
+REFUSES = (LookupError, TypeError, ValueError)
+"""What a value raises when it is made of parts that do not go together."""
+
+
+def refused(error: Exception, kind: str) -> Malformed:
+    """Return that as one of our errors; its place is that of the whole value."""
+    if not isinstance(error, Malformed):
+        return Malformed("", Said(str(error)), f"a {kind}")
+    error.what = f", {error.what}"
+    return error
+
+
+def same(value: Any) -> Any:
+    """Return the value: it stands in the tree as it is."""
+    return value
+
+
+def later_of(made: Mapping[Any, Put], kind: Any) -> Put:
+    """Return what calls the function that is being made: a type may hold itself."""
+
+    def later(value: Any) -> Any:
+        return made[kind](value)
+
+    return later
+
+
+def made_of(take: Take, make: Callable[[Any], Any]) -> Take:
+    def made(found: Any) -> Any:
+        tree = take(found)
+        try:
+            return make(tree)
+        except REFUSES as error:
+            raise refused(error, "value") from error
+
+    return made
+
+
+def then(first: Put, second: Put) -> Put:
+    return lambda value: second(first(value))
+
+
+def rounded(digits: int) -> Put:
+    return lambda value: None if value is None else round(value, digits)
+
+
+def held(take: Take, holds: Callable[[Any], Any], expected: str) -> Take:
+    def checked(found: Any) -> Any:
+        value = take(found)
+        if value is not None and not holds(value):
+            raise Malformed("", found, expected)
+        return value
+
+    return checked
+
+
+def sized(take: Take, least: int, most: int) -> Take:
+    def checked(found: Any) -> Any:
+        if isinstance(found, list | dict) and not least <= len(found) <= most:
+            raise Malformed("", Said(f"{len(found)}"), f"{least} to {most}")
+        return take(found)
+
+    return checked
+
+
+def take_float(word: str) -> Take:
+    def take(found: Any) -> float:
+        if type(found) is not float and type(found) is not int:
+            raise Malformed("", found, word)
+        try:
+            value = float(found)
+        except OverflowError:
+            raise Malformed("", Said("a huge number"), "a smaller one") from None
+        if not isfinite(value):
+            raise Malformed("", found, "a finite number")
+        return value
+
+    return take
+
+
+def take_open(found: Any, depth: int = 0) -> Any:
+    if depth > DEPTH_MAX:
+        raise Malformed("", Said("more"), f"at most {DEPTH_MAX} levels of nesting")
+    inner = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+    for one in inner:
+        take_open(one, depth + 1)
+    if isinstance(found, float) and not isfinite(found):
+        raise Malformed("", found, "a finite number")
+    return found
