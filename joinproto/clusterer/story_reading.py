@@ -9,7 +9,7 @@ from typing import Any
 
 from joinproto.clusterer.reading import MEANT as CONFIG_KEYS
 from joinproto.clusterer.story import Deed, Op, Story
-from joinproto.codec.strict import DoesNotFit, reader_of
+from joinproto.codec.strict import DoesNotFit, fitted
 
 NAMES_A_NODE = (
     *(Op.CREATE, Op.DELETE, Op.START, Op.STOP, Op.CRASH, Op.RESET, Op.APPLY),
@@ -20,7 +20,7 @@ SECONDS_MAX = 1e12
 
 def story_of(value: Any) -> Story:
     """Return the story of a JSON value; raises `DoesNotFit` with the path of what is wrong."""
-    story = reader_of(Story).read(value)
+    story = fitted(Story, value)
     if len(set(story.nodes)) < len(story.nodes):
         raise DoesNotFit("nodes", "a machine is there twice", next="name each once")
     known = set(story.nodes)

@@ -39,8 +39,8 @@ from joinproto.codec.class_form import put_array, put_object, take_array, take_o
 from joinproto.codec.functions import (
     Put,
     Take,
+    built,
     held,
-    later_of,
     made_of,
     rounded,
     same,
@@ -121,16 +121,10 @@ class Codec:
         return Form(self.put_of(kind), self.take_of(kind))
 
     def put_of(self, kind: Any) -> Put:
-        if kind not in self._puts:
-            self._puts[kind] = later_of(self._puts, kind)
-            self._puts[kind] = self._put(kind)
-        return self._puts[kind]
+        return self._puts.get(kind) or built(self._puts, kind, self._put)
 
     def take_of(self, kind: Any) -> Take:
-        if kind not in self._takes:
-            self._takes[kind] = later_of(self._takes, kind)
-            self._takes[kind] = self._take(kind)
-        return self._takes[kind]
+        return self._takes.get(kind) or built(self._takes, kind, self._take)
 
     @property
     def words(self) -> Mapping[Any, str]:
@@ -141,13 +135,13 @@ class Codec:
 
     def _put(self, hint: Any) -> Put:
         kind, marks = stripped(hint)
-        put = self._put_bare(kind) if not marks else self.put_of(kind)
-        for mark in marks:
-            if isinstance(mark, Written):
-                put = then(mark.put, self.put_of(mark.kind))
-            elif isinstance(mark, Digits):
-                put = rounded(mark.digits)
-        return put
+        if not marks:
+            return self._put_bare(kind)
+        written = next((mark for mark in marks if isinstance(mark, Written)), None)
+        if written is not None:
+            return then(written.put, self.put_of(written.kind))
+        digits = next((mark for mark in marks if isinstance(mark, Digits)), None)
+        return self.put_of(kind) if digits is None else rounded(digits.digits)
 
     def _put_bare(self, kind: Any) -> Put:
         origin, args = get_origin(kind) or kind, get_args(kind)
@@ -206,11 +200,14 @@ class Codec:
 
     def _take(self, hint: Any) -> Take:
         kind, marks = stripped(hint)
-        take = self._take_bare(kind) if not marks else self.take_of(kind)
+        if not marks:
+            return self._take_bare(kind)
+        written = next((mark for mark in marks if isinstance(mark, Written)), None)
+        if written is not None:
+            return made_of(self.take_of(written.kind), written.take)
+        take = self.take_of(kind)
         for mark in marks:
             match mark:
-                case Written():
-                    take = made_of(self.take_of(mark.kind), mark.take)
                 case AtLeast(least):
                     most = f", at most {self.int_max}" if self.int_max is not None else ""
                     words = (

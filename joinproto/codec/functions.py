@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
@@ -31,13 +31,19 @@ def same(value: Any) -> Any:
     return value
 
 
-def later_of(made: Mapping[Any, Put], kind: Any) -> Put:
-    """Return what calls the function that is being made: a type may hold itself."""
+def built(made: dict[Any, Put], kind: Any, build: Callable[[Any], Put]) -> Put:
+    """Return the function that is built for a type, and keep it; the type may hold itself."""
 
     def later(value: Any) -> Any:
         return made[kind](value)
 
-    return later
+    made[kind] = later
+    try:
+        made[kind] = build(kind)
+    finally:
+        if made[kind] is later:  # it cannot be built
+            del made[kind]
+    return made[kind]
 
 
 def made_of(take: Take, make: Callable[[Any], Any]) -> Take:

@@ -12,137 +12,67 @@ ignores those it does not know, and no schema of what is printed forbids any.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from enum import Enum
-from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 import attrs
-from attrs import frozen
+
+from joinproto.codec.codec import Codec
+from joinproto.codec.marks import (
+    Above,
+    Absent,
+    AtLeast,
+    Count,
+    Digits,
+    Key,
+    Merged,
+    Seconds,
+    Written,
+    parts_of,
+    stripped,
+)
+
+__all__ = [
+    "Absent",
+    "AtLeast",
+    "Count",
+    "Digits",
+    "Key",
+    "Merged",
+    "Schema",
+    "Seconds",
+    "Written",
+    "canonical_hash",
+    "encoded",
+    "printed",
+    "read",
+    "schema_of",
+]
 
 Schema = dict[str, Any]
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
-_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "a boolean"}
-
-
-@frozen
-class Key:
-    """The key, where it is not the name."""
-
-    key: str
-
-
-@frozen
-class AtLeast:
-    """The least that a number can be."""
-
-    least: int
-
-
-@frozen
-class Digits:
-    """So many digits behind the point are printed."""
-
-    digits: int
-
-
-@frozen
-class Absent:
-    """What is None is left out; what is left out is read as the default."""
-
-
-@frozen
-class Written:
-    """Stands there as another type: `put` makes it of the value, `take` the value of it.
-
-    `take` raises `ValueError` for what no `put` makes.
-    """
-
-    kind: Any
-    put: Callable[[Any], Any]
-    take: Callable[[Any], Any]
-
-
-@frozen
-class Merged:
-    """The keys of the value stand beside the others; `optional`: they may all be absent."""
-
-    optional: bool = False
-
-
-Count = Annotated[int, AtLeast(0)]
-Seconds = Annotated[float, AtLeast(0), Digits(3)]
-"""Durations, and CPU time."""
-
-
-@frozen
-class Part:
-    """A key of a printed object.  `name`: of the attribute; `kind`: the type that stands there."""
-
-    name: str
-    kind: Any
-    marks: tuple[Any, ...]
-
-    def mark(self, kind: type) -> Any:
-        """Return the mark of that kind, or None."""
-        return next((mark for mark in self.marks if isinstance(mark, kind)), None)
-
-    @property
-    def written(self) -> Written | None:
-        found: Written | None = self.mark(Written)
-        return found
-
-    @property
-    def key(self) -> str:
-        renamed = self.mark(Key)
-        return self.name if renamed is None else str(renamed.key)
-
-    @property
-    def about(self) -> str:
-        return " ".join(self.mark(str).split())
-
-
-@cache
-def parts_of(cls: type) -> tuple[Part, ...]:
-    """Return what is printed of a class, fields first."""
-    hints = get_type_hints(cls, include_extras=True)
-    names = [field.name for field in attrs.fields(cls)]
-    told = [(name, hints[name]) for name in names] + [*_properties(cls)]
-    parts = (_part(name, *_stripped(hint)) for name, hint in told)
-    return tuple(part for part in parts if part.mark(str) is not None or part.mark(Merged))
-
-
-def _part(name: str, kind: Any, marks: tuple[Any, ...]) -> Part:
-    written = next((mark for mark in marks if isinstance(mark, Written)), None)
-    return Part(name, kind if written is None else written.kind, marks)
-
-
-def _properties(cls: type) -> Iterator[tuple[str, Any]]:
-    for one in reversed(cls.__mro__):
-        for name, value in vars(one).items():
-            if isinstance(value, property):
-                yield name, get_type_hints(value.fget, include_extras=True).get("return", Any)
-
-
-def _stripped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    if get_origin(hint) is not Annotated:
-        return hint, ()
-    kind, *marks = get_args(hint)
-    return kind, tuple(marks)
-
-
-# -- values -------------------------------------------------------------------------------
+_FORM = Codec(described=True)
 
 
 def encoded(value: Any) -> Any:
     """Return a value as JSON values: dicts, lists, text, numbers, booleans and None."""
-    return _converter().unstructure(value)
+    return _FORM.put(value)
 
 
 def printed(value: Any) -> str:
     """Return a value as the one line that a command prints."""
     return json.dumps(encoded(value))
+
+
+def read(kind: Any, tree: Any) -> Any:
+    """Return the value of which `encoded` made these JSON values; keys it does not know are left.
+
+    Of classes without `Merged` parts; what is not printed has its default.  Raises `Malformed` for
+    what `encoded` makes of no such value.
+    """
+    return _FORM.take(kind, tree)
 
 
 def canonical_hash(tree: Any) -> str:
@@ -154,104 +84,6 @@ def canonical_hash(tree: Any) -> str:
 
     text = json.dumps(tree, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
-
-
-@cache
-def _converter() -> Any:
-    import cattrs  # inside: the classes above are declared where nobody prints them
-
-    converter = cattrs.Converter(unstruct_collection_overrides={tuple: list, frozenset: sorted})
-    converter.register_unstructure_hook_factory(attrs.has, _hook)
-    return converter
-
-
-def _hook(cls: type) -> Callable[[Any], dict[str, Any]]:
-    parts = parts_of(cls)
-
-    def hook(value: Any) -> dict[str, Any]:
-        tree: dict[str, Any] = {}
-        for part in parts:
-            found = getattr(value, part.name)
-            if found is None and (part.mark(Absent) or part.mark(Merged)):
-                continue
-            if part.written is not None:
-                found = part.written.put(found)
-            digits = part.mark(Digits)
-            if digits is not None and found is not None:
-                found = round(found, digits.digits)
-            tree |= encoded(found) if part.mark(Merged) else {part.key: encoded(found)}
-        return tree
-
-    return hook
-
-
-# -- reading ------------------------------------------------------------------------------
-
-
-def read(kind: Any, tree: Any) -> Any:
-    """Return the value of which `encoded` made these JSON values; keys it does not know are left.
-
-    Of classes without `Merged` parts; what is not printed has its default.
-    Nothing is converted: "5" is not a number, and True is none.  Raises `KeyError`, `TypeError`
-    or `ValueError` for what `encoded` makes of no such value.
-    """
-    return _reader().structure(tree, kind)
-
-
-@cache
-def _reader() -> Any:
-    import cattrs  # inside, as above
-
-    reader = cattrs.Converter(detailed_validation=False)
-    for kind in _WORDS:
-        reader.register_structure_hook(kind, _same)
-    reader.register_structure_hook_func(_is_a(tuple), _read_tuple)
-    reader.register_structure_hook_func(_is_a(Mapping), _read_mapping)
-    reader.register_structure_hook_factory(attrs.has, _read_hook)
-    return reader
-
-
-def _is_a(origin: Any) -> Callable[[Any], bool]:
-    return lambda kind: get_origin(kind) is origin
-
-
-def _same(value: Any, kind: type) -> Any:
-    is_kind = type(value) is kind or (kind is float and type(value) is int)
-    if not is_kind:
-        raise TypeError(f"{value!r} is not {_WORDS[kind]}")
-    return kind(value) if kind is float else value
-
-
-def _read_tuple(value: Any, kind: Any) -> tuple[Any, ...]:
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r} is not a list")
-    parts = get_args(kind)
-    kinds = parts[:1] * len(value) if Ellipsis in parts else parts
-    return tuple(read(part, one) for one, part in zip(value, kinds, strict=True))
-
-
-def _read_mapping(value: Any, kind: Any) -> dict[Any, Any]:
-    if not isinstance(value, dict):
-        raise TypeError(f"{value!r} is not an object")
-    key, item = get_args(kind)
-    return {read(key, name): read(item, one) for name, one in value.items()}
-
-
-def _read_hook(cls: type) -> Callable[[Any, type], Any]:
-    parts = {part.name: part for part in parts_of(cls)}
-    parts = {field.name: parts[field.name] for field in attrs.fields(cls) if field.name in parts}
-
-    def hook(tree: Any, _: type) -> Any:
-        if not isinstance(tree, dict):
-            raise TypeError(f"{tree!r} is not an object")
-        given: dict[str, Any] = {}
-        for name, part in parts.items():
-            if part.key in tree or not part.mark(Absent):
-                found = read(part.kind, tree[part.key])
-                given[name] = found if part.written is None else part.written.take(found)
-        return cls(**given)
-
-    return hook
 
 
 # -- types --------------------------------------------------------------------------------
@@ -297,7 +129,7 @@ def _without_none(kind: Any) -> list[Any]:
 
 
 def _schema(kind: Any, about: str, marks: tuple[Any, ...] = (), *, read: bool = False) -> Schema:
-    kind, inner_marks = _stripped(kind)
+    kind, inner_marks = stripped(kind)
     marks = (*marks, *inner_marks)
     kinds = _without_none(kind)
     or_null = len(kinds) < len(get_args(kind)) and get_origin(kind) in (Union, UnionType)
@@ -306,10 +138,12 @@ def _schema(kind: Any, about: str, marks: tuple[Any, ...] = (), *, read: bool = 
     if len(schemas) > 1:
         schema = {"type": [one["type"] for one in schemas], "description": about}
     for part in kinds:
-        marks = (*marks, *_stripped(part)[1])
+        marks = (*marks, *stripped(part)[1])
     for mark in marks:
         if isinstance(mark, AtLeast):
             schema["minimum"] = mark.least
+        if isinstance(mark, Above):
+            schema["exclusiveMinimum"] = mark.bound
     if or_null and not any(isinstance(mark, Absent) for mark in marks):
         said = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
         schema["type"] = [*said, "null"]
@@ -319,7 +153,7 @@ def _schema(kind: Any, about: str, marks: tuple[Any, ...] = (), *, read: bool = 
 
 
 def _one(kind: Any, about: str, *, read: bool) -> Schema:
-    kind, _ = _stripped(kind)
+    kind, _ = stripped(kind)
     origin, parts = get_origin(kind), get_args(kind)
     if kind in _PLAIN:
         return {"type": _PLAIN[kind], "description": about}
@@ -342,6 +176,6 @@ def _one(kind: Any, about: str, *, read: bool) -> Schema:
 
 def _item(kind: Any) -> str:
     """Return what one of a list is: what it says of itself, or its class does."""
-    kind, marks = _stripped(kind)
+    kind, marks = stripped(kind)
     said = next((mark for mark in marks if isinstance(mark, str)), "")
     return said or ("" if attrs.has(kind) else "one of them")

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import Any, NoReturn
 
 from joinproto.codec.malformed import Malformed, Said, shown
+
+DIGITS_MAX = 18
+"""Of a whole number that a person writes: what fits 64 bits."""
 
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _ASCII = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
@@ -21,13 +25,15 @@ def ascii_line(tree: Any) -> bytes:
     return _ASCII(tree).encode()
 
 
-def parsed(data: bytes, what: str = "") -> Any:
+def parsed(data: bytes | str, what: str = "", *, people: bool = False) -> Any:
     """Return the tree; raises `Malformed`, about `what`.
 
-    No key stands twice: Python would take the last one, and a person reads the first.
+    No key stands twice: Python would take the last one, and a person reads the first.  `people`:
+    write it; then numbers have a size, and the first bytes may mark it as UTF-8.
     """
     try:
-        return _DECODE(data.decode())
+        text = data if isinstance(data, str) else data.decode("utf-8-sig" if people else "utf-8")
+        return (_DECODE_OF_PEOPLE if people else _DECODE)(text)
     except UnicodeDecodeError as error:
         raise Malformed(what, Said(f"{error.reason} at byte {error.start}"), "UTF-8") from None
     except RecursionError:
@@ -51,4 +57,23 @@ def _no_number(text: str) -> NoReturn:
     raise Malformed("", Said(text), "a finite number")
 
 
+def _finite(text: str) -> float:
+    value = float(text)
+    if not isfinite(value):
+        raise Malformed("", Said(text[:20]), "a smaller number")
+    return value
+
+
+def _not_huge(text: str) -> int:
+    if len(text) > DIGITS_MAX:
+        raise Malformed("", Said(f"{text[:DIGITS_MAX]}..."), "a smaller number")
+    return int(text)
+
+
 _DECODE = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_number).decode
+_DECODE_OF_PEOPLE = json.JSONDecoder(
+    object_pairs_hook=_once,
+    parse_constant=_no_number,
+    parse_float=_finite,
+    parse_int=_not_huge,
+).decode

@@ -12,6 +12,7 @@ from typing import Any
 
 from joinproto.codec.json_form import canonical_hash, encoded
 from joinproto.codec.json_form import read as read_as
+from joinproto.codec.malformed import Malformed
 from joinproto.errors import StoreCorrupt, StoreNewer
 from joinproto.recovery.found import Raw
 
@@ -45,8 +46,8 @@ def read(data: bytes, *, name: str) -> tuple[Raw, ...]:
     if said != canonical_hash(tree):
         raise StoreCorrupt(f"{name}: is not as it was collected: its checksum differs", next=again)
     try:
-        return tuple(read_as(tuple[Raw, ...], tree["stores"]))
-    except (KeyError, TypeError, ValueError) as error:
+        return tuple(read_as(tuple[Raw, ...], tree.get("stores")))
+    except Malformed as error:
         raise StoreCorrupt(
             f"{name}: lacks a field, or has a wrong one: {error}", next=again
         ) from None

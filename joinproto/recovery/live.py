@@ -6,7 +6,6 @@ a greeting at the port of the members would speak as a member, and could end a c
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import stat
@@ -16,6 +15,8 @@ from typing import Annotated
 from attrs import frozen
 
 from joinproto.codec.json_form import Key, read
+from joinproto.codec.json_text import parsed
+from joinproto.codec.malformed import Malformed
 
 SECONDS = 5.0
 ANSWER_BYTES_MAX = 1 << 20
@@ -90,7 +91,7 @@ def ask(path: Path) -> Live | str:
         return "may only be asked by the user that the node runs as"
     except OSError as error:
         return f"cannot be asked: {error.strerror or error}"
-    except (KeyError, TypeError, ValueError, RecursionError):
+    except Malformed:
         return "answers what no node says: something else listens, or another version"
 
 
@@ -109,5 +110,5 @@ def _asked(path: Path) -> bytes:
 
 
 def _said(line: bytes) -> Live:
-    live: Live = read(Live, json.loads(line))
+    live: Live = read(Live, parsed(line))
     return live

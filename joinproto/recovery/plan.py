@@ -363,7 +363,7 @@ def load(data: bytes, *, name: str) -> Plan:
         raise StoreNewer(f"{name}: a plan of a newer version", next="use the version that made it")
     try:
         plan: Plan = evolve(read(Plan, tree), made=read(Mapping[str, str], tree.get("made", {})))
-    except (KeyError, TypeError, ValueError) as error:
+    except Malformed as error:
         raise StoreCorrupt(
             f"{name}: lacks a field, or has a wrong one: {error}", next=again
         ) from None

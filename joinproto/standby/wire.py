@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from joinproto.codec.json_form import encoded, read
+from joinproto.codec.malformed import Malformed
 from joinproto.errors import PeerError
 from joinproto.standby import messages
 
@@ -41,7 +42,7 @@ def from_tree(tree: Any) -> Any:
         case [str(tag), dict(fields)] if tag in KINDS:
             try:
                 return read(KINDS[tag], fields)
-            except (KeyError, TypeError, ValueError) as error:
+            except Malformed as error:
                 raise PeerError(
                     f"the fields of the message {tag!r} are not as expected: {error}",
                     next="see that both brokers run one version",

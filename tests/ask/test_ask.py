@@ -18,7 +18,7 @@ from joinproto.ask.catalogue import questions
 from joinproto.ask.question import Question
 from joinproto.cli.commands.ask import answered, described
 from joinproto.codec.json_form import encoded, schema_of
-from joinproto.codec.strict import DoesNotFit, parse, reader_of
+from joinproto.codec.strict import DoesNotFit, fitted, parse
 from tests.cli.running import Done, Run, run_here
 
 ALL = questions()
@@ -171,7 +171,7 @@ def test_any_json_is_answered_or_refused(
     field = data.draw(st.sampled_from(fields_of(asked.name)))
     value = {**asked.example, field: data.draw(JSON)}
     try:
-        said = encoded(asked.answer(reader_of(asked.asks).read(value)))
+        said = encoded(asked.answer(fitted(asked.asks, value)))
     except DoesNotFit:
         return
     checker_of(asked.name)(json.loads(json.dumps(said)))

@@ -8,7 +8,7 @@ import pytest
 
 from joinproto.ask.catalogue import question
 from joinproto.codec.json_form import encoded
-from joinproto.codec.strict import DoesNotFit, reader_of
+from joinproto.codec.strict import DoesNotFit, fitted
 from tests.clusterer.stories import config
 
 ONE = config(1, "ab", "a")
@@ -18,7 +18,7 @@ TWO = config(2, "ab", "a")
 def asked(name: str, **fields: Any) -> dict[str, Any]:
     """Return the answer of a question as JSON values."""
     one = question(f"clusterer.{name}")
-    found: dict[str, Any] = encoded(one.answer(reader_of(one.asks).read(fields)))
+    found: dict[str, Any] = encoded(one.answer(fitted(one.asks, fields)))
     return found
 
 

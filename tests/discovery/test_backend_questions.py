@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from joinproto.ask.question import Question
 from joinproto.codec.json_form import encoded, schema_of
-from joinproto.codec.strict import DoesNotFit, reader_of
+from joinproto.codec.strict import DoesNotFit, fitted
 from joinproto.discovery.backend_questions import BACKEND_QUESTIONS
 
 NAMES = [one.name for one in BACKEND_QUESTIONS]
@@ -25,7 +25,7 @@ KEYS = {"access_key": "a", "secret_key": "b"}
 def ask(name: str, **asked: Any) -> dict[str, Any]:
     """Return an answer, as it is printed."""
     question = BACKEND_QUESTIONS[NAMES.index(name)]
-    answer: dict[str, Any] = encoded(question.answer(reader_of(question.asks).read(asked)))
+    answer: dict[str, Any] = encoded(question.answer(fitted(question.asks, asked)))
     return answer
 
 

@@ -19,7 +19,7 @@ from joinproto.apps.clusterer.rabbitmq import RabbitMQ
 from joinproto.apps.clusterer.service import Service
 from joinproto.apps.clusterer.wire import NAME_CHARS_MAX
 from joinproto.clusterer.reading import Release
-from joinproto.codec.strict import DoesNotFit, reader_of
+from joinproto.codec.strict import DoesNotFit, fitted
 from joinproto.codec.toml_file import read_toml
 from joinproto.errors import UsageProblem
 from joinproto.net.addresses import Address
@@ -148,7 +148,7 @@ def settings_of(tree: Mapping[str, Any], top: Path) -> Settings:
     """Return the settings; `top`: what paths are relative to."""
     said = dict(tree)
     service = said.pop("service", None)
-    file: NodeFile = reader_of(NodeFile).read(said)
+    file: NodeFile = fitted(NodeFile, said)
     for path, name in (("node", file.node), *((f"nodes.{name}", name) for name in file.nodes)):
         if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable() or name == ANY:
             raise DoesNotFit(path, f"{name[:60]!r} is not a name", next="such as rabbit@hostA")
@@ -191,7 +191,7 @@ def _service(found: Any, node: str, data: Path, top: Path) -> Callable[[], Servi
             next=f"[service] with kind = one of {', '.join(KINDS)}",
         )
     try:
-        file: Any = reader_of(KINDS[kind]).read(found)
+        file: Any = fitted(KINDS[kind], found)
     except DoesNotFit as error:
         path = f"service.{error.path}" if error.path else "service"
         raise DoesNotFit(path, error.message, next=error.next) from None

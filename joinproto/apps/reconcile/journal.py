@@ -15,7 +15,7 @@ from typing import Annotated, Self
 from attrs import field, frozen
 
 from joinproto.codec.json_form import printed
-from joinproto.codec.strict import DoesNotFit, parse, reader_of
+from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.errors import StoreCorrupt, StoreInUse, StoreUnreadable, StoreWriteFailed
 from joinproto.reconcile.keeper import Intent
 from joinproto.reconcile.queue import Kind
@@ -90,7 +90,7 @@ class Journal:
                 f"{self.path}: {error.strerror}", next="make it readable"
             ) from error
         try:
-            lines = reader_of(Written).read(parse(text)).intents
+            lines = fitted(Written, parse(text)).intents
         except DoesNotFit as error:
             raise StoreCorrupt(
                 f"{self.path}: {error.message}",

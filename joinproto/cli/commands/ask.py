@@ -16,7 +16,7 @@ import click
 from joinproto.ask.catalogue import question, questions
 from joinproto.ask.question import Question
 from joinproto.codec.json_form import encoded, schema_of
-from joinproto.codec.strict import DoesNotFit, parse, reader_of
+from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.errors import JoinprotoError, UsageProblem
 
 EXAMPLE = """\b
@@ -59,7 +59,7 @@ def ask(name: str | None, file: str | None, schema: bool) -> int:
 
 def described(asked: Question[Any, Any]) -> dict[str, Any]:
     """Return the schemas of a question with an example of each."""
-    answer = asked.answer(reader_of(asked.asks).read(asked.example))
+    answer = asked.answer(fitted(asked.asks, asked.example))
     return {
         "question": asked.name,
         "about": asked.about,
@@ -70,7 +70,7 @@ def described(asked: Question[Any, Any]) -> dict[str, Any]:
 
 def answered(asked: Question[Any, Any], text: bytes) -> Any:
     """Return the answer as JSON values; raises `JoinprotoError`."""
-    return encoded(asked.answer(reader_of(asked.asks).read(parse(text))))
+    return encoded(asked.answer(fitted(asked.asks, parse(text))))
 
 
 def refusal(error: JoinprotoError) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from joinproto.clusterer.plan import Plan, Up
 from joinproto.clusterer.plan import plan as planned
 from joinproto.clusterer.reading import NotConfig, Release, read
 from joinproto.codec.json_form import printed
+from joinproto.codec.malformed import Malformed
 from joinproto.errors import JoinprotoError, PeerError, UsageProblem
 from joinproto.net.addresses import Address
 
@@ -266,8 +267,8 @@ def status(to: str, secret_file: Path | None, as_json: bool) -> int:
     said = _asker(secret_file)(Address.parse_local(to), {"op": "status"}, 30.0)
     try:
         found: StatusShown = read_form(StatusShown, said)
-    except (KeyError, TypeError, ValueError) as error:
-        raise PeerError(f"{to}: an answer without {error}", next="update the older one") from None
+    except Malformed as error:
+        raise PeerError(f"{to}: another answer: {error}", next="update the older one") from None
     if as_json:
         click.echo(printed(found))
         return 0

@@ -14,7 +14,7 @@ import click
 from attrs import field, frozen
 
 from joinproto.codec.json_form import AtLeast, Count, printed
-from joinproto.codec.strict import DoesNotFit, parse, reader_of
+from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.discovery.boot import Rules, Step, rules_of
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.keys import V41, Owner
@@ -272,7 +272,7 @@ def booted(text: bytes, node: str, at: str, seen: dict[str, Any], expected: int 
         "expected": expected,
     }
     rounds = [
-        answer_boot.answer(reader_of(AskBoot).read({**asked, "tries_left": left}))
+        answer_boot.answer(fitted(AskBoot, {**asked, "tries_left": left}))
         for left in (None if endless else limit, None if endless else 0)
     ]
     again = rounds[0].step in (Step.RETRY, Step.WAIT)
@@ -370,7 +370,7 @@ def would_it_split(file: BinaryIO, max_seconds: float, as_json: bool) -> int:
 
 def _start(text: bytes) -> Start:
     try:
-        return reader_of(Start).read(parse(text))
+        return fitted(Start, parse(text))
     except DoesNotFit as error:
         place = f"{error.path}: " if error.path else ""
         raise DoesNotFit(

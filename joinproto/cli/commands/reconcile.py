@@ -14,7 +14,7 @@ from joinproto.cli.commands.reconcile_run import run
 from joinproto.cli.commands.reconcile_simulate import results, simulate
 from joinproto.cli.placing import function_of
 from joinproto.codec.json_form import AtLeast, Count, Merged, printed
-from joinproto.codec.strict import DoesNotFit, parse, reader_of
+from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.explain import why
 from joinproto.reconcile.plan import Change, Limits, Load, Plan, is_settled
@@ -168,7 +168,7 @@ def _state(text: bytes) -> tuple[list[Situation], Limits]:
     for at, queue in enumerate(state["queues"]):
         own = queue if isinstance(queue, dict) else {}
         try:
-            asked = reader_of(AskQueue).read({"nodes": [], **own} if own is queue else queue)
+            asked = fitted(AskQueue, {"nodes": [], **own} if own is queue else queue)
             rest = {name: getattr(shared, name) for name in told if name not in own}
             situations.append(evolve(asked, **rest).situation())
         except DoesNotFit as error:
@@ -183,7 +183,7 @@ def _state(text: bytes) -> tuple[list[Situation], Limits]:
 
 def _read(kind: Any, value: Any, place: str) -> Any:
     try:
-        return reader_of(kind).read(value)
+        return fitted(kind, value)
     except DoesNotFit as error:
         raise _at(f"{place}.{error.path}".strip("."), error) from None
 

@@ -7,13 +7,14 @@ Source: Clusterer, U5; the real one's nodes that ran at the last stop.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 from attrs import frozen
 
 from joinproto.codec.json_form import printed, read
+from joinproto.codec.json_text import parsed
+from joinproto.codec.malformed import Malformed
 from joinproto.durable.filesystem import REAL, FileSystem, RealFileSystem, let_go, reason
 from joinproto.durable.replace import Progress, replace
 from joinproto.errors import StoreCorrupt, StoreUnreadable, StoreWriteFailed
@@ -48,13 +49,13 @@ class MembersFile:
         except OSError as error:
             raise StoreUnreadable(f"{self.path}: {reason(error)}", next="check the disk") from error
         try:
-            found = read(Members, json.loads(text))
-        except (KeyError, TypeError, ValueError) as error:
+            found: Members = read(Members, parsed(text, "members"))
+        except Malformed as error:
             raise StoreCorrupt(
                 f"{self.path}: {error}",
                 next="restore the file; or reset the node: it joins with a new identity",
             ) from error
-        return Members(members=found.members, ran=found.ran, given_up=found.given_up)
+        return found
 
     def keep(self, members: Members) -> None:
         """Return when it is on the disk; raises `StoreWriteFailed`."""

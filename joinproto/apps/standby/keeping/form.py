@@ -15,7 +15,9 @@ from typing import Annotated, Any, TypeAlias
 
 from attrs import define, field, frozen
 
-from joinproto.codec.json_form import Absent, encoded, read
+from joinproto.codec.json_form import Absent, Count, encoded, read
+from joinproto.codec.json_text import ascii_line, parsed
+from joinproto.codec.malformed import Malformed
 from joinproto.standby.broker import Mark, Store
 from joinproto.standby.messages import Thing, View
 
@@ -59,7 +61,7 @@ class Kept:
     history: Annotated[tuple[Marked, ...], "what operators did, the oldest first"] = ()
     # Earlier versions did not say these.
     name: Annotated[str | None, Absent(), "the cluster's, as configured"] = None
-    frames: Annotated[int, Absent(), "the journal's last when this was written"] = field(
+    frames: Annotated[Count, Absent(), "the journal's last when this was written"] = field(
         default=0, eq=False
     )
 
@@ -99,12 +101,11 @@ def packed(kept: Kept) -> bytes:
 def unpacked(payload: bytes) -> Kept:
     """Return what it says; raises `NotKept`."""
     try:
-        tree = json.loads(payload)
-        kept: Kept = read(Kept, tree)
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise NotKept(f"not the metadata of a broker: {error!r}") from None
-    if min(*kept.view.age, kept.frames) < 0 or not kept.broker:
-        raise NotKept(f"broker {kept.broker!r}, view {kept.view}")
+        kept: Kept = read(Kept, parsed(payload, "metadata"))
+    except Malformed as error:
+        raise NotKept(f"not the metadata of a broker: {error}") from None
+    if not kept.broker:
+        raise NotKept("the metadata of a broker without a name")
     if kept.cluster is None and kept.view != View():
         raise NotKept(f"the view {kept.view} of no cluster")
     return kept
@@ -179,7 +180,7 @@ def deed_of(data: bytes) -> Deed | Together:
     """Return the deed that these bytes are; raises `NotKept`."""
     line, newline, body = data.partition(b"\n")
     try:
-        found: Any = json.loads(line)
+        found: Any = parsed(line, "a line")
         if not newline or not isinstance(found, list):
             raise NotKept(f"not a deed: {line[:60]!r}")
         match found:
@@ -193,13 +194,13 @@ def deed_of(data: bytes) -> Deed | Together:
                 return Put(queue, name, position, body)
             case ["taken", str(queue), str(name)]:
                 return Taken(queue, name)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except Malformed as error:
         raise NotKept(f"not a deed: {error}") from None
     raise NotKept(f"not a deed: {line[:60]!r}")
 
 
 def _line(*parts: Json) -> bytes:
-    return json.dumps(parts, separators=(",", ":")).encode() + b"\n"
+    return ascii_line(parts) + b"\n"
 
 
 # -- what follows from deeds ---------------------------------------------------------------

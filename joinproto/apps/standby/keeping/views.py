@@ -7,8 +7,7 @@ Source: hot standby, H2, H4, H10.
 
 from __future__ import annotations
 
-import json
-
+from joinproto.codec import json_text
 from joinproto.codec.json_form import encoded, read
 from joinproto.durable.journal.records import BASE_MAGIC, base_of, parsed
 from joinproto.log.entry import Entry
@@ -21,12 +20,12 @@ FRAMES = f"{ROOM}/frames.log"
 
 def packed(view: View) -> bytes:
     """Return a view as a frame's body, and as the state of the log."""
-    return json.dumps(encoded(view), separators=(",", ":")).encode()
+    return json_text.ascii_line(encoded(view))
 
 
 def unpacked(data: bytes) -> View:
-    """Return the view that these bytes are."""
-    view: View = read(View, json.loads(data))
+    """Return the view that these bytes are; raises `Malformed`."""
+    view: View = read(View, json_text.parsed(data, "view"))
     return view
 
 
@@ -49,6 +48,6 @@ def last_view(data: bytes) -> View | None:
             frame, length, _ = found
             view = unpacked(Entry.of(frame.data).body)
             chain, at = view if follows(chain, view) else chain, at + length
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except ValueError:
         return chain
     return chain
