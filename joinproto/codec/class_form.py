@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -95,21 +95,42 @@ def _left_out(part: Part) -> tuple[Any, bool]:
     return (None if is_merged else absent.value if absent else NOTHING), is_merged
 
 
-def take_object(
-    cls: type,
-    parts: Sequence[Part],
-    part_of: Callable[[Part], Take],
-    *,
-    people: bool,
-    word: str,
+def take_object(cls: type, parts: Sequence[Part], part_of: Callable[[Part], Take]) -> Take:
+    """What programs wrote: only what is marked so may be absent, and unknown keys are left."""
+    rows = [(one.argument, one.key, part_of(one), one.mark(Absent) is not None) for one in parts]
+
+    def take(tree: Any) -> Any:
+        if not isinstance(tree, dict):
+            raise Malformed("", tree, "an object")
+        given: dict[str, Any] = {}
+        key = ""
+        try:
+            for name, key, inner, may_be_absent in rows:
+                if key in tree:
+                    given[name] = inner(tree[key])
+                elif not may_be_absent:
+                    raise Missing
+        except Malformed as error:
+            error.within(key)
+            raise
+        try:
+            return cls(**given)
+        except REFUSES as error:
+            raise refused(error, cls.__name__) from error
+
+    return take
+
+
+def take_object_of_people(
+    cls: type, parts: Sequence[Part], part_of: Callable[[Part], Take]
 ) -> Take:
-    """`people`: no key is unknown, defaults may be left out, and all faults are told at once."""
-    rows = [(one.argument, one.key, part_of(one), _may_be_absent(one, people)) for one in parts]
+    """What people wrote: defaults may be left out, no key is unknown, all faults are told."""
+    rows = [(one.argument, one.key, part_of(one), _may_be_absent(one)) for one in parts]
     keys = [part.key for part in parts]
 
     def take(tree: Any) -> Any:
-        if not isinstance(tree, Mapping):
-            raise Malformed("", tree, word)
+        if not isinstance(tree, dict):
+            raise Malformed("", tree, "an object")
         given: dict[str, Any] = {}
         faults: list[Malformed] = []
         for name, key, inner, may_be_absent in rows:
@@ -119,11 +140,8 @@ def take_object(
                 except Malformed as error:
                     faults.append(error.within(key))
             elif not may_be_absent:
-                faults.append(Missing(key))
-            if faults and not people:
-                break
-        if people and len(tree) > len(given):
-            faults += [Unknown(str(key), keys) for key in tree if key not in keys]
+                faults.append(Missing().within(key))
+        faults += [Unknown(str(key), keys) for key in tree if key not in keys]
         if faults:
             raise faults[0].beside(faults[1:])
         try:
@@ -134,5 +152,5 @@ def take_object(
     return take
 
 
-def _may_be_absent(part: Part, people: bool) -> bool:
-    return part.mark(Absent) is not None or (people and part.default is not NOTHING)
+def _may_be_absent(part: Part) -> bool:
+    return part.default is not NOTHING or part.mark(Absent) is not None

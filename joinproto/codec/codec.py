@@ -35,7 +35,13 @@ from typing import Any, Literal, Union, get_args, get_origin
 import attrs
 from attrs import define, field, frozen
 
-from joinproto.codec.class_form import put_array, put_object, take_array, take_object
+from joinproto.codec.class_form import (
+    put_array,
+    put_object,
+    take_array,
+    take_object,
+    take_object_of_people,
+)
 from joinproto.codec.functions import (
     Put,
     Take,
@@ -367,16 +373,17 @@ class Codec:
     def _take_mapping(self, key: Any, item: Any) -> Take:
         word, most = self.words[dict], self.items_max
         take_key, take_item = self.take_of(key), self.take_of(item)
+        is_text = key is str and str not in self._given  # as every key of a tree is
 
         def take(found: Any) -> dict[Any, Any]:
-            if not isinstance(found, Mapping):
+            if not isinstance(found, dict):
                 raise Malformed("", found, word)
             if len(found) > most:
                 raise Malformed("", Said(f"{len(found)}"), f"at most {most}")
             values = {}
             for name, one in found.items():
                 try:
-                    values[take_key(name)] = take_item(one)
+                    values[name if is_text else take_key(name)] = take_item(one)
                 except Malformed as error:
                     error.within(str(name))
                     raise
@@ -391,4 +398,4 @@ class Codec:
         parts = [part for part in self._parts(cls) if part.argument]
         if self.arrays:
             return take_array(cls, parts, part_of, word=self.words[list])
-        return take_object(cls, parts, part_of, people=self.people, word=self.words[dict])
+        return (take_object_of_people if self.people else take_object)(cls, parts, part_of)

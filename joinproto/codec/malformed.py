@@ -55,11 +55,14 @@ class Malformed(ValueError):
 
 
 class Missing(Malformed):
-    """A key is not there."""
+    """A key is not there; it is the last part of the path."""
 
-    def __init__(self, key: str) -> None:
-        super().__init__(key, Said("no such field"), "every field of this format")
-        self.key = key
+    def __init__(self) -> None:
+        super().__init__("", Said("no such field"), "every field of this format")
+
+    @property
+    def key(self) -> str:
+        return self.what.rpartition(".")[2]
 
 
 class Unknown(Malformed):

@@ -8,8 +8,8 @@ Source: Clusterer, U7.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from attrs import frozen
@@ -26,8 +26,11 @@ from joinproto.clusterer.messages import (
     Unlock,
 )
 from joinproto.clusterer.reading import NotConfig, Release, of_json
-from joinproto.clusterer.status import Status
 from joinproto.clusterer.writing import as_json
+from joinproto.codec.codec import Codec
+from joinproto.codec.json_text import ascii_line, parsed
+from joinproto.codec.malformed import Malformed, Said
+from joinproto.codec.marks import Count
 from joinproto.net.lines import one_line
 from joinproto.net.refused import Refused
 
@@ -64,17 +67,33 @@ class ServiceTold:
     says: Mapping[str, str]
 
 
+KINDS: Mapping[str, type] = {
+    "status?": AskStatus,
+    "status": Told,
+    "awaited?": AskAwaited,
+    "awaited": Awaited,
+    "config": NewConfig,
+    "lock?": AskLock,
+    "lock": Locked,
+    "unlock": Unlock,
+    "service?": AskService,
+    "service": ServiceTold,
+}
+"""What nodes say to each other, by the word for it."""
+_WORDS = {kind: word for word, kind in KINDS.items()}
+
+
 def packed(value: Mapping[str, Any]) -> bytes:
     """Return one body."""
-    return json.dumps(value, separators=(",", ":")).encode()
+    return ascii_line(value)
 
 
 def unpacked(body: bytes) -> dict[str, Any]:
     """Return the object of a body; raises `Refused`."""
     try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        raise Refused(f"not a JSON object: {one_line(repr(body[:40]))}") from None
+        found = parsed(body)
+    except Malformed:
+        found = None
     if not isinstance(found, dict):
         raise Refused(f"not a JSON object: {one_line(repr(body[:40]))}")
     return found
@@ -82,16 +101,7 @@ def unpacked(body: bytes) -> dict[str, Any]:
 
 def hello(said: Hello) -> bytes:
     """Return the first body of a connection."""
-    return packed(
-        {
-            "protocol": PROTOCOL,
-            "version": VERSION,
-            "node": said.node,
-            "release": said.release.value,
-            "run": said.run,
-            "listen": said.listen,
-        }
-    )
+    return packed({"protocol": PROTOCOL, "version": VERSION} | _codec(said.release).put(said))
 
 
 def hello_of(body: bytes, release: Release) -> Hello:
@@ -103,18 +113,10 @@ def hello_of(body: bytes, release: Release) -> Hello:
         raise Refused(f"it refuses us: {one_line(str(found['refused']))}")
     if found.get("version") != VERSION:
         raise Refused(f"version {found.get('version')!r} of the protocol, expected {VERSION}")
-    node = found.get("node")
-    if node is not None and found.get("release") != release.value:
-        raise Refused(f"release {found.get('release')!r}, and this node has {release.value}")
-    if node is not None:
-        _name(node)
-    listen = found.get("listen")
-    return Hello(
-        node=node,
-        release=release,
-        run=_is(found, "run", str),
-        listen=listen if isinstance(listen, str) else None,
-    )
+    said: Hello = _read(Hello, found, release)
+    if said.node is not None and said.release is not release:
+        raise Refused(f"release {said.release.value!r}, and this node has {release.value}")
+    return said
 
 
 def refusal(why: str) -> bytes:
@@ -122,48 +124,45 @@ def refusal(why: str) -> bytes:
     return packed({"protocol": PROTOCOL, "version": VERSION, "refused": why})
 
 
-# -- what nodes say to each other ----------------------------------------------------------------
-
-
 def put(content: Any) -> bytes:
     """Return the body of a message."""
-    return packed({"kind": _KINDS[type(content)]} | _fields(content))
-
-
-def _fields(content: Any) -> dict[str, Any]:
-    match content:
-        case AskStatus(identity, token):
-            return {"identity": identity, "token": token}
-        case Told(token, held, status):
-            return {"token": token, "held": held_as_json(held), "status": status.value}
-        case Awaited(token, nodes):
-            return {"token": token, "nodes": None if nodes is None else sorted(nodes)}
-        case NewConfig(held, achieved):
-            return {"held": held_as_json(held), "achieved": achieved}
-        case Locked(token, granted):
-            return {"token": token, "granted": granted}
-        case AskAwaited(token) | AskLock(token) | Unlock(token):
-            return {"token": token}
-        case AskService(number):
-            return {"number": number}
-        case ServiceTold(number, runs, version, says):
-            return {"number": number, "runs": runs, "version": version, "says": dict(says)}
-    raise AssertionError(f"not a message: {content!r}")
+    kind = type(content)
+    return packed({"kind": _WORDS[kind]} | _codec(Release.SEED).put(content))
 
 
 def taken(body: bytes, release: Release) -> Any:
     """Return the message of a body; raises `Refused`."""
     found = unpacked(body)
-    read = _READ.get(str(found.get("kind")))
-    if read is None:
+    kind = KINDS.get(str(found.get("kind")))
+    if kind is None:
         raise Refused(f"a message of kind {one_line(repr(found.get('kind')), 60)}")
-    return read(found, release)
+    return _read(kind, found, release)
 
 
-def held_as_json(held: Held | None) -> dict[str, Any] | None:
-    """Return a config with what its holder knows."""
-    if held is None:
-        return None
+def _read(kind: type, tree: Any, release: Release) -> Any:
+    try:
+        return _codec(release).take(kind, tree)
+    except Malformed as error:
+        raise Refused(one_line(str(error))) from None
+
+
+# -- what the types do not say -------------------------------------------------------------------
+
+
+@cache
+def _codec(release: Release) -> Codec:
+    """Return the codec for messages, whose configs are of a release."""
+    codec = Codec()
+    codec.give((Hello, "node"), take=lambda found: None if found is None else _take_name(found))
+    codec.give(Held, _put_held, lambda found: _take_held(found, release))
+    names = codec.form_of(frozenset[str])
+    codec.give(
+        frozenset[str], names.put, lambda found: frozenset(map(_take_name, names.take(found)))
+    )
+    return codec
+
+
+def _put_held(held: Held) -> dict[str, Any]:
     return {
         "config": as_json(held.config),
         "ids": dict(held.ids.pairs),
@@ -171,86 +170,31 @@ def held_as_json(held: Held | None) -> dict[str, Any] | None:
     }
 
 
-def _held(found: Any, release: Release) -> Held:
-    if not isinstance(found, dict):
-        raise Refused("a message without its config")
+def _take_held(found: Any, release: Release) -> Held:
+    raw: _Held = _HELD.take(found)
     try:
-        config = of_json(found.get("config"), release).config
+        config = of_json(raw.config, release).config
     except NotConfig as error:
-        raise Refused(f"a config that is not valid: {one_line(error.found)}") from None
+        raise Malformed("config", Said(error.found), error.write) from None
     for name in config.nodes:
-        _name(name)
-    ids, since = _is(found, "ids", dict), _is(found, "since", dict)
-    if not all(isinstance(one, str) for one in ids.values()):
-        raise Refused("an identity that is not text")
-    if not all(type(one) is int and one >= 0 for one in since.values()):
-        raise Refused("a version that is not a number")
-    return Held(config, Notes.of(ids), Notes.of(since))
+        _take_name(name)
+    return Held(config, Notes.of(raw.ids), Notes.of(raw.since))
 
 
-def _name(found: Any) -> str:
-    is_name = isinstance(found, str) and 0 < len(found) <= NAME_CHARS_MAX and found.isprintable()
-    if not is_name:
-        raise Refused(f"a node named {one_line(repr(found), 60)}")
+@frozen
+class _Held:
+    """A config as it is sent, with what its holder knows."""
+
+    config: Mapping[str, Any]
+    ids: Mapping[str, str]
+    since: Mapping[str, Count]
+
+
+_HELD = Codec().form_of(_Held)
+
+
+def _take_name(found: Any) -> str:
+    is_text = isinstance(found, str)
+    if not is_text or not 0 < len(found) <= NAME_CHARS_MAX or not found.isprintable():
+        raise Malformed("", found, f"1 to {NAME_CHARS_MAX} characters that can be shown")
     return str(found)
-
-
-def _is(found: Mapping[str, Any], key: str, kind: type) -> Any:
-    value = found.get(key)
-    if type(value) is not kind:
-        raise Refused(f"{key} is {one_line(repr(value), 60)}, expected {kind.__name__}")
-    return value
-
-
-def _status(found: Mapping[str, Any], release: Release) -> Told:
-    said = found.get("status")
-    if not isinstance(said, str) or said not in {one.value for one in Status}:
-        raise Refused(f"status {one_line(repr(said), 60)}")
-    held = None if found.get("held") is None else _held(found["held"], release)
-    return Told(_is(found, "token", int), held, Status(said))
-
-
-def _awaited(found: Mapping[str, Any], _: Release) -> Awaited:
-    nodes = found.get("nodes")
-    if nodes is not None and not isinstance(nodes, list):
-        raise Refused("nodes is not a list")
-    return Awaited(
-        _is(found, "token", int), None if nodes is None else frozenset(map(_name, nodes))
-    )
-
-
-def _service(found: Mapping[str, Any], _: Release) -> ServiceTold:
-    says = _is(found, "says", dict)
-    if not all(isinstance(one, str) for one in says.values()):
-        raise Refused("a service that says what is not text")
-    return ServiceTold(
-        _is(found, "number", int), _is(found, "runs", bool), _is(found, "version", int), says
-    )
-
-
-_KINDS: Mapping[type, str] = {
-    AskStatus: "status?",
-    Told: "status",
-    AskAwaited: "awaited?",
-    Awaited: "awaited",
-    NewConfig: "config",
-    AskLock: "lock?",
-    Locked: "lock",
-    Unlock: "unlock",
-    AskService: "service?",
-    ServiceTold: "service",
-}
-_READ: Mapping[str, Callable[[Mapping[str, Any], Release], Any]] = {
-    "status?": lambda found, _: AskStatus(_is(found, "identity", str), _is(found, "token", int)),
-    "status": _status,
-    "awaited?": lambda found, _: AskAwaited(_is(found, "token", int)),
-    "awaited": _awaited,
-    "config": lambda found, release: NewConfig(
-        _held(found.get("held"), release), _is(found, "achieved", bool)
-    ),
-    "lock?": lambda found, _: AskLock(_is(found, "token", int)),
-    "lock": lambda found, _: Locked(_is(found, "token", int), _is(found, "granted", bool)),
-    "unlock": lambda found, _: Unlock(_is(found, "token", int)),
-    "service?": lambda found, _: AskService(_is(found, "number", int)),
-    "service": _service,
-}
