@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import define, evolve
-from cattrs import Converter
 
+from joinproto.codec.codec import Codec
 from joinproto.host.eventlog import EventLog
 from joinproto.join.choice_messages import Chosen
 from joinproto.join.config import Config
@@ -29,7 +29,7 @@ from joinproto.store.contents import Contents
 FORMAT = 2
 """Version of the lines; a reader refuses a later one."""
 
-_CONVERTER = Converter(unstruct_collection_overrides={frozenset: sorted})
+_CODEC = Codec()
 
 
 @define
@@ -158,7 +158,7 @@ def position_as_json(position: Position | None) -> Any:
 
 def config_as_json(config: Config) -> dict[str, Any]:
     """Return what a member was started with, field by field."""
-    return dict(_CONVERTER.unstructure(config))
+    return dict(_CODEC.put(config))
 
 
 def step_as_json(record: StoreRecord, member: str) -> Any:
