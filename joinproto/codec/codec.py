@@ -33,7 +33,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import attrs
-from attrs import define, field, frozen
+from attrs import Factory, define, field, frozen
 
 from joinproto.codec.class_form import (
     put_array,
@@ -71,12 +71,23 @@ from joinproto.codec.marks import (
 
 ITEMS_MAX = 1_000_000
 
-PROGRAMS = {str: "str", int: "int", float: "float", bool: "bool", bytes: "bytes", list: "list",
-            dict: "an object", None: "None"}  # fmt: skip
+PROGRAMS: Mapping[Any, str] = {
+    **{kind: kind.__name__ for kind in (str, int, float, bool, bytes, list)},
+    dict: "an object",
+    None: "None",
+}
 """What an error calls a type where programs write, and developers read the error."""
 
-PEOPLE = {str: "a text", int: "a whole number", float: "a number", bool: "true or false",
-          bytes: "bytes", list: "a list", dict: "an object", None: "null"}  # fmt: skip
+PEOPLE: Mapping[Any, str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    bytes: "bytes",
+    list: "a list",
+    dict: "an object",
+    None: "null",
+}
 """And where people write."""
 
 
@@ -97,6 +108,7 @@ class Codec:
     fields, in the order of `orders` or of the class.
     `people`: people write the trees.  Then an unknown key is an error, what has a default may be
     left out, and all faults of an object are told at once.
+    `words`: what errors call the types of a tree.
     `items_max`: of one list or object.  `int_max`: the largest number; None: no limit.
     """
 
@@ -106,6 +118,9 @@ class Codec:
     items_max: int = ITEMS_MAX
     int_max: int | None = None
     orders: Mapping[type, Sequence[str]] = field(factory=dict)
+    words: Mapping[Any, str] = Factory(
+        lambda self: PEOPLE if self.people else PROGRAMS, takes_self=True
+    )
     _puts: dict[Any, Put] = field(factory=dict, init=False)
     _takes: dict[Any, Take] = field(factory=dict, init=False)
     _given: set[Any] = field(factory=set, init=False)
@@ -131,11 +146,6 @@ class Codec:
 
     def take_of(self, kind: Any) -> Take:
         return self._takes.get(kind) or built(self._takes, kind, self._take)
-
-    @property
-    def words(self) -> Mapping[Any, str]:
-        """Return what errors call the types of a tree."""
-        return PEOPLE if self.people else PROGRAMS
 
     # -- value to tree ---------------------------------------------------------------------------
 

@@ -91,6 +91,8 @@ class Merged:
 Count = Annotated[int, AtLeast(0)]
 Seconds = Annotated[float, AtLeast(0), Digits(3)]
 """Durations, and CPU time."""
+Duration = Annotated[float, Above(0)]
+"""Seconds that pass; in settings."""
 
 
 @frozen

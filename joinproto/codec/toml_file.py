@@ -1,19 +1,20 @@
-"""A file of settings: a TOML file, read into a type; no field of another type, none unknown."""
+"""A file of settings: a TOML file, read into a type, and then judged; one way for all systems."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-import cattrs
-from cattrs import transform_error
-from cattrs.errors import ClassValidationError
-
-from joinproto.errors import UsageProblem
+from joinproto.codec.codec import PEOPLE, Codec
+from joinproto.codec.malformed import Malformed
+from joinproto.codec.strict import DoesNotFit
+from joinproto.errors import JoinprotoError, UsageProblem
 
 T = TypeVar("T")
+S = TypeVar("S")
+_SETTINGS = Codec(people=True, words={**PEOPLE, None: "nothing"})
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -29,23 +30,36 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def structured(tree: Mapping[str, Any], kind: type[T], *, next: str) -> T:
-    """Return the content as a `kind`; raises `UsageProblem` with `next` and all that is wrong."""
-    converter = cattrs.Converter(forbid_extra_keys=True)
-    for simple in _WORDS:
-        converter.register_structure_hook(simple, _exactly)
+    """Return the content as a `kind`; raises `DoesNotFit` with all that is wrong.
+
+    No field has another type, no number is without an end, and no key is unknown.  `next`: which
+    document has a whole file.
+    """
     try:
-        return converter.structure(tree, kind)
-    except ClassValidationError as error:
-        found = [line.replace("@ $.", "at ").replace("@ $", "") for line in transform_error(error)]
-        raise UsageProblem("; ".join(line.strip() for line in found), next=next) from error
+        found: T = _SETTINGS.take(kind, tree)
+    except Malformed as fault:
+        first, *others = (DoesNotFit.of_fault(one, next="") for one in (fault, *fault.others))
+        said = "; ".join([first.message, *map(_placed, others)])
+        steps = dict.fromkeys(one.next for one in (first, *others) if one.next)
+        raise DoesNotFit(first.path, said, next="; ".join([*steps, next])) from None
+    return found
 
 
-def _exactly(value: Any, kind: type) -> Any:
-    # "2" is not a number, and true is none either: a file says what it means.
-    fits = type(value) is kind or (kind is float and type(value) is int)
-    if not fits:
-        raise TypeError(f"{value!r} is not {_WORDS[kind]}")
-    return kind(value)
+def read_settings(path: Path, kind: type[T], judge: Callable[[T, Path], S], *, next: str) -> S:
+    """Return what `judge` makes of the file as a `kind`, and of the directory in which it is.
+
+    Raises `UsageProblem` that names the file and the place in it.
+    """
+    tree = read_toml(path)
+    try:
+        return judge(structured(tree, kind, next=next), path.resolve().parent)
+    except DoesNotFit as error:
+        raise UsageProblem(f"{path}: {_placed(error)}", next=error.next) from error
+    except JoinprotoError as error:
+        raise UsageProblem(f"{path}: {error.message}", next=error.next) from error
+    except Malformed as error:
+        raise UsageProblem(f"{path}: {error}", next="mend the file") from error
 
 
-_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+def _placed(error: DoesNotFit) -> str:
+    return f"{error.path}: {error.message}" if error.path else error.message

@@ -110,7 +110,11 @@ def test_turns_differ_and_the_former_primary_comes_last() -> None:
     ("old", "new", "told"),
     [
         ("[chain]", "[nothing]", "nothing"),
-        ('manager = "built-in"', 'manager = "inside"', "manager is 'inside'"),
+        (
+            'manager = "built-in"',
+            'manager = "inside"',
+            "manager: expected one of .*, found .inside",
+        ),
         ('manager = "built-in"', 'manager = "outside"', r"\[chain\] is there"),
     ],
     ids=["unknown-table", "unknown-manager", "chain-without-it"],
@@ -127,10 +131,10 @@ def test_a_wrong_manager_in_the_file_is_said(tmp_path: Path, old: str, new: str,
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ('order = "middle"', "copying.order is 'middle'"),
-        ("per_second = 0", "copying.per_second is 0"),
-        ("per_second = inf", "copying.per_second is inf"),
-        ("per_second = 1e-9", "copying.per_second is 1e-09"),
+        ('order = "middle"', "copying.order: expected one of .*, found .middle"),
+        ("per_second = 0", "copying.per_second: expected a number from 1 on.*, found 0"),
+        ("per_second = inf", "copying.per_second: expected a finite number.*, found Infinity"),
+        ("per_second = 1e-9", "copying.per_second: expected a number from 1 on.*, found 1e-09"),
     ],
     ids=["order", "none", "infinite", "no-end"],
 )

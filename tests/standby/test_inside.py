@@ -17,6 +17,7 @@ import pytest
 from joinproto.apps.standby.settings import Copying
 from joinproto.net.framing import framed
 from joinproto.standby.broker import Role
+from joinproto.standby.catch_up import Order
 from tests.recovery.asking import ask_json
 from tests.standby.inside import Inside, play
 
@@ -264,7 +265,7 @@ def test_a_queue_under_load_is_caught_up_with_from_the_back_only(
         assert catches_up == (left == 0)
         assert catches_up or left > 250
 
-    play(tmp_path, "ab", told, copying=Copying(order=order, per_second=70.0))
+    play(tmp_path, "ab", told, copying=Copying(order=Order(order), per_second=70.0))
 
 
 def test_nothing_confirmed_is_lost_while_the_primary_is_killed_twelve_times(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,25 +17,28 @@ from joinproto.apps.clusterer.rabbitmq import RabbitMQ
 from joinproto.apps.clusterer.service import Service
 from joinproto.apps.clusterer.wire import NAME_CHARS_MAX
 from joinproto.clusterer.reading import Release
-from joinproto.codec.strict import DoesNotFit, fitted
-from joinproto.codec.toml_file import read_toml
+from joinproto.codec import toml_file
+from joinproto.codec.marks import Duration, Sized
+from joinproto.codec.strict import DoesNotFit
 from joinproto.errors import UsageProblem
 from joinproto.net.addresses import Address
 from joinproto.net.secret import read_secret
 
+TOLD = "docs/clusterer.md has a file"
 Words = tuple[str, ...]
+Command = Annotated[Words, Sized(1, 1_000)]
 
 
 @frozen(kw_only=True)
 class TimingFile:
     """In seconds."""
 
-    poll: Annotated[float, "between two rounds of a node that waits"] = 0.5
-    poke: Annotated[float, "between two looks for members that are away"] = 2.0
-    retry: Annotated[float, "until a boot that failed is tried again"] = 5.0
-    heartbeat: Annotated[float, "between two signs of life"] = 1.0
-    silence: Annotated[float, "after which a peer is lost"] = 5.0
-    stop: Annotated[float, "until a node that is told to stop ends, whatever hangs"] = 300.0
+    poll: Annotated[Duration, "between two rounds of a node that waits"] = 0.5
+    poke: Annotated[Duration, "between two looks for members that are away"] = 2.0
+    retry: Annotated[Duration, "until a boot that failed is tried again"] = 5.0
+    heartbeat: Annotated[Duration, "between two signs of life"] = 1.0
+    silence: Annotated[Duration, "after which a peer is lost"] = 5.0
+    stop: Annotated[Duration, "until a node that is told to stop ends, whatever hangs"] = 300.0
 
 
 @frozen(kw_only=True)
@@ -45,12 +46,12 @@ class CommandsFile:
     """A service behind commands; each is a list of words."""
 
     kind: Annotated[Literal["commands"], "this"]
-    start: Annotated[Words, "starts it"]
-    stop: Annotated[Words, "stops it"]
-    wipe: Annotated[Words, "throws its data away"]
-    status: Annotated[Words, "ends with 0 where it runs"]
+    start: Annotated[Command, "starts it"]
+    stop: Annotated[Command, "stops it"]
+    wipe: Annotated[Command, "throws its data away"]
+    status: Annotated[Command, "ends with 0 where it runs"]
     join: Annotated[Words | None, "starts it without data, where others run; null: start"] = None
-    timeout: Annotated[float, "seconds that a command may take"] = 60.0
+    timeout: Annotated[Duration, "seconds that a command may take"] = 60.0
 
 
 @frozen(kw_only=True)
@@ -71,7 +72,7 @@ class JoinprotoFile:
     clients: Annotated[str, "HOST:PORT for its clients"]
     members: Annotated[Mapping[str, str], "NAME = HOST:PORT of the others' members"] = {}
     cluster: Annotated[str, "the cluster's name"] = "clusterer"
-    timeout: Annotated[float, "seconds until it answers after a start"] = 30.0
+    timeout: Annotated[Duration, "seconds until it answers after a start"] = 30.0
 
 
 @frozen(kw_only=True)
@@ -82,7 +83,7 @@ class RabbitFile:
     server: Annotated[Words, "starts the server in the foreground"] = ("rabbitmq-server",)
     ctl: Annotated[Words, "its tool"] = ("rabbitmqctl",)
     environment: Annotated[Mapping[str, str], "of both, beside the node's own"] = {}
-    timeout: Annotated[float, "seconds that a command may take"] = 120.0
+    timeout: Annotated[Duration, "seconds that a command may take"] = 120.0
 
 
 KINDS: Mapping[str, type] = {
@@ -95,7 +96,7 @@ KINDS: Mapping[str, type] = {
 
 @frozen(kw_only=True)
 class NodeFile:
-    """The file as it stands, without `service`; paths in it are relative to it."""
+    """The file as it stands; paths in it are relative to it.  `service`: one of `KINDS`."""
 
     node: Annotated[str, "its name, as configs have it"]
     data: Annotated[str, "the service's data directory; the config is kept beside it"]
@@ -106,6 +107,7 @@ class NodeFile:
     secret_file: Annotated[str | None, "with the secret of all nodes, 16 bytes or more"] = None
     insecure: Annotated[bool, "other machines may reach the port, which nothing protects"] = False
     timing: Annotated[TimingFile, "in seconds"] = TimingFile()
+    service: Annotated[Any, "a table: what the node manages"] = None
 
 
 @frozen(kw_only=True)
@@ -125,30 +127,11 @@ class Settings:
 
 def read_settings(path: Path) -> Settings:
     """Return the settings in a file; raises `UsageProblem` that names the place in it."""
-    tree = read_toml(path)
-    try:
-        json.dumps(tree, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise UsageProblem(
-            f"{path}: a date, or a number without an end: {error}", next="write text, or a number"
-        ) from None
-    try:
-        return settings_of(tree, path.resolve().parent)
-    except DoesNotFit as error:
-        place = f"{error.path}: " if error.path else ""
-        # A node's settings have no --schema.
-        said = "" if error.next.startswith("--schema") else f"{error.next}; "
-        there = f"{said}docs/clusterer.md has a file"
-        raise UsageProblem(f"{path}: {place}{error.message}", next=there) from error
-    except UsageProblem as error:
-        raise UsageProblem(f"{path}: {error.message}", next=error.next) from error
+    return toml_file.read_settings(path, NodeFile, settings_of, next=TOLD)
 
 
-def settings_of(tree: Mapping[str, Any], top: Path) -> Settings:
+def settings_of(file: NodeFile, top: Path) -> Settings:
     """Return the settings; `top`: what paths are relative to."""
-    said = dict(tree)
-    service = said.pop("service", None)
-    file: NodeFile = fitted(NodeFile, said)
     for path, name in (("node", file.node), *((f"nodes.{name}", name) for name in file.nodes)):
         if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable() or name == ANY:
             raise DoesNotFit(path, f"{name[:60]!r} is not a name", next="such as rabbit@hostA")
@@ -161,9 +144,6 @@ def settings_of(tree: Mapping[str, Any], top: Path) -> Settings:
             " this node",
             next="secret_file; or a firewall before it, and insecure = true",
         )
-    for one, seconds in asdict(file.timing).items():
-        if not (isfinite(seconds) and seconds > 0):
-            raise DoesNotFit(f"timing.{one}", f"{seconds} s", next="more than 0")
     if file.timing.silence < 2 * file.timing.heartbeat:
         raise DoesNotFit(
             "timing.silence", "less than two heartbeats", next="several times timing.heartbeat"
@@ -178,7 +158,7 @@ def settings_of(tree: Mapping[str, Any], top: Path) -> Settings:
         secret=secret,
         events=None if file.events is None else top / file.events,
         timing=Timing(**asdict(file.timing)),
-        service=_service(service, file.node, data, top),
+        service=_service(file.service, file.node, data, top),
     )
 
 
@@ -191,18 +171,12 @@ def _service(found: Any, node: str, data: Path, top: Path) -> Callable[[], Servi
             next=f"[service] with kind = one of {', '.join(KINDS)}",
         )
     try:
-        file: Any = fitted(KINDS[kind], found)
+        file: Any = toml_file.structured(found, KINDS[kind], next=TOLD)
     except DoesNotFit as error:
         path = f"service.{error.path}" if error.path else "service"
         raise DoesNotFit(path, error.message, next=error.next) from None
-    seconds = getattr(file, "timeout", 1.0)
-    if not (isfinite(seconds) and seconds > 0):
-        raise DoesNotFit("service.timeout", f"{seconds} s", next="more than 0")
     match file:
         case CommandsFile():
-            for name in ("start", "stop", "wipe", "status"):
-                if not getattr(file, name):
-                    raise DoesNotFit(f"service.{name}", "no words", next="a program and its words")
             return lambda: Commands(
                 node=node,
                 data=data,

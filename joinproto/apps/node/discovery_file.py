@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import ip_address
-from math import isfinite
 from typing import Any
 
 from attrs import evolve, field, frozen
 
+from joinproto.codec.marks import Duration
 from joinproto.discovery import values
 from joinproto.discovery.chosen import Chosen, chosen
 from joinproto.discovery.lint import Given
@@ -45,7 +45,7 @@ class DiscoveryFile:
     register: str = VOTES
     release: str | None = None
     port: int | None = None
-    interval: float = 2.0
+    interval: Duration = 2.0
     nameserver: str | None = None
     settings: dict[str, Any] = field(factory=dict)
 
@@ -91,8 +91,6 @@ def discovery_of(
             f"member is {member!r}, and backends name nodes PREFIX@HOST",
             next=f"name it as {member or 'rabbit'}@HOST, with the host at which others reach it",
         )
-    if not (isfinite(file.interval) and file.interval > 0):
-        raise UsageProblem(f"discovery.interval is {file.interval}", next="give seconds above 0")
     port = listen.port if file.port is None else file.port
     if not 0 < port <= 65_535:
         raise UsageProblem(f"discovery.port is {port}", next="give 1 to 65535")

@@ -6,41 +6,23 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import combinations
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from attrs import fields
 
 from joinproto.errors import UsageProblem
 from joinproto.net.addresses import Address
 
 if TYPE_CHECKING:
-    from joinproto.apps.node.settings import LogKept, Security, Timing
+    from joinproto.apps.node.settings import Security, Timing
 
 
 def require_times(timing: Timing) -> None:
-    for one in fields(type(timing)):
-        seconds = getattr(timing, one.name)
-        may_be_none = one.name in ("wait", "leave")
-        if not (isfinite(seconds) and (seconds > 0 or (may_be_none and seconds == 0))):
-            raise UsageProblem(
-                f"timing.{one.name} is {seconds}",
-                next=f"give seconds, {'0 for no limit' if may_be_none else 'more than 0'}",
-            )
     if timing.silence < 2 * timing.heartbeat:
         raise UsageProblem(
             f"timing.silence is {timing.silence} s, timing.heartbeat {timing.heartbeat} s: one"
             " lost heartbeat would end a connection",
             next="set silence to several heartbeats",
         )
-
-
-def require_kept(kept: LogKept) -> None:
-    for one in fields(type(kept)):
-        frames = getattr(kept, one.name)
-        if frames is not None and frames < 1:
-            raise UsageProblem(f"log.{one.name} is {frames}", next="give frames, 1 or more")
 
 
 def require_apart(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from attrs import field, frozen
 
@@ -18,14 +18,13 @@ from joinproto.apps.node.discovery_file import (
 )
 from joinproto.apps.node.sanity import (
     require_apart,
-    require_kept,
     require_protected,
     require_times,
     warnings_of,
 )
-from joinproto.codec.malformed import Malformed
-from joinproto.codec.toml_file import read_toml, structured
-from joinproto.errors import JoinprotoError, MisuseError, UsageProblem
+from joinproto.codec import toml_file
+from joinproto.codec.marks import AtLeast, Duration
+from joinproto.errors import UsageProblem
 from joinproto.host.eventlog import BYTES_MAX
 from joinproto.host.process.control import require_place
 from joinproto.join.config import Config, TotalFailure
@@ -59,11 +58,11 @@ class Timing:
     active and for leaving in order; 0: none.
     """
 
-    patience: float = 0.5
-    heartbeat: float = 0.5
-    silence: float = 2.0
-    wait: float = 0.0
-    leave: float = 10.0
+    patience: Duration = 0.5
+    heartbeat: Duration = 0.5
+    silence: Duration = 2.0
+    wait: Annotated[float, AtLeast(0)] = 0.0
+    leave: Annotated[float, AtLeast(0)] = 10.0
 
 
 @frozen(kw_only=True)
@@ -87,8 +86,8 @@ class LogKept:
     frames stay readable at least, and the earlier ones are dropped; None: all stay.
     """
 
-    snapshot_every: int = 100_000
-    keep_frames: int | None = None
+    snapshot_every: Annotated[int, AtLeast(1)] = 100_000
+    keep_frames: Annotated[int | None, AtLeast(1)] = None
 
 
 @frozen(kw_only=True)
@@ -116,10 +115,10 @@ class NodeFile:
     control: str | None = None
     http: str | None = None
     events: str | None = None
-    events_bytes: int = BYTES_MAX
-    events_full: str = "go-on"
-    stop: str = "away"
-    total_failure: str = "manual"
+    events_bytes: Annotated[int, AtLeast(EVENTS_BYTES_MIN)] = BYTES_MAX
+    events_full: OnFull = OnFull.GO_ON
+    stop: Stopping = Stopping.AWAY
+    total_failure: TotalFailure = TotalFailure.MANUAL
     found_with: int | None = None
     options: dict[str, Any] = field(factory=dict)
     timing: Timing = field(factory=Timing)
@@ -154,25 +153,12 @@ class Settings:
 
 def read_settings(path: Path) -> Settings:
     """Return the settings in a file; raises `UsageProblem` that names the place in it."""
-    tree = read_toml(path)
-    try:
-        return settings_of(structured(tree, NodeFile, next=TOLD), path.resolve().parent)
-    except JoinprotoError as error:
-        raise UsageProblem(f"{path}: {error.message}", next=error.next) from error
-    except Malformed as error:
-        raise UsageProblem(f"{path}: {error}", next="mend the file") from error
+    return toml_file.read_settings(path, NodeFile, settings_of, next=TOLD)
 
 
 def settings_of(file: NodeFile, top: Path) -> Settings:
     """Return the settings; `top`: what paths are relative to."""
     timing, security = file.timing, file.security
-    _require_one_of(TotalFailure, "total_failure", file.total_failure)
-    _require_one_of(Stopping, "stop", file.stop)
-    _require_one_of(OnFull, "events_full", file.events_full)
-    if file.events_bytes < EVENTS_BYTES_MIN:
-        raise UsageProblem(
-            f"events_bytes is {file.events_bytes}", next=f"give {EVENTS_BYTES_MIN} or more"
-        )
     electors = _electors(file)
     missing = [name for name in file.electors if name not in {file.member, *file.members}]
     if missing:
@@ -181,7 +167,6 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
             next="name each member and its HOST:PORT under [members]",
         )
     require_times(timing)
-    require_kept(file.log)
     if len(set(file.electors)) < len(file.electors):
         twice = sorted({name for name in file.electors if file.electors.count(name) > 1})
         raise UsageProblem(f"electors: {', '.join(twice)} twice", next="name each elector once")
@@ -204,7 +189,7 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         wait_for=file.wait_for,
         options=_digest(file.options),
         cluster_name=file.cluster,
-        total_failure=TotalFailure(file.total_failure),
+        total_failure=file.total_failure,
         found_with=file.found_with,
         patience=timing.patience,
         heartbeat=timing.heartbeat,
@@ -235,8 +220,8 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         http=http,
         events=None if file.events is None else top / file.events,
         events_bytes=file.events_bytes,
-        events_needed=OnFull(file.events_full) is OnFull.END,
-        stop=Stopping(file.stop),
+        events_needed=file.events_full is OnFull.END,
+        stop=file.stop,
         timing=timing,
         log=file.log,
         testing=file.testing,
@@ -296,9 +281,3 @@ def _tls(security: Security, top: Path) -> TlsFiles | None:
         missing = ", ".join(name for name, value in given.items() if value is None)
         raise UsageProblem(f"security without {missing}", next="TLS needs all three, as PEM files")
     return TlsFiles(certificate=top / certificate, key=top / key, ca=top / ca)
-
-
-def _require_one_of(kind: type[Enum], what: str, found: str) -> None:
-    known = [one.value for one in kind]
-    if found not in known:
-        raise MisuseError(f"{what} is {found!r}", next=f"write {' or '.join(known)}")

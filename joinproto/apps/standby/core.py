@@ -96,7 +96,7 @@ class Core:
             variant=Variant.OURS,
             keeper=Keeper.BUILT_IN if self.settings.chain else Keeper.OUTSIDE,
             default=self.settings.default,
-            order=Order(self.settings.copying.order),
+            order=self.settings.copying.order,
         )
         self.state = Broker(who=who)
         self.bodies = Bodies(self.disk)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
-from attrs import field, fields, frozen
+from attrs import field, frozen
 
-from joinproto.codec.toml_file import read_toml, structured
-from joinproto.errors import JoinprotoError, UsageProblem
+from joinproto.codec import toml_file
+from joinproto.codec.marks import AtLeast, Duration
+from joinproto.errors import UsageProblem
 from joinproto.host.process.control import require_place
 from joinproto.net.addresses import Address
 from joinproto.standby.catch_up import Order
 from joinproto.standby.replicates import Default, Level
 
 PORTS = ("clients", "peers", "http", "chain")
-MANAGERS = ("outside", "built-in")
 TOLD = "docs/standby.md shows a whole file"
 
 
@@ -26,7 +25,7 @@ class QueueFile:
     """A queue that is there from the beginning.  `replicate`: None: as the default says."""
 
     durable: bool = True
-    replicate: str | None = None
+    replicate: Level | None = None
 
 
 @frozen(kw_only=True)
@@ -35,7 +34,7 @@ class Defaults:
 
     create: bool = True
     durable: bool = True
-    replicate: str = "all"
+    replicate: Default = Default.ALL
 
 
 @frozen(kw_only=True)
@@ -45,10 +44,10 @@ class Timing:
     on without a backup whose session is over.  `retry`: between two attempts to reach one.
     """
 
-    backups: float = 10.0
-    heartbeat: float = 0.5
-    silence: float = 3.0
-    retry: float = 0.2
+    backups: Duration = 10.0
+    heartbeat: Duration = 0.5
+    silence: Duration = 3.0
+    retry: Duration = 0.2
 
 
 @frozen(kw_only=True)
@@ -57,8 +56,8 @@ class Copying:
     `per_second`: so many messages at most, to each; None: as fast as it goes.
     """
 
-    order: str = "lifo"
-    per_second: float | None = None
+    order: Order = Order.LIFO
+    per_second: Annotated[float | None, AtLeast(1)] = None
 
 
 @frozen(kw_only=True)
@@ -71,7 +70,7 @@ class BrokerFile:
     clients: str
     brokers: dict[str, str]
     public: str | None = None
-    manager: str = "outside"
+    manager: Literal["outside", "built-in"] = "outside"
     chain: dict[str, str] = field(factory=dict)
     control: str | None = None
     http: str | None = None
@@ -121,11 +120,7 @@ class Settings:
 
 def read_settings(path: Path) -> Settings:
     """Return the settings in a file; raises `UsageProblem` that names the place in it."""
-    tree = read_toml(path)
-    try:
-        return settings_of(structured(tree, BrokerFile, next=TOLD), path.resolve().parent)
-    except JoinprotoError as error:
-        raise UsageProblem(f"{path}: {error.message}", next=error.next) from error
+    return toml_file.read_settings(path, BrokerFile, settings_of, next=TOLD)
 
 
 def settings_of(file: BrokerFile, top: Path) -> Settings:
@@ -162,28 +157,19 @@ def settings_of(file: BrokerFile, top: Path) -> Settings:
         http=http,
         events=None if file.events is None else top / file.events,
         queues={
-            name: QueueSettings(
-                queue.durable,
-                None
-                if queue.replicate is None
-                else _one_of(Level, f"queues.{name}.replicate", queue.replicate),
-            )
+            name: QueueSettings(queue.durable, queue.replicate)
             for name, queue in file.queues.items()
         },
         creates=file.defaults.create,
         creates_durable=file.defaults.durable,
-        default=_one_of(Default, "defaults.replicate", file.defaults.replicate),
-        copying=_copying(file.copying),
+        default=file.defaults.replicate,
+        copying=file.copying,
         timing=file.timing,
     )
 
 
 def _chain(file: BrokerFile) -> dict[str, Address]:
     """Return where the members of the view chain listen; empty: the manager is outside."""
-    if file.manager not in MANAGERS:
-        raise UsageProblem(
-            f"manager is {file.manager!r}", next=f"write {' or '.join(map(repr, MANAGERS))}"
-        )
     if file.manager == "outside":
         if file.chain:
             raise UsageProblem(
@@ -200,16 +186,6 @@ def _chain(file: BrokerFile) -> dict[str, Address]:
     return {name: Address.parse(text) for name, text in file.chain.items()}
 
 
-def _copying(copying: Copying) -> Copying:
-    _one_of(Order, "copying.order", copying.order)
-    rate = copying.per_second
-    if rate is not None and not (isfinite(rate) and rate >= 1):
-        raise UsageProblem(
-            f"copying.per_second is {rate}", next="give messages a second, 1 or more"
-        )
-    return copying
-
-
 def _require_own(named: Mapping[str, Address]) -> None:
     where: dict[Address, str] = {}
     for name, at in named.items():
@@ -219,13 +195,6 @@ def _require_own(named: Mapping[str, Address]) -> None:
                 next="give each broker its own HOST:PORT",
             )
         where[at] = name
-
-
-def _one_of(kind: Any, what: str, found: str) -> Any:
-    known = [one.value for one in kind]
-    if found not in known:
-        raise UsageProblem(f"{what} is {found!r}", next=f"write {' or '.join(known)}")
-    return kind(found)
 
 
 def _require_names(file: BrokerFile) -> None:
@@ -264,10 +233,6 @@ def _require_ports(file: BrokerFile, ports: Mapping[str, Address | None]) -> Non
 
 
 def _require_times(timing: Timing) -> None:
-    for one in fields(Timing):
-        seconds = getattr(timing, one.name)
-        if not (isfinite(seconds) and seconds > 0):
-            raise UsageProblem(f"timing.{one.name} is {seconds}", next="give seconds, more than 0")
     if timing.silence < 2 * timing.heartbeat:
         raise UsageProblem(
             f"timing.silence is {timing.silence} s, timing.heartbeat {timing.heartbeat} s: one"
