@@ -92,11 +92,14 @@ class Terms:
 
 
 class NotTerms(Exception):
-    """The text is not Erlang terms: what was found in which line, and what to write."""
+    """The text is not Erlang terms: what was found in which line, and what to write.
 
-    def __init__(self, line: int, found: str, write: str) -> None:
+    `is_cut`: it ends in the middle of a term.
+    """
+
+    def __init__(self, line: int, found: str, write: str, *, is_cut: bool = False) -> None:
         super().__init__(found)
-        self.line, self.found, self.write = line, found, write
+        self.line, self.found, self.write, self.is_cut = line, found, write, is_cut
 
 
 RESERVED = frozenset(
@@ -179,7 +182,7 @@ def _unknown(text: str, at: int, line: int) -> NotTerms:
 
 def _term(tokens: list[_Token], at: int, last: int, depth: int) -> tuple[Term, int]:
     if at >= len(tokens):
-        raise NotTerms(last, "the end of the text", "the rest of the term")
+        raise NotTerms(last, "the end of the text", "the rest of the term", is_cut=True)
     token = tokens[at]
     line = token.line
     match token.kind:
@@ -217,9 +220,8 @@ def _items(
         item, at = _term(tokens, at, last, depth + 1)
         items.append(item)
         if at >= len(tokens):
-            raise NotTerms(
-                last, f"no {closes} for the {opened.text} of line {opened.line}", f"{closes}"
-            )
+            found = f"no {closes} for the {opened.text} of line {opened.line}"
+            raise NotTerms(last, found, f"{closes}", is_cut=True)
         after, at = tokens[at], at + 1
         if after.text == closes and after.kind == "mark":
             return items, at

@@ -18,15 +18,26 @@ Source: recovery, "Foreign formats"; RabbitMQ 3.10, seen on real nodes (`tools/f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
 from attrs import evolve, frozen
 
+from joinproto.codec.erlang_terms import (
+    Atom,
+    Binary,
+    List,
+    NotTerms,
+    Number,
+    Term,
+    Text,
+    Tuple,
+    read_terms,
+)
 from joinproto.pick.definitions import Definitions
 from joinproto.pick.wait_graph import NodeList, Start, WaitGraph, clusters, wait_graph
 from joinproto.recovery.foreign import mnesia
-from joinproto.recovery.foreign.erlang_terms import Atom, ListOf, Term, TupleOf, parse
 from joinproto.recovery.foreign.text import NotAsWritten, shown, text_of
 from joinproto.recovery.found import Fact, Format, Found, LastView, Raw, RawFile, State
 
@@ -36,6 +47,8 @@ CLUSTER = "cluster_nodes.config"
 RUNNING = "nodes_running_at_shutdown"
 FORCE = "force_load"
 NAMES = (CLUSTER, RUNNING, FORCE)
+ESCAPES = re.compile(r"(?:[^\\]|\\['\\])*")
+"""A text in which only a quote or a backslash is escaped, as in names of nodes."""
 
 more = mnesia.names_in
 """The files of Mnesia's tables; a directory without them says less."""
@@ -111,12 +124,12 @@ def said_by(raw: Raw) -> Said:
     """Return what the two files say; raises `NotAsWritten`."""
     cluster, running = raw.file(CLUSTER), raw.file(RUNNING)
     match _term(cluster):
-        case TupleOf((ListOf() as all_nodes, ListOf() as disc_nodes)):
+        case Tuple((List() as all_nodes, List() as disc_nodes)):
             members, disc = _names(cluster, all_nodes), _names(cluster, disc_nodes)
         case _:
             raise NotAsWritten(f"{CLUSTER}: expected two lists of nodes, {{[...],[...]}}.")
     match _term(running):
-        case ListOf() as nodes:
+        case List() as nodes:
             listed = _names(running, nodes)
         case _:
             raise NotAsWritten(f"{RUNNING}: expected a list of nodes, [...].")
@@ -371,20 +384,31 @@ def _and(names: Collection[str]) -> str:
 
 
 def _term(file: RawFile) -> Term:
+    """Return the one term of a file; raises `NotAsWritten`."""
     text = text_of(file)
+    if ESCAPES.fullmatch(text) is None:
+        raise NotAsWritten(f"{file.name}: has an escape that is in no node's name")
     try:
-        return parse(text)
-    except NotAsWritten as error:
-        raise NotAsWritten(f"{file.name}: {error}") from None
+        found = read_terms(text)
+    except NotTerms as error:
+        cut = ": cut off" if error.is_cut else ""
+        said = f"line {error.line}: {shown(error.found)}, expected {error.write}{cut}"
+        raise NotAsWritten(f"{file.name}: {said}") from None
+    if len(found.all) != 1 or not found.ended:
+        said = "more text after the end of the term" if found.all[1:] else "no full stop: cut off"
+        raise NotAsWritten(f"{file.name}: {said}")
+    return found.all[0]
 
 
-def _names(file: RawFile, nodes: ListOf) -> tuple[str, ...]:
+def _names(file: RawFile, nodes: List) -> tuple[str, ...]:
     names = []
     for node in nodes.items:
+        if isinstance(node, Number | Text | Binary):
+            raise NotAsWritten(f"{file.name}: {shown(str(node))} is not expected here")
         if not isinstance(node, Atom):
             raise NotAsWritten(f"{file.name}: expected names of nodes in the list")
         name, _, host = node.name.partition("@")
-        if not name or not host or "@" in host:
+        if not name or not host or "@" in host or not node.name.isprintable():
             raise NotAsWritten(f"{file.name}: {shown(node.name)} is not the name of a node")
         names.append(node.name)
     if len(set(names)) < len(names):
