@@ -111,9 +111,7 @@ class StoreWriteFailed(StoreError):
 EXTRAS_OF = {
     "attr": (),
     "attrs": (),
-    "cattrs": (),
     "click": (),
-    "fastjsonschema": (),
     "transitions": (),
     "numpy": ("check",),
     "numba": ("check",),

@@ -70,15 +70,15 @@ def put_object(
     anything: Callable[[Any], dict[str, Any]],
 ) -> Put:
     """`anything`: the function for a value that is no `cls` itself, but of a class below it."""
-    rows = [(one.name, one.key, part_of(one), *_left_out(one)) for one in parts]
+    rows = [(one.name, one.key, part_of(one), *_skipped(one)) for one in parts]
 
     def put_one(value: Any) -> dict[str, Any]:
         if type(value) is not cls:
             return anything(value)
         tree: dict[str, Any] = {}
-        for name, key, put, left_out, merged in rows:
+        for name, key, put, skipped, merged in rows:
             found = getattr(value, name)
-            if found is left_out:
+            if found is skipped:
                 continue
             if merged:
                 tree |= put(found)
@@ -89,8 +89,8 @@ def put_object(
     return put_one
 
 
-def _left_out(part: Part) -> tuple[Any, bool]:
-    """Return the value with which a part is left out, and whether its keys are merged."""
+def _skipped(part: Part) -> tuple[Any, bool]:
+    """Return the value with which a part is skipped, and whether its keys are merged."""
     absent, is_merged = part.mark(Absent), part.mark(Merged) is not None
     return (None if is_merged else absent.value if absent else NOTHING), is_merged
 

@@ -52,7 +52,9 @@ from joinproto.codec.functions import (
     same,
     sized,
     take_float,
+    take_int,
     take_open,
+    take_plain,
     then,
 )
 from joinproto.codec.malformed import Malformed, Said
@@ -263,30 +265,12 @@ class Codec:
         raise TypeError(f"{kind} has no place in a tree: give it a class, or a plain type")
 
     def _take_plain(self, kind: type) -> Take:
-        word = self.words[kind]
         if kind is int and self.int_max is not None:
             return self._take_int(-self.int_max)
-        if kind is float:
-            return take_float(word)
-
-        def take(found: Any) -> Any:
-            if type(found) is not kind:
-                raise Malformed("", found, word)
-            return found
-
-        return take
+        return take_float(self.words[kind]) if kind is float else take_plain(kind, self.words[kind])
 
     def _take_int(self, least: int) -> Take:
-        word, words, most = self.words[int], self._range(least), self.int_max
-
-        def take(found: Any) -> Any:
-            if type(found) is not int:
-                raise Malformed("", found, word)
-            if found < least or (most is not None and found > most):
-                raise Malformed("", found, words)
-            return found
-
-        return take
+        return take_int(self.words[int], least, self.int_max, self._range(least))
 
     def _range(self, least: int) -> str:
         if self.people:

@@ -84,6 +84,26 @@ def sized(take: Take, least: int, most: int) -> Take:
     return checked
 
 
+def take_plain(kind: type, word: str) -> Take:
+    def take(found: Any) -> Any:
+        if type(found) is not kind:
+            raise Malformed("", found, word)
+        return found
+
+    return take
+
+
+def take_int(word: str, least: int, most: int | None, expected: str) -> Take:
+    def take(found: Any) -> Any:
+        if type(found) is not int:
+            raise Malformed("", found, word)
+        if found < least or (most is not None and found > most):
+            raise Malformed("", found, expected)
+        return found
+
+    return take
+
+
 def take_float(word: str) -> Take:
     def take(found: Any) -> float:
         if type(found) is not float and type(found) is not int:

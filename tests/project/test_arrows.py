@@ -164,27 +164,27 @@ PURE = (
 """What decides: no I/O, clock or chance."""
 
 ATTRS = {"attr", "attrs"}
-BASE = {*ATTRS, "cattrs", "click", "transitions"}
+BASE = {*ATTRS, "click", "transitions"}
 ARRAYS = {"numpy", "numba", "llvmlite", "scipy"}
 
 # Place -> packages from outside (the standard library is everybody's).
 THEIRS: Mapping[str, set[str]] = {
     ERRORS: set(),
     **{place: ATTRS | {"transitions"} for place in PURE},
-    CODEC: ATTRS | {"cattrs", "fastjsonschema"},
+    CODEC: ATTRS,
     DURABLE: ATTRS,
     "joinproto.durable.journal": ATTRS,
     NET: ATTRS | {"anyio"},
-    "joinproto.store": ATTRS | {"cattrs"},
+    "joinproto.store": ATTRS,
     HOST: BASE | {"anyio", "prometheus_client", "uvicorn"},
     "joinproto.log": ATTRS,
     "joinproto.swarm": ATTRS,
-    "joinproto.ask": ATTRS | {"cattrs"},
+    "joinproto.ask": ATTRS,
     # From the base install alone: operators run it on broken machines.
     "joinproto.recovery": BASE,
     "joinproto.apps": set(),
     "joinproto.apps.node": BASE | {"anyio", "prometheus_client"},
-    "joinproto.apps.standby": ATTRS | {"cattrs", "anyio", "prometheus_client"},
+    "joinproto.apps.standby": ATTRS | {"anyio", "prometheus_client"},
     "joinproto.apps.standby.keeping": ATTRS,
     **{place: ATTRS | {"proton"} for place in SPEAK_AMQP},
     "joinproto.apps.clusterer": ATTRS,
@@ -208,7 +208,17 @@ THEIRS: Mapping[str, set[str]] = {
     # `tools.mutate` runs the unit tests, and counts which lines they run; the benchmark runs two
     # checkers beside ours; boto3, httpx: the servers of boots.
     "tools": BASE
-    | {"anyio", "boto3", "coverage", "httpx", "hypothesis", "matplotlib", "minicheck", "musil"}
+    | {
+        "anyio",
+        "boto3",
+        "cattrs",
+        "coverage",
+        "httpx",
+        "hypothesis",
+        "matplotlib",
+        "minicheck",
+        "musil",
+    }
     | {"prometheus_client", "proton", "pyarrow", "pytest", "rich"},
 }
 

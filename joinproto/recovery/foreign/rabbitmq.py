@@ -18,27 +18,16 @@ Source: recovery, "Foreign formats"; RabbitMQ 3.10, seen on real nodes (`tools/f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
 from attrs import evolve, frozen
 
-from joinproto.codec.erlang_terms import (
-    Atom,
-    Binary,
-    List,
-    NotTerms,
-    Number,
-    Term,
-    Text,
-    Tuple,
-    read_terms,
-)
+from joinproto.codec.erlang_terms import Atom, Binary, List, Number, Text, Tuple
 from joinproto.pick.definitions import Definitions
 from joinproto.pick.wait_graph import NodeList, Start, WaitGraph, clusters, wait_graph
 from joinproto.recovery.foreign import mnesia
-from joinproto.recovery.foreign.text import NotAsWritten, shown, text_of
+from joinproto.recovery.foreign.text import NotAsWritten, shown, term_of
 from joinproto.recovery.found import Fact, Format, Found, LastView, Raw, RawFile, State
 
 FORMAT = Format.RABBITMQ
@@ -47,8 +36,6 @@ CLUSTER = "cluster_nodes.config"
 RUNNING = "nodes_running_at_shutdown"
 FORCE = "force_load"
 NAMES = (CLUSTER, RUNNING, FORCE)
-ESCAPES = re.compile(r"(?:[^\\]|\\['\\])*")
-"""A text in which only a quote or a backslash is escaped, as in names of nodes."""
 
 more = mnesia.names_in
 """The files of Mnesia's tables; a directory without them says less."""
@@ -123,12 +110,12 @@ def definitions_of(raw: Raw) -> tuple[Definitions | None, str]:
 def said_by(raw: Raw) -> Said:
     """Return what the two files say; raises `NotAsWritten`."""
     cluster, running = raw.file(CLUSTER), raw.file(RUNNING)
-    match _term(cluster):
+    match term_of(cluster):
         case Tuple((List() as all_nodes, List() as disc_nodes)):
             members, disc = _names(cluster, all_nodes), _names(cluster, disc_nodes)
         case _:
             raise NotAsWritten(f"{CLUSTER}: expected two lists of nodes, {{[...],[...]}}.")
-    match _term(running):
+    match term_of(running):
         case List() as nodes:
             listed = _names(running, nodes)
         case _:
@@ -381,23 +368,6 @@ def advised(graph: WaitGraph) -> str:
 
 def _and(names: Collection[str]) -> str:
     return ", ".join(names)
-
-
-def _term(file: RawFile) -> Term:
-    """Return the one term of a file; raises `NotAsWritten`."""
-    text = text_of(file)
-    if ESCAPES.fullmatch(text) is None:
-        raise NotAsWritten(f"{file.name}: has an escape that is in no node's name")
-    try:
-        found = read_terms(text)
-    except NotTerms as error:
-        cut = ": cut off" if error.is_cut else ""
-        said = f"line {error.line}: {shown(error.found)}, expected {error.write}{cut}"
-        raise NotAsWritten(f"{file.name}: {said}") from None
-    if len(found.all) != 1 or not found.ended:
-        said = "more text after the end of the term" if found.all[1:] else "no full stop: cut off"
-        raise NotAsWritten(f"{file.name}: {said}")
-    return found.all[0]
 
 
 def _names(file: RawFile, nodes: List) -> tuple[str, ...]:

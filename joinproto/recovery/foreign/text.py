@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from joinproto.codec.erlang_terms import NotTerms, Term, read_terms
 from joinproto.recovery.found import RawFile
 
 TEXT_BYTES_MAX = 1 << 20
@@ -11,6 +12,9 @@ TEXT_BYTES_MAX = 1 << 20
 
 SHOWN_MAX = 60
 """Characters of a wrong value that are shown."""
+
+ESCAPES = re.compile(r"(?:[^\\]|\\['\\])*")
+"""A text in which only a quote or a backslash is escaped, as in names of nodes."""
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NULL_UUID = "00000000-0000-0000-0000-000000000000"
@@ -46,3 +50,20 @@ def shown(value: str) -> str:
     """Return a value from a file in quotes, without what could harm a terminal, cut if long."""
     cut = value if len(value) <= SHOWN_MAX else value[:SHOWN_MAX] + "..."
     return ascii(cut)
+
+
+def term_of(file: RawFile) -> Term:
+    """Return the one Erlang term of a file; raises `NotAsWritten`."""
+    text = text_of(file)
+    if ESCAPES.fullmatch(text) is None:
+        raise NotAsWritten(f"{file.name}: has an escape that is in no node's name")
+    try:
+        found = read_terms(text)
+    except NotTerms as error:
+        cut = ": cut off" if error.is_cut else ""
+        said = f"line {error.line}: {shown(error.found)}, expected {error.write}{cut}"
+        raise NotAsWritten(f"{file.name}: {said}") from None
+    if len(found.all) != 1 or not found.ended:
+        said = "more text after the end of the term" if found.all[1:] else "no full stop: cut off"
+        raise NotAsWritten(f"{file.name}: {said}")
+    return found.all[0]
