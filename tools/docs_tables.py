@@ -6,6 +6,7 @@ NAME of `<!-- drawing: NAME -->` is one that `joinproto draw` lists, or `sets`, 
 from joinproto.cli.diagrams.catalog import drawings
 from joinproto.clusterer.tables import SETS as CLUSTERER
 from joinproto.discovery import boot, cleanup, keep
+from joinproto.discovery.rules import RULES, ReleaseRule
 from joinproto.errors import UsageProblem
 from joinproto.join import succession
 from joinproto.machine import sets
@@ -33,8 +34,17 @@ SETS = {
 }
 
 
+RULES_HEAD = ("| releases | what they do | source |", "| --- | --- | --- |")
+
+
+def _rule(one: ReleaseRule) -> str:
+    return f"| {one.ages} | {one.what} | `{one.source}` |"
+
+
 def table(name: str) -> str:
     """Return the table, drawing or legend of that name, as Markdown."""
+    if name == "discovery-rules":
+        return "\n".join((*RULES_HEAD, *map(_rule, RULES)))
     known = drawings()
     if name in SETS:
         return legend(SETS[name])

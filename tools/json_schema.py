@@ -20,7 +20,7 @@ from joinproto.cli.commands.check import Checked
 from joinproto.cli.commands.clusterer import Stories, Validated
 from joinproto.cli.commands.clusterer_run import Applied, StatusShown
 from joinproto.cli.commands.decide import Decided
-from joinproto.cli.commands.discovery import Booted, Lint, Split
+from joinproto.cli.commands.discovery import Booted, Lint
 from joinproto.cli.commands.draw import Drawings, Drawn
 from joinproto.cli.commands.models import Models
 from joinproto.cli.commands.node import Ended
@@ -30,6 +30,7 @@ from joinproto.cli.commands.simulate import Simulated
 from joinproto.cli.commands.swarm import Swarm
 from joinproto.cli.commands.sweep import Sweep
 from joinproto.cli.commands.tier import Tier
+from joinproto.cli.first_start import Split
 from joinproto.cli.validate.judge import Verdict
 from joinproto.cli.validate.standby import StandbyVerdict
 from joinproto.clusterer.ask_config import CompareAnswer

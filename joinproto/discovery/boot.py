@@ -1,4 +1,4 @@
-"""One round of the boot of a blank node, as decision tables: 3.8's, the shipped one's, ours.
+"""One round of the boot of a blank node, as decision tables: 3.7 to 3.12, since 3.13, and ours.
 
 P are all nodes that matter: the booting one, `me`, and those that the backend named.
 
@@ -12,12 +12,13 @@ from enum import Enum
 from attrs import frozen
 
 from joinproto.discovery.releases import Release
+from joinproto.discovery.rules import FIRST_ANSWER
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Members
 
 
 class Rules(Enum):
-    """Whose rules: 3.7 and 3.8 as the guide tells them, today's releases, ours."""
+    """Whose rules: 3.7 to 3.12, as the guide tells them; 3.13 and later, as shipped; ours."""
 
     SEED = "seed"
     REAL = "real"
@@ -25,8 +26,8 @@ class Rules(Enum):
 
 
 def rules_of(release: Release) -> Rules:
-    """Return the rules of a release: sorting and locks came with 3.9."""
-    return Rules.SEED if release < Release(3, 9) else Rules.REAL
+    """Return the rules of a release."""
+    return Rules.SEED if FIRST_ANSWER.holds(release) else Rules.REAL
 
 
 class Step(Enum):
@@ -47,8 +48,9 @@ class Peer:
 
     `ready`: not known to be still booting.  `in_cluster`: it has a database.  Of the booting
     node only: `failed`, `selects` (the backend named one node, not a list), `only_me` (is listed),
-    `wants_two` (a cluster of more than one is meant), `expected` and `majority` (of the
-    members that are expected), `too_many` (more are listed than expected), `locked`.
+    `wants_two` (a cluster of more than one is meant), `last` (no try is left), `expected` and
+    `majority` (of the members that are expected), `too_many` (more are listed than expected),
+    `locked`.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Peer:
     selects: bool = False
     only_me: bool = False
     wants_two: bool = False
+    last: bool = False
     expected: int = 0
     majority: int = 0
     too_many: bool = False
@@ -81,18 +84,21 @@ _LISTS = _here("the backend lists nodes", selects=False)
 _ONLY_ME = _here("only this node is listed", only_me=True)
 _TOO_FEW = LISTED.fewer_than(PEERS.mine("expected"))
 _NO_LOCK = _here("the lock was not had", locked=False)
+_LAST = _here("no try is left", last=True)
 
 SEED = Table(
     "discovery-seed",
-    "discovery, 3.8",
+    "discovery, 3.7 to 3.12",
     (
         Case("D3", "no lock", _NO_LOCK, Step.CRASH),
-        Case("D1", "the backend failed", _FAILED, Step.CRASH),
+        Case("D1", "it failed to the end", _FAILED & _LAST, Step.CRASH),
+        Case("D1", "the backend failed", _FAILED, Step.RETRY),
+        Case("D3", "no other node is listed", (LISTED - PEERS.me).is_empty, Step.ALONE),
         Case("D3", "the first that answers", ~OTHERS.is_empty, Step.JOIN),
         Case("D3", "nobody answers", ALWAYS, Step.RETRY),
     ),
 )
-"""3.8: whoever answers first in the list's order; an error ends the node."""
+"""Until 3.12: the first listed node that answers and has its tables; errors end the node."""
 
 REAL = Table(
     "discovery-real",
@@ -114,7 +120,7 @@ REAL = Table(
         Case("D3", "the first one", ALWAYS, Step.JOIN),
     ),
 )
-"""4.x: all sort alike, and the first of those that answer is joined, or stands alone."""
+"""Since 3.13: all sort alike, and the first of those that answer is joined, or stands alone."""
 
 OURS = Table(
     "discovery-ours",
@@ -136,8 +142,10 @@ SETS = (PEERS, LISTED, SEEN, OTHERS, FIRST, ANSWERING, LIVING)
 WHY = {
     "no lock": "the lock was not had in time",
     "the backend failed": "the backend failed: {failed}",
+    "it failed to the end": "the backend failed, and no try is left: {failed}",
     "the first that answers": "{chosen} is the first in the list that answers",
     "nobody answers": "none of the nodes that were named answers",
+    "no other node is listed": "the backend lists no other node",
     "only this node is listed": "the backend lists this node alone",
     "it does not see itself": "{me} is not among the nodes that are listed and answer",
     "fewer than two answer": "{seen} of {hint} nodes answer, and two are needed",

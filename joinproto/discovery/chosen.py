@@ -12,7 +12,6 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from joinproto.discovery import values
 from joinproto.discovery.aws import STATES, Aws, Names
 from joinproto.discovery.consul_settings import Consul
 from joinproto.discovery.contract import Variant
@@ -20,11 +19,11 @@ from joinproto.discovery.dns import Dns
 from joinproto.discovery.etcd2 import Etcd2
 from joinproto.discovery.etcd3_settings import Etcd3
 from joinproto.discovery.k8s import AddressType, K8s, Pod
-from joinproto.discovery.keys import ETCD_V3, PREFIX, SETTINGS, V41, V43
+from joinproto.discovery.keys import PREFIX, SETTINGS
 from joinproto.discovery.lint import Given, Linted, lint, read
 from joinproto.discovery.problem import Severity
 from joinproto.discovery.proxy import Proxies
-from joinproto.discovery.releases import Release
+from joinproto.discovery.rules import ADDS_ITSELF, AWS_STATES, ETCD_V3, NOT_READY, PODS, SELECTS
 from joinproto.discovery.unsafe import Configuration
 from joinproto.errors import UsageProblem
 
@@ -33,8 +32,6 @@ _CONSUL = (
     *("svc_addr", "svc_addr_auto", "svc_addr_nic", "svc_addr_use_nodename", "svc_ttl"),
     *("deregister_after", "domain_suffix", "include_nodes_with_warnings", "lock_prefix"),
 )
-V38 = Release(3, 8)
-"""It leaves out pods that are not ready, as the guide says; a later 3.8 counts them."""
 TLS = ("cacertfile", "certfile", "keyfile", "password", "verify")
 
 
@@ -90,7 +87,10 @@ class Chosen:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        return tuple(self.labelled("classic_config.nodes").values())
+        """Return the configured nodes; a release adds the node itself where its rule says so."""
+        nodes = tuple(self.labelled("classic_config.nodes").values())
+        is_real = self.variant is Variant.REAL and ADDS_ITSELF.holds(self.given.release)
+        return (self.node, *nodes) if is_real and self.node not in nodes else nodes
 
     @property
     def dns(self) -> Dns:
@@ -104,7 +104,7 @@ class Chosen:
     @property
     def is_pods(self) -> bool:
         """Whether the release knows pods by their names, and asks nobody."""
-        return self.given.release >= V41
+        return PODS.holds(self.given.release)
 
     @property
     def pod(self) -> Pod:
@@ -124,7 +124,7 @@ class Chosen:
             service_name=self.get("k8s.service_name"),
             address_type=AddressType(self.get("k8s.address_type")),
             hostname_suffix=self.get("k8s.hostname_suffix") or "",
-            not_ready=None if self.variant is Variant.OURS else self.given.release > V38,
+            not_ready=None if self.variant is Variant.OURS else NOT_READY.holds(self.given.release),
         )
 
     @property
@@ -137,12 +137,13 @@ class Chosen:
             **{name: self.get(f"consul.{name}") for name in _CONSUL},
             svc_tags=tuple(self.labelled("consul.svc_tags").values()),
             svc_meta=self.labelled("consul.svc_meta"),
+            selects=SELECTS.holds(self.given.release),
             lock_timeout=timeout if timeout is not None else self.get("consul.lock_wait_time"),
         )
 
     @property
     def is_etcd2(self) -> bool:
-        return self.given.release < ETCD_V3
+        return not ETCD_V3.holds(self.given.release)
 
     @property
     def etcd2(self) -> Etcd2:
@@ -168,6 +169,7 @@ class Chosen:
             node=self.node,
             host=self.get("etcd.host") or "localhost",
             scheme="https" if has_tls else "http",
+            selects=SELECTS.holds(self.given.release),
             **more,
             lock_timeout=self._lock_timeout or self.get("etcd.lock_timeout"),
         )
@@ -185,7 +187,7 @@ class Chosen:
     @property
     def aws(self) -> Aws:
         written = tuple(self.labelled("aws.ec2_instance_states").values())
-        states = (written or STATES) if self.given.release >= V43 else None
+        states = (written or STATES) if AWS_STATES.holds(self.given.release) else None
         return Aws(
             variant=self.variant,
             use_autoscaling_group=self.get("aws.use_autoscaling_group"),
@@ -233,9 +235,9 @@ def _number_first(pair: tuple[str, Any]) -> tuple[bool, int, str]:
 def chosen(
     text: str | bytes, given: Given, *, variant: Variant = Variant.OURS, node: str | None = None
 ) -> Chosen:
-    """Return what a file chooses; raises `UsageProblem` for one with which no node starts."""
+    """Return what a file chooses; raises `UsageProblem` for one that the schemas refuse."""
     linted = lint(text, given)
-    if not linted.starts:
+    if not linted.accepted:
         first = next(one for one in linted.problems if one.severity is Severity.ERROR)
         where = f"line {first.line}: " if first.line else ""
         raise UsageProblem(f"{where}{first.key or 'the file'}: {first.why}", next=first.next)
@@ -258,7 +260,7 @@ def _secrets(text: str | bytes, given: Given, linted: Linted) -> dict[str, str]:
     written = {line.key: line.value for line in read(text)[0]}
     found: dict[str, str] = {}
     for setting in SETTINGS:
-        if setting.kind is not values.SECRET or setting.key not in held:
+        if not setting.is_secret or setting.key not in held:
             continue
         secret = written.get(setting.key)
         for name in setting.variables:

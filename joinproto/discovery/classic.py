@@ -3,7 +3,9 @@
     [{rabbit, [{cluster_formation, [{peer_discovery_backend, rabbit_peer_discovery_consul},
                                     {peer_discovery_consul, [{consul_host, "consul.example"}]}]}]}].
 
-`advanced.config` has this form, too.  No schema looks at it: what nobody reads is not refused.
+`advanced.config` has this form, too.  No schema looks at it: a name that the code does not read is
+not refused, and a value reaches the code as it stands.  The names that the code reads are those
+that the schema of rabbitmq.conf translates its keys to.
 """
 
 from __future__ import annotations
@@ -23,21 +25,23 @@ from joinproto.codec.erlang_terms import (
     read_terms,
 )
 from joinproto.discovery.conf import Line, NotRead
+from joinproto.discovery.keys import PREFIX, SETTINGS, Setting, setting_of
 
-PREFIX = "cluster_formation"
 APPLICATION = "rabbit"
+ALONE = {"lock_acquisition_failure_mode"}
+"""Names that the code reads, and that rabbitmq.conf has no key for."""
 _BLANK = re.compile(rb"(?:\s|%[^\n]*(?:\n|$))*")
 
-NAMES = {
-    "aws_autoscaling": "use_autoscaling_group",
-    "aws_ec2_region": "region",
-    "aws_access_key": "access_key_id",
-    "aws_ec2_tags": "instance_tags",
-    "etcd_prefix": "key_prefix",
-    "cleanup_interval": "interval",
-    "cleanup_only_log_warning": "only_log_warning",
-}
-"""Names of the terms that are not those of the keys with the backend before them."""
+
+def _names() -> dict[str, Setting]:
+    """Return the settings by the names that the code reads, without the application's."""
+    found = {one.term.removeprefix(f"{APPLICATION}."): one for one in SETTINGS}
+    # The schema writes this one under two names, and the code reads the second.
+    one = found.pop(f"{PREFIX}.peer_discovery_consul.include_nodes_with_warnings")
+    return found | {f"{PREFIX}.peer_discovery_consul.consul_include_nodes_with_warnings": one}
+
+
+NAMES = _names()
 
 
 def is_classic(raw: bytes) -> bool:
@@ -80,39 +84,38 @@ def read(raw: bytes) -> tuple[list[Line], list[NotRead]]:
 
 
 def _of_rabbit(settings: Term) -> Iterator[Line]:
-    for name, value, _ in _pairs(settings):
+    for name, value, line in _pairs(settings):
         if name == "cluster_nodes":
             nodes = value.items[0] if isinstance(value, Tuple) and value.items else value
             for at, one in enumerate(nodes.items if isinstance(nodes, List) else (), 1):
-                yield _line(one.line, f"classic_config.nodes.{at}", _text(one))
-        elif name == PREFIX:
-            for inner, told, at in _pairs(value):
-                yield from _setting(inner, told, at)
+                yield _line(one.line, f"{PREFIX}.classic_config.nodes.{at}", _text(one))
+        elif name == PREFIX or name in NAMES:
+            yield from _below(name, value, line)
 
 
-def _setting(name: str, value: Term, line: int) -> Iterator[Line]:
-    backend = name.removeprefix("peer_discovery_")
+def _below(path: str, value: Term, line: int) -> Iterator[Line]:
+    """Yield what stands at a name, and below it."""
+    name = path.removeprefix(f"{PREFIX}.")
+    setting = NAMES.get(path)
+    pairs = list(_pairs(value))
     if name == "randomized_startup_delay_range" and isinstance(value, Tuple):
         for label, one in zip(("min", "max"), value.items, strict=False):
-            yield _line(one.line, f"{name}.{label}", _text(one))
-    elif isinstance(value, List) and (backend != name or name in ("node_cleanup", "proxy")):
-        for inner, told, at in _pairs(value):
-            short = NAMES.get(inner, inner.removeprefix(f"{backend}_"))
-            yield from _of_backend(f"{backend}.{short}", told, at)
-    else:
-        yield _line(line, name, _text(value))
-
-
-def _of_backend(key: str, value: Term, line: int) -> Iterator[Line]:
-    if not isinstance(value, List):
-        yield _line(line, key, _text(value))
-        return
-    pairs = list(_pairs(value))
-    for label, told, at in pairs:
-        yield _line(at, f"{key}.{_word(label)}", _text(told))
-    if not pairs:
-        for number, one in enumerate(value.items, 1):
-            yield _line(one.line, f"{key}.{number}", _text(one))
+            yield _line(one.line, f"{path}.{label}", _text(one))
+    elif setting is not None and setting.key.endswith(".$") and isinstance(value, List):
+        numbered = [(str(number), one, one.line) for number, one in enumerate(value.items, 1)]
+        for label, one, at in pairs or numbered:
+            yield _line(at, setting.key.removesuffix("$") + label.replace(".", r"\."), _text(one))
+    elif setting is not None:
+        yield _line(line, setting.key, _text(value))
+    elif pairs and (path == PREFIX or any(known.startswith(f"{path}.") for known in NAMES)):
+        for inner, told, at in pairs:
+            yield from _below(f"{path}.{inner}", told, at)
+    elif name not in ALONE and path != PREFIX:
+        backend, _, last = name.removeprefix("peer_discovery_").rpartition(".")
+        short = f"{backend}." * bool(backend) + last.removeprefix(f"{backend}_")
+        # A name that would be right in rabbitmq.conf is none here, so it is told as it stands.
+        known = setting_of((PREFIX, *short.split("."))) is not None
+        yield _line(line, path if known else f"{PREFIX}.{short}", _text(value))
 
 
 def _pairs(term: Term) -> Iterator[tuple[str, Term, int]]:
@@ -121,12 +124,8 @@ def _pairs(term: Term) -> Iterator[tuple[str, Term, int]]:
             yield _text(one.items[0]), one.items[1], one.line
 
 
-def _word(label: str) -> str:
-    return label.replace(".", r"\.")
-
-
 def _line(number: int, key: str, value: str) -> Line:
-    return Line(number, f"{PREFIX}.{key}", value, is_term=True)
+    return Line(number, key, value, is_term=True)
 
 
 def _text(term: Term) -> str:

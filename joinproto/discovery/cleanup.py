@@ -10,8 +10,9 @@ from enum import Enum
 from attrs import field, frozen
 
 from joinproto.discovery.answers import Answer, Failed, Selected
-from joinproto.discovery.releases import Release
+from joinproto.discovery.releases import LATEST, Release
 from joinproto.discovery.round import named
+from joinproto.discovery.rules import CLEANUP_ONE, CLEANUP_SKIPS
 from joinproto.machine.evaluate import members_of
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Members
@@ -98,7 +99,6 @@ WHY = {
 
 TABLES = {"real": REAL, "ours": OURS}
 SETS = (SPOTS, UNSEEN, CANDIDATES, GONE)
-SKIPS_FROM, WRAPS_FROM = Release(4, 2), Release(4, 0, 5)
 
 
 @frozen(kw_only=True)
@@ -112,7 +112,7 @@ class Check:
     answer: Answer
     only_warns: bool = True
     patience: float = 3600.0
-    release: Release = SKIPS_FROM
+    release: Release = LATEST
 
 
 @frozen
@@ -149,6 +149,6 @@ def _spot(about: Check, name: str) -> Spot:
         selects=selects,
         warns=about.only_warns,
         has_majority=2 * (len(about.members) - len(about.unseen)) > len(about.members),
-        breaks=selects and about.release < WRAPS_FROM,
-        skips=about.release >= SKIPS_FROM,
+        breaks=selects and not CLEANUP_ONE.holds(about.release),
+        skips=CLEANUP_SKIPS.holds(about.release),
     )

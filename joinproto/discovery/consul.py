@@ -149,6 +149,8 @@ def selected(about: Consul, found: tuple[Record, ...]) -> Answer:
     if about.include_nodes_with_warnings:
         found = tuple(one for one in found if {*one.checks} <= {"passing", "warning"})
     # A record that does not say when it was created comes last.
+    if not about.selects:
+        return Listed(tuple(dict.fromkeys(one.node for one in found)))
     order = sorted(found, key=lambda one: (one.created is None, one.created or 0))
     return Selected(order[0].node) if order else Listed(())
 

@@ -47,6 +47,7 @@ class Consul:
     include_nodes_with_warnings: Annotated[bool, "count who is in the warning state"] = False
     lock_prefix: Annotated[str, "the first part of the lock's key"] = "rabbitmq"
     lock_timeout: Annotated[int, AtLeast(0), "seconds after which the lock is given up"] = 300
+    selects: Annotated[bool, "real: it names one node, as since 3.13.5; false: all"] = True
     retry_interval: Annotated[float, AtLeast(0), "seconds between two listings"] = 1.0
 
     def request(

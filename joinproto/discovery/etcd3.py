@@ -80,9 +80,9 @@ def _node(value: str) -> str | None:
     return node if isinstance(node, str) and node else None
 
 
-def selected(variant: Variant, found: tuple[Record, ...]) -> Answer:
-    """Return what follows: real: the one created first; ours: all, by name."""
-    if variant is Variant.OURS:
+def selected(about: Etcd3, found: tuple[Record, ...]) -> Answer:
+    """Return what follows: real: the one created first since 3.13.5; else all, by name."""
+    if about.variant is Variant.OURS or not about.selects:
         return Listed(tuple(sorted({one.node for one in found})))
     if not found:
         return Failed("no record: the boot of the real node ends here, no clause matches []")
@@ -108,7 +108,7 @@ class Etcd3Backend(Backend):
         token = yield from authenticated(about)
         tree = {"key": key(about.directory), "range_end": key(after(about.directory))}
         got = yield from asked(about.post("/v3/kv/range", tree, token))
-        return selected(about.variant, records(got.body))
+        return selected(about, records(got.body))
 
     def register(self) -> Flow[Done | Failed]:
         return self._registered() if self.about.variant is Variant.OURS else self._hoped()

@@ -49,6 +49,7 @@ class Etcd3:
     ] = LOCK_TTL
     username: Annotated[str | None, "null: nobody is asked who we are"] = None
     password: Annotated[str | None, "of the user"] = None
+    selects: Annotated[bool, "real: it names one node, as since 3.13.5; false: all"] = True
 
     @property
     def prefix(self) -> str:

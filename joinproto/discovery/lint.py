@@ -14,6 +14,7 @@ from joinproto.discovery import classic, conf, unsafe
 from joinproto.discovery.found import Found, Origin, Said
 from joinproto.discovery.keys import (
     PREFIX,
+    ROOTS,
     SETTINGS,
     Owner,
     Setting,
@@ -27,10 +28,16 @@ from joinproto.discovery.unsafe import Configuration
 
 @frozen(kw_only=True)
 class Linted:
-    """All settings of discovery, and all problems in the order of their lines."""
+    """All settings of discovery, and all problems in the order of their lines.
+
+    `accepted`: the schemas accept the file; what the code then does with it may still end the boot.
+    `needs`: plugins without which it does not start, where it is not said which are enabled.
+    """
 
     settings: tuple[Found, ...]
     problems: tuple[Problem, ...]
+    accepted: bool
+    needs: tuple[str, ...] = ()
 
     @property
     def starts(self) -> bool:
@@ -97,10 +104,16 @@ def lint(text: str | bytes, given: Given) -> Linted:
     overriding = tuple(_from_environment(found, given))
     problems += _overridden(found, overriding)
     found += overriding
-    about = Configuration.of(found, given.release, given.node)
+    accepted = not any(one.severity is Severity.ERROR for one in problems)
+    about = Configuration.of(found, given.release, given.node, given.environment)
     problems += [*unsafe.problems(about), *_disabled(about, given)]
     order = sorted(problems, key=lambda one: (one.line or 1 << 30, one.severity.value))
-    return Linted(settings=tuple(found), problems=tuple(order))
+    return Linted(
+        settings=tuple(found),
+        problems=tuple(order),
+        accepted=accepted,
+        needs=_needs(found, about, given),
+    )
 
 
 def read(text: str | bytes) -> tuple[list[conf.Line], list[conf.NotRead]]:
@@ -111,7 +124,7 @@ def read(text: str | bytes) -> tuple[list[conf.Line], list[conf.NotRead]]:
 
 
 def _is_ours(parts: tuple[str, ...]) -> bool:
-    return parts[0] == PREFIX or setting_of(parts) is not None
+    return parts[0] in ROOTS or setting_of(parts) is not None
 
 
 def _one_of_two(line: int, key: str, why: str) -> Problem:
@@ -137,9 +150,23 @@ def _disabled(about: Configuration, given: Given) -> Iterator[Problem]:
         )
 
 
+def _needs(found: list[Found], about: Configuration, given: Given) -> tuple[str, ...]:
+    """Return the plugins that this file cannot do without; none where they are given."""
+    if given.plugins is not None:
+        return ()
+    settings = (setting_of(conf.Line(0, one.key, "").parts) for one in found if one.line)
+    owners = {one.owner for one in settings if one is not None}
+    owners |= {one for one in Owner if one.value == about.backend.replace(*_PLUGIN, 1)}
+    apart = owners - {Owner.CORE, Owner.COMMON, Owner.AWS_LIBRARY}
+    # The plugins of backends bring the other two with them.
+    shared = owners & {Owner.COMMON} if not apart else set()
+    library = owners & {Owner.AWS_LIBRARY} if Owner.AWS not in apart else set()
+    return tuple(sorted(one.value for one in apart | shared | library))
+
+
 def _overridden(found: list[Found], overriding: tuple[Found, ...]) -> Iterator[Problem]:
     """Yield the lines instead of which the environment is taken."""
-    names = {one.key: one.why for one in overriding}
+    names = {one.key: one.why for one in overriding if one.status is Said.ACCEPTED}
     for one in found:
         if one.status is Said.ACCEPTED and one.key in names:
             yield _one_of_two(one.line, one.key, f"{names[one.key]} is taken instead")
@@ -147,7 +174,7 @@ def _overridden(found: list[Found], overriding: tuple[Found, ...]) -> Iterator[P
 
 def _judged(line: conf.Line, setting: Setting | None, given: Given) -> Found:
     def say(status: Said, why: str = "", value: Any = line.value) -> Found:
-        if setting is not None and setting.kind.about == "a secret":
+        if setting is not None and setting.is_secret:
             value = "..."
         return Found(
             key=line.key,
@@ -162,23 +189,20 @@ def _judged(line: conf.Line, setting: Setting | None, given: Given) -> Found:
     unknown = Said.IGNORED if line.is_term else Said.UNKNOWN
     if setting is None:
         return say(unknown, "no release has this setting")
-    span = setting.span(given.release)
-    if span.status is Status.UNKNOWN:
-        return say(unknown, span.why)
+    status, why = setting.status(given.release)
+    if status is Status.UNKNOWN:
+        no_schema = f"rabbitmq.conf has it {setting.ages}; this release's code may not read it"
+        return say(unknown, no_schema if line.is_term else why)
     if not given.knows(setting.owner):
         return say(unknown, f"it belongs to {setting.owner.value}, which is not enabled")
+    kind = setting.term_kind if line.is_term else setting.kind(given.release)
     try:
-        value = setting.kind.read(line.value)
+        value = kind.read(line.value)
     except (ValueError, KeyError):
-        return say(Said.INVALID, f"expected {setting.kind.about}")
-    for refused, since in setting.gone:
-        if line.value == refused and given.release >= since:
-            return say(Said.INVALID, f"{refused} is refused from {since} on")
-    if setting.key.endswith("hostname_path.$") and not line.parts[-1].isdigit():
+        return say(Said.INVALID, f"expected {kind.about}")
+    if setting.short == "aws.hostname_path.$" and not line.parts[-1].isdigit():
         return say(Said.INVALID, "expected a whole number as the last part of the key")
-    if span.status is Status.IGNORED:
-        return say(Said.IGNORED, span.why, value)
-    return say(Said.ACCEPTED, span.why, value)
+    return say(Said.IGNORED if status is Status.IGNORED else Said.ACCEPTED, why, value)
 
 
 def _problems(one: Found, setting: Setting | None, given: Given) -> Iterator[Problem]:
@@ -191,19 +215,19 @@ def _problems(one: Found, setting: Setting | None, given: Given) -> Iterator[Pro
         key=one.key,
         found=str(one.value),
         why=one.why if is_ignored else f"{one.why}: {given.release} does not start",
-        next=_next(one, setting),
+        next=_next(one, setting, given),
         rule="D6",
     )
 
 
-def _next(one: Found, setting: Setting | None) -> str:
+def _next(one: Found, setting: Setting | None, given: Given) -> str:
+    if one.key.startswith("cluster_nodes"):
+        return f"write {PREFIX}.classic_config.nodes.1 = rabbit@host1, and so on"
     if setting is None:
         near = _nearest(one.key)
         return f"did you mean {near}?" if near else "take the line out, or mend the key"
-    if one.status is Said.INVALID and any(one.value == refused for refused, _ in setting.gone):
-        return f"write {setting.default}"
     if one.status is Said.INVALID:
-        return f"write {setting.kind.about}"
+        return f"write {setting.kind(given.release).about}"
     if "not enabled" in one.why:
         return f"rabbitmq-plugins --offline enable {setting.owner.value}"
     return "take the line out"
@@ -223,20 +247,21 @@ def _nearest(key: str) -> str | None:
 def _from_environment(found: list[Found], given: Given) -> Iterator[Found]:
     """Yield what the environment overrides: it wins over the file."""
     for setting in SETTINGS:
-        if setting.span(given.release).status is Status.UNKNOWN or not given.knows(setting.owner):
+        status, why = setting.status(given.release)
+        if status is Status.UNKNOWN or not given.knows(setting.owner):
             continue
         for name in setting.variables:
             value = given.environment.get(f"RABBITMQ_{name}", given.environment.get(name))
             if value is None:
                 continue
             try:
-                read = setting.kind.read(value)
+                read = setting.kind(given.release).read(value)
             except (ValueError, KeyError):
                 read = value
             yield Found(
                 key=setting.key,
-                value="..." if setting.kind.about == "a secret" else read,
-                status=Said.ACCEPTED,
+                value="..." if setting.is_secret else read,
+                status=Said.IGNORED if why else Said.ACCEPTED,
                 origin=Origin.ENVIRONMENT,
-                why=f"{name} in the environment",
+                why=f"{name} in the environment{why and f'; {why}'}",
             )

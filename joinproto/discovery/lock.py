@@ -9,7 +9,7 @@ from enum import Enum
 
 from attrs import frozen
 
-from joinproto.discovery import values
+from joinproto.discovery import rules, values
 from joinproto.discovery.releases import Release
 
 
@@ -33,39 +33,31 @@ class Guarded:
     why: str
 
 
-REGISTER = (values.CONSUL, values.ETCD)
+LOCKED_TRIES = 10
+"""Of the lock around the whole boot, 30 s apart (lock_retry_limit, lock_retry_timeout)."""
+DELAYS = {values.AWS: (rules.AWS_DELAY, 5, 60), values.K8S: (rules.K8S_DELAY, 0, 2)}
+"""Backends that delay without a lock: since when, and the usual least and most seconds."""
 
 
 def guard(release: Release, backend: str, least: int | None, most: int | None) -> Guarded:
     """Return what this release does.  `least`, `most`: the configured delay, in seconds."""
     name = values.ALIASES.get(backend, backend)
-    if release < Release(3, 9):
-        usual = (0, 2) if name == values.K8S else (5, 60)
-        return _before_3_9(
-            name, usual[0] if least is None else least, usual[1] if most is None else most
-        )
-    if name in (values.CLASSIC, values.AWS):
+    if name == values.ETCD or (name == values.CONSUL and rules.CONSUL_LOCK.holds(release)):
+        tries = LOCKED_TRIES if rules.LOCKED_BOOT.holds(release) else 1
+        return Guarded(Guard.SERVICE, tries, (), f"the service keeps a lock, tries: {tries}")
+    if name == values.CONSUL:
+        return Guarded(Guard.NOTHING, None, (), "the lock is held while the nodes are listed only")
+    is_locked = rules.K8S_LOCK if name == values.K8S else rules.GLOBAL_LOCK
+    if name in (values.CLASSIC, values.AWS, values.K8S) and is_locked.holds(release):
         why = "the nodes lock each other, 80 tries unless set; those that are cut off do not meet"
         return Guarded(Guard.GLOBAL, 80, (), why)
-    if name == values.ETCD:
-        return Guarded(Guard.SERVICE, 1, (), "etcd keeps a lock")
-    if name == values.CONSUL:
-        if release < Release(3, 13):
-            return Guarded(Guard.SERVICE, 1, (), "Consul keeps a lock")
-        return Guarded(Guard.NOTHING, None, (), "the lock is held while the nodes are listed only")
-    if name == values.K8S:
-        if release < Release(4, 1):
-            return Guarded(Guard.GLOBAL, 80, (), "the nodes lock each other, 80 tries unless set")
+    if name == values.K8S and rules.PODS.holds(release):
         return Guarded(Guard.SEED, None, (), "one pod is the seed, and all others wait for it")
-    return Guarded(Guard.NOTHING, None, (), f"{name} has no lock")
-
-
-def _before_3_9(name: str, least: int, most: int) -> Guarded:
-    if name in REGISTER:
-        return Guarded(Guard.SERVICE, 10, (), "the service keeps a lock: 10 tries, 30 s apart")
-    if name != values.K8S:
-        why = f"{name} registers nobody, so there is no delay, and it has no lock"
-        return Guarded(Guard.NOTHING, None, (), why)
+    if name not in DELAYS or not DELAYS[name][0].holds(release):
+        return Guarded(Guard.NOTHING, None, (), f"{name} waits for nobody, and it has no lock")
+    _, usual_least, usual_most = DELAYS[name]
+    least = usual_least if least is None else least
+    most = usual_most if most is None else most
     if not most:
         return Guarded(Guard.NOTHING, None, (), "the delay is switched off")
     # The drawn value is from 1 on, and at least `least`.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from joinproto.ask.question import Question, question
 from joinproto.codec.json_form import AtLeast
@@ -21,8 +21,9 @@ from joinproto.discovery.cleanup import Deed
 from joinproto.discovery.found import Origin, Said
 from joinproto.discovery.keys import Owner
 from joinproto.discovery.problem import Problem
-from joinproto.discovery.releases import release
+from joinproto.discovery.releases import LATEST, release
 from joinproto.discovery.round import Properties, Round, decide, sort
+from joinproto.discovery.rules import BY_NAME, RETRIES
 from joinproto.errors import UsageProblem
 
 RELEASE = "a release, as 4.1 or 3.8.4; ours: our own rules"
@@ -141,8 +142,13 @@ def conf_answer(found: lint.Linted) -> ConfAnswer:
         problems=found.problems,
         why=f"{errors} lines keep the node from starting; {others} other problems"
         if errors
-        else f"it starts; {others} problems",
+        else f"it starts{_if(found.needs)}; {others} problems",
     )
+
+
+def _if(plugins: tuple[str, ...]) -> str:
+    are = "are" if len(plugins) > 1 else "is"
+    return f", if {' and '.join(plugins)} {are} enabled" if plugins else ""
 
 
 # -- booting ------------------------------------------------------------------------------
@@ -190,6 +196,16 @@ class AskBoot(AskSort):
         )
 
 
+def _round(asked: AskSort) -> Round:
+    """Return the round as the release sees it."""
+    about = asked.round()
+    if asked.release == "ours":
+        return about
+    at = _release_of(asked.release)
+    tries = about.tries if RETRIES.holds(at) else 0
+    return evolve(about, by_name=BY_NAME.holds(at), tries=tries)
+
+
 @frozen(kw_only=True)
 class BootAnswer:
     """What the node does next."""
@@ -215,7 +231,7 @@ class BootAnswer:
 )
 def answer_boot(asked: AskBoot) -> BootAnswer:
     """One round of the boot of a blank node: whom it joins, or that it stands alone."""
-    found = decide(asked.round(), _rules(asked.release))
+    found = decide(_round(asked), _rules(asked.release))
     return BootAnswer(
         step=found.step,
         node=found.node,
@@ -237,7 +253,7 @@ class SortAnswer:
 
 
 ORDER = {
-    Rules.SEED: "the order of the list, without the node itself",
+    Rules.SEED: "those that have their tables, in the list's order, or by name since 3.8.4",
     Rules.REAL: "the larger cluster, then the earlier start, then the name",
     Rules.OURS: "members of a cluster, then the name, without the node itself",
 }
@@ -253,7 +269,7 @@ ORDER = {
 def answer_sort(asked: AskSort) -> SortAnswer:
     """In which order a release prefers the nodes that answer."""
     rules = _rules(asked.release)
-    return SortAnswer(order=sort(asked.round(), rules), why=ORDER[rules])
+    return SortAnswer(order=sort(_round(asked), rules), why=ORDER[rules])
 
 
 # -- locks and cleanup --------------------------------------------------------------------
@@ -334,7 +350,7 @@ def answer_cleanup(asked: AskCleanup) -> CleanupAnswer:
         answer=asked.answer.answer(),
         only_warns=asked.only_log_warning,
         patience=asked.patience,
-        release=cleanup.SKIPS_FROM if ours else _release_of(asked.release),
+        release=LATEST if ours else _release_of(asked.release),
     )
     if not about.members:
         raise DoesNotFit("members", "there are none", next="name the checking member at least")

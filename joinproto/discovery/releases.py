@@ -19,13 +19,59 @@ class Release:
     minor: int
     patch: int = 0
 
+    @property
+    def series(self) -> tuple[int, int]:
+        """Return its minor series: 3.8 of 3.8.4."""
+        return self.major, self.minor
+
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}" + (f".{self.patch}" if self.patch else "")
 
 
 FIRST = Release(3, 7)
 """The first with peer discovery in its core."""
-LATEST = Release(4, 3)
+LATEST = Release(4, 3, 5)
+"""The latest whose schemas and code were read; `head` is it."""
+
+
+@frozen
+class Ages:
+    """In which releases something holds, backports included.
+
+    `since`: in its order; each holds in its own series from that patch release on, the last one in
+    all later series, too.  `gone`: from this release on it holds no more; None: it still does.
+    """
+
+    since: tuple[Release, ...]
+    gone: Release | None = None
+
+    @classmethod
+    def read(cls, text: str) -> Ages:
+        """Return what a text as `3.8.4 3.9 !4.1` says."""
+        words = [(word[0] == "!", release(word.lstrip("!"))) for word in text.split()]
+        gone = [one for is_gone, one in words if is_gone]
+        return cls(tuple(one for is_gone, one in words if not is_gone), gone[0] if gone else None)
+
+    def holds(self, at: Release) -> bool:
+        """Return whether it holds in this release."""
+        if self.gone is not None and at >= self.gone:
+            return False
+        if at.series > self.since[-1].series:
+            return True
+        return any(at.series == one.series and at >= one for one in self.since)
+
+    def __str__(self) -> str:
+        *before, last = map(str, self.since)
+        since = f"since {', '.join(before)} and {last}" if before else f"since {last}"
+        return since if self.gone is None else f"{since}, and no more since {self.gone}"
+
+
+def at_release(text: str, at: Release) -> str:
+    """Return what holds at a release, of a text as `10 3.13:30`: 10, and 30 from 3.13.0 on."""
+    first, *later = text.split(" ")
+    pairs = (one.partition(":") for one in later)
+    held = [told for since, _, told in pairs if at >= release(since)]
+    return held[-1] if held else first
 
 
 def release(text: str) -> Release:
@@ -36,7 +82,7 @@ def release(text: str) -> Release:
     if found is None:
         raise UsageProblem(
             f"{text!r} is not a release",
-            next=f"write {FIRST} to {LATEST}, as 4.1 or 3.8.4; or head",
+            next=f"write {FIRST} to {LATEST}, as 4.1.0 or 3.8.4; or head",
         )
     numbers = Release(*(int(part or 0) for part in found.groups()))
     if numbers < FIRST or numbers.major > LATEST.major:

@@ -30,6 +30,7 @@ class Properties:
 class Round:
     """`seen`: by name, those that answer.  `tries`: rounds that are left after this one; None:
     without end.  `hint`: the size that is meant.  `expected`: ours, how many there will be.
+    `by_name`: until 3.12, nodes are tried by their names, not in the list's order.
     """
 
     me: str
@@ -40,6 +41,7 @@ class Round:
     expected: int | None = None
     locked: bool = True
     ignores_locks: bool = False
+    by_name: bool = False
 
 
 @frozen
@@ -94,18 +96,24 @@ def named(answer: Answer) -> tuple[str, ...]:
 def sort(about: Round, rules: Rules) -> tuple[str, ...]:
     """Return those that answer, in the order in which the rules prefer them.
 
-    3.8: the list's order, without the node itself.  4.x: the larger cluster, then the earlier
-    start, then the name.  Ours: members of a cluster first, then the name.
+    Until 3.12: those that have their tables, without the node itself, in the list's order or by
+    name.  Since 3.13: the larger cluster, then the earlier start, then the name.  Ours: members
+    of a cluster first, then the name.
     """
     seen = [name for name in named(about.answer) if name in about.seen]
     match rules:
         case Rules.SEED:
-            return tuple(name for name in seen if name != about.me)
+            found = [name for name in seen if name != about.me and _has_tables(about.seen[name])]
+            return tuple(sorted(found) if about.by_name else found)
         case Rules.REAL:
             return tuple(sorted(seen, key=lambda name: _of_today(name, about.seen[name])))
         case Rules.OURS:
             others = [name for name in seen if name != about.me]
             return tuple(sorted(others, key=lambda name: (not about.seen[name].in_cluster, name)))
+
+
+def _has_tables(told: Properties) -> bool:
+    return told.in_cluster and told.ready is not False
 
 
 def _of_today(name: str, told: Properties) -> tuple[int, float, str]:
@@ -138,7 +146,7 @@ def peers_of(about: Round, rules: Rules, order: tuple[str, ...]) -> tuple[Peer, 
             Peer(
                 name=name,
                 listed=name in listed,
-                seen=told is not None,
+                seen=name in order if rules is Rules.SEED else told is not None,
                 first=bool(order) and name == order[0],
                 ready=name == about.me or told is None or told.ready is not False,
                 in_cluster=told is not None and told.in_cluster,
@@ -146,6 +154,7 @@ def peers_of(about: Round, rules: Rules, order: tuple[str, ...]) -> tuple[Peer, 
                 selects=isinstance(about.answer, Selected),
                 only_me=listed == (about.me,),
                 wants_two=hint_of(about) > 1,
+                last=about.tries == 0,
                 expected=expected,
                 majority=majority_of(expected),
                 too_many=len(listed) > expected,

@@ -7,20 +7,33 @@ Source: discovery, D2 to D4 and D6.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
-from joinproto.discovery import values
+from joinproto.discovery import defects, lock, naming, rules, values
+from joinproto.discovery.first_start import first_start
 from joinproto.discovery.found import Found, Said
-from joinproto.discovery.keys import PREFIX, SETTINGS, V39, V40, V41
+from joinproto.discovery.keys import PREFIX, setting_of
 from joinproto.discovery.names import is_name_in_dns
 from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.releases import Release
 
 SINGLE = (values.CONSUL, values.ETCD, values.K8S)
 """Backends that answer with one node."""
+ALIASED = (values.AWS, values.K8S, values.CONSUL, values.ETCD)
+ROOMS = {
+    "classic_config": values.CLASSIC,
+    "dns": values.DNS,
+    "aws": values.AWS,
+    "k8s": values.K8S,
+    "consul": values.CONSUL,
+    "etcd": values.ETCD,
+}
+"""First parts of the keys of each backend."""
+LISTING = (values.CLASSIC, values.DNS, values.AWS, values.K8S)
+"""Backends that list nodes; Kubernetes until 4.0."""
 
 
 @frozen
@@ -35,9 +48,17 @@ class Configuration:
     values: dict[str, Any]
     lines: dict[str, int]
     written: frozenset[str] = frozenset()
+    statuses: dict[str, Said] = field(factory=dict)
+    environment: Mapping[str, str] = field(factory=dict)
 
     @classmethod
-    def of(cls, found: Iterable[Found], release: Release, node: str | None) -> Configuration:
+    def of(
+        cls,
+        found: Iterable[Found],
+        release: Release,
+        node: str | None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Configuration:
         """Return what holds of these settings; what is ignored counts as written."""
         found = tuple(found)
         told = [one for one in found if one.status in (Said.ACCEPTED, Said.IGNORED)]
@@ -48,17 +69,18 @@ class Configuration:
             {short[one]: one.value for one in told},
             {short[one]: one.line for one in told},
             frozenset(one.key.removeprefix(f"{PREFIX}.") for one in found),
+            {short[one]: one.status for one in told},
+            environment or {},
         )
 
     def get(self, name: str) -> Any:
         """Return the value of a key, or its default read as the file would be; None without."""
         if name in self.values:
             return self.values[name]
-        for setting in SETTINGS:
-            if setting.key == f"{PREFIX}.{name}":
-                default = setting.default_at(self.release)
-                return None if default is None else setting.kind.read(default)
-        return None
+        setting = setting_of((PREFIX, *name.split(".")))
+        if setting is None or (default := setting.default_at(self.release)) is None:
+            return None
+        return setting.kind(self.release).read(default)
 
     def below(self, prefix: str) -> dict[str, Any]:
         """Return all that is written below a prefix."""
@@ -70,13 +92,14 @@ class Configuration:
 
     def unsafe(self, name: str, why: str, next: str, rule: str) -> Problem:
         """Return what can cost a cluster or data."""
-        return self._problem(Severity.UNSAFE, name, why, next, rule)
+        return self.problem(Severity.UNSAFE, name, why, next, rule)
 
     def warning(self, name: str, why: str, next: str, rule: str) -> Problem:
         """Return what has no effect, or another one than it seems."""
-        return self._problem(Severity.WARNING, name, why, next, rule)
+        return self.problem(Severity.WARNING, name, why, next, rule)
 
-    def _problem(self, severity: Severity, name: str, why: str, next: str, rule: str) -> Problem:
+    def problem(self, severity: Severity, name: str, why: str, next: str, rule: str) -> Problem:
+        """Return a problem at a key."""
         key = f"{PREFIX}.{name}"
         return Problem(
             severity=severity, line=self.line(name), key=key, why=why, next=next, rule=rule
@@ -84,7 +107,17 @@ class Configuration:
 
     @property
     def backend(self) -> str:
-        return str(self.get("peer_discovery_backend"))
+        """Return the backend's module; a plugin's own name is another name of it since 3.8.5."""
+        name = str(self.get("peer_discovery_backend"))
+        module = name.replace("rabbitmq_", "rabbit_", 1)
+        is_alias = rules.PLUGIN_NAMES.holds(self.release) and module in ALIASED
+        return module if is_alias else name
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the file or the environment says which nodes or which backend."""
+        nodes = self.below("classic_config.nodes")
+        return bool("peer_discovery_backend" in self.values or nodes)
 
 
 def problems(about: Configuration) -> Iterator[Problem]:
@@ -114,7 +147,7 @@ def _removes(about: Configuration) -> Iterator[Problem]:
     if about.get("node_cleanup.only_log_warning") is not False:
         return
     why = "members that are only cut off are removed, and cannot come back"
-    if about.backend in SINGLE:
+    if first_start(about.release, about.backend).kind in ("selects", "seed"):
         why = f"{about.backend} answers with one node, so every other unseen one is removed"
     yield about.unsafe(
         "node_cleanup.only_log_warning", why, "write true, and remove members by hand", "D4"
@@ -155,33 +188,33 @@ def _nobody_by_tags(about: Configuration) -> Iterator[Problem]:
         )
 
 
-def _no_delay(about: Configuration) -> Iterator[Problem]:
-    name = "randomized_startup_delay_range.max"
-    chosen = "peer_discovery_backend" in about.values or about.below("classic_config.nodes")
-    if about.release >= V39 or not chosen:
+def _no_lock(about: Configuration) -> Iterator[Problem]:
+    name = "randomized_startup_delay_range"
+    delay = (about.values.get(f"{name}.min"), about.values.get(f"{name}.max"))
+    kept = lock.guard(about.release, about.backend, *delay).guard
+    if not (about.is_chosen and rules.FIRST_ANSWER.holds(about.release)):
         return
-    if about.backend in (values.AWS, values.DNS, values.CLASSIC):
-        yield about.unsafe(
-            name if name in about.values else "peer_discovery_backend",
-            f"{about.release} delays only where the backend registers nodes, and"
-            f" {about.backend} does not: nodes that start together may all stand alone",
-            "start one node first, and the others when it serves",
-            "D3",
-        )
-    elif about.backend == values.K8S and about.get(name):
-        yield about.unsafe(
-            name if name in about.values else "peer_discovery_backend",
-            "a delay is no lock: two nodes that draw nearly the same found two clusters",
-            "keep podManagementPolicy OrderedReady",
-            "D3",
-        )
+    if about.backend not in LISTING or kept not in (lock.Guard.NOTHING, lock.Guard.DELAY):
+        return
+    if kept is lock.Guard.NOTHING:
+        why = f"{about.release} has neither a lock nor a delay with {about.backend}: nodes that"
+        why += " start together may all stand alone"
+    else:
+        why = "a delay is no lock: two nodes that draw nearly the same found two clusters"
+    at = f"{name}.max" if f"{name}.max" in about.values else "peer_discovery_backend"
+    step = "start one node first, and the others when it serves"
+    if about.backend == values.K8S:
+        step = "keep podManagementPolicy OrderedReady"
+    yield about.unsafe(at, why, step, "D3")
 
 
 def _two_suffice(about: Configuration) -> Iterator[Problem]:
     nodes = about.below("classic_config.nodes")
-    is_listing = about.backend in (values.CLASSIC, values.DNS, values.AWS)
+    is_listing = about.backend in LISTING and not (
+        about.backend == values.K8S and rules.PODS.holds(about.release)
+    )
     if (
-        about.release < V40
+        not rules.SORTED.holds(about.release)
         or not is_listing
         or (about.backend == values.CLASSIC and len(nodes) < 4)
     ):
@@ -215,9 +248,12 @@ def _listed_once(about: Configuration) -> Iterator[Problem]:
                 "D1",
             )
     if about.node is not None and about.node not in seen:
+        # Which node they choose then depends on who started first: 11534, 11586.
+        does = "it adds itself" if rules.ADDS_ITSELF.holds(about.release) else "it joins them"
         yield about.unsafe(
             next(iter(nodes)),
-            f"{about.node} is not in its own list: it stands alone in the end",
+            f"{about.node} is not in its own list: {does}, but nodes with this list do not know"
+            " it, and may choose another one as the first",
             f"list {about.node} on all nodes",
             "D1",
         )
@@ -255,7 +291,7 @@ def _consul_ttl(about: Configuration) -> Iterator[Problem]:
 
 
 def _elects_itself(about: Configuration) -> Iterator[Problem]:
-    if about.backend == values.CONSUL and about.release >= V40:
+    if about.backend == values.CONSUL and rules.REGISTERS_FIRST.holds(about.release):
         yield about.unsafe(
             "peer_discovery_backend",
             "a blank node registers before it lists: where all older records are gone or critical"
@@ -266,7 +302,7 @@ def _elects_itself(about: Configuration) -> Iterator[Problem]:
 
 
 def _pod_zero(about: Configuration) -> Iterator[Problem]:
-    if about.backend == values.K8S and about.release >= V41:
+    if about.backend == values.K8S and rules.PODS.holds(about.release):
         yield about.unsafe(
             "k8s.seed_node" if "k8s.seed_node" in about.values else "peer_discovery_backend",
             "the seed pod finds itself alone: without its volume it founds a second cluster",
@@ -302,6 +338,17 @@ def _proxy(about: Configuration) -> Iterator[Problem]:
 
 
 def _no_backend(about: Configuration) -> Iterator[Problem]:
+    if about.backend in values.ALIASES:
+        # Only Erlang terms leave a short name as it is: 6753.
+        yield about.problem(
+            Severity.ERROR,
+            "peer_discovery_backend",
+            f"{about.backend} is taken for the name of a module, and there is none: the boot"
+            " crashes (undef). Short names are translated in rabbitmq.conf alone",
+            f"write {values.ALIASES[about.backend]}",
+            "D6",
+        )
+        return
     if about.backend not in (values.CLASSIC, values.DNS, values.AWS, *SINGLE):
         yield about.warning(
             "peer_discovery_backend",
@@ -315,7 +362,7 @@ def _no_backend(about: Configuration) -> Iterator[Problem]:
 def _never_ends(about: Configuration) -> Iterator[Problem]:
     limit = "discovery_retry_limit"
     is_written = about.values.get(limit, "unlimited") != "unlimited"
-    if about.backend == values.K8S and about.release >= V41 and is_written:
+    if about.backend == values.K8S and rules.PODS.holds(about.release) and is_written:
         yield about.warning(
             limit,
             "this backend never ends its tries",
@@ -326,17 +373,9 @@ def _never_ends(about: Configuration) -> Iterator[Problem]:
 
 def _other_backend(about: Configuration) -> Iterator[Problem]:
     """Keys of a backend that is not the one in use."""
-    rooms = {
-        "classic_config": values.CLASSIC,
-        "dns": values.DNS,
-        "aws": values.AWS,
-        "k8s": values.K8S,
-        "consul": values.CONSUL,
-        "etcd": values.ETCD,
-    }
-    for room, backend in rooms.items():
+    for room, backend in ROOMS.items():
         written = [name for name in about.below(room) if about.lines.get(name)]
-        if written and backend != about.backend:
+        if written and backend != values.ALIASES.get(about.backend, about.backend):
             yield about.warning(
                 written[0],
                 f"the backend is {about.backend}: settings of {room} have no effect",
@@ -345,13 +384,31 @@ def _other_backend(about: Configuration) -> Iterator[Problem]:
             )
 
 
+def _no_scheme(about: Configuration) -> Iterator[Problem]:
+    """Texts to the schema that the code cannot ask anybody with."""
+    room = next((room for room, one in ROOMS.items() if one == about.backend), "")
+    scheme = about.values.get(f"{room}.scheme")
+    is_read = about.statuses.get(f"{room}.scheme") is Said.ACCEPTED
+    if is_read and scheme not in ("http", "https"):
+        # Before 3.13 no boot ends well without an answer; later it ends in standing alone.
+        ends = rules.FIRST_ANSWER.holds(about.release)
+        yield about.problem(
+            Severity.ERROR if ends else Severity.UNSAFE,
+            f"{room}.scheme",
+            f"{scheme!r} is no scheme, so no request can be made: "
+            + ("the boot crashes" if ends else "each node stands alone"),
+            "write http or https; a setting that was appended to the line has lost its newline",
+            "D6",
+        )
+
+
 CHECKS: tuple[Callable[[Configuration], Iterator[Problem]], ...] = (
     _never_asks,
     _removes,
     _cleanup_is_on,
     _no_name,
     _nobody_by_tags,
-    _no_delay,
+    _no_lock,
     _two_suffice,
     _listed_once,
     _consul_ttl,
@@ -362,4 +419,7 @@ CHECKS: tuple[Callable[[Configuration], Iterator[Problem]], ...] = (
     _no_backend,
     _never_ends,
     _other_backend,
+    _no_scheme,
+    naming.problems,
+    defects.problems,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from attrs import frozen
@@ -61,18 +62,6 @@ def _list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-TEXT = Kind("a text", str)
-SECRET = Kind("a secret", str)
-FLAG = Kind("true or false", _boolean)
-POSITIVE = whole("a whole number above 0", 1)
-NOT_NEGATIVE = whole("a whole number from 0 on", 0)
-INTEGER = Kind("a whole number", _integer)
-PORT = whole("a port from 1 to 65535", 1, 65535)
-CONSUL_PORT = whole("a port from 1 to 65534 (the schema takes none above)", 1, 65534)
-RETRIES = Kind("unlimited, or a whole number above 0", _retries)
-WORDS = Kind("words with commas between them", _list)
-NONE = one_of("none")
-
 CLASSIC, DNS = "rabbit_peer_discovery_classic_config", "rabbit_peer_discovery_dns"
 AWS, K8S = "rabbit_peer_discovery_aws", "rabbit_peer_discovery_k8s"
 CONSUL, ETCD = "rabbit_peer_discovery_consul", "rabbit_peer_discovery_etcd"
@@ -87,4 +76,32 @@ ALIASES = {
     "kubernetes": K8S,
     "k8s": K8S,
 }
-BACKEND = Kind("the name of a backend, or of a module", lambda text: ALIASES.get(text, text))
+
+SECRET = Kind("a secret", str)
+KINDS = {
+    "string": Kind("a text", str),
+    "atom": Kind("a text", str),
+    "secret": SECRET,
+    "file": Kind("the path of a file that the node can read", str),
+    "pem": Kind("the path of a PEM file", str),
+    "boolean": Kind("true or false", _boolean),
+    "integer": Kind("a whole number", _integer),
+    "positive": whole("a whole number above 0", 1),
+    "non_negative": whole("a whole number from 0 on", 0),
+    "byte": whole("a whole number from 0 to 255", 0, 255),
+    "short": whole("a whole number from 1 to 65535", 1, 65_535),
+    "port": whole("a port from 1 to 65534 (the schema takes none above)", 1, 65_534),
+    "retries": Kind("unlimited, or a whole number above 0", _retries),
+    "words": Kind("words with commas between them", _list),
+    "backend": Kind("the name of a backend, or of a module", lambda text: ALIASES.get(text, text)),
+}
+"""Datatypes of the schemas, by their names in `settings.tsv`."""
+
+
+@cache
+def kind_of(datatype: str) -> Kind:
+    """Return the kind of values of a datatype: one of `KINDS`, or `enum:WORD,WORD`."""
+    if not datatype.startswith("enum:"):
+        return KINDS[datatype]
+    words = datatype.removeprefix("enum:").split(",")
+    return one_of(*words, means={"disk": "disc"} if "disk" in words else None)

@@ -6,6 +6,7 @@ Source: discovery, D1 and D3.
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
 from joinproto.discovery.boot import TABLES, WHY, Rules, Step
@@ -53,8 +54,11 @@ def test_without_a_try_left_the_shipped_rules_stand_alone() -> None:
     assert Step.CRASH is boots(Rules.SEED, Failed("503"), tries=0)[0]
 
 
-def test_3_8_joins_the_first_in_the_list_that_answers() -> None:
-    """And stands alone after ten rounds without one."""
+def test_until_3_12_the_first_in_the_list_that_has_its_tables_is_joined() -> None:
+    """A node that still boots is left out, and so is this node; alone after the last try."""
+    assert (Step.JOIN, "the first that answers") == boots(Rules.SEED, a=BLANK, c=SERVES)
+    assert Step.RETRY is boots(Rules.SEED, a=BLANK, c=BOOTING)[0]
+    assert Step.RETRY is boots(Rules.SEED, Failed("503"))[0]
     assert (Step.JOIN, "the first that answers") == boots(Rules.SEED, c=SERVES, a=SERVES)
     assert Step.RETRY is boots(Rules.SEED)[0]
     assert Step.ALONE is boots(Rules.SEED, tries=0)[0]
@@ -80,15 +84,16 @@ def test_ours(answer: Answer, seen: dict[str, Properties], expected: tuple[Step,
 
 
 def test_the_orders_differ() -> None:
-    """3.8: the list's; 4.x: size, start, name; ours: members first, then the name."""
+    """Until 3.12: the list's; since 3.13: size, start, name; ours: members first, then the name."""
     seen = {
         "a": Properties(started=3),
         "b": Properties(started=2),
         "c": Properties(started=1, members=2, in_cluster=True),
     }
-    asked = Round(me="b", answer=Listed(("b", "a", "c", "a")), seen=seen)
+    asked = Round(me="b", answer=Listed(("b", "c", "a", "c")), seen=seen)
 
-    assert ("a", "c") == sort(asked, Rules.SEED)
+    assert ("c",) == sort(asked, Rules.SEED)
+    assert ("c", "a") == sort(evolve(asked, seen=seen | {"a": SERVES}), Rules.SEED)
     assert ("c", "b", "a") == sort(asked, Rules.REAL)
     assert ("c", "a") == sort(asked, Rules.OURS)
 

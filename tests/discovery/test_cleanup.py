@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
-from joinproto.discovery.cleanup import SKIPS_FROM, TABLES, WHY, Check, Deed, check
-from joinproto.discovery.releases import Release
+from joinproto.discovery.cleanup import TABLES, WHY, Check, Deed, check
+from joinproto.discovery.releases import LATEST, Release
 
 ALL = ("a", "b", "c", "d", "e")
 
@@ -20,7 +20,7 @@ def checked(
     unseen: dict[str, float],
     *,
     only_warns: bool = False,
-    at: Release = SKIPS_FROM,
+    at: Release = LATEST,
 ) -> tuple[Deed, tuple[str, ...]]:
     about = Check(members=ALL, unseen=unseen, answer=answer, only_warns=only_warns, release=at)
     found = check(about, whose)

@@ -6,29 +6,29 @@ Exit codes: 0 fine; 1 a node would not start, or not safely; 2 bad input; 3 a se
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO, get_args, get_type_hints
 
 import click
-from attrs import field, frozen
+from attrs import frozen
 
-from joinproto.codec.json_form import AtLeast, Count, printed
+from joinproto.cli.first_start import NODES_MAX, Start, searched, start_of
+from joinproto.codec.json_form import printed
 from joinproto.codec.strict import DoesNotFit, fitted, parse
-from joinproto.discovery.boot import Rules, Step, rules_of
+from joinproto.discovery.boot import Step
 from joinproto.discovery.contract import Variant
-from joinproto.discovery.keys import V41, Owner
+from joinproto.discovery.keys import Owner
 from joinproto.discovery.lint import Given, lint
 from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.questions import (
     AskBoot,
     BootAnswer,
     ConfAnswer,
-    Told,
     answer_boot,
     conf_answer,
 )
 from joinproto.discovery.releases import release
+from joinproto.discovery.rules import PODS, RETRIES
 from joinproto.discovery.values import K8S
 from joinproto.errors import UsageProblem
 
@@ -36,12 +36,10 @@ EXAMPLE = """\b
 Example:
   joinproto discovery lint rabbitmq.conf --release 4.1
   joinproto discovery list rabbitmq.conf
-  joinproto discovery would-it-split facts.json
+  joinproto discovery would-it-split rabbitmq.conf --release 3.13.2 --nodes 3
 """
 PEER_DISCOVERY = "rabbitmq_peer_discovery_"
 NODE = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.:-]+")
-NODES_MAX = 6
-TRIES_MAX = 10
 INCOMPLETE = 3
 
 
@@ -261,8 +259,8 @@ def booted(text: bytes, node: str, at: str, seen: dict[str, Any], expected: int 
     variant = Variant.OURS if at == "ours" else Variant.REAL
     settings = chosen(text, given, variant=variant, node=node).about
     listing = list_file(text, given, variant=variant, node=node)
-    limit = settings.get("discovery_retry_limit")
-    endless = limit == "unlimited" or (settings.backend == K8S and given.release >= V41)
+    limit = settings.get("discovery_retry_limit") if RETRIES.holds(given.release) else 0
+    endless = limit == "unlimited" or (settings.backend == K8S and PODS.holds(given.release))
     asked: dict[str, Any] = {
         "node": node,
         "release": at,
@@ -295,156 +293,59 @@ def _told(listing: Any) -> dict[str, Any]:
 # -- would it split -----------------------------------------------------------------------
 
 
-@frozen(kw_only=True)
-class Start:
-    """The facts of a first start."""
-
-    nodes: Annotated[tuple[str, ...], "that start, blank, at any moments; at most six"]
-    release: Annotated[str, "a release, as 4.1 or 3.8.4; ours: our own rules"] = "head"
-    backend: Annotated[
-        Literal["lists", "selects", "seed"],
-        "lists: it lists all nodes; selects: it names the oldest that registered;"
-        " seed: the first of nodes is known to all",
-    ] = "lists"
-    answers: Annotated[Mapping[str, Told], "what a node is always told instead, by its name"] = (
-        field(factory=dict)
+def _fields() -> str:
+    """Return the facts that can be given by hand, for the help."""
+    hints = get_type_hints(Start, include_extras=True)
+    rows = (
+        f"  {name}: {next(word for word in get_args(hint)[1:] if isinstance(word, str))}"
+        for name, hint in hints.items()
     )
-    cut: Annotated[
-        tuple[tuple[str, ...], ...],
-        "groups of nodes that hear only themselves, until the network heals",
-    ] = ()
-    tries: Annotated[int | None, AtLeast(0), "rounds after the first; null: nobody gives up"] = None
-    fails: Annotated[bool, "the backend may answer with an error"] = False
-    partial_lists: Annotated[bool, "a list may lack any one other node"] = False
-    stale: Annotated[bool, "the record of a dead node is there (selects)"] = False
-    lapses: Annotated[int, AtLeast(0), "records that may lapse (selects)"] = 0
-    wipes: Annotated[bool, "the first node may lose its disk once it runs"] = False
-    registers_late: Annotated[bool, "a node looks before it registers (selects)"] = False
-    locks: Annotated[bool, "the service keeps a lock from the look to the record"] = False
-    expires: Annotated[bool, "that lock may expire"] = False
-    expected: Annotated[
-        int | None, AtLeast(1), "ours: how many members there will be; null: as many as nodes"
-    ] = None
+    return "\n\n".join(("FACTS are a JSON object:", *rows))
 
 
-@frozen(kw_only=True)
-class Split:
-    """`discovery would-it-split --json`: one cluster, or the shortest run to two."""
-
-    splits: Annotated[bool, "whether two clusters can come of it"]
-    joins: Annotated[bool | None, "whether one cluster of all can; null: not known"]
-    run: Annotated[tuple[str, ...], "the shortest run to two clusters, a step each"]
-    states: Annotated[Count, "that were looked at"]
-    ended: Annotated[bool, "whether the search came to its end, or to a split"]
-
-
-@discovery.command("would-it-split")
+@discovery.command("would-it-split", epilog=_fields())
 @click.argument("file", type=click.File("rb"))
+@click.option(
+    "--release", "at", help="Whose rules: 3.7 to 4.3, or ours; else as FILE says, or head."
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, NODES_MAX),
+    default=3,
+    show_default=True,
+    help="Of a rabbitmq.conf without a list of nodes: how many start.",
+)
 @click.option(
     "--max-seconds", type=click.FloatRange(0), default=300.0, show_default=True, help="To search."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def would_it_split(file: BinaryIO, max_seconds: float, as_json: bool) -> int:
-    """Search a first start: FILE has its facts, as JSON (docs/discovery.md).
+def would_it_split(
+    file: BinaryIO, at: str | None, nodes: int, max_seconds: float, as_json: bool
+) -> int:
+    """Search a first start: FILE is a rabbitmq.conf, or has its facts as JSON.
 
-    All orders of starts, looks and joins are searched with the shipped rules.  Exit code 1 where
-    two clusters can come of it, or none of all nodes; 3 where the search was not ended.
+    Registration, locks, tries and the seed follow from the release and the backend, unless the
+    facts say something else.  All orders of starts, looks and joins are searched with the
+    shipped rules.  Exit code 1 where two clusters can come of it, or none of all nodes; 3 where
+    the search was not ended.
     """
-    found = searched(_start(file.read()), max_seconds)
+    found = searched(start_of(file.read(), at, nodes), max_seconds)
     if as_json:
         click.echo(printed(found))
     elif found.splits:
         click.echo(f"it splits, in {len(found.run)} steps:")
         for number, step in enumerate(found.run, start=1):
             click.echo(f"{number:4}  {step}")
+        if found.joins is False:
+            click.echo("and never one cluster of all nodes")
     elif not found.ended:
         click.echo(f"{found.states:,} states without two clusters, and not all were searched")
     elif found.joins:
         click.echo(f"one cluster, whatever the order ({found.states:,} states)")
     else:
         click.echo(f"never two clusters, and never one of all nodes ({found.states:,} states)")
+    if not as_json and found.facts:
+        click.echo(f"by the release: {'; '.join(found.facts)}")
     if not found.ended:
         return INCOMPLETE
     return int(found.splits or not found.joins)
-
-
-def _start(text: bytes) -> Start:
-    try:
-        return fitted(Start, parse(text))
-    except DoesNotFit as error:
-        place = f"{error.path}: " if error.path else ""
-        raise DoesNotFit(
-            error.path, f"{place}{error.message}", next="docs/discovery.md lists the fields"
-        ) from None
-
-
-def searched(start: Start, seconds: float | None = None) -> Split:
-    """Return what a search of this start finds in so many seconds; raises `DoesNotFit`."""
-    from joinproto.check.check import check
-    from joinproto_worlds.discovery.race import world_of
-
-    report = check(world_of(facts_of(start)), seconds_max=seconds)
-    results = {one.name: one.result for one in report.properties}
-    splits = results["one cluster"] == "violated"
-    trace = report.trace if splits else None
-    last = list(results.values())[-1]
-    return Split(
-        splits=splits,
-        joins={"reached": True, "not-reached": False}.get(last),
-        run=tuple(map(_step_as_text, trace.steps)) if trace else (),
-        states=report.distinct,
-        ended=splits or report.result != "incomplete",
-    )
-
-
-def _step_as_text(step: Any) -> str:
-    who = f"{step.member}: " if step.member else ""
-    why = f" ({'; '.join(step.rules)})" if step.rules else ""
-    return f"{who}{step.label}{why}"
-
-
-def facts_of(start: Start) -> Any:
-    """Return the facts of the world; raises `DoesNotFit`."""
-    from joinproto_worlds.discovery.facts import Facts
-
-    names = start.nodes
-    if not 1 <= len(names) <= NODES_MAX:
-        raise DoesNotFit("nodes", f"nodes: expected 1 to {NODES_MAX}", next="name so many")
-    for at, name in enumerate(names):
-        if not name or name in names[:at] or name in ("links", "service"):
-            raise DoesNotFit(
-                f"nodes[{at}]", f"nodes[{at}]: {name!r} is of no use here", next="name each once"
-            )
-    if start.tries is not None and start.tries > TRIES_MAX:
-        raise DoesNotFit(
-            "tries",
-            f"tries: expected at most {TRIES_MAX}, found {start.tries}",
-            next="more rounds make longer runs and no other ones",
-        )
-    for place, named in (("answers", start.answers), *(("cut", group) for group in start.cut)):
-        unknown = sorted(set(named) - set(names))
-        if unknown:
-            raise DoesNotFit(
-                place, f"{place}: {unknown[0]!r} is not among nodes", next="add it there"
-            )
-    try:
-        rules = Rules.OURS if start.release == "ours" else rules_of(release(start.release))
-    except UsageProblem as error:
-        raise DoesNotFit("release", f"release: {error.message}", next=error.next) from None
-    return Facts(
-        names=names,
-        rules=rules,
-        backend=start.backend,
-        tries=start.tries,
-        told=tuple((name, one.answer()) for name, one in sorted(start.answers.items())),
-        groups=tuple(frozenset(group) for group in start.cut),
-        partial_lists=start.partial_lists,
-        fails=start.fails,
-        stale=start.stale,
-        lapses=start.lapses,
-        wipes=start.wipes,
-        registers_late=start.registers_late,
-        locks=start.locks,
-        expires=start.expires,
-        expected=start.expected or 0,
-    )

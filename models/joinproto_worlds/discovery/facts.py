@@ -9,21 +9,23 @@ from attrs import frozen
 from joinproto.discovery.answers import Answer
 from joinproto.discovery.boot import Rules
 
-Backend = Literal["lists", "selects", "seed"]
+Backend = Literal["lists", "registered", "selects", "seed"]
 
 
 @frozen(kw_only=True)
 class Facts:
     """`tries`: rounds after the first; None: without end.
 
-    `backend`: it `lists` all, it `selects` the oldest that registered, or all know the `seed`, the
-    first of `names`.  `told`: nodes that are always given this answer instead.  `groups`: which
-    nodes are cut off from all others at first, until the network heals.  `partial_lists`: an
-    answer may lack any other node.  `fails`: it may be an error.  `stale`: the record of a dead
-    node is there.  `lapses`: records that the service may lose.  `wipes`: the first node may lose
-    its disk once it runs.  `registers_late`: a node looks before it registers.  `locks`: the
-    service keeps a lock from the beginning until a node is registered; `expires`: it may expire.
-    `expected`: ours, how many members there will be.
+    `backend`: it `lists` all, or all that `registered`; it `selects` the oldest of these; or all
+    know the `seed`, the first of `names`.  `told`: nodes that are always given this answer
+    instead.  `groups`: which nodes are cut off from all others at first, until the network heals.
+    `partial_lists`: an answer may lack any other node.  `fails`: it may be an error.  `stale`: the
+    record of a dead node is there.  `lapses`: records that the service may lose.  `wipes`: the
+    first node may lose its disk once it runs.  `registers_late`: a node looks before it registers.
+    `locks`: the service keeps a lock from the beginning until a node is registered; `expires`: it
+    may expire.
+    `is_global`: that lock is among the nodes that hear each other, and is held until the node runs.
+    `gives_up`: any try may be the last one.  `expected`: ours, how many members there will be.
     """
 
     names: tuple[str, ...]
@@ -40,6 +42,8 @@ class Facts:
     registers_late: bool = False
     locks: bool = False
     expires: bool = False
+    is_global: bool = False
+    gives_up: bool = False
     expected: int = 0
 
     @property

@@ -30,12 +30,15 @@ class Moves:
             elif node.stage is Stage.BOOTS:
                 seen = self._seen(view, name)
                 for answer in self._answers(view, name):
-                    look = Looks(answer, seen)
-                    yield Together("looks", {name: look}, str(look))
+                    for last in (False, True) if self.facts.gives_up else (False,):
+                        look = Looks(answer, seen, last)
+                        yield Together("looks", {name: look}, str(look))
             elif node.stage is Stage.DECIDED and node.step is Step.JOIN:
                 yield self._join(view, name)
             elif node.stage is Stage.DECIDED and node.step is Step.FOUND:
                 yield from self._found(view, name)
+            elif self._unlocks(view, name):
+                yield Together("unlocks", {"service": ("unlock",)}, name)
             elif self._is_late(view, name):
                 yield Together("registers", {"service": ("register", name)}, name)
         yield from self._faults(view)
@@ -50,21 +53,32 @@ class Moves:
             yield Together("loses its disk", {first: "is wiped"}, first, fault=True)
 
     def _begin(self, view: View, name: str) -> Iterator[Together]:
-        if view["service"].holder is not None:
+        holder = view["service"].holder
+        # A lock among nodes keeps off those that hear its holder, and no others.
+        is_free = holder is None or (self.facts.is_global and not self._hears(view, name, holder))
+        if not is_free:
             return
         # Ours chooses by no time, so when a node started makes no other state.
         order = 0
         if self.facts.rules is not Rules.OURS:
             order = sum(view[other].stage is not Stage.OFF for other in self.facts.names)
         events: dict[str, Any] = {name: Begins(order)}
-        if self.facts.backend == "selects" and not self.facts.registers_late:
+        if self._registers and not self.facts.registers_late:
             events["service"] = ("register", name)
-        elif view["service"].locks:
+        elif view["service"].locks and holder is None:
             events["service"] = ("lock", name)
         yield Together("begins", events, name)
 
+    def _unlocks(self, view: View, name: str) -> bool:
+        is_done = view[name].stage in (Stage.RUNS, Stage.ENDED)
+        return self.facts.is_global and is_done and view["service"].holder == name
+
+    @property
+    def _registers(self) -> bool:
+        return self.facts.backend in ("selects", "registered")
+
     def _is_late(self, view: View, name: str) -> bool:
-        is_late = self.facts.backend == "selects" and self.facts.registers_late
+        is_late = self._registers and self.facts.registers_late
         return is_late and view[name].stage is Stage.RUNS and name not in view["service"].records
 
     def _answers(self, view: View, name: str) -> Iterator[Answer]:
@@ -80,6 +94,8 @@ class Moves:
             for other in names if self.facts.partial_lists else ():
                 if other != name:
                     yield Listed(tuple(one for one in names if one != other))
+        elif self.facts.backend == "registered":
+            yield Listed(view["service"].records)
         elif self.facts.backend == "seed":
             yield Selected(names[0])
         else:

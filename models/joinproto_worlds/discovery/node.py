@@ -55,14 +55,19 @@ class Begins:
 
 @frozen
 class Looks:
-    """A round: what the backend answered, and what each node that answers says of itself."""
+    """A round: what the backend answered, and what each node that answers says of itself.
+
+    `last`: no try is left after it.
+    """
 
     answer: Answer
     seen: tuple[tuple[str, Properties], ...]
+    last: bool = False
 
     def __str__(self) -> str:
         said = ", ".join(name for name, _ in self.seen)
-        return f"{self.answer}; {said or 'nobody'} answers"
+        last = "; it is the last try" if self.last else ""
+        return f"{self.answer}; {said or 'nobody'} answers{last}"
 
 
 @frozen
@@ -165,7 +170,7 @@ class Node:
             me=self.name,
             answer=event.answer,
             seen=dict(event.seen),
-            tries=self.tries,
+            tries=0 if event.last else self.tries,
             expected=self.expected,
         )
         found = decide(about, self.rules)

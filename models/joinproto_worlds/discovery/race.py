@@ -38,8 +38,8 @@ def build(
     return world_of(facts, mutant)
 
 
-def world_of(facts: Facts, mutant: str | None = None) -> World:
-    """Return the world of these facts."""
+def world_of(facts: Facts, mutant: str | None = None, *, only_joins: bool = False) -> World:
+    """Return the world of these facts; `only_joins`: ask only whether all can be in one."""
     node = partial(Node, rules=facts.rules, tries=facts.tries, expected=facts.meant, mutant=mutant)
     members: dict[str, Any] = {name: partial(node, name) for name in facts.names}
     members["links"] = partial(Links, facts.groups)
@@ -51,7 +51,7 @@ def world_of(facts: Facts, mutant: str | None = None) -> World:
         members=members,
         beside=("links", "service"),
         properties=[
-            always("one cluster", partial(_is_one, facts.names)),
+            *([] if only_joins else [always("one cluster", partial(_is_one, facts.names))]),
             sometimes("one is refused", partial(_refused, facts.names))
             if is_refused
             else sometimes("all are in one", partial(_all_in_one, facts.names)),

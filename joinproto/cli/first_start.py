@@ -1,0 +1,249 @@
+"""The facts of a first start, from JSON or from a configuration, and a search of it.
+
+`joinproto discovery would-it-split` is the command.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from attrs import evolve, field, frozen
+
+from joinproto.codec.json_form import AtLeast, Count
+from joinproto.codec.strict import DoesNotFit, fitted, parse
+from joinproto.discovery import values
+from joinproto.discovery.boot import Rules, rules_of
+from joinproto.discovery.chosen import chosen
+from joinproto.discovery.first_start import STANDS_FOR, FirstStart, first_start
+from joinproto.discovery.lint import Given
+from joinproto.discovery.questions import Told
+from joinproto.discovery.releases import release
+from joinproto.discovery.rules import BY_NAME
+from joinproto.errors import UsageProblem
+
+NODES_MAX = 6
+TRIES_MAX = 1000
+TRIES_COUNTED = 10
+"""More rounds are not counted one by one: any of them may then be the last."""
+
+
+@frozen(kw_only=True)
+class Start:
+    """The facts of a first start; null: as the release and the backend have it."""
+
+    nodes: Annotated[tuple[str, ...], "that start, blank, at any moments; at most six"]
+    release: Annotated[str, "a release, as 4.1.0 or 3.8.4; ours: our own rules"] = "head"
+    backend: Annotated[
+        Literal[
+            "lists", "selects", "seed", "classic_config", "dns", "aws", "k8s", "consul", "etcd"
+        ],
+        "by its name, or what it does. lists: it lists all nodes; selects: it names the oldest"
+        " that registered; seed: the first of nodes is known to all",
+    ] = "lists"
+    answers: Annotated[Mapping[str, Told], "what a node is always told instead, by its name"] = (
+        field(factory=dict)
+    )
+    cut: Annotated[
+        tuple[tuple[str, ...], ...],
+        "groups of nodes that hear only themselves, until the network heals",
+    ] = ()
+    tries: Annotated[
+        int | None, AtLeast(0), "rounds after the first; null: as many as the release makes"
+    ] = None
+    gives_up: Annotated[bool | None, "false: nobody ever gives up, whatever the tries"] = None
+    fails: Annotated[bool, "the backend may answer with an error"] = False
+    partial_lists: Annotated[bool, "a list may lack any one other node"] = False
+    stale: Annotated[bool, "the record of a dead node is there (selects)"] = False
+    lapses: Annotated[int, AtLeast(0), "records that may lapse (selects)"] = 0
+    wipes: Annotated[bool, "the first node may lose its disk once it runs"] = False
+    registers_late: Annotated[
+        bool | None, "a node looks before it registers (selects); null: as the release does"
+    ] = None
+    locks: Annotated[
+        bool | None, "a lock is held from the look to the record; null: as the release does"
+    ] = None
+    expires: Annotated[bool, "that lock may expire"] = False
+    expected: Annotated[
+        int | None, AtLeast(1), "ours: how many members there will be; null: as many as nodes"
+    ] = None
+
+
+@frozen(kw_only=True)
+class Split:
+    """`discovery would-it-split --json`: one cluster, or the shortest run to two."""
+
+    splits: Annotated[bool, "whether two clusters can come of it"]
+    joins: Annotated[bool | None, "whether one cluster of all can; null: not known"]
+    run: Annotated[tuple[str, ...], "the shortest run to two clusters, a step each"]
+    states: Annotated[Count, "that were looked at"]
+    ended: Annotated[bool, "whether the search came to its end, or to a split"]
+    facts: Annotated[tuple[str, ...], "what the release and the backend decide, in words"] = ()
+
+
+def start_of(text: bytes, at: str | None, nodes: int) -> Start:
+    """Return the facts of a file: JSON, or a configuration with so many nodes at a release."""
+    if not text.lstrip().startswith(b"{"):
+        return _of_configuration(text, at or "head", nodes)
+    try:
+        start = fitted(Start, parse(text))
+    except DoesNotFit as error:
+        place = f"{error.path}: " if error.path else ""
+        raise DoesNotFit(
+            error.path,
+            f"{place}{error.message}",
+            next="joinproto discovery would-it-split --help   lists the fields",
+        ) from None
+    return start if at is None else evolve(start, release=at)
+
+
+def _of_configuration(text: bytes, at: str, count: int) -> Start:
+    if at == "ours":
+        raise UsageProblem("our own rules read no rabbitmq.conf here", next="give facts as JSON")
+    about = chosen(text, Given(release=release(at))).about
+    names = tuple(dict.fromkeys(about.below("classic_config.nodes").values()))
+    if about.backend != values.CLASSIC or not names:
+        names = tuple(f"n{number}" for number in range(1, count + 1))
+    if about.backend not in values.ALIASES.values():
+        raise UsageProblem(
+            f"{about.backend} is not a backend that ships", next="give the facts as JSON"
+        )
+    is_endless = first_start(release(at), about.backend).kind == "seed"
+    limit = None if is_endless else about.values.get("discovery_retry_limit")
+    return fitted(
+        Start,
+        {
+            "nodes": list(names),
+            "release": at,
+            "backend": about.backend.removeprefix("rabbit_peer_discovery_"),
+            "tries": limit if isinstance(limit, int) else None,
+            "gives_up": False if limit == "unlimited" else None,
+        },
+    )
+
+
+def searched(start: Start, seconds: float | None = None) -> Split:
+    """Return what a search of this start finds in so many seconds; raises `DoesNotFit`.
+
+    Where any try may be the last, what can happen without that is searched first: such a run
+    needs no node that starts late.
+    """
+    from joinproto_worlds.discovery.race import world_of
+
+    begun = time.monotonic()
+    facts, words = facts_of(start)
+
+    def left() -> float | None:
+        return None if seconds is None else max(0.0, seconds - (time.monotonic() - begun))
+
+    found = _search(world_of(evolve(facts, gives_up=False)), left())
+    if facts.gives_up and found.ended and not found.splits:
+        found = _search(world_of(facts), left())
+    if found.splits:
+        joins = _search(world_of(facts, only_joins=True), left()).joins
+        found = evolve(found, joins=joins)
+    return evolve(found, facts=words)
+
+
+def _search(world: Any, seconds: float | None) -> Split:
+    from joinproto.check.check import check
+
+    report = check(world, seconds_max=seconds)
+    results = {one.name: one.result for one in report.properties}
+    splits = results.get("one cluster") == "violated"
+    trace = report.trace if splits else None
+    last = list(results.values())[-1]
+    return Split(
+        splits=splits,
+        joins={"reached": True, "not-reached": False}.get(last),
+        run=tuple(map(_step_as_text, trace.steps)) if trace else (),
+        states=report.distinct,
+        ended=splits or report.result != "incomplete",
+    )
+
+
+def _step_as_text(step: Any) -> str:
+    who = f"{step.member}: " if step.member else ""
+    why = f" ({'; '.join(step.rules)})" if step.rules else ""
+    return f"{who}{step.label}{why}"
+
+
+def require_names(start: Start) -> None:
+    """Raise `DoesNotFit` for nodes that are none, or that others name and are not there."""
+    names = start.nodes
+    if not 1 <= len(names) <= NODES_MAX:
+        raise DoesNotFit("nodes", f"nodes: expected 1 to {NODES_MAX}", next="name so many")
+    for at, name in enumerate(names):
+        if not name or name in names[:at] or name in ("links", "service"):
+            raise DoesNotFit(
+                f"nodes[{at}]", f"nodes[{at}]: {name!r} is of no use here", next="name each once"
+            )
+    if start.tries is not None and start.tries > TRIES_MAX:
+        raise DoesNotFit(
+            "tries",
+            f"tries: expected at most {TRIES_MAX}, found {start.tries}",
+            next="more rounds make longer runs and no other ones",
+        )
+    for place, named in (("answers", start.answers), *(("cut", group) for group in start.cut)):
+        unknown = sorted(set(named) - set(names))
+        if unknown:
+            raise DoesNotFit(
+                place, f"{place}: {unknown[0]!r} is not among nodes", next="add it there"
+            )
+
+
+def facts_of(start: Start) -> tuple[Any, tuple[str, ...]]:
+    """Return the facts of the world, and what was derived in words; raises `DoesNotFit`."""
+    from joinproto_worlds.discovery.facts import Facts
+
+    require_names(start)
+    told, names = derived(start), start.nodes
+    tries = start.tries if told is None or start.tries is not None else told.tries
+    if start.gives_up is False:
+        tries = None
+    is_counted = tries == 0 or (start.tries is not None and start.tries <= TRIES_COUNTED)
+    is_ours = told is None
+    is_by_name = not is_ours and BY_NAME.holds(release(start.release))
+    facts = Facts(
+        names=tuple(sorted(names)) if is_by_name else names,
+        rules=Rules.OURS if is_ours else rules_of(release(start.release)),
+        backend=_kind(start, told),
+        tries=tries if is_counted else None,
+        gives_up=tries is not None and not is_counted,
+        told=tuple((name, one.answer()) for name, one in sorted(start.answers.items())),
+        groups=tuple(frozenset(group) for group in start.cut),
+        partial_lists=start.partial_lists,
+        fails=start.fails,
+        stale=start.stale,
+        lapses=start.lapses,
+        wipes=start.wipes,
+        registers_late=_or(start.registers_late, told.registers_late if told else False),
+        locks=_or(start.locks, told.locks if told else False),
+        is_global=start.locks is None and told is not None and told.locks and told.is_global,
+        expires=start.expires,
+        expected=start.expected or 0,
+    )
+    return facts, () if told is None else told.words
+
+
+def derived(start: Start) -> FirstStart | None:
+    """Return what the release and the backend decide; None for our own rules."""
+    if start.release == "ours":
+        return None
+    try:
+        return first_start(release(start.release), start.backend)
+    except UsageProblem as error:
+        raise DoesNotFit("release", f"release: {error.message}", next=error.next) from None
+
+
+def _kind(start: Start, told: FirstStart | None) -> Any:
+    if start.backend in STANDS_FOR:
+        return start.backend
+    if told is not None:
+        return told.kind
+    return "selects" if start.backend in ("consul", "etcd") else "lists"
+
+
+def _or(said: bool | None, usual: bool) -> bool:
+    return usual if said is None else said

@@ -1,0 +1,73 @@
+"""What a release and its backend decide of a first start, before any fact is given by hand.
+
+Source: discovery, D2 and D3; `rules.py` has each rule with the release and file it comes from.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import frozen
+
+from joinproto.discovery import rules, values
+from joinproto.discovery.lock import Guard, guard
+from joinproto.discovery.releases import Release
+
+Kind = Literal["lists", "registered", "selects", "seed"]
+"""It lists all nodes, or all that registered; it selects the oldest of these; or all know one."""
+REGISTERING = (values.CONSUL, values.ETCD)
+STANDS_FOR = {"lists": values.CLASSIC, "selects": values.ETCD, "seed": values.K8S}
+"""The backend whose rules hold where only a kind is named."""
+
+
+@frozen(kw_only=True)
+class FirstStart:
+    """`tries`: rounds after the first; None: without end.  `locks`: held over the whole boot.
+
+    `is_global`: that lock is among the nodes that hear each other; else the service keeps it.
+    """
+
+    kind: Kind
+    tries: int | None
+    registers_late: bool
+    locks: bool
+    is_global: bool
+    words: tuple[str, ...]
+
+
+def first_start(release: Release, backend: str, limit: int | str | None = None) -> FirstStart:
+    """Return what holds; `limit`: discovery_retry_limit, None: not set."""
+    name = STANDS_FOR.get(backend) or values.ALIASES.get(backend, backend)
+    kind: Kind = "lists"
+    if name in REGISTERING:
+        kind = "selects" if rules.SELECTS.holds(release) else "registered"
+    elif name == values.K8S and rules.PODS.holds(release):
+        kind = "seed"
+    if limit is None:
+        limit = 30 if rules.SORTED.holds(release) else 10
+    tries: int | None = None if kind == "seed" or isinstance(limit, str) else limit
+    if not rules.RETRIES.holds(release):
+        tries = 0
+    kept = guard(release, name, None, None)
+    locks = kept.guard in (Guard.GLOBAL, Guard.SERVICE) and rules.LOCKED_BOOT.holds(release)
+    late = not rules.REGISTERS_FIRST.holds(release)
+    says = {
+        "lists": f"{name} lists all nodes",
+        "registered": f"{name} lists the nodes that registered",
+        "selects": f"{name} names the node that registered first",
+        "seed": "all pods know the seed by its name",
+    }
+    words = [says[kind]]
+    if name in REGISTERING:
+        words.append(f"a node registers {'after it has looked' if late else 'before it looks'}")
+    words.append("it tries without end" if tries is None else f"tries after the first: {tries}")
+    held = "a lock is held over the whole boot" if locks else "no lock is held over the look"
+    words.append(f"{held} ({kept.why})")
+    return FirstStart(
+        kind=kind,
+        tries=tries,
+        registers_late=late,
+        locks=locks,
+        is_global=kept.guard is Guard.GLOBAL,
+        words=tuple(words),
+    )

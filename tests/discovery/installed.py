@@ -1,0 +1,93 @@
+"""The schemas of a RabbitMQ that is installed here, and what its own reader makes of files.
+
+The reader is cuttlefish, as the release ships it, with the release's schemas: what decides at a
+boot whether a `rabbitmq.conf` is accepted (`rabbit_prelaunch_conf`).  One Erlang process reads all
+files.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from random import Random
+
+from joinproto.discovery.keys import SETTINGS, Owner, Setting
+from joinproto.discovery.releases import Release, release
+
+ROOTS = sorted(Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/plugins"))
+PLUGINS = ("aws", "common", "consul", "etcd", "k8s")
+READER = """
+Files = string:split(os:getenv("SCHEMAS"), ",", all),
+Schema = cuttlefish_schema:files(Files),
+{ok, Names} = file:list_dir("."),
+lists:foreach(fun(Name) ->
+  Verdict = try
+    case cuttlefish_conf:file(Name) of
+      {errorlist, _} -> refused;
+      Conf -> case cuttlefish_generator:map(Schema, Conf) of
+                {error, _, _} -> refused;
+                _ -> accepted
+              end
+    end
+  catch _:_ -> refused end,
+  io:format("~s ~s~n", [Name, Verdict])
+end, [Name || Name <- Names, filename:extension(Name) =:= ".conf"]),
+halt().
+"""
+
+
+def installed() -> Release | None:
+    """Return the release that is installed, or None without one and Erlang."""
+    if not ROOTS or shutil.which("erl") is None:
+        return None
+    return release(ROOTS[-1].parent.name.rpartition("-")[2])
+
+
+def accepted(texts: list[str], folder: Path) -> list[bool]:
+    """Return of each text whether the installed release accepts it, with all our plugins on."""
+    for number, text in enumerate(texts):
+        (folder / f"{number}.conf").write_text(text, "utf-8")
+    root = ROOTS[-1]
+    names = ("rabbit-*", "rabbitmq_aws-*", *(f"rabbitmq_peer_discovery_{one}-*" for one in PLUGINS))
+    schemas = [str(one) for name in names for one in root.glob(f"{name}/priv/schema/*.schema")]
+    code = [str(one) for one in root.glob("*/ebin")]
+    done = subprocess.run(
+        ["erl", "-noshell", "-pa", *code, "-eval", READER],
+        cwd=folder,
+        env={"SCHEMAS": ",".join(schemas), "PATH": "/usr/bin:/bin", "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    told = dict(line.split(" ") for line in done.stdout.splitlines() if ".conf " in line)
+    return [told[f"{number}.conf"] == "accepted" for number in range(len(texts))]
+
+
+NUMBERS = ("0", "1", "-1", "7", "255", "256", "65534", "65535", "65536", "1.5", "seven")
+TEXTS = ("true", "false", "text", "none", "disc", "disk", "ram", "unlimited", "ip", "hostname")
+
+
+def drawn(random: Random) -> str:
+    """Return a configuration of one to five lines: any settings, values that fit and others."""
+    lines = {}
+    for _ in range(random.randint(1, 5)):
+        setting = random.choice(SETTINGS)
+        key = setting.key.replace("$", random.choice(("1", "2", "name")))
+        lines[key] = f"{key} = {random.choice(_values(setting))}"
+    return "\n".join(lines.values()) + "\n"
+
+
+def _values(setting: Setting) -> tuple[str, ...]:
+    first = setting.datatype.partition(" ")[0]
+    if first.startswith("enum:"):
+        return (*first.removeprefix("enum:").split(","), *TEXTS[:4])
+    if first in ("file", "pem"):
+        return ("/etc/hostname",)  # a path that can be read: what lies there is not looked at
+    if first in ("string", "atom", "secret", "words", "backend"):
+        return TEXTS
+    return NUMBERS if first != "boolean" else TEXTS[:4]
+
+
+OWNERS = frozenset(one.value for one in Owner)

@@ -1,0 +1,280 @@
+"""Public reports of people who met with these settings: what each file is answered.
+
+`reports/` has the files.  Numbers are of issues of rabbitmq/rabbitmq-server, where no other
+repository is named.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinproto.cli.first_start import searched, start_of
+from joinproto.codec.strict import fitted, parse
+from joinproto.discovery.boot import Step
+from joinproto.discovery.chosen import chosen
+from joinproto.discovery.contract import Variant
+from joinproto.discovery.lint import Given, Linted, lint
+from joinproto.discovery.lock import Guard, guard
+from joinproto.discovery.problem import Severity
+from joinproto.discovery.questions import AskBoot, answer_boot, conf_answer
+from joinproto.discovery.releases import release
+
+REPORTS = Path(__file__).parent / "reports"
+F = "cluster_formation"
+ERROR, UNSAFE = Severity.ERROR, Severity.UNSAFE
+
+
+def linted(name: str, at: str, **given: object) -> Linted:
+    return lint((REPORTS / name).read_bytes(), Given(release=release(at), **given))  # type: ignore[arg-type]
+
+
+def said(found: Linted, severity: Severity) -> list[tuple[int, str]]:
+    return [(one.line, one.why) for one in found.problems if one.severity is severity]
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "line", "why"),
+    [
+        ("F01a.conf", "3.8.3", 2, "accepted since 3.8.4 and 3.9"),
+        ("F01a.conf", "3.8.3", 3, "accepted since 3.7.27, 3.8.4 and 3.9"),
+        ("F01b.conf", "3.8.14", 2, "accepted since 3.8.24, 3.9.9 and 3.10"),
+        ("F02.config", "3.10.12", 3, "consul is taken for the name of a module"),
+        ("F02.config", "4.3.5", 3, "consul is taken for the name of a module"),
+        ("F08.conf", "3.7.6", 7, "no clause takes svc_addr_auto = true with svc_addr_nic"),
+        ("F09.conf", "3.7.28", 9, "'httploopback_users.guest = false' is no scheme"),
+        ("F11.conf", "3.8.4", 5, "the lock's answer has a form that the server does not know"),
+        ("F12.conf", "4.2.1", 4, "the stored password is wrapped twice"),
+    ],
+)
+def test_what_keeps_the_node_from_starting_is_said_with_its_line(
+    name: str, at: str, line: int, why: str
+) -> None:
+    """An unknown key; a module that is not there (6753); 1630; a scheme that lost its newline
+    (rabbitmq-peer-discovery-etcd 9); 2379; 15191."""
+    found = linted(name, at)
+
+    assert not found.starts
+    assert [at for at, told in said(found, ERROR) if why in told] == [line]
+
+
+@pytest.mark.parametrize(
+    ("name", "at"),
+    [
+        ("F01a.conf", "3.8.5"),
+        ("F01b.conf", "3.8.24"),
+        ("F08.conf", "3.7.7"),
+        ("F11.conf", "3.8.5"),
+        ("F12.conf", "4.2.3"),
+        ("F12.conf", "4.3.0"),
+    ],
+)
+def test_the_next_release_starts(name: str, at: str) -> None:
+    """The other side: a defect ends where it was mended."""
+    assert linted(name, at).starts
+
+
+@pytest.mark.parametrize("name", ["F04a.json", "F04b.json"])
+def test_until_3_12_a_node_joins_the_first_that_has_its_tables(name: str) -> None:
+    """Not itself, and not by when it started (cluster-operator 662)."""
+    asked = fitted(AskBoot, parse((REPORTS / name).read_bytes()))
+    told = answer_boot.answer(asked)
+
+    expected = {"F04a.json": "rabbit@p2", "F04b.json": "rabbit@p1"}[name]
+    assert (Step.JOIN, expected) == (told.step, told.node)
+
+
+def test_a_node_that_its_own_list_lacks_adds_itself_since_3_13() -> None:
+    """It does not stand alone for it; the others do not know it (11534, 11586)."""
+    node = "rabbit@rmq0.local"
+    found = linted("F06.conf", "4.3", node=node)
+    nodes = [
+        chosen(
+            (REPORTS / "F06.conf").read_bytes(),
+            Given(release=release(at), node=node),
+            variant=Variant.REAL,
+        ).nodes
+        for at in ("3.12.14", "3.13.0")
+    ]
+
+    assert found.starts
+    unsafe = [why for _, why in said(found, UNSAFE)]
+    assert any("it adds itself, but nodes with this list do not know" in why for why in unsafe)
+    assert not any("stands alone" in why for why in unsafe)
+    assert [node in names for names in nodes] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("name", "splits", "joins"),
+    [("F07a.json", True, None), ("F07b.json", False, True), ("F07c.json", True, True)],
+)
+def test_a_first_start_follows_from_the_release(
+    name: str, splits: bool, joins: bool | None
+) -> None:
+    """Late registration until 3.13.4 (10760, 11594), the service's lock of 3.8.3, and 30 tries
+    after which a node gives up (bitnami/charts 29989)."""
+    found = searched(start_of((REPORTS / name).read_bytes(), None, 3))
+
+    assert splits is found.splits
+    assert joins in (None, found.joins)
+
+
+@pytest.mark.parametrize(
+    ("backend", "at", "splits"),
+    [
+        ("consul", "3.13.2", True),
+        ("etcd", "3.8.3", False),
+        ("etcd", "3.12.14", False),
+        ("dns", "3.12.14", True),
+        ("aws", "3.8.17", True),
+        ("aws", "3.8.18", False),
+        ("k8s", "4.1.0", False),
+    ],
+)
+def test_a_first_start_follows_from_a_configuration(backend: str, at: str, splits: bool) -> None:
+    """The lock among nodes came with 3.8.18; DNS has none; pods wait for their seed."""
+    text = f"{F}.peer_discovery_backend = {backend}\n"
+    text += {"dns": f"{F}.dns.hostname = seed.example\n"}.get(backend, "")
+
+    found = searched(start_of(text.encode(), at, 3))
+
+    assert splits is found.splits
+    assert splits or found.joins
+    assert any(backend in word or "seed" in word for word in found.facts)
+
+
+@pytest.mark.parametrize("tries", [30, 1000])
+def test_as_many_tries_as_a_release_makes_are_accepted(tries: int) -> None:
+    facts = f'{{"nodes": ["a", "b", "c"], "release": "4.0.2", "tries": {tries}}}'
+
+    assert searched(start_of(facts.encode(), None, 3)).splits
+    patient = facts.replace("}", ', "gives_up": false}').encode()
+    assert not searched(start_of(patient, None, 3)).splits
+
+
+def test_names_of_pods_without_a_suffix_do_not_reach_a_node_with_a_long_name() -> None:
+    """address_type = hostname lists short names (rabbitmq/diy-kubernetes-examples 4)."""
+    node = "rabbit@rabbitmq-1.rabbitmq-headless.ns.svc.cluster.local"
+    text = (REPORTS / "F24.conf").read_text("utf-8")
+
+    bare = lint(text, Given(release=release("3.8.9"), node=node))
+    suffix = f"{F}.k8s.hostname_suffix = .rabbitmq-headless.ns.svc.cluster.local\n"
+    whole = lint(text + suffix, Given(release=release("3.8.9"), node=node))
+    short = lint(text + suffix, Given(release=release("3.8.9"), node="rabbit@rabbitmq-1"))
+
+    assert any("by short names, and this node has a long name" in one.why for one in bare.problems)
+    assert not any("none of them is reached" in one.why for one in whole.problems)
+    assert any("by long names, and this node has a short name" in one.why for one in short.problems)
+
+
+# -- reports of other kinds ------------------------------------------------------------------
+
+
+def test_the_name_in_erlang_terms_is_no_key() -> None:
+    """`cluster_nodes.disc.1` stood in the guide (rabbitmq-website 658)."""
+    found = lint("cluster_nodes.disc.1 = rabbit@a\n", Given())
+
+    assert not found.starts
+    assert f"write {F}.classic_config.nodes.1" in found.problems[0].next
+
+
+def test_addresses_are_no_hosts_of_short_names() -> None:
+    """AWS with private addresses, and nodes with short names (rabbitmq-peer-discovery-aws 11)."""
+    text = f"{F}.peer_discovery_backend = aws\n{F}.aws.use_autoscaling_group = true\n"
+    text += f"{F}.aws.use_private_ip = true\n"
+
+    found = lint(text, Given(release=release("3.7.2"), node="rabbit@ip-10-141-111-159"))
+    long_names = {"RABBITMQ_NODENAME": "rabbit@10.141.111.159", "RABBITMQ_USE_LONGNAME": "true"}
+    mended = lint(text, Given(release=release("3.7.2"), environment=long_names))
+
+    assert any(
+        "by IP addresses, and this node has a short name" in why for _, why in said(found, UNSAFE)
+    )
+    assert not any("IP addresses" in one.why for one in mended.problems)
+
+
+@pytest.mark.parametrize(("at", "why"), [("3.7.8", "accepted since 3.7.9"), ("4.0", "expected")])
+def test_tags_are_no_list_in_brackets(at: str, why: str) -> None:
+    """`svc_tags = ["rabbitmq"]` (rabbitmq-peer-discovery-consul 18)."""
+    text = f'{F}.peer_discovery_backend = consul\n{F}.consul.svc_tags = ["rabbitmq"]\n'
+
+    found = lint(text, Given(release=release(at)))
+
+    assert not found.starts
+    assert any(why in told for _, told in said(found, ERROR))
+
+
+def test_without_plugins_the_answer_says_what_it_depends_on() -> None:
+    """Cleanup beside DNS belongs to a plugin, too (rabbitmq-peer-discovery-consul 21)."""
+    consul = f"{F}.peer_discovery_backend = consul\n{F}.consul.host = c\n"
+    cleanup = f"{F}.dns.hostname = a.example\n{F}.node_cleanup.only_log_warning = true\n"
+
+    def why(text: str, **given: object) -> str:
+        return conf_answer(lint(text, Given(**given))).why  # type: ignore[arg-type]
+
+    assert why(consul).startswith("it starts, if rabbitmq_peer_discovery_consul is enabled;")
+    assert "if rabbitmq_peer_discovery_common is enabled" in why(cleanup)
+    enabled = frozenset({"rabbitmq_peer_discovery_consul"})
+    assert why(consul, plugins=enabled).startswith("it starts;")
+    assert why(f"{F}.node_type = disc\n").startswith("it starts;")
+
+
+# -- rules and terms ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("at", "backend", "expected"),
+    [
+        ("3.7.3", "aws", Guard.NOTHING),
+        ("3.7.4", "aws", Guard.DELAY),
+        ("3.8.17", "aws", Guard.DELAY),
+        ("3.8.18", "aws", Guard.GLOBAL),
+        ("3.8.18", "k8s", Guard.GLOBAL),
+        ("4.0.9", "k8s", Guard.GLOBAL),
+        ("4.1.0", "k8s", Guard.SEED),
+        ("3.8.17", "classic_config", Guard.NOTHING),
+        ("3.9.0", "classic_config", Guard.GLOBAL),
+        ("3.13.4", "consul", Guard.SERVICE),
+        ("3.13.5", "consul", Guard.NOTHING),
+        ("4.3.5", "dns", Guard.NOTHING),
+    ],
+)
+def test_what_keeps_two_nodes_apart_by_release(at: str, backend: str, expected: Guard) -> None:
+    """The lock among nodes came with 3.8.18; before it AWS delayed since 3.7.4."""
+    assert expected is guard(release(at), backend, None, None).guard
+
+
+def test_erlang_terms_pass_no_schema() -> None:
+    """A port that the schema refuses, a name that the code does not read, and one that it does."""
+    text = (
+        "[{rabbit, [{cluster_formation, [{peer_discovery_backend, rabbit_peer_discovery_consul},"
+        " {lock_acquisition_failure_mode, ignore}, {node_type, disk}, {peer_discovery_consul,"
+        ' [{consul_port, 65535}, {host, "a"}, {consul_host, "b"}]}]}]}].'
+    )
+
+    found = lint(text, Given(release=release("4.0.2")))
+
+    held = {one.key.removeprefix(f"{F}."): one.value for one in found.settings}
+    assert found.starts
+    assert (65535, "b") == (held["consul.port"], held["consul.host"])
+    ignored = [one.key for one in found.problems if "no release has this setting" in one.why]
+    assert [f"{F}.peer_discovery_consul.host"] == ignored
+
+
+@pytest.mark.parametrize(
+    ("node", "environment", "why"),
+    [
+        ("rabbit@a", {"RABBITMQ_USE_LONGNAME": "true"}, "a short name, and RABBITMQ_USE_LONGNAME"),
+        ("rabbit@a.b", {"USE_LONGNAME": "false"}, "a long name, and RABBITMQ_USE_LONGNAME"),
+        (None, {"RABBITMQ_NODENAME": "rabbit@a.b"}, "by short names, and this node has a long"),
+    ],
+)
+def test_variables_that_decide_the_form_of_names_are_looked_at(
+    node: str | None, environment: dict[str, str], why: str
+) -> None:
+    text = f"{F}.classic_config.nodes.1 = rabbit@a\n{F}.classic_config.nodes.2 = rabbit@b\n"
+
+    found = lint(text, Given(node=node, environment=environment)).problems
+
+    assert any(why in one.why for one in found), found
