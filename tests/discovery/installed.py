@@ -7,13 +7,18 @@ files.
 
 from __future__ import annotations
 
-import shutil
+import os
+import signal
 import subprocess
+import time
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
 from joinproto.discovery.keys import SETTINGS, Owner, Setting
 from joinproto.discovery.releases import Release, release
+from tests.needs import need
+from tests.reconcile.rabbit import free_ports
 
 ROOTS = sorted(Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/plugins"))
 PLUGINS = ("aws", "common", "consul", "etcd", "k8s")
@@ -37,10 +42,9 @@ halt().
 """
 
 
-def installed() -> Release | None:
-    """Return the release that is installed, or None without one and Erlang."""
-    if not ROOTS or shutil.which("erl") is None:
-        return None
+def installed() -> Release:
+    """Return the release that is installed; skips the test where there is none."""
+    need("rabbitmq-server")
     return release(ROOTS[-1].parent.name.rpartition("-")[2])
 
 
@@ -91,3 +95,61 @@ def _values(setting: Setting) -> tuple[str, ...]:
 
 
 OWNERS = frozenset(one.value for one in Owner)
+
+
+def starts(text: str, place: Path, sbin: Path) -> bool:
+    """Return whether the installed server gets past its configuration with this file.
+
+    A real start: its banner comes once the file is accepted, and it is ended then.
+    """
+    place.mkdir()
+    (place / "enabled").write_text(f"[{','.join(sorted(OWNERS - {'rabbit', 'rabbitmq_aws'}))}].")
+    (place / "rabbitmq.conf").write_text(f"listeners.tcp = none\n{text}", "utf-8")
+    (port,) = free_ports(1)
+    epmd = str(port)
+    with (place / "out").open("wb") as out:
+        process = subprocess.Popen(
+            [sbin / "rabbitmq-server"],
+            cwd=place,
+            env={
+                **os.environ,
+                "HOME": str(place),
+                "RABBITMQ_NODENAME": f"{place.name}@localhost",
+                "RABBITMQ_MNESIA_BASE": str(place / "db"),
+                "RABBITMQ_LOG_BASE": str(place / "log"),
+                "RABBITMQ_PID_FILE": str(place / "pid"),
+                "RABBITMQ_ENABLED_PLUGINS_FILE": str(place / "enabled"),
+                "RABBITMQ_CONFIG_FILE": str(place / "rabbitmq.conf"),
+                "RABBITMQ_ADVANCED_CONFIG_FILE": str(place / "advanced.config"),
+                "RABBITMQ_GENERATED_CONFIG_DIR": str(place / "generated"),
+                "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+                "ERL_EPMD_PORT": epmd,
+            },
+            stdout=out,
+            stderr=out,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    try:
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
+            told = (place / "out").read_text("utf-8", "replace")
+            if "##  RabbitMQ" in told or "## RabbitMQ" in told or "Starting broker" in told:
+                return True
+            if process.poll() is not None:
+                assert "BOOT FAILED" in told or "rror" in told, told
+                return False
+            time.sleep(0.2)
+        raise AssertionError("neither a banner nor an end")
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        # The server's own epmd is a daemon, and outlives it; it ends once it has no node left.
+        for _ in range(50):
+            ended = subprocess.run(
+                ["epmd", "-port", epmd, "-kill"], capture_output=True, text=True, check=False
+            )
+            if "not allowed" not in ended.stdout + ended.stderr:
+                break
+            time.sleep(0.1)

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from joinproto.discovery.lint import Given, lint
-from tests.discovery.installed import OWNERS, accepted, drawn, installed
+from tests.discovery.installed import OWNERS, accepted, drawn, installed, starts
+from tests.reconcile.rabbit import home
 
-pytestmark = [
-    pytest.mark.landing,
-    pytest.mark.skipif(installed() is None, reason="no RabbitMQ is installed"),
-]
-DRAWN = int(os.environ.get("DRAWN_CONFIGURATIONS", "200"))
+pytestmark = pytest.mark.landing
 
 
 def test_configurations_drawn_at_random_are_accepted_exactly_as_lint_says(tmp_path: Path) -> None:
     """Settings of all releases, so of its neighbours, too; the release's own reader decides."""
     at = installed()
-    assert at is not None
     random = Random(20)
-    texts = [drawn(random) for _ in range(DRAWN)]
+    texts = [drawn(random) for _ in range(200)]
 
     theirs = accepted(texts, tmp_path)
 
@@ -31,3 +26,17 @@ def test_configurations_drawn_at_random_are_accepted_exactly_as_lint_says(tmp_pa
     differ = [text for text, one, other in zip(texts, ours, theirs, strict=True) if one != other]
     assert [] == differ
     assert {True, False} == set(theirs)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_server_starts_or_refuses_to_start_as_lint_says(seed: int, tmp_path: Path) -> None:
+    """A real start of each verdict."""
+    at, random = installed(), Random(seed)
+    found: dict[bool, str] = {}
+    while len(found) < 2:
+        text = drawn(random)
+        found[lint(text, Given(release=at, plugins=OWNERS)).accepted] = text
+
+    told = {one: starts(text, tmp_path / f"n{int(one)}", home()) for one, text in found.items()}
+
+    assert {True: True, False: False} == told
