@@ -104,6 +104,7 @@ def lint(text: str | bytes, given: Given) -> Linted:
     overriding = tuple(_from_environment(found, given))
     problems += _overridden(found, overriding)
     found += overriding
+    problems += [_unread(one) for one in overriding if one.status is Said.INVALID]
     accepted = not any(one.severity is Severity.ERROR for one in problems)
     about = Configuration.of(found, given.release, given.node, given.environment)
     problems += [*unsafe.problems(about), *_disabled(about, given)]
@@ -162,6 +163,17 @@ def _needs(found: list[Found], about: Configuration, given: Given) -> tuple[str,
     shared = owners & {Owner.COMMON} if not apart else set()
     library = owners & {Owner.AWS_LIBRARY} if Owner.AWS not in apart else set()
     return tuple(sorted(one.value for one in apart | shared | library))
+
+
+def _unread(one: Found) -> Problem:
+    return Problem(
+        severity=Severity.ERROR,
+        key=one.key,
+        found=str(one.value),
+        why=f"{one.why}: the code that reads it crashes",
+        next="set the variable to such a value, or unset it",
+        rule="D6",
+    )
 
 
 def _overridden(found: list[Found], overriding: tuple[Found, ...]) -> Iterator[Problem]:
@@ -254,14 +266,16 @@ def _from_environment(found: list[Found], given: Given) -> Iterator[Found]:
             value = given.environment.get(f"RABBITMQ_{name}", given.environment.get(name))
             if value is None:
                 continue
+            kind, read = setting.kind(given.release), value
+            status_here, why_here = (Said.IGNORED if why else Said.ACCEPTED), why
             try:
-                read = setting.kind(given.release).read(value)
+                read = kind.read(value) if value else value
             except (ValueError, KeyError):
-                read = value
+                status_here, why_here = Said.INVALID, f"expected {kind.about}"
             yield Found(
                 key=setting.key,
                 value="..." if setting.is_secret else read,
-                status=Said.IGNORED if why else Said.ACCEPTED,
+                status=status_here,
                 origin=Origin.ENVIRONMENT,
-                why=f"{name} in the environment{why and f'; {why}'}",
+                why=f"{name} in the environment{why_here and f'; {why_here}'}",
             )

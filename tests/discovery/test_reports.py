@@ -278,3 +278,13 @@ def test_variables_that_decide_the_form_of_names_are_looked_at(
     found = lint(text, Given(node=node, environment=environment)).problems
 
     assert any(why in one.why for one in found), found
+
+
+def test_a_variable_that_cannot_be_read_is_an_error_and_no_traceback() -> None:
+    text = f"{F}.peer_discovery_backend = consul\n{F}.consul.host = c\n"
+
+    found = lint(text, Given(environment={"CONSUL_SVC_TTL": "soon"}))
+
+    assert not found.starts
+    assert any("CONSUL_SVC_TTL in the environment" in why for _, why in said(found, ERROR))
+    assert lint(text, Given(environment={"CONSUL_SVC_TTL": ""})).starts
