@@ -119,9 +119,28 @@ class MemberCode:
     def begun(self, values: Mapping[str, Any]) -> tuple[LocalState, Outcome | None]:
         """Return the member where `values` are some of its attributes, and its first start.
 
-        No start for one of a world that begins with its members down.
+        No start for one of a world that begins with its members down.  The first start is not
+        that of a member whose disk was read: attributes may name one object with durable ones.
         """
-        member = self.objects.guarded("making the member", self.objects.make)
+        if not values and not self._begins_up:
+            return self.before_start(), None
+        if not values and not self.objects.shares_disk:
+            outcomes = self.run(self.before_start(), START)
+            assert outcomes
+            return self.before_start(), outcomes[0]
+        frozen_values = self._begun_values(values)
+
+        def make() -> Any:
+            member = self.objects.guarded("making the member", self.objects.make)
+            for name, value in zip(values, thaw_all(frozen_values), strict=True):
+                object.__setattr__(member, name, value)
+            return member
+
+        local = LocalState(False, (), self.objects.disk(make()))
+        return local, self._steps.first_start(make, local) if self._begins_up else None
+
+    def _begun_values(self, values: Mapping[str, Any]) -> tuple[Hashable, ...]:
+        """Return the values of some attributes frozen; what several of them name is one thing."""
         for name, value in values.items():
             if name not in self.objects.names:
                 raise self.objects.problem(
@@ -133,12 +152,8 @@ class MemberCode:
                     f"a beginning sets {name!r}, not durable, of a member that begins down",
                     next="name it in persistent, or let members begin up",
                 )
-            frozen_value = self.objects.value(value, f"the beginning's {name}")
-            object.__setattr__(member, name, thaw(frozen_value))
-        local = LocalState(False, (), self.objects.disk(member))
-        if not self._begins_up:
-            return local, None
-        return local, self._steps.first_start(member, local)
+            self.objects.value(value, f"the beginning's {name}")
+        return freeze_all(values.values())
 
     def _chosen(self, local: LocalState) -> tuple[Choice, ...]:
         found: list[Choice] = []
@@ -285,13 +300,6 @@ class Codes:
         kept: dict[Any, tuple[LocalState, Outcome | None]] = {}
 
         def begun(code: MemberCode, values: Mapping[str, Any]) -> tuple[LocalState, Outcome | None]:
-            if not values:
-                local = code.before_start()
-                if self.world.start == "down":
-                    return local, None
-                outcomes = code.run(local, START)
-                assert outcomes
-                return local, outcomes[0]
             key = code.name, freeze_all([*values, *values.values()])
             if key not in kept:
                 kept[key] = code.begun(values)
@@ -299,6 +307,13 @@ class Codes:
 
         for one in self.world.beginnings or ({},):
             yield tuple(begun(code, one.get(code.name, {})) for code in self.members)
+
+    def first_monitor(self) -> LocalState:
+        """Return the monitor as it started."""
+        assert self.monitor is not None
+        _, outcome = self.monitor.begun({})
+        assert outcome
+        return outcome.after
 
     def after_hearing(self, monitor: LocalState, events: Iterable[Hashable]) -> LocalState:
         """Return the monitor's state after it heard these events."""
@@ -327,4 +342,4 @@ class Codes:
 
 
 def _without_faults(world: World) -> World:
-    return evolve(world, faults=Faults(), show=None, show_disk=None)
+    return evolve(world, faults=Faults(), show=None, show_disk=None, start="up")

@@ -22,7 +22,8 @@ OPTIONAL = ("choices", "start", "shows", "story", "horizon", "offline")
 class MemberObjects:
     """The class of the member `name`, as `make` makes it; `calls` counts calls of its methods.
 
-    `names`: its attributes; `persistent`: the durable ones; `empty`: these of a fresh one.
+    `names`: its attributes; `persistent`: the durable ones; `empty`: these of a fresh one;
+    `shares_disk`: whether other attributes of a fresh one name what durable ones name.
     """
 
     def __init__(self, name: str, make: Callable[[], Any]) -> None:
@@ -49,6 +50,9 @@ class MemberObjects:
         made = self.values(fresh)
         self.empty = self.disk(fresh)
         self._shared = self._make_again(fresh, made)
+        # Whether an attribute of a fresh one shares something with a durable one: no start after
+        # a crash finds that on disk.
+        self.shares_disk = bool(self.persistent) and self.values(self.stopped(self.empty)) != made
 
     def has(self, method: str) -> bool:
         """Return whether the member has the method, one of `OPTIONAL`."""

@@ -76,12 +76,16 @@ class Steps:
             self._ask_again(local, event, outcomes)
         return outcomes
 
-    def first_start(self, member: Any, local: LocalState) -> Outcome | None:
-        """Return the start of `member`, an object that was made of the disk of `local`."""
-        outcomes = WATCH.over(
-            f"member {self.objects.name}: start()",
-            lambda: self._perform(member, local, START, self._start_of(member)),
-        )
+    def first_start(self, make: Callable[[], Any], local: LocalState) -> Outcome | None:
+        """Return the start of what `make` makes, whose disk is that of `local`."""
+
+        def ask() -> tuple[Outcome, ...] | None:
+            member = make()
+            return self._perform(member, local, START, self._start_of(member))
+
+        outcomes = WATCH.over(f"member {self.objects.name}: start()", ask)
+        if self._twice.is_due():
+            self._twice.again(Question("start()", str, outcomes, ask, self._between))
         return outcomes[0] if outcomes else None
 
     def _start_of(self, member: Any) -> Callable[[], Any]:
@@ -201,10 +205,11 @@ class Steps:
         if not points:
             return (step,)
         outcomes = [step]
-        # A crash right after the step leads to the state of this one.
-        seen = {(disk, len(sent), len(recorded))}
-        if not self._leaves_a_mark(event):
-            seen.add((local.disk, 0, 0))  # and so does one right before it
+        # Of crashes that lead to one state, the first stands for all.  One before anything was
+        # done is the crash that is possible without the step.  A crash after which the rest of
+        # the step would change nothing outside is no crash after the step: that takes two steps,
+        # and in between claims see the member run.
+        seen = set() if self._leaves_a_mark(event) else {(local.disk, 0, 0)}
         for done, sends, records, durable in points:
             if (durable, sends, records) not in seen:
                 seen.add((durable, sends, records))

@@ -14,7 +14,7 @@ from attrs import Factory, define, evolve, frozen
 from joinproto.check.environment import Environment, Surroundings
 from joinproto.check.events import Message
 from joinproto.check.freeze import freeze, thaw
-from joinproto.check.local import START, LocalState, Outcome, freeze_event
+from joinproto.check.local import LocalState, Outcome, freeze_event
 from joinproto.check.member import Codes, MemberCode
 from joinproto.check.network import FifoLinks, MessageSet, too_full
 from joinproto.check.problems import ModelProblem
@@ -83,9 +83,7 @@ class Reference:
         """Return every state in which a run may begin, each once, in the world's order."""
         monitor = None
         if self.codes.monitor is not None:
-            first = self.codes.monitor.run(self.codes.monitor.before_start(), START)
-            assert first
-            monitor = first[0].after
+            monitor = self.codes.first_monitor()
         found: dict[State, None] = {}
         for begun in self.codes.beginnings():
             locals_ = tuple(local for local, _ in begun)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from joinproto.check.local import START, LocalState, Outcome
+from joinproto.check.local import LocalState, Outcome
 
 if TYPE_CHECKING:
     from joinproto.check.engine.tables import Tables
@@ -45,9 +45,7 @@ def beginning(
             messages = list(tables.expiry.of_use(tuple(messages), tuple(horizons)))
     monitor = tables.codes.monitor
     if monitor is not None:
-        outcomes = monitor.run(monitor.before_start(), START)
-        assert outcomes
-        state = outcomes[0].after
+        state = tables.codes.first_monitor()
         for event in told:
             after = monitor.run(state, event)
             state = after[0].after if after else state

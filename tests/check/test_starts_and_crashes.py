@@ -1,0 +1,205 @@
+"""What a first start is not, and which crashes there are between two effects of a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from joinproto.check import (
+    DOWN,
+    NOT_ENABLED,
+    Faults,
+    MessageBag,
+    Persist,
+    Record,
+    Send,
+    View,
+    World,
+    always_each,
+    always_step,
+    sometimes,
+    sometimes_one,
+    until,
+)
+from joinproto.check.check import check
+from joinproto.check.reference import explore
+from tests.check.compare import same_report, same_search
+
+
+class Aliasing:
+    persistent: tuple[str, ...] = ("log",)
+
+    def __init__(self) -> None:
+        self.log: list[int] = []
+        self.view = self.log
+
+    def choices(self) -> Any:
+        if not self.view:
+            yield "write"
+
+    def receive(self, event: Any) -> Any:
+        self.view.append(1)
+
+    def shows(self) -> Any:
+        return len(self.log), len(self.view)
+
+
+class AliasingMonitor(Aliasing):
+    def choices(self) -> Any:
+        return ()
+
+
+def same_everywhere(world: World) -> None:
+    """The engine and the search in plain Python find the same."""
+    found = explore(world, keep_edges=True)
+    same_search(world, found)
+    same_report(world, found)
+
+
+def test_a_first_start_keeps_what_two_attributes_share() -> None:
+    """Two attributes that name one list go on naming one list."""
+    claims = [
+        sometimes_one("both grew", lambda shown: shown == (1, 1)),
+        always_each("never apart", lambda shown: shown[0] == shown[1]),
+    ]
+    world = World(name="alias", members={"a": Aliasing}, properties=claims)
+
+    report = check(world)
+
+    assert [("reached", 1), ("holds", None)] == [
+        (item.result, item.trace_length) for item in report.properties
+    ]
+    same_everywhere(world)
+
+
+def test_a_start_after_a_crash_finds_on_disk_only_what_is_durable() -> None:
+    """The list that came from disk is another one than the list of a fresh member."""
+    world = World(
+        name="alias",
+        members={"a": Aliasing},
+        faults=Faults(crashes=1),
+        properties=[sometimes_one("apart", lambda shown: shown == (0, 1))],
+    )
+
+    report = check(world)
+
+    assert [("reached", 3)] == [(item.result, item.trace_length) for item in report.properties]
+    same_everywhere(world)
+
+
+def test_a_monitor_keeps_what_its_attributes_share() -> None:
+    class Teller:
+        def __init__(self) -> None:
+            self.left = 1
+
+        def choices(self) -> Any:
+            return ["tell"] * self.left
+
+        def receive(self, event: Any) -> Any:
+            self.left = 0
+            return [Record("heard")]
+
+    world = World(
+        name="alias",
+        members={"a": Teller},
+        monitor=AliasingMonitor,
+        properties=[sometimes("both grew", lambda view: view.monitor == (1, 1))],
+    )
+
+    report = check(world)
+
+    assert "reached" == report.properties[0].result
+    same_everywhere(world)
+
+
+class Sender:
+    persistent = ("disk",)
+
+    def __init__(self) -> None:
+        self.disk = 0
+        self.phase = "idle"
+
+    def choices(self) -> Any:
+        if self.phase == "idle":
+            yield "go"
+
+    def receive(self, event: Any) -> Any:
+        if event != "go":
+            return NOT_ENABLED
+        self.phase = "done"
+        return [Send("b", "x"), *self.rest()]
+
+    def rest(self) -> list[Any]:
+        return [Persist()]  # leaves the disk as it is
+
+
+class Recorder(Sender):
+    def rest(self) -> list[Any]:
+        return [Record("y"), Persist()]
+
+
+class Hearer:
+    def __init__(self) -> None:
+        self.got = False
+
+    def receive(self, event: Any) -> Any:
+        self.got = True
+
+
+def crashing(sender: type[Sender], *, on_runs: bool) -> World:
+    def is_done(view: View) -> bool:
+        return view["a"] is not DOWN and view["a"].phase == "done"
+
+    def fell_before(view: View) -> bool:
+        return view["a"] is DOWN and not view["b"].got and not view.under_way(to="b")
+
+    claims = [
+        until(
+            "done, or down and nothing sent, before b hears",
+            lambda view: not view["b"].got,
+            lambda view: is_done(view) or fell_before(view),
+        ),
+        always_step(
+            "nothing is sent in a step in which a falls",
+            lambda before, step, after: (
+                after["a"] is not DOWN or after.under_way(to="b") <= before.under_way(to="b")
+            ),
+        ),
+    ]
+    return World(
+        name="mid",
+        members={"a": sender, "b": Hearer},
+        faults=Faults(crashes=1, restarts=False, spared=frozenset({"b"})),
+        network=MessageBag(),
+        monitor=Hearer,
+        show_links=True,
+        properties=[
+            *(claims if on_runs else ()),
+            sometimes("down, and heard", lambda view: view["a"] is DOWN and view["b"].got),
+        ],
+    )
+
+
+@pytest.mark.parametrize("sender", [Sender, Recorder])
+def test_a_crash_falls_also_where_the_rest_of_the_step_changes_nothing(
+    sender: type[Sender],
+) -> None:
+    """A crash can fall between any two effects."""
+    world = crashing(sender, on_runs=True)
+
+    report = check(world)
+
+    assert [("violated", 2), ("violated", 1), ("reached", 2)] == [
+        (item.result, item.trace_length) for item in report.properties
+    ]
+
+
+@pytest.mark.parametrize("sender", [Sender, Recorder])
+def test_such_a_crash_counts_for_the_shortest_run(sender: type[Sender]) -> None:
+    world = crashing(sender, on_runs=False)
+
+    report = check(world)
+
+    assert [("reached", 2)] == [(item.result, item.trace_length) for item in report.properties]
+    same_everywhere(world)
