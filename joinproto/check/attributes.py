@@ -34,13 +34,47 @@ def cannot_change(kind: type) -> bool:
 
 def is_its_attributes(kind: type) -> bool:
     """Return whether a program's class has objects that are their attributes and nothing else."""
-    own = kind.__module__ not in sys.stdlib_module_names
-    has_parts = kind.__dictoffset__ or any(vars(base).get("__slots__") for base in kind.__mro__)
-    return bool(own and has_parts and all(base.__flags__ & _HEAP for base in kind.__mro__[:-1]))
+    has_parts = kind.__dictoffset__ or any(map(_slots, kind.__mro__))
+    return bool(not _is_stdlib(kind) and has_parts and is_python(kind))
+
+
+def is_python(kind: type) -> bool:
+    """Return whether objects of the class have no content that only C code sees."""
+    return all(base.__flags__ & _HEAP for base in kind.__mro__[:-1])
 
 
 _HEAP = 1 << 9
 """Py_TPFLAGS_HEAPTYPE: a class that a program made; others have a content of their own."""
+
+
+def has_only(kind: type, names: tuple[str, ...]) -> bool:
+    """Return whether objects of the class can have no attributes but these."""
+    return not kind.__dictoffset__ and set(names).issuperset(
+        name for base in kind.__mro__ for name in _slots(base)
+    )
+
+
+def added(value: object) -> tuple[str, ...]:
+    """Return the attributes that an object has besides what its class has from Python."""
+    kind = type(value)
+    kinds = [base for base in kind.__mro__ if not _is_stdlib(base)]
+    slots = [name for base in kinds for name in _slots(base) if hasattr(value, name)]
+    return (*getattr(value, "__dict__", ()), *slots) if kinds else ()
+
+
+def _is_stdlib(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] in sys.stdlib_module_names - {"__main__"}
+
+
+def _slots(kind: type) -> list[str]:
+    """Return the names of the slots that the class adds, as its objects have them."""
+    slots = vars(kind).get("__slots__", ())
+    private = f"_{kind.__name__.lstrip('_')}"
+    return [
+        f"{private}{name}" if name.startswith("__") and not name.endswith("__") else name
+        for name in ((slots,) if isinstance(slots, str) else slots)
+        if name not in _NO_CONTENT
+    ]
 
 
 def attributes(value: object) -> tuple[str, ...]:
@@ -56,10 +90,7 @@ def attributes(value: object) -> tuple[str, ...]:
         and not isinstance(getattr(kind, name, None), functools.cached_property)
     ]
     for base in reversed(kind.__mro__):
-        slots = base.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in _NO_CONTENT and name not in names and hasattr(value, name):
-                names.append(name)
+        names += [name for name in _slots(base) if name not in names and hasattr(value, name)]
     return tuple(names)
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import copyreg
 import enum
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from datetime import tzinfo
 from functools import partial
 from typing import Any
 
 from joinproto.check.attributes import (
+    added,
     attributes,
     cannot_change,
     fields,
+    has_only,
     is_its_attributes,
+    is_python,
     parts_getter,
 )
 from joinproto.check.frozen import (
@@ -89,7 +94,7 @@ _METHODS = (types.MethodType, types.BuiltinMethodType)
 
 
 class _Wrapped(Way):
-    """Values that another kind's may equal: a float, a number that is an enum, a Decimal.
+    """Values that another kind's may equal: a float, a number that is an enum, a range.
 
     `parts_of`: what tells two of them apart.
     """
@@ -105,6 +110,55 @@ class _Wrapped(Way):
 
     def map(self, value: Frozen, change: Callable[[str], str]) -> Frozen:
         return value
+
+
+class _Content(_Wrapped):
+    """Values told apart by all that they hold, as they say it to be copied (`__reduce_ex__`).
+
+    Equal ones may behave otherwise: Decimal("1.0") and Decimal("1.00"), one moment in two zones.
+    `base`: the number or text that it is; None: another value.
+    """
+
+    def __init__(self, kind: type) -> None:
+        self.base = next((base for base in _PLAIN if issubclass(kind, base)), None)
+
+    def freeze(self, value: Any, walk: Walk) -> Any:
+        _refuse_added(value)
+        if self.base is not None:
+            return Frozen(type(value), self.base.__repr__(value), value)
+        try:
+            reduce = copyreg.dispatch_table.get(type(value))
+            held = reduce(value) if reduce else value.__reduce_ex__(4)
+        except Exception as error:
+            raise _no_part(type(value), "it does not say all that it holds") from error
+        if isinstance(held, str):
+            return value  # it is what a module calls so
+        made_by, *parts = held
+        parts = [tuple(part) if isinstance(part, Iterator) else part for part in parts]
+        return Frozen(type(value), (made_by, *frozen_parts(parts, Walk())), value)
+
+
+_PLAIN = (int, str, bytes, float, complex)
+
+
+class _OwnFrozenset(Way):
+    """Sets of a class derived from frozenset."""
+
+    def freeze(self, value: Any, walk: Walk) -> Any:
+        _refuse_added(value)
+        return Frozen(type(value), frozenset(frozen_parts(frozenset(value), walk)))
+
+    def recipe(self, value: Any, backwards: bool) -> Recipe:
+        how = recipe_of(value.parts, backwards)
+        return MAKE, lambda named: value.kind(made_by(how, named))
+
+
+def _refuse_added(value: Any) -> None:
+    names = added(value)
+    if names:
+        raise _no_part(
+            type(value), f"it holds {names[0]!r} besides its own content; let a dataclass hold both"
+        )
 
 
 class _Frozenset(Way):
@@ -252,7 +306,7 @@ class _Record(Way):
         self._parts = parts_getter(names or ())
         # A class with cache_hash=True computes it when it is None; unset would raise.
         self.resets_hash = "__attrs_attrs__" in vars(kind) and (
-            names is None or hasattr(kind, "_attrs_cached_hash")
+            bool(kind.__dictoffset__) or hasattr(kind, "_attrs_cached_hash")
         )
 
     def freeze(self, value: Any, walk: Walk) -> Any:
@@ -298,6 +352,7 @@ class _Record(Way):
 
 class _NamedTuple(Way):
     def freeze(self, value: Any, walk: Walk) -> Any:
+        _refuse_added(value)
         met = len(walk.met)
         parts = tuple(frozen_parts(value, walk))
         is_whole = len(walk.met) == met and not walk.again
@@ -370,19 +425,19 @@ def found_way(kind: type) -> Way:
         return _Itself()
     if issubclass(kind, tuple):
         return _NamedTuple()
-    is_record = {"__attrs_attrs__", "__dataclass_fields__"} & vars(kind).keys()
+    is_record = is_python(kind) and {"__attrs_attrs__", "__dataclass_fields__"} & vars(kind).keys()
     if is_record and kind.__eq__ is not object.__eq__:
-        # With a __dict__, an object may hold more than its fields.
-        names = None if kind.__dictoffset__ else fields(kind)
+        # With a __dict__, or slots of a base, an object may hold more than its fields.
+        names = fields(kind) if has_only(kind, fields(kind)) else None
         return _Record(kind, names, can_change=not cannot_change(kind))
-    if kind.__hash__ in (None, object.__hash__):
+    if kind.__hash__ in (None, object.__hash__) and not issubclass(kind, tzinfo):
         raise _no_part(
             kind, "it is not hashable" if kind.__hash__ is None else "it compares by identity"
         )
     if is_its_attributes(kind):
         # It may change in place, and its == may overlook what its steps look at.
         return _Record(kind, None, can_change=True)
-    return _Wrapped()
+    return _OwnFrozenset() if issubclass(kind, frozenset) else _Content(kind)
 
 
 def _no_part(kind: type, reason: str) -> ModelProblem:
