@@ -26,7 +26,7 @@ a message lost or doubled (a: take); the world splits or heals (a: move); a join
 UNKNOWN, REFUSED, ASKED = -1, -2, -3
 """Cells: never asked for; no such step; asked for in this pass."""
 
-ASK_CELL, ASK_ADD, ASK_TRIM, ASK_VECTOR = range(4)
+ASK_CELL, ASK_ADD, ASK_TRIM, ASK_VECTOR, ASK_REST = range(5)
 
 COST_NONE, COST_CRASH, COST_WIPE, COST_LOSE, COST_DOUBLE = range(5)
 
@@ -247,6 +247,16 @@ def want_add(
         _ask(ask, asked, ASK_ADD, queue, content, message)
         asked += 1
         _await_add(t, adds, queue, content, message)
+    return asked
+
+
+@njit(inline="always")
+def want_rest(t: Any, ask: Any, asked: Any, found: Any, take: Any) -> Any:
+    """Ask for what a queue holds without one of its messages, as `want_cell` does."""
+    if found == UNKNOWN and asked < len(ask) - 1:
+        _ask(ask, asked, ASK_REST, take, 0, 0)
+        asked += 1
+        t.take_rest[take] = ASKED
     return asked
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from joinproto.check.engine import kernel
 from joinproto.check.events import Message
 from joinproto.check.local import Outcome
@@ -22,6 +24,8 @@ class Queues:
         self._tables = tables
         self._capacity: int | None = getattr(network, "capacity", None)
         self._waits = getattr(network, "when_full", "") == "wait"
+        # By queue and message, of the addressee's events.
+        self._columns: dict[int, dict[int, int]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_tables": None}
@@ -90,22 +94,22 @@ class Queues:
             if tables.fifo
             else [i for i in range(len(content)) if i == 0 or content[i] != content[i - 1]]
         )
-        entries = []
-        for i in heads if content else ():
-            # The rest may be new as well: shorter, so this ends.
-            rest = self.number(queue, content[:i] + content[i + 1 :])
-            event = Message(tables.names[sender], tables.messages.values[content[i]])
-            entries.append((tables.column(to, event), content[i], rest))
+        columns = self._columns.setdefault(queue, {})
+        entries = [content[i] for i in heads] if content else []
+        for message in entries:
+            if message not in columns:
+                event = Message(tables.names[sender], tables.messages.values[message])
+                columns[message] = tables.column(to, event)
         number = len(tables.values[field])
         tables.per_value.make_room(field, number + 1)
         tables.adds_table.make_room(queue, number + 1, max(1, len(tables.messages)))
         tables.values[field].add(content)
         first = tables.take["column"].count
-        for column, message, rest in entries:
-            tables.take["column"].append(column)
-            tables.take["message"].append(message)
-            tables.take["rest"].append(rest)
-            tables.take_queue.append(queue)
+        tables.take["column"].append_all([columns[message] for message in entries])
+        tables.take["message"].append_all(entries)
+        # What is left is numbered when it is asked for.
+        tables.take["rest"].append_all([kernel.UNKNOWN] * len(entries))
+        tables.take_queue += [queue] * len(entries)
         at = tables.per_value.off[field] + number
         if tables.world.show_links:
             held = tuple(tables.messages.values[m] for m in content)
@@ -114,6 +118,19 @@ class Queues:
         tables.per_value.arrays["take_first"][at] = first
         tables.per_value.arrays["take_count"][at] = len(entries)
         return number
+
+    def fill_rest(self, take: int) -> None:
+        """Number what a queue holds without the message of a take."""
+        tables, queue = self._tables, self._tables.take_queue[take]
+        field = tables.queue_field + queue
+        begin = int(tables.per_value.off[field])
+        # Contents are numbered in the order of their takes.
+        first = tables.per_value.arrays["take_first"][begin : begin + len(tables.values[field])]
+        held = tables.values[field].values[int(np.searchsorted(first, take, "right")) - 1]
+        at = held.index(tables.take["message"].array[take])
+        rest = self.number(queue, held[:at] + held[at + 1 :])
+        # Only now: the array may be another one.
+        tables.take["rest"].array[take] = rest
 
     def fill_add(self, queue: int, content: int, message: int) -> None:
         """Answer what a queue holds with one message more."""

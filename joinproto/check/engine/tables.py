@@ -221,6 +221,8 @@ class Tables(Arrays):
             for kind, x, y, z in asked.tolist():
                 if kind == kernel.ASK_CELL:
                     self._fill_cell(x, y, z)
+                elif kind == kernel.ASK_REST:
+                    self.queues.fill_rest(x)
                 elif self.contents is None:
                     self.queues.fill_add(x, y, z)
                 else:

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from joinproto.check.engine.kernel import (
+    ASKED,
     COST_DOUBLE,
     COST_LOSE,
     DOUBLE,
@@ -20,6 +21,7 @@ from joinproto.check.engine.kernel import (
     list_at_queue,
     want_add,
     want_cell,
+    want_rest,
 )
 
 
@@ -54,13 +56,22 @@ def list_takes(
             if up:
                 column = t.take_column[k]
                 o = cell(t, cells, member, here[member], column)
-                if o >= 0:
+                if o >= 0 and rest < 0:
+                    # What is left is numbered where it is needed: a bag has as many contents as
+                    # it has parts, and few of them are reached.
+                    whole = False
+                    asked = want_rest(t, ask, asked, rest, k)
+                    rest = np.int32(ASKED)
+                elif o >= 0:
                     steps = list_at_queue(todo, steps, o, member, take | TAKE, field, rest)
                 elif o != REFUSED:
                     whole = False
                     asked = want_cell(t, cells, ask, asked, o, member, here[member], column)
             after = t.spend[COST_LOSE, env]
-            if after >= 0:
+            if after >= 0 and rest < 0:
+                whole = False
+                asked = want_rest(t, ask, asked, rest, k)
+            elif after >= 0:
                 steps = list_at_queue(todo, steps, after, 0, take | LOSE, field, rest)
             after = t.spend[COST_DOUBLE, env]
             if after >= 0:

@@ -1,0 +1,74 @@
+"""Contents of bags and queues are numbered where they are reached, and not before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from joinproto.check import NOT_ENABLED, Faults, MessageBag, Send, World, always_each
+from joinproto.check.check import check
+from joinproto.check.engine.search import Search
+from joinproto.check.reference import explore
+from tests.check.compare import same_report, same_search
+
+
+class Sender:
+    def __init__(self, count: int) -> None:
+        self.sent, self.count = 0, count
+
+    def choices(self) -> Any:
+        if self.sent < self.count:
+            yield "send"
+
+    def receive(self, event: Any) -> Any:
+        self.sent += 1
+        return [Send("b", self.sent)]
+
+
+class Receiver:
+    """Takes what comes in order."""
+
+    def __init__(self) -> None:
+        self.got = 0
+
+    def receive(self, event: Any) -> Any:
+        if event.content != self.got + 1:
+            return NOT_ENABLED
+        self.got += 1
+        return None
+
+
+def bag(count: int, **faults: Any) -> World:
+    return World(
+        name="bag",
+        members={"a": lambda: Sender(count), "b": Receiver},
+        network=MessageBag(),
+        faults=Faults(**faults),
+        properties=[always_each("true", lambda shown: True)],
+    )
+
+
+@pytest.mark.parametrize("count", [20, 60])
+def test_a_bag_has_no_more_contents_than_are_reached(count: int) -> None:
+    """Messages k + 1 to n are under way, for each k and n: one number for each, and for none."""
+    search = Search(bag(count))
+    search.run()
+
+    contents = max(len(values) for values in search.tables.values)
+
+    assert (count + 1) * (count + 2) // 2 == search.states.count
+    assert count * (count + 1) // 2 + 1 == contents
+
+
+def test_what_is_lost_and_doubled_leaves_the_right_rest() -> None:
+    world = bag(3, losses=1, duplicates=1)
+
+    found = explore(world, keep_edges=True)
+
+    same_search(world, found)
+    same_report(world, found)
+
+
+def test_a_bag_of_a_hundred_messages_is_searched() -> None:
+    assert 101 * 102 // 2 == check(bag(100)).distinct
