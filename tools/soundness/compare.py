@@ -9,15 +9,17 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Literal
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from joinproto.check.check import check
+from joinproto.check.fairness import Fair
 from joinproto.check.faults import Faults
 from joinproto.check.network import FifoLinks, MessageBag, MessageSet, Network
 from joinproto.check.problems import ModelProblem
-from joinproto.check.properties import Property, always, always_possible, sometimes
+from joinproto.check.properties import ON_FAIR_RUNS, Property, always, always_step
 from joinproto.check.world import World
-from tools.soundness.plain_search import Plain, Setting, Space, TooLarge, search
+from tools.soundness.plain_runs import Space, search
+from tools.soundness.plain_search import Plain, Setting, TooLarge
 from tools.soundness.random_model import Model
 
 NETWORKS: dict[str, Network] = {
@@ -27,7 +29,6 @@ NETWORKS: dict[str, Network] = {
     "bag": MessageBag(),
     "fifo": FifoLinks(),
 }
-MAKE = {"always": always, "sometimes": sometimes, "always possible": always_possible}
 
 Verdict = Literal["same", "different", "refused", "too large"]
 
@@ -48,10 +49,12 @@ def compare(model: Model, *, states_max: int = 150) -> Compared:
         setting = Setting(
             _makers(model, module),
             model.network,
-            model.crashes,
+            model.budgets,
             model.restarts,
-            model.losses,
-            model.duplicates,
+            model.begins_up,
+            module.BEGINNINGS,
+            module.Monitor if model.has_monitor else None,
+            model.fairness,
         )
         try:
             space = search(setting, states_max=states_max)
@@ -60,8 +63,8 @@ def compare(model: Model, *, states_max: int = 150) -> Compared:
         plain = Plain(setting)
         seen = [plain.seen(state) for state in space.states]
         wanted = {
-            f"{number} {kind}": _wanted(space, kind, [bool(holds(view)) for view in seen])
-            for number, (kind, holds) in enumerate(module.CLAIMS)
+            f"{number} {kind}": _wanted(space, kind, asked, seen)
+            for number, (kind, *asked) in enumerate(module.CLAIMS)
         }
     with _module(model) as module:
         return _compare(model, module, space, wanted)
@@ -92,18 +95,28 @@ def _compare(
 ) -> Compared:
     makers = _makers(model, module)
     claims: list[Property] = []
-    for number, (kind, holds) in enumerate(module.CLAIMS):
-        claims.append(MAKE[kind](f"{number} {kind}", partial(_asked, holds, "".join(makers))))
+    for number, (kind, *asked) in enumerate(module.CLAIMS):
+        parts = [part and partial(_asked, part, "".join(makers)) for part in asked]
+        if kind == "always step":
+            step = partial(_asked_of_step, asked[0], "".join(makers))
+            claims.append(always_step(f"{number} {kind}", step))
+        else:
+            claims.append(
+                Property(f"{number} {kind}", kind, parts[0], premise=parts[1], meanwhile=parts[2])
+            )
+    budgets: dict[str, Any] = dict(model.budgets)
     world = World(
         name="random",
         members=makers,
         network=NETWORKS[model.network],
-        faults=Faults(
-            crashes=model.crashes,
-            restarts=model.restarts,
-            losses=model.losses,
-            duplicates=model.duplicates,
-        ),
+        faults=Faults(restarts=model.restarts, **budgets),
+        start="up" if model.begins_up else "down",
+        beginnings=module.BEGINNINGS,
+        monitor=module.Monitor if model.has_monitor else None,
+        fairness=[
+            Fair(strong, words, who or (), each=who is None)
+            for strong, words, who in model.fairness
+        ],
         properties=[always("nothing", lambda view: True)],
     )
     try:
@@ -116,11 +129,33 @@ def _compare(
 
 
 def _asked(holds: Any, names: str, view: Any) -> bool:
-    return bool(holds({name: view[name] for name in names}))
+    return bool(holds(_seen(names, view)))
 
 
-def _wanted(space: Space, kind: str, answers: list[bool]) -> tuple[str, int | None]:
-    """Return the result, and the length of the shortest run that shows it, if one does."""
+def _seen(names: str, view: Any) -> dict[str, Any]:
+    return {**{name: view[name] for name in names}, "monitor": view.monitor}
+
+
+def _asked_of_step(holds: Any, names: str, before: Any, step: Any, after: Any) -> bool:
+    return bool(holds(_seen(names, before), step.member or "", _seen(names, after)))
+
+
+def _wanted(
+    space: Space, kind: str, asked: list[Any], seen: list[dict[str, Any]]
+) -> tuple[str, int | None]:
+    """Return the result, and the length of the shortest run that shows it, if one does.
+
+    No length of fair runs: their circles need not be shortest.
+    """
+    if kind == "always step":
+        least = space.least_step(lambda at, step, to: asked[0](seen[at], step.member, seen[to]))
+        return ("holds" if least is None else "violated"), least
+    answers, *others = [part and [bool(part(view)) for view in seen] for part in asked]
+    if kind in ON_FAIR_RUNS:
+        return ("violated" if space.broken(kind, answers, *others) else "holds"), None
+    if kind == "no deadlock":
+        least = space.least(space.stuck(answers))
+        return ("holds" if least is None else "violated"), least
     if kind == "sometimes":
         least = space.least(answers)
         return ("not-reached" if least is None else "reached"), least
@@ -132,8 +167,6 @@ def _wanted(space: Space, kind: str, answers: list[bool]) -> tuple[str, int | No
 def _different(
     world: World, claims: list[Property], wanted: dict[str, tuple[str, int | None]], space: Space
 ) -> str:
-    from attrs import evolve
-
     # A broken `always` ends a search: each of those is asked alone.
     ends = [c for c in claims if c.kind == "always" and wanted[c.name][0] == "violated"]
     rest = [claim for claim in claims if claim not in ends]
@@ -149,6 +182,7 @@ def _different(
         found[item.name] = (item.result, item.trace_length)
     for claim in claims:
         result, least = wanted[claim.name]
-        if found[claim.name] != (result, least):
-            return f"{claim.name}: {found[claim.name]}, plainly {(result, least)}"
+        said, length = found[claim.name]
+        if said != result or (claim.kind not in ON_FAIR_RUNS and length != least):
+            return f"{claim.name}: {(said, length)}, plainly {(result, least)}"
     return ""

@@ -1,22 +1,33 @@
 """The plain search: real objects, copied for each step; nothing numbered, nothing left out.
 
-It shares no code with the checker but the words that models are written with.  A crash is
-tried after every effect.  Where it leads to the state of a crash right after the step, the step
-is marked: the checker has no such steps, and every state must be reached without them.
+It is written from the text of docs/semantics.md and shares no code with the checker but the words
+that models are written with.
 """
 
 from __future__ import annotations
 
+import copy
+import datetime as dt
+import decimal
 import enum
-import pickle
-from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import Factory, evolve, frozen
 
-from joinproto.check.events import NOT_ENABLED, Broadcast, Maybe, Message, Persist, Rule, Send
+from joinproto.check.events import (
+    NOT_ENABLED,
+    Broadcast,
+    Maybe,
+    Message,
+    Persist,
+    Record,
+    Rule,
+    Send,
+)
 from joinproto.check.view import DOWN
 
 UP, STOPPED, ENDED = "up", "stopped", "ended"
@@ -31,15 +42,18 @@ class Setting:
     """A closed world as plain values.
 
     `network`: "set"; "set of each", where a broadcast is a message to each; "set of nobody", where
-    it is so, too, and nobody says who sent it; "bag" or "fifo".
+    it is so, too, and nobody says who sent it; "bag" or "fifo".  `fairness`: whether strong, words,
+    and of whom, None: each step by itself.
     """
 
     makers: Mapping[str, Callable[[], Any]]
     network: str
-    crashes: int = 0
+    budgets: Mapping[str, int] = Factory(dict)
     restarts: bool = True
-    losses: int = 0
-    duplicates: int = 0
+    begins_up: bool = True
+    beginnings: Sequence[Mapping[str, Mapping[str, Any]]] = ({},)
+    monitor: Callable[[], Any] | None = None
+    fairness: Sequence[tuple[bool, tuple[str, ...], str | None]] = ((False, (), None),)
 
     @property
     def is_set(self) -> bool:
@@ -49,20 +63,17 @@ class Setting:
 @frozen
 class State:
     """`life`: of each member; `held`: the objects of those that are up; `disks`: what is durable;
-    `net`: (sender or None, to or None, content) of all messages, the oldest first.
+    `net`: (sender or None, to or None, content) of all messages, the oldest first; `left`: of each
+    budget; `split`: one side.
     """
 
     life: dict[str, str]
     held: dict[str, Any]
     disks: dict[str, dict[str, Any]]
     net: list[tuple[str | None, str | None, Any]]
-    crashes: int
-    losses: int
-    duplicates: int
-
-
-def copied(value: Any) -> Any:
-    return pickle.loads(pickle.dumps(value))  # noqa: S301  our own, of a moment ago
+    left: dict[str, int]
+    monitor: Any = None
+    split: tuple[str, ...] | None = None
 
 
 # -- when two states are one -------------------------------------------------------------
@@ -72,9 +83,14 @@ def told(value: Any, seen: dict[int, int]) -> Hashable:
     """Return what `value` is, types and second names included, dicts in any order."""
     kind = type(value)
     name = kind.__qualname__
-    if isinstance(value, (enum.Enum, str, bytes, type(None), float, bool, int)):
+    if isinstance(value, (enum.Enum, str, bytes, type(None), float, bool, int, decimal.Decimal)):
         return name, repr(value)
-    if vars(kind).get("__hash__", 0) is None:  # it can change, so it matters who else names it
+    if isinstance(value, dt.datetime):
+        return name, repr(value), value.fold
+    slots = [key for base in kind.__mro__ for key in vars(base).get("__slots__", ())]
+    is_open = not _is_frozen(kind) and (slots or hasattr(value, "__dict__"))
+    if vars(kind).get("__hash__", 0) is None or is_open:
+        # It can change, so it matters who else names it.
         if id(value) in seen:
             return "again", seen[id(value)]
         seen[id(value)] = len(seen)
@@ -85,8 +101,14 @@ def told(value: Any, seen: dict[int, int]) -> Hashable:
         return name, tuple(sorted(repr(told(item, {})) for item in value))
     if isinstance(value, (tuple, list, deque)):
         return name, tuple(told(item, seen) for item in value)
-    names = [item.name for item in getattr(kind, "__attrs_attrs__", ())] or sorted(vars(value))
-    return name, tuple((key, told(getattr(value, key), seen)) for key in names)
+    private = [f"_{name}{key}" if key.startswith("__") else key for key in slots]
+    names = sorted({*private, *getattr(value, "__dict__", ())} - {"__weakref__"})
+    held = [(key, getattr(value, key)) for key in names if hasattr(value, key)]
+    return name, tuple((key, told(item, seen)) for key, item in held)
+
+
+def _is_frozen(kind: Any) -> bool:
+    return kind.__setattr__ is not object.__setattr__
 
 
 def key_of(state: State, network: str) -> Hashable:
@@ -107,7 +129,7 @@ def key_of(state: State, network: str) -> Hashable:
             messages = tuple(sorted(messages, key=lambda sent: sent[:2]))
         case _:
             messages = frozenset(messages)
-    return members, messages, state.crashes, state.losses, state.duplicates
+    return members, messages, tuple(state.left.items()), told(state.monitor, {}), state.split
 
 
 # -- steps -------------------------------------------------------------------------------
@@ -115,11 +137,16 @@ def key_of(state: State, network: str) -> Hashable:
 
 @frozen
 class Step:
-    """`is_again`: a crash in the middle that a crash right after it makes superfluous."""
+    """`name`: what fairness calls it, None: a fault or a whim, which is never forced.
+
+    `word`, `member`: of a step that a member takes, and who does.
+    """
 
     after: State
+    name: Hashable = None
     is_fault: bool = False
-    is_again: bool = False
+    word: str = ""
+    member: str = ""
 
 
 class Plain:
@@ -129,192 +156,162 @@ class Plain:
         self.setting = setting
         self.names = list(setting.makers)
 
-    def first(self) -> State:
+    def first(self) -> Iterator[State]:
         s = self.setting
-        disks = {name: self._durable(make()) for name, make in s.makers.items()}
-        life = dict.fromkeys(self.names, STOPPED)
-        state = State(life, {}, disks, [], 0, s.losses, s.duplicates)
-        for name in self.names:
-            state = next(step.after for step in self._start(state, name))
-        return evolve(state, crashes=s.crashes)
+        budgets = dict.fromkeys(("crashes", "losses", "duplicates", "partitions", "wipes"), 0)
+        for beginning in s.beginnings:
+            made = {name: make() for name, make in s.makers.items()}
+            for name, values in beginning.items():
+                vars(made[name]).update(copy.deepcopy(dict(values)))
+            disks = {name: self._durable(member) for name, member in made.items()}
+            life = dict.fromkeys(self.names, STOPPED)
+            state = State(life, {}, disks, [], budgets, s.monitor and s.monitor())
+            for name in self.names if s.begins_up else ():
+                steps = self._perform(state, name, made[name], getattr(made[name], "start", tuple))
+                state = next(steps).after
+            yield evolve(state, left={**budgets, **s.budgets})
 
     def _durable(self, member: Any) -> dict[str, Any]:
         kept = {name: getattr(member, name) for name in getattr(member, "persistent", ())}
-        return copied(kept)  # type: ignore[no-any-return]
+        return copy.deepcopy(kept)
 
     def steps(self, state: State) -> Iterator[Step]:
         """Yield every step out of a state."""
         for name in self.names:
             if state.life[name] == STOPPED:
-                yield from self._start(copied(state), name)
+                yield from self._start(copy.deepcopy(state), name)
             if state.life[name] == UP:
-                offered: Any = getattr(copied(state.held[name]), "choices", tuple)()
-                for item in list(offered or ()):
+                offered: Any = getattr(copy.deepcopy(state.held[name]), "choices", tuple)()
+                listed = list(offered or ())
+                fair = [told(item, {}) for item in listed if not isinstance(item, Maybe)]
+                for item in listed:
                     event = item.event if isinstance(item, Maybe) else item
-                    yield from self._receive(copied(state), name, event)
-                if state.crashes:
-                    yield Step(self._crashed(copied(state), name), True)
+                    key = told(event, {})
+                    duty = ("choice", name, key) if key in fair else None
+                    word = event if isinstance(event, str) else ""
+                    yield from self._receive(copy.deepcopy(state), name, event, duty, word)
+                if state.left["crashes"]:
+                    after = self._crashed(copy.deepcopy(state), name)
+                    yield Step(after, is_fault=True, member=name)
+            elif state.left["wipes"]:
+                empty = self._durable(self.setting.makers[name]())
+                if told(empty, {}) != told(state.disks[name], {}):
+                    after = self._spent(state, "wipes")
+                    after.disks[name] = empty
+                    yield Step(after, is_fault=True, member=name)
         yield from self._network(state)
+        if state.split is not None:
+            yield Step(evolve(copy.deepcopy(state), split=None), "heal", word="heal")
+        elif state.left["partitions"]:
+            for size in range(1, len(self.names)):
+                for side in combinations(self.names[:-1], size):
+                    yield Step(evolve(self._spent(state, "partitions"), split=side), is_fault=True)
+
+    def _spent(self, state: State, budget: str) -> State:
+        after = copy.deepcopy(state)
+        after.left[budget] -= 1
+        return after
 
     def _network(self, state: State) -> Iterator[Step]:
         links: set[tuple[str | None, str | None]] = set()
-        for at, (sender, to, _) in enumerate(state.net):
+        for at, (sender, to, content) in enumerate(state.net):
             if self.setting.network == "fifo" and (sender, to) in links:
                 continue
             links.add((sender, to))
-            targets = [to] if to else [name for name in self.names if name != sender]
-            for name in targets:
-                if state.life[name] == UP:
-                    after = copied(state)
-                    content = copied(after.net[at][2])
+            for name in [to] if to else [name for name in self.names if name != sender]:
+                side = state.split
+                if state.life[name] == UP and (not side or (sender in side) == (name in side)):
+                    after = copy.deepcopy(state)
+                    event = Message(sender, copy.deepcopy(content))
                     if not self.setting.is_set:
                         del after.net[at]
-                    yield from self._receive(after, name, Message(sender, content))
-            if not self.setting.is_set:
-                if state.losses:
-                    after = copied(state)
-                    del after.net[at]
-                    yield Step(evolve(after, losses=state.losses - 1), True)
-                if state.duplicates:
-                    after = copied(state)
-                    after.net.append(after.net[at])
-                    yield Step(copied(evolve(after, duplicates=state.duplicates - 1)), True)
+                    duty = ("receive", name, sender, to, told(content, {}))
+                    yield from self._receive(after, name, event, duty, "receive")
+            if state.left["losses"]:
+                after = self._spent(state, "losses")
+                del after.net[at]
+                yield Step(after, is_fault=True)
+            if state.left["duplicates"]:
+                after = self._spent(state, "duplicates")
+                after.net.append(copy.deepcopy(after.net[at]))
+                yield Step(after, is_fault=True)
 
     def _start(self, state: State, name: str) -> Iterator[Step]:
         member = self.setting.makers[name]()
-        for key, value in copied(state.disks[name]).items():
+        for key, value in copy.deepcopy(state.disks[name]).items():
             setattr(member, key, value)
-        state.life[name] = UP
-        yield from self._perform(state, name, member, getattr(member, "start", tuple))
+        start = getattr(member, "start", tuple)
+        yield from self._perform(state, name, member, start, ("start", name), "start")
 
-    def _receive(self, state: State, name: str, event: Any) -> Iterator[Step]:
+    def _receive(
+        self, state: State, name: str, event: Any, duty: Hashable, word: str
+    ) -> Iterator[Step]:
         member = state.held[name]
-        yield from self._perform(state, name, member, lambda: member.receive(event))
+        yield from self._perform(state, name, member, lambda: member.receive(event), duty, word)
 
     def _perform(
-        self, state: State, name: str, member: Any, call: Callable[[], Any]
+        self,
+        state: State,
+        name: str,
+        member: Any,
+        call: Callable[[], Any],
+        duty: Hashable = None,
+        word: str = "",
     ) -> Iterator[Step]:
         state.held[name] = member
+        state.life[name] = UP
         answer = call()
         if answer is NOT_ENABLED:
             return
-        cut: list[tuple[State, Any]] = []
-        sends = 0
+        cut: list[State] = []
         for effect in answer or ():
-            sends += isinstance(effect, (Send, Broadcast))
             match effect:
                 case Send(to, content):
-                    self._send(state, name, to, copied(content))
+                    self._send(state, name, to, copy.deepcopy(content))
+                case Broadcast(content) if self.setting.network == "set":
+                    self._send(state, name, None, copy.deepcopy(content))
                 case Broadcast(content):
-                    if self.setting.network == "set":
-                        self._send(state, name, None, copied(content))
-                    else:
-                        for other in self.names:
-                            if other != name:
-                                self._send(state, name, other, copied(content))
+                    for other in self.names:
+                        if other != name:
+                            self._send(state, name, other, copy.deepcopy(content))
+                case Record(event) if state.monitor is not None:
+                    heard = copy.deepcopy(state.monitor)
+                    if heard.receive(copy.deepcopy(event)) is not NOT_ENABLED:
+                        state = evolve(state, monitor=heard)
                 case Persist():
                     state.disks[name] = self._durable(member)
                 case Rule():
                     continue
-            if state.crashes:
-                so_far = sends, told(state.disks[name], {})
-                cut.append((self._crashed(copied(state), name), so_far))
-        yield Step(copied(state))
-        last = sends, told(state.disks[name], {})
-        for after, so_far in cut:
-            yield Step(after, True, so_far == last)
+            if state.left["crashes"]:
+                cut.append(self._crashed(copy.deepcopy(state), name))
+        yield Step(copy.deepcopy(state), duty, word=word, member=name)
+        # Between two effects: after the last one it is a crash after the step.
+        yield from (Step(after, is_fault=True, member=name) for after in cut[:-1])
 
     def _send(self, state: State, name: str, to: str | None, content: Any) -> None:
         sender = None if self.setting.network == "set of nobody" else name
-        sent = (sender, to, content)
         known = [(s, t, told(c, {})) for s, t, c in state.net]
         if not self.setting.is_set or (sender, to, told(content, {})) not in known:
-            state.net.append(sent)
+            state.net.append((sender, to, content))
 
     def _crashed(self, state: State, name: str) -> State:
         del state.held[name]
         state.life[name] = STOPPED if self.setting.restarts else ENDED
+        state.left["crashes"] -= 1
         if self.setting.network == "fifo":
             state.net[:] = [sent for sent in state.net if sent[1] != name]
-        return evolve(state, crashes=state.crashes - 1)
+        return state
 
     def seen(self, state: State) -> dict[str, Any]:
-        """Return what claims see: what each member shows, or DOWN."""
+        """Return what claims see: what each member shows, or DOWN; what the monitor shows."""
         found: dict[str, Any] = {}
         for name in self.names:
-            member = copied(state.held.get(name))
+            member = copy.deepcopy(state.held.get(name))
             if member is None:
                 found[name] = DOWN
             elif hasattr(member, "shows"):
                 found[name] = member.shows()
             else:
                 found[name] = SimpleNamespace(**vars(member))
+        found["monitor"] = state.monitor and copy.deepcopy(state.monitor).shows()
         return found
-
-
-@frozen
-class Space:
-    """Everything reachable.  `depth`: of each state, in steps; None: only by steps that are
-    marked.  `ways`: steps that are no fault.
-    """
-
-    states: list[State]
-    depth: list[int | None]
-    ways: list[tuple[int, int]]
-
-    def levels(self) -> tuple[int, ...]:
-        counts = Counter(self.depth)
-        return tuple(counts[depth] for depth in range(len(counts)))
-
-    def least(self, wanted: list[bool]) -> int | None:
-        """Return the depth of the first state that is wanted."""
-        found = zip(self.depth, wanted, strict=True)
-        return min((at for at, is_wanted in found if is_wanted and at is not None), default=None)
-
-    def hopeless(self, good: list[bool]) -> list[bool]:
-        """Return from which states no step but faults leads to a good one."""
-        found = reached(
-            [at for at, is_good in enumerate(good) if is_good], [(b, a) for a, b in self.ways]
-        )
-        return [at not in found for at in range(len(good))]
-
-
-def reached(first: list[int], ways: list[tuple[int, int]]) -> dict[int, int]:
-    """Return how many steps lead to each of what can be reached."""
-    after: dict[int, list[int]] = {}
-    for source, target in ways:
-        after.setdefault(source, []).append(target)
-    found = dict.fromkeys(first, 0)
-    queue = list(first)
-    for at in queue:
-        for target in after.get(at, ()):
-            if target not in found:
-                found[target] = found[at] + 1
-                queue.append(target)
-    return found
-
-
-def search(setting: Setting, *, states_max: int) -> Space:
-    """Return everything reachable; raises `TooLarge`."""
-    plain = Plain(setting)
-    number: dict[Hashable, int] = {}
-    states: list[State] = []
-    steps: list[tuple[int, Step, int]] = []
-
-    def add(state: State) -> int:
-        key = key_of(state, setting.network)
-        if key not in number:
-            if len(number) >= states_max:
-                raise TooLarge
-            number[key] = len(number)
-            states.append(state)
-        return number[key]
-
-    add(plain.first())
-    for at, state in enumerate(states):
-        for step in plain.steps(state):
-            to = add(step.after)
-            steps.append((at, step, to))
-    depth = reached([0], [(at, to) for at, step, to in steps if not step.is_again])
-    ways = [(at, to) for at, step, to in steps if not step.is_fault]
-    return Space(states, [depth.get(at) for at in range(len(states))], ways)

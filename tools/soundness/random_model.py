@@ -13,15 +13,17 @@ from attrs import frozen
 
 HEAD = '''"""A random model: seed {seed}."""
 
+import datetime
 import enum
 from collections import deque
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import attrs
 
 from joinproto.check import (
-    NOT_ENABLED, Broadcast, Maybe, Message, Persist, Send,
+    NOT_ENABLED, Broadcast, Maybe, Message, Persist, Record, Send,
 )
 
 
@@ -56,31 +58,90 @@ class Point:
 @attrs.define
 class Job:
     n: Any
+
+
+class Real(float):
+    pass
+
+
+class Private:
+    __slots__ = ("__n",)
+
+    def __init__(self, n):
+        self.__n = n
+
+    def __eq__(self, other):
+        return type(other) is Private
+
+    def __hash__(self):
+        return 0
+
+
+class Base:
+    __slots__ = ("extra",)
+
+
+@dataclass(slots=True, frozen=True)
+class Derived(Base):
+    x: int = 0
+
+
+def derived(extra):
+    made = Derived()
+    object.__setattr__(made, "extra", extra)
+    return made
+
+
+class Monitor:
+    persistent = ("heard",)
+
+    def __init__(self):
+        self.heard = []
+        self.seen = self.heard
+
+    def receive(self, event):
+        if len(self.heard) > 1:
+            return NOT_ENABLED
+        self.heard.append(event)
+
+    def shows(self):
+        return len(self.heard), len(self.seen)
 '''
+
+PAIRS = [("Decimal('1.0')", "Decimal('1.00')"), ("Real(0.0)", "Real(-0.0)"),
+         ("Private(0)", "Private(1)"), ("derived(0)", "derived(1)"),
+         ("datetime.datetime(2020, 1, 1)", "datetime.datetime(2020, 1, 1, fold=1)")]  # fmt: skip
 
 PLAIN = ["0", "1", "False", "True", "0.0", "1.0", "-0.0", "None", "'x'", "b'x'", "Colour.RED",
          "Level.LOW", "(0,)", "(False,)", "Key(1)", "Key(True)", "Point(0)", "Point(0.0)",
-         "Pair(0, 1)", "(0, 1)", "frozenset({1})", "frozenset({True})"]  # fmt: skip
+         "Pair(0, 1)", "(0, 1)", "frozenset({1})", "frozenset({True})",
+         *[item for pair in PAIRS for item in pair]]  # fmt: skip
 
 NUMBERS = ["0", "1", "False", "True", "0.0", "1.0", "-0.0"]
+
+ON_RUNS = ("eventually", "leads to", "infinitely often", "eventually always", "until",
+           "no deadlock", "always step")  # fmt: skip
 
 NETWORKS = ("set", "set of each", "set of nobody", "bag", "fifo")
 
 
 @frozen
 class Model:
-    """`source`: a module with the class `Member` and `CLAIMS`, each (kind, function of a dict
-    of what is seen).  `may_refuse`: it does what the checker refuses, with the reason.
+    """`source`: a module with the class `Member`, `BEGINNINGS`, and `CLAIMS`, each (kind, and
+    functions of a dict of what is seen: the claim, its premise, what must hold meanwhile).
+    `budgets`: of faults.  `fairness`: whether strong, words, of whom (None: each step by itself).
+    `may_refuse`: it does what the checker refuses, with the reason.
     """
 
     seed: int
     source: str
     members: int
     network: str
-    crashes: int
+    budgets: dict[str, int]
     restarts: bool
-    losses: int
-    duplicates: int
+    begins_up: bool
+    has_monitor: bool
+    fairness: list[tuple[bool, tuple[str, ...], str | None]]
     may_refuse: bool
 
 
@@ -89,6 +150,8 @@ class _Writer:
         self.dice = random.Random(seed)
         self.may_refuse = False
         self.kinds: dict[str, str] = {}
+        # Two values that are equal, or nearly, and behave otherwise.
+        self.pair = self.dice.choice(PAIRS) if self.chance(0.3) else ()
 
     def one(self, *items: str) -> str:
         return self.dice.choice(items)
@@ -97,6 +160,8 @@ class _Writer:
         return self.dice.random() < of
 
     def lit(self) -> str:
+        if self.pair and self.chance(0.5):
+            return self.dice.choice(self.pair)
         return self.dice.choice(NUMBERS if self.chance(0.4) else PLAIN)
 
     def value(self) -> str:
@@ -189,12 +254,15 @@ class _Writer:
         is_generator = self.chance(0.4)
         effects: list[str] = []
         for _ in range(self.dice.randint(1, 4)):
-            match self.one("deed", "deed", "send", "persist", "cast"):
+            match self.one("deed", "deed", "send", "persist", "cast", "record"):
                 case "deed":
                     steps.append(self.deed())
                 case "persist":
                     effects.append("Persist()")
                     steps += ["yield Persist()"] if is_generator else []
+                case "record":
+                    effects.append(f"Record({self.lit()})")
+                    steps += [f"yield {effects[-1]}"] if is_generator else []
                 case what:
                     to = self.one("self.others[0]", "self.others[-1]", "self.me")
                     made = f"Send({to}, {self.content()})"
@@ -209,24 +277,72 @@ class _Writer:
         listed = ", ".join(effects)
         return [indent + line for line in [*steps, "self.fuel -= 1", f"return [{listed}]"]]
 
-    def claims(self, *, shows: str) -> list[str]:
+    def claims(self, *, shows: str, has_monitor: bool) -> list[str]:
         found = []
-        for _ in range(3):
-            who = self.one("'a'", "'b'")
-            part = "" if shows else f".{self.dice.choice(list(self.kinds))}"
-            seen = f"v[{who}]{part}"
-            down = f"type(v[{who}]).__name__ == 'Down'"
-            test = self.one(
-                f"({seen} == {self.value()})", f"({seen} == {self.value()})",
-                f"(type({seen}) is {self.one('list', 'int', 'bool', 'float', 'dict', 'tuple')})",
-                f"(hasattr({seen}, '__len__') and len({seen}) == 2)",
-            )  # fmt: skip
-            test = self.one(f"{down} or {test}", f"not ({down}) and {test}", down)
-            kind = self.one("always", "always", "sometimes", "sometimes", "always possible")
-            if kind == "always" and self.chance(0.7):
+        kinds = [self.one("always", "always", "sometimes", "sometimes", "always possible")
+                 for _ in range(3)]  # fmt: skip
+        if self.chance(0.4):
+            kinds += [self.dice.choice(ON_RUNS) for _ in range(2)]
+        for kind in kinds:
+            test, premise, meanwhile = [self.test(shows, has_monitor) for _ in range(3)]
+            if kind in ("always", "always step") and self.chance(0.7):
                 test = f"not ({test})"
-            found.append(f"    ({kind!r}, lambda v: {test}),")
+            head = "b, who, v" if kind == "always step" else "v"
+            if kind == "always step":
+                test = f"{test} or {self.one('bool(who)', 'b == v')}"
+            parts = [f"lambda {head}: {test}", "None", "None"]
+            if kind == "leads to" or (kind == "until" and self.chance(0.4)):
+                parts[1] = f"lambda v: {premise}"
+            if kind == "until":
+                parts[2] = f"lambda v: {meanwhile}"
+            found.append(f"    ({kind!r}, {', '.join(parts)}),")
         return found
+
+    def test(self, shows: str, has_monitor: bool) -> str:
+        """Return what is asked of the view `v`."""
+        if has_monitor and self.chance(0.2):
+            return f"v['monitor'] == {self.one('(0, 0)', '(1, 1)', '(2, 2)')}"
+        who = self.one("'a'", "'b'")
+        part = "" if shows else f".{self.dice.choice(list(self.kinds))}"
+        seen = f"v[{who}]{part}"
+        down = f"type(v[{who}]).__name__ == 'Down'"
+        test = self.one(
+            f"({seen} == {self.value()})", f"({seen} == {self.value()})",
+            f"(str({seen}) == str({self.lit()}))",
+            f"(type({seen}) is {self.one('list', 'int', 'bool', 'float', 'dict', 'tuple')})",
+            f"(hasattr({seen}, '__len__') and len({seen}) == 2)",
+        )  # fmt: skip
+        return self.one(f"{down} or {test}", f"not ({down}) and {test}", down)
+
+    def fairness(self) -> list[tuple[bool, tuple[str, ...], str | None]]:
+        """Return what runs are fair to."""
+        if self.chance(0.5):
+            return [(False, (), None)]
+        words: list[tuple[str, ...]] = [(), ("timeout",), ("receive",), ("start", "receive")]
+        return [
+            (self.chance(0.5), self.dice.choice(words), self.dice.choice((None, "a", "b")))
+            for _ in range(self.dice.randint(0, 2))
+        ]
+
+    def beginnings(self, kept: list[str], begins_up: bool) -> str:
+        names = list(self.kinds) if begins_up else kept
+        if not names or self.chance(0.7):
+            return "[{}]"
+        parts = [f"{{{self.of_kind(self.dice.choice(names))}}}" for _ in "ab"]
+        return f"[{{'a': {parts[0]}}}, {{'b': {parts[1]}}}]"
+
+    def of_kind(self, name: str) -> str:
+        """Return an attribute with another value than at first, which steps can work with."""
+        lit = self.lit()
+        value = {
+            "list": f"[{lit}]",
+            "dict": f"{{'a': [{lit}]}}",
+            "set": "{3.5}",
+            "box": f"Job({lit})",
+            "deque": f"deque([{lit}])",
+            "tuple": f"({lit}, [{lit}])",
+        }.get(self.kinds[name], lit)
+        return f"{name!r}: {value}"
 
 
 def write(seed: int) -> Model:
@@ -241,6 +357,7 @@ def write(seed: int) -> Model:
         w.kinds["late"] = "list"
         attributes.append("self.late = default")
     lines = ["", "", "class Member:"]
+    kept: list[str] = []
     if w.chance(0.6):
         kept = dice.sample(list(w.kinds), dice.randint(1, min(2, len(w.kinds))))
         lines.append(f"    persistent = {tuple(kept)!r}")
@@ -283,15 +400,28 @@ def write(seed: int) -> Model:
         held = [f"self.{name}" for name in w.kinds]
         shows = w.one(dice.choice(held), f"[{dice.choice(held)}, {dice.choice(held)}]", "self.fuel")
         lines += ["    def shows(self):", f"        return {shows}"]
-    lines += ["", "", "CLAIMS = [", *w.claims(shows=shows), "]", ""]
+    begins_up, has_monitor = w.chance(0.85), w.chance(0.3)
+    claims = w.claims(shows=shows, has_monitor=has_monitor)
+    lines += ["", "", f"BEGINNINGS = {w.beginnings(kept, begins_up)}", ""]
+    lines += ["CLAIMS = [", *claims, "]", ""]
+    crashes = dice.choice([0, 1, 1, 2])
+    budgets = {"crashes": crashes}
+    if network in ("bag", "fifo"):
+        budgets["losses"] = dice.choice([0, 0, 1])
+    if network == "bag":
+        budgets["duplicates"] = dice.choice([0, 0, 1])
+    if network != "set of nobody":
+        budgets["partitions"] = int(w.chance(0.15))
+    budgets["wipes"] = int(w.chance(0.2))
     return Model(
         seed,
         HEAD.format(seed=seed) + "\n".join(lines),
         2,
         network,
-        crashes=dice.choice([0, 1, 1, 2]),
+        budgets=budgets,
         restarts=w.chance(0.7),
-        losses=dice.choice([0, 0, 1]) if network in ("bag", "fifo") else 0,
-        duplicates=dice.choice([0, 0, 1]) if network == "bag" else 0,
+        begins_up=begins_up,
+        has_monitor=has_monitor,
+        fairness=w.fairness(),
         may_refuse=w.may_refuse,
     )
