@@ -107,18 +107,18 @@ def in_order(items: Iterable[Any], key: Callable[[Any], Any]) -> list[Any]:
     kinds = {type(key(item)) for item in listed}
     if kinds == {str} or kinds == {int}:
         return sorted(listed, key=key)
-    return sorted(listed, key=lambda item: _text(key(item)))
+    return sorted(listed, key=lambda item: text_of(key(item)))
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     """Return a text that is the same for equal frozen values, in every process."""
     kind = type(value)
     if kind is tuple:
-        return f"({','.join(map(_text, value))})"
+        return f"({','.join(map(text_of, value))})"
     if kind is frozenset:
-        return f"{{{','.join(sorted(map(_text, value)))}}}"
+        return f"{{{','.join(sorted(map(text_of, value)))}}}"
     if kind is Frozen:
-        return f"{value.kind.__qualname__}:{_text(value.parts)}"
+        return f"{value.kind.__qualname__}:{text_of(value.parts)}"
     if isinstance(value, (type, types.FunctionType)):
         return value.__qualname__
     return f"{kind.__name__}:{value!r}"

@@ -14,6 +14,7 @@ from attrs import evolve, field, frozen
 from joinproto.check.events import Maybe, Told, plain
 from joinproto.check.faults import Faults
 from joinproto.check.freeze import freeze, freeze_all, thaw, thaw_all
+from joinproto.check.fresh import Asked, sample_of
 from joinproto.check.frozen import Frozen
 from joinproto.check.known import Known
 from joinproto.check.local import (
@@ -45,6 +46,8 @@ class MemberCode:
         self.name = name
         # What it answered in another run, where somebody keeps that.
         self.known: Known | None = None
+        sample = sample_of(world.name, name)
+        self._asked = None if sample is None else Asked(sample)
         self.objects = objects = MemberObjects(name, make)
         self.twice = AskedTwice(objects)
         self._steps = Steps(world, objects, self.twice)
@@ -97,6 +100,12 @@ class MemberCode:
 
     def answer(self, kind: str, question: Any) -> Any:
         """Return what the member's code answers, whatever is known of it."""
+        found = self._answer(kind, question)
+        if self._asked is not None:
+            self._asked.note(kind, question, found)
+        return found
+
+    def _answer(self, kind: str, question: Any) -> Any:
         match kind:
             case "step":
                 return self._steps.of(*question)

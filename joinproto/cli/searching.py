@@ -14,6 +14,7 @@ import click
 from attrs import evolve, frozen
 
 from joinproto.check.folders import Form, answers_file
+from joinproto.check.fresh import Fresh
 from joinproto.check.loaded import Loaded
 from joinproto.check.plain import check_small
 from joinproto.check.report import Report
@@ -50,6 +51,7 @@ class Settings:
     resume: bool
     states: bool
     cache: bool
+    verify: bool
     workers: int | None
 
     def limits(self) -> dict[str, Any]:
@@ -68,6 +70,21 @@ class Settings:
 
 def searched(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     """Return what a search of the world found, and the seconds spent compiling."""
+    if loaded.file is None:
+        return _searched(loaded, settings)
+    if settings.engine == "spark" or not settings.verify:
+        why = "--no-verify" if not settings.verify else "not on Spark"
+        report, seconds = _searched(loaded, settings)
+    else:
+        with Fresh(loaded.target, loaded.options, loaded.world) as fresh:
+            report, seconds = _searched(loaded, settings)
+            with loaded.at_work():
+                why = fresh.compare()
+    note = f"members were not asked again in a fresh process: {why}"
+    return (evolve(report, notes=(*report.notes, note)) if why else report), seconds
+
+
+def _searched(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     small = _as_small(loaded, settings)
     if small is not None:
         return small, 0.0

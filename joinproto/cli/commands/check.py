@@ -108,6 +108,11 @@ class Checked:
     help="Take members' answers from the last run of the same code, and keep them;"
     " a tier never does.",
 )
+@click.option(
+    "--verify/--no-verify",
+    default=True,
+    help="Ask a model of your own again in a fresh process, at the same time.",
+)
 @click.option("--tier", type=click.Choice(["quick", "long"]), help="Check every world of a tier.")
 @click.option("--estimate/--no-estimate", default=None, help="Say first how long it may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -1,0 +1,149 @@
+"""The fresh process of `joinproto/check/fresh.py`: loads a model, and puts questions to it.
+
+It reads one line of JSON, and writes lines of JSON: what each question, named by a digest, was
+answered.  A step that writes to a file, or goes to the network, is told by what it touches.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+# Before any module of the model can take its own names for these.
+_HOURS = 5 * 3600 + 1800
+
+
+def _later(real: Callable[[], Any], more: int) -> Callable[[], Any]:
+    return lambda: real() + more
+
+
+for _name in ("time", "monotonic", "perf_counter"):
+    setattr(time, _name, _later(getattr(time, _name), _HOURS))
+    setattr(time, f"{_name}_ns", _later(getattr(time, f"{_name}_ns"), _HOURS * 10**9))
+
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
+_OUTSIDE = {
+    "os.rename": "renames a file",
+    "os.remove": "removes a file",
+    "os.mkdir": "makes a directory",
+    "os.symlink": "makes a link",
+    "os.truncate": "truncates a file",
+    "sqlite3.connect": "opens a database",
+    "socket.connect": "opens a connection",
+    "socket.bind": "opens a connection",
+    "subprocess.Popen": "starts a process",
+    "os.system": "starts a process",
+    "os.fork": "starts a process",
+    "shelve.open": "opens a database",
+}
+
+
+class Touched:
+    """What members' code did outside of this process."""
+
+    def __init__(self, began: float) -> None:
+        self.began = began
+        self.is_on = False
+        self.what = ""
+
+    def hook(self, event: str, about: tuple[Any, ...]) -> None:
+        if not self.is_on or self.what:
+            return
+        if event == "open":
+            path, _, flags = about
+            is_code = isinstance(path, int) or "__pycache__" in str(path) or path == os.devnull
+            if isinstance(flags, int) and flags & _WRITES and not is_code:
+                self.what = f"writes to {path}"
+            elif not is_code and self._is_new(path):
+                self.what = f"reads {path}, which was written meanwhile"
+        elif event in _OUTSIDE:
+            self.what = _OUTSIDE[event]
+
+    def _is_new(self, path: Any) -> bool:
+        try:
+            return Path(path).stat().st_mtime >= self.began
+        except (OSError, TypeError, ValueError):
+            return False
+
+
+def main() -> None:
+    out = os.fdopen(os.dup(1), "w")
+    # What the model prints is for nobody.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    asked = json.loads(sys.stdin.readline())
+    try:
+        _ask(asked, out)
+    except Exception as error:  # noqa: BLE001  the search tells it, if it is the model's
+        print(json.dumps({"ended": f"the model does not load there: {error}"}), file=out)
+    else:
+        print(json.dumps({"ended": "well"}), file=out)
+    out.flush()
+    os._exit(0)
+
+
+def _ask(asked: dict[str, Any], out: Any) -> None:
+    from attrs import evolve
+
+    from joinproto.check.catalogue import load
+    from joinproto.check.fresh import LEAST, QUESTIONS, SECONDS, answer_parts, question_text
+    from joinproto.check.known import Known
+    from joinproto.check.options import Words
+    from joinproto.check.reference import Reference
+
+    options = {
+        name: Words(value[0]) if isinstance(value, list) else value
+        for name, value in asked["options"].items()
+    }
+    world = load(asked["target"], options).world
+    touched = Touched(asked["began"])
+    sys.addaudithook(touched.hook)
+    members = dict(reversed(list(world.members.items())))
+    reference = Reference(evolve(world, members=members))
+    codes = [*reference.codes.members]
+    for code in codes:
+        code.known = Known()
+    reference.failing = []
+
+    def is_over() -> bool:
+        answers = [sum(map(len, code.known.answers.values())) for code in codes if code.known]
+        if min(answers) >= QUESTIONS or sum(answers) >= 4 * QUESTIONS:
+            return True
+        ended = select.select([sys.stdin], [], [], 0)[0]
+        return bool(ended) and sum(answers) >= LEAST and time.process_time() >= SECONDS
+
+    touched.is_on = True
+    queue = list(reference.initials())
+    seen = set(queue)
+    for state in queue:
+        for _, after in reference.successors(state):
+            if after not in seen:
+                seen.add(after)
+                queue.append(after)
+        if is_over() or touched.what:
+            break
+    touched.is_on = False
+    in_order = type(world.network).__name__ == "FifoLinks"
+    for code in codes:
+        assert code.known is not None
+        if touched.what:
+            line: dict[str, Any] = {"member": code.name, "touches": touched.what}
+            print(json.dumps(line), file=out)
+            return
+        for kind, answers in code.known.answers.items():
+            for question, answer in answers.items():
+                line = {
+                    "member": code.name,
+                    "question": question_text(kind, question),
+                    "answer": answer_parts(kind, answer, in_order=in_order),
+                }
+                print(json.dumps(line), file=out)
+
+
+if __name__ == "__main__":
+    main()
