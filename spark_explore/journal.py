@@ -31,12 +31,17 @@ from joinproto.check.engine.layout import Layout
 from joinproto.check.engine.numbering import TablesNumbering
 from joinproto.check.engine.rowset import RowSet
 from joinproto.check.engine.search import Search
+from joinproto.check.problems import ModelProblem
+from joinproto.check.sources import sources_of
 from joinproto.errors import EnvironmentProblem, UsageProblem
 from spark_explore.frontier import Frontier, Growth
 from spark_explore.session import full_disk, is_full
 from spark_explore.storage import KINDS, Storage
 
 FORMAT = 3
+
+SAMPLES = 1_000
+"""So many answers of each kind and member are asked for again when a run goes on."""
 
 
 @define
@@ -196,13 +201,14 @@ def _difference(name: str, there: Any, here: Any) -> str:
 
 
 def code_of(search: Search) -> str:
-    """Return a hash of the source of the members, and of everything of ours they may use."""
+    """Return a hash of the source of the members and of all that they import.
+
+    Of installed packages only what is ours.
+    """
     found = hashlib.sha256()
     files = {path for one in packages.MODELS for path in packages.folder(one).rglob("*.py")}
-    for code in (*search.tables.codes.members, search.tables.codes.monitor):
-        module = sys.modules.get(code.objects.kind.__module__) if code is not None else None
-        if module is not None and module.__file__:
-            files.add(Path(module.__file__))
+    kinds = [code.objects.kind for code in _codes(search)]
+    files |= sources_of([sys.modules.get(kind.__module__) for kind in kinds])
     for path in sorted(files):
         found.update(path.name.encode() + b"\0" + path.read_bytes())
     return found.hexdigest()[:16]
@@ -248,11 +254,26 @@ def _codes(search: Search) -> list[Any]:
     return [*codes.members, *([codes.monitor] if codes.monitor else [])]
 
 
+def _answers_as_before(numbering: TablesNumbering, content: dict[str, Any]) -> bool:
+    """Return whether members say again what they said, asked a sample of all that they said."""
+    try:
+        return all(numbering.samples(content, SAMPLES))
+    except ModelProblem:
+        return False
+
+
 def _put_back(search: Search, content: dict[str, Any]) -> None:
     tables = search.tables
     # The driver holds numbers only, as when it took over.
     search.budget.lift()
-    TablesNumbering(tables).take(content["numbering"])
+    numbering = TablesNumbering(tables)
+    if not _answers_as_before(numbering, content["numbering"]):
+        raise UsageProblem(
+            "the members answer otherwise than in the run that is kept, though their source is the"
+            " same: a data file, the environment or a package is another one",
+            next="begin anew in another folder",
+        )
+    numbering.take(content["numbering"])
     tables.bound_by(search.budget)
     search.judge = Judge(tables, search.budget)
     search.judge.refresh()

@@ -1,0 +1,76 @@
+"""A run is not gone on with by other code, or where members answer otherwise."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from joinproto.check import NOT_ENABLED, Broadcast, World, sometimes_one
+from joinproto.check.engine.numbering import TablesNumbering
+from joinproto.check.engine.search import Search
+from joinproto.check.sources import sources_of
+from spark_explore.journal import _answers_as_before
+
+DATA = {"limit": 1}
+"""Stands for a file or the environment, of which no source tells."""
+
+
+class Node:
+    def __init__(self) -> None:
+        self.votes = 0
+
+    def choices(self) -> Any:
+        return [] if self.votes else ["vote"]
+
+    def receive(self, event: Any) -> Any:
+        if self.votes >= 3 or (event == "vote" and self.votes):
+            return NOT_ENABLED
+        self.votes += DATA["limit"]
+        return [Broadcast(self.votes)] if event == "vote" else None
+
+
+def search() -> Search:
+    claims = [sometimes_one("three", lambda shown: shown.votes >= 3)]
+    return Search(World(name="votes", members=dict.fromkeys("abc", Node), properties=claims))
+
+
+def test_members_that_answer_otherwise_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source is the same, and the data is not."""
+    first = search()
+    first.run()
+    kept = TablesNumbering(first.tables).content()
+
+    as_before = _answers_as_before(TablesNumbering(search().tables), kept)
+    monkeypatch.setitem(DATA, "limit", 2)
+    changed = _answers_as_before(TablesNumbering(search().tables), kept)
+
+    assert (True, False) == (as_before, changed)
+
+
+def test_what_a_model_imports_is_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in a function and by way of another module; installed packages are not."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "model_of_a_test.py").write_text(
+        "import json\nfrom near_of_a_test import x\n"
+    )
+    (tmp_path / "near_of_a_test.py").write_text(
+        "x = 1\ndef f():\n    import far_of_a_test\n    return far_of_a_test\n"
+    )
+    (tmp_path / "far_of_a_test.py").write_text("y = 1\n")
+    (tmp_path / "stranger_of_a_test.py").write_text("z = 1\n")
+    names = ("far_of_a_test", "near_of_a_test", "model_of_a_test", "stranger_of_a_test")
+    modules = {name: importlib.import_module(name) for name in names}
+
+    try:
+        found = sources_of([modules["model_of_a_test"], None])
+    finally:
+        for name in names:
+            del sys.modules[name]
+
+    assert {f"{name}.py" for name in names[:3]} == {path.name for path in found}
