@@ -24,12 +24,42 @@ _NO_MONITOR = (
 )
 
 
+AGAIN = 50
+"""So many questions to each function of a claim are put twice."""
+
+_asked: dict[tuple[str, int], tuple[Any, int]] = {}
+
+
+def _is_due(item: Property, call: Callable[..., Any]) -> bool:
+    """Count a question, and return whether it is put twice."""
+    func = getattr(call, "__func__", call)
+    known, count = _asked.get((item.name, id(func)), (None, 0))
+    if known is not func:
+        count = 0
+        if len(_asked) >= 1_000:
+            _asked.clear()
+    if count < AGAIN:
+        _asked[item.name, id(func)] = func, count + 1
+    return count < AGAIN
+
+
+def _refuse_two_answers(item: Property, call: Callable[..., Any]) -> None:
+    raise ModelProblem(
+        f"property {item.name!r} gives two answers to one question",
+        next="let it follow from what it is given: no memory, no clock, no chance",
+        place=place_of(call),
+    )
+
+
 def ask(item: Property, call: Callable[..., Any], *shown: Any) -> bool:
     """Return what `call`, the claim or its premise, answers."""
     what = f"property {item.name!r}"
     hint = _OF_STEPS if item.scope == "step" else _OF_STATES
     answer = guard(what, lambda: call(*shown), hint=hint)
-    return answer if type(answer) is bool else _truth(what, call, answer)
+    found = answer if type(answer) is bool else _truth(what, call, answer)
+    if _is_due(item, call) and bool(guard(what, lambda: call(*shown), hint=hint)) is not found:
+        _refuse_two_answers(item, call)
+    return found
 
 
 def part_of(item: Property, part: Callable[[Any], Any], shown: Any) -> Hashable:
@@ -49,6 +79,8 @@ def ask_each(item: Property, shown: Iterable[tuple[Any, ...]]) -> list[bool]:
             WATCH.go_on()
             answer = holds(*one)
             answers.append(answer if type(answer) is bool else _truth(what, holds, answer))
+            if _is_due(item, holds) and bool(holds(*one)) is not answers[-1]:
+                _refuse_two_answers(item, holds)
 
     guard(what, call)
     return answers

@@ -21,7 +21,8 @@ def _names(of: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
 class Fair:
     """Some steps, and how fair a run is to them.
 
-    `actions`: words of choices and joint steps, or `receive`, `start`, `heal`; none: all.
+    `actions`: words of choices and joint steps, or `receive`, `start`, `heal`; none: all.  A choice
+    that is a tuple is also meant by its first word.
     `of`: members; none: every one.  `which(member, event)`: of these steps, only those.
     `each`: every step is a duty of its own (a message at a member, a choice), else each member
     has one, and any of its steps will do.
@@ -49,11 +50,17 @@ class Fair:
 
     def takes(self, word: str, member: str, event: Any) -> bool:
         """Return whether a step is meant that is called `word`, and is `event` to `member`."""
-        if self.actions and word not in self.actions:
+        if self.actions and not {word, _first_word(event)} & {*self.actions}:
             return False
         if self.of and member not in self.of:
             return False
         return self.which is None or bool(self.which(member, event))
+
+
+def _first_word(event: Any) -> Any:
+    """Return the first word of a choice such as ("return all", 3); None of another event."""
+    event = getattr(event, "event", event)
+    return event[0] if isinstance(event, tuple) and event and isinstance(event[0], str) else None
 
 
 def weak(

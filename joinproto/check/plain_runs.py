@@ -127,7 +127,7 @@ class Runs:
         labelled = [number for number, edge in enumerate(self.edges) if edge.label is not None]
         for fair in world.fairness:
             if fair.each and not _is_narrow(fair):
-                self.groups.append(self._alone(fair, labelled))
+                self.groups.append(self._alone(fair, self._counted(fair, labelled)))
                 continue
             by_member = {
                 name: [edge for edge in labelled if _takes(fair, name, self.edges[edge])]
@@ -137,7 +137,7 @@ class Runs:
                 self.idle.append(f"fairness: {fair}")
             if fair.each:
                 some = {edge for edges in by_member.values() for edge in edges}
-                self.groups.append(self._alone(fair, sorted(some)))
+                self.groups.append(self._alone(fair, self._counted(fair, sorted(some))))
                 continue
             told: list[list[int]] = []
             for name, edges in by_member.items():
@@ -148,6 +148,12 @@ class Runs:
                     words = partial(some_words, fair.actions, name)
                     self.groups.append([Duty(fair.strong, changing, words)])
         return self
+
+    def _counted(self, fair: Fair, edges: list[int]) -> list[int]:
+        """Return those of the steps that count: of strong fairness, those that change something."""
+        if not fair.strong:
+            return edges
+        return [edge for edge in edges if self.source[edge] != self.target[edge]]
 
     def _alone(self, fair: Fair, edges: Iterable[int]) -> list[Duty]:
         """Return each step by itself as a duty."""

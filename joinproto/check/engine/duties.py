@@ -48,11 +48,13 @@ class Duties:
 def duties_of(tables: Tables, info: Ints, changes: Flags) -> Iterator[Duties]:
     """Yield all duties of a world whose steps are `info`; `changes`: which lead elsewhere.
 
-    A step by itself is possible also where it changes nothing, since it then is taken, too; of
-    several steps only one that changes something counts.
+    Only a step that changes something counts.  Weak fairness to each step by itself asks the same
+    where all count: one that changes nothing can be taken wherever it is possible.
     """
-    label = labels_of(tables, info)
+    every = labels_of(tables, info)
+    changing = np.where(changes, every, -1)
     for fair in tables.world.fairness:
+        label = changing if fair.strong else every
         if fair.each and not (fair.actions or fair.of or fair.which):
             yield Duties(fair.strong, label, _names(tables))
             continue
