@@ -303,7 +303,8 @@ class Steps:
             self._twice.again(question, is_settled=is_same)
         if is_same or (outcomes or ())[:1] == (others or ())[:1]:
             return
-        one, other = self._whatever_order(outcomes), self._whatever_order(others)
+        one = _whatever_order(outcomes, in_order=self._in_order)
+        other = _whatever_order(others, in_order=self._in_order)
         if one != other:
             # Twice: of answers that take turns the second but one is the first again.
             self._twice.compare(question)
@@ -334,19 +335,20 @@ class Steps:
         held = local.values if local.up else local.disk
         return has_order(held) or has_order(getattr(content, "event", content))
 
-    def _whatever_order(self, outcomes: tuple[Outcome, ...] | None) -> tuple[Outcome, ...]:
-        """Return the step without its crashes, and with its messages in one order.
 
-        Which of several messages leaves first is seen only at one and the same addressee, and
-        only in queues.
-        """
-        found = []
-        for outcome in outcomes[:1] if outcomes else ():
-            is_seen = self._in_order and any(to is None for to, _ in outcome.sent)
-            key = (lambda sent: sent[0]) if self._in_order else repr
-            sent = outcome.sent if is_seen else tuple(sorted(outcome.sent, key=key))
-            found.append(evolve(outcome, sent=sent))
-        return tuple(found)
+def _whatever_order(outcomes: tuple[Outcome, ...] | None, *, in_order: bool) -> tuple[Outcome, ...]:
+    """Return the step without its crashes, and with its messages in one order.
+
+    Which of several messages leaves first is seen only at one and the same addressee, and
+    only in queues (`in_order`).
+    """
+    found = []
+    for outcome in outcomes[:1] if outcomes else ():
+        is_seen = in_order and any(to is None for to, _ in outcome.sent)
+        key = (lambda sent: sent[0]) if in_order else repr
+        sent = outcome.sent if is_seen else tuple(sorted(outcome.sent, key=key))
+        found.append(evolve(outcome, sent=sent))
+    return tuple(found)
 
 
 def _method(event: Hashable) -> str:
