@@ -15,12 +15,11 @@ import enum
 import hashlib
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
@@ -28,6 +27,9 @@ from joinproto.check.events import Message
 from joinproto.check.frozen import text_of
 from joinproto.check.local import Choice, Lifecycle, LocalState, Offline, Outcome, thaw_event
 from joinproto.check.problems import ModelProblem
+
+if TYPE_CHECKING:
+    import subprocess
 
 QUESTIONS = 1_500
 SECONDS = 0.25
@@ -108,6 +110,8 @@ class Fresh:
     _why: str = field(default="", init=False)
 
     def __enter__(self) -> Fresh:
+        import subprocess  # here and not above: worlds that ship do without
+
         global _sampling  # noqa: PLW0603  members are made in many places, for one search at a time
         _sampling = {}
         seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
@@ -152,6 +156,8 @@ class Fresh:
         """Return why nothing was compared, or nothing; raises `ModelProblem` for two answers."""
         if self._process is None or self._why:
             return self._why
+        import subprocess
+
         try:
             said, _ = self._process.communicate("", timeout=WAIT_SECONDS)
             answers = [json.loads(line) for line in said.splitlines()]
