@@ -12,7 +12,6 @@ the search is over it stops after `SECONDS` of CPU.  Nothing but texts goes from
 from __future__ import annotations
 
 import enum
-import hashlib
 import json
 import os
 import sys
@@ -74,6 +73,8 @@ def text(value: Any) -> str:
 
 def question_text(kind: str, question: Any) -> str:
     asked = " ".join(map(text, question)) if kind == "step" else text(question)
+    import hashlib  # here and not above, as it is slow to load
+
     return hashlib.blake2b(f"{kind} {asked}".encode(), digest_size=16).hexdigest()
 
 

@@ -56,9 +56,7 @@ def test_what_a_model_imports_is_its_source(
 ) -> None:
     """Also in a function and by way of another module; installed packages are not."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "model_of_a_test.py").write_text(
-        "import json\nfrom near_of_a_test import x\n"
-    )
+    (tmp_path / "model_of_a_test.py").write_text("import json\nfrom near_of_a_test import x\n")
     (tmp_path / "near_of_a_test.py").write_text(
         "x = 1\ndef f():\n    import far_of_a_test\n    return far_of_a_test\n"
     )
