@@ -84,6 +84,7 @@ SLICES: dict[str, Slice] = {
         "{python} -m tools.failover --built-in --faults 20 --seed {seed}",
     ),
     "boots": Slice("nodes that start at once, on every backend", spread="loadfile"),
+    "durable": Slice("a thousand schedules of power cuts and faults for each durable kind"),
     "stores": Slice("stores and journals: killed at every step, on disks that lose and lie"),
     "nodes": Slice("nodes as processes: storms, slow disks, snapshots, ends", spread="loadfile"),
     "brokers": Slice("brokers of hot standby as processes", spread="loadfile"),

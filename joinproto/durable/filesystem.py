@@ -1,16 +1,22 @@
-"""The port to the file system: the few operations that a store's metadata needs.
+"""The seam to the file system: the few operations that durable files need.
 
-Everything that touches the disk goes through here, so that a test can write down the
-operations, leave one out, or let one fail.  Names are relative to an open directory:
-nobody can put another directory in its place between two steps.
+Everything that a record, a journal or a lock does to a disk goes through here.  So a test can
+replace the disk by one that loses what was not synced, leave an operation out, or let one fail.
+Names are relative to an open directory: no other directory can take its place between two steps.
 """
 
 import fcntl
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Protocol
+
+from attrs import define
+
+from joinproto.errors import StoreWriteFailed
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # O_NOFOLLOW: a link in the place of a file would let somebody choose which file we write.
@@ -19,9 +25,9 @@ PLAIN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class FileSystem(Protocol):
-    """What the rest of this folder asks of a disk; every method may raise `OSError`.
+    """What a record and a lock ask of a disk; every method may raise `OSError`.
 
-    `directory` and `file` are file descriptors.
+    `directory` and `file` are file descriptors.  Places and sizes are bytes from 0.
     """
 
     def open_directory(self, path: Path) -> int:
@@ -30,19 +36,19 @@ class FileSystem(Protocol):
     def open_directory_in(self, directory: int, name: str) -> int:
         """Open a directory in a directory; a link is refused."""
 
-    def make_directory(self, directory: int, name: str) -> None:
+    def make_directory(self, directory: int, name: str, mode: int = 0o755) -> None:
         """Make a directory; raises `FileExistsError` if there is something of this name."""
 
     def names(self, directory: int) -> list[str]:
         """Return what is in a directory, sorted."""
 
-    def create(self, directory: int, name: str) -> int:
-        """Open a file for writing that was not there before."""
+    def create(self, directory: int, name: str, mode: int = 0o644) -> int:
+        """Open a file for reading and writing that was not there before."""
 
     def open_to_read(self, directory: int, name: str) -> int:
         """Open a file for reading; a link is refused, and so is what is not a regular file."""
 
-    def open_to_lock(self, directory: int, name: str) -> int:
+    def open_to_update(self, directory: int, name: str, mode: int = 0o640) -> int:
         """Open a file for reading and writing, made if it is not there; a link is refused."""
 
     def is_same(self, directory: int, name: str, file: int) -> bool:
@@ -54,8 +60,8 @@ class FileSystem(Protocol):
     def write(self, file: int, data: bytes) -> int:
         """Write some of `data`, and return how many bytes."""
 
-    def truncate(self, file: int) -> None:
-        """Empty an open file."""
+    def truncate(self, file: int, size: int = 0) -> None:
+        """Cut an open file to so many bytes."""
 
     def sync(self, file: int) -> None:
         """Return once the content of a file is on the disk."""
@@ -76,6 +82,25 @@ class FileSystem(Protocol):
         """Close a file or a directory; a lock goes with it."""
 
 
+class JournalFileSystem(FileSystem, Protocol):
+    """What a journal needs beside that: places in a file."""
+
+    def size(self, file: int) -> int:
+        """Return how many bytes an open file has."""
+
+    def read_at(self, file: int, at: int, count: int) -> bytes:
+        """Return up to `count` bytes from `at` on; none at the end."""
+
+    def write_at(self, file: int, at: int, data: bytes | memoryview) -> int:
+        """Write some of `data` at this place, and return how many bytes."""
+
+    def sync_data(self, file: int) -> None:
+        """Return once the content of a file and its size are on the disk; its times may not be."""
+
+    def link(self, directory: int, old: str, new: str) -> None:
+        """Give a file a second name; raises `FileExistsError` if that stands for something."""
+
+
 class RealFileSystem:
     """The port on this machine's disks."""
 
@@ -87,27 +112,27 @@ class RealFileSystem:
         """Open a directory in a directory; a link is refused."""
         return os.open(name, DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
 
-    def make_directory(self, directory: int, name: str) -> None:
+    def make_directory(self, directory: int, name: str, mode: int = 0o755) -> None:
         """Make a directory; raises `FileExistsError` if there is something of this name."""
-        os.mkdir(name, 0o755, dir_fd=directory)
+        os.mkdir(name, mode, dir_fd=directory)
 
     def names(self, directory: int) -> list[str]:
         """Return what is in a directory, sorted."""
         return sorted(os.listdir(directory))
 
-    def create(self, directory: int, name: str) -> int:
-        """Open a file for writing that was not there before."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN
-        return os.open(name, flags, 0o644, dir_fd=directory)
+    def create(self, directory: int, name: str, mode: int = 0o644) -> int:
+        """Open a file for reading and writing that was not there before."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | PLAIN
+        return os.open(name, flags, mode, dir_fd=directory)
 
     def open_to_read(self, directory: int, name: str) -> int:
         """Open a file for reading; a link is refused, and so is what is not a regular file."""
         return _regular(os.open(name, os.O_RDONLY | PLAIN, dir_fd=directory), name)
 
-    def open_to_lock(self, directory: int, name: str) -> int:
+    def open_to_update(self, directory: int, name: str, mode: int = 0o640) -> int:
         """Open a file for reading and writing, made if it is not there; a link is refused."""
         flags = os.O_RDWR | os.O_CREAT | PLAIN
-        return _regular(os.open(name, flags, 0o644, dir_fd=directory), name)
+        return _regular(os.open(name, flags, mode, dir_fd=directory), name)
 
     def is_same(self, directory: int, name: str, file: int) -> bool:
         """Return whether the name stands for the open file."""
@@ -125,13 +150,29 @@ class RealFileSystem:
         """Write some of `data`, and return how many bytes."""
         return os.write(file, data)
 
-    def truncate(self, file: int) -> None:
-        """Empty an open file."""
-        os.ftruncate(file, 0)
+    def size(self, file: int) -> int:
+        """Return how many bytes an open file has."""
+        return os.fstat(file).st_size
+
+    def read_at(self, file: int, at: int, count: int) -> bytes:
+        """Return up to `count` bytes from `at` on; none at the end."""
+        return os.pread(file, count, at)
+
+    def write_at(self, file: int, at: int, data: bytes | memoryview) -> int:
+        """Write some of `data` at this place, and return how many bytes."""
+        return os.pwrite(file, data, at)
+
+    def truncate(self, file: int, size: int = 0) -> None:
+        """Cut an open file to so many bytes."""
+        os.ftruncate(file, size)
 
     def sync(self, file: int) -> None:
         """Return once the content of a file is on the disk."""
         os.fsync(file)
+
+    def sync_data(self, file: int) -> None:
+        """Return once the content of a file and its size are on the disk; its times may not be."""
+        os.fdatasync(file)
 
     def sync_directory(self, directory: int) -> None:
         """Return once the names in a directory are on the disk."""
@@ -140,6 +181,10 @@ class RealFileSystem:
     def rename(self, directory: int, old: str, new: str) -> None:
         """Give a file another name, in the place of the file that had it."""
         os.rename(old, new, src_dir_fd=directory, dst_dir_fd=directory)
+
+    def link(self, directory: int, old: str, new: str) -> None:
+        """Give a file a second name; raises `FileExistsError` if that stands for something."""
+        os.link(old, new, src_dir_fd=directory, dst_dir_fd=directory)
 
     def unlink(self, directory: int, name: str) -> None:
         """Remove a name."""
@@ -161,6 +206,7 @@ class RealFileSystem:
 REAL = RealFileSystem()
 
 
+NO_PROGRESS = "nothing was written, and no reason given"
 NO_FILE = "is not a regular file"
 
 
@@ -192,8 +238,133 @@ def write_all(files: FileSystem, file: int, data: bytes) -> None:
         written = files.write(file, rest)
         if written <= 0:
             # No error and no progress: to go on would be to go on for ever.
-            raise OSError("nothing was written, and no reason given")
+            raise OSError(NO_PROGRESS)
         rest = rest[written:]
+
+
+def read_range(files: JournalFileSystem, file: int, at: int, length: int) -> bytes:
+    """Return these bytes of an open file, fewer at its end."""
+    first = files.read_at(file, at, length)
+    if len(first) == length or not first:
+        return first
+    pieces, got = [first], len(first)
+    while got < length and (piece := files.read_at(file, at + got, length - got)):
+        pieces.append(piece)
+        got += len(piece)
+    return b"".join(pieces)
+
+
+def write_range(files: JournalFileSystem, file: int, at: int, data: bytes) -> None:
+    """Write all of `data` at this place of an open file."""
+    rest = memoryview(data)
+    while rest:
+        written = files.write_at(file, at, rest)
+        if written <= 0:
+            raise OSError(NO_PROGRESS)
+        at += written
+        rest = rest[written:]
+
+
+def remove(files: FileSystem, directory: int, *names: str) -> None:
+    """Remove names that nobody needs; what the disk refuses is left for the next start."""
+    for name in names:
+        with suppress(OSError):
+            files.unlink(directory, name)
+
+
+def make_directories(
+    files: FileSystem, path: Path, mode: int = 0o755, *, above: bool = False
+) -> None:
+    """Make a directory durably, `above`: and those above it; what is there stays as it is.
+
+    Its name is synced even if it was there: the process that made it may have been killed
+    before its sync, and all that is written below would go with the name.  A directory that is
+    made has a durable one above it; so nothing further up needs a sync.
+    """
+    try:
+        let_go(files, files.open_directory(path))
+    except FileNotFoundError:
+        if above and path != path.parent:
+            make_directories(files, path.parent, above=True)
+    try:
+        directory = files.open_directory(path.parent)
+    except PermissionError:
+        let_go(files, files.open_directory(path))  # there, in a directory that may not be read
+        return
+    try:
+        with suppress(FileExistsError):
+            files.make_directory(directory, path.name, mode)
+        files.sync_directory(directory)
+    finally:
+        let_go(files, directory)
+
+
+@define
+class Progress:
+    """How far a write has come: what is being done, and whether it may already show."""
+
+    step: str = "nothing"
+    may_show: bool = False
+
+
+def replace(
+    files: FileSystem,
+    directory: int,
+    name: str,
+    data: bytes,
+    progress: Progress,
+    *,
+    shows: bool,
+    beside: str = "",
+) -> None:
+    """Put `data` in the place of `name`; on the disk after the next `sync_directory`.
+
+    `shows`: the new content counts from its rename on; `beside`: how the temporary file's name
+    begins, "": as `name`.  Raises `OSError`; the temporary file is then left as it is, for the
+    next one who opens the record.
+    """
+    temporary = f"{beside or name}.{token_hex(8)}.tmp"
+    progress.step = f"creating {temporary}"
+    file = files.create(directory, temporary)
+    with _closing(files, file, progress, temporary):
+        progress.step = f"writing {temporary}"
+        write_all(files, file, data)
+        progress.step = f"fsync of {temporary}"
+        files.sync(file)
+    progress.step = f"renaming {temporary} to {name}"
+    progress.may_show = progress.may_show or shows
+    files.rename(directory, temporary, name)
+
+
+def put(files: FileSystem, path: Path, data: bytes) -> None:
+    """Return when this is in the file at `path`, whole, on the disk; raises `StoreWriteFailed`."""
+    progress = Progress()
+    try:
+        directory = files.open_directory(path.parent)
+        try:
+            replace(files, directory, path.name, data, progress, shows=True)
+            files.sync_directory(directory)
+        finally:
+            let_go(files, directory)
+    except OSError as error:
+        raise StoreWriteFailed(
+            f"{path}: {progress.step}: {reason(error)}", next="stop the process, and mend the disk"
+        ) from error
+
+
+@contextmanager
+def _closing(files: FileSystem, file: int, progress: Progress, name: str) -> Iterator[None]:
+    """Close the file at the end; after an error, without hiding it behind a second one."""
+    try:
+        yield
+    except BaseException:
+        try:
+            files.close(file)
+        except OSError as second:
+            progress.step += f" (and closing it: {reason(second)})"
+        raise
+    progress.step = f"closing {name}"
+    files.close(file)
 
 
 def reason(error: OSError) -> str:

@@ -1,9 +1,9 @@
-"""The lock: one process at a time has a store open for writing.
+"""The lock: one process at a time has a store, or a record, open for writing.
 
 A file of its own, because the record's file is another one after each write.  The lock is
 the kernel's (`flock`) and ends with the process, so there are no stale locks: what the
-file says is for messages only.  It is never removed: whoever waits for the lock of a
-removed file would hold a lock that nobody else sees.
+file says is for messages only.  It is never removed: a process that waits for the lock of a
+removed file would hold a lock that no other process sees.
 """
 
 from __future__ import annotations
@@ -60,19 +60,22 @@ class LockReport:
     errno: int | None = None
 
 
-def take_lock(files: FileSystem, room: int, path: Path) -> int:
-    """Return the lock file, locked; raises `StoreInUse`, or `OSError`."""
-    file = files.open_to_lock(room, LOCK)
+def take_lock(files: FileSystem, room: int, path: Path, name: str = LOCK) -> int:
+    """Return the lock file `name` of the open directory `room`, locked; `path`: what it guards.
+
+    Raises `StoreInUse`, or `OSError`.
+    """
+    file = files.open_to_update(room, name, 0o644)
     try:
         if not _locked(files, file):
             raise StoreInUse(
                 f"{path}: in use by {_holder(files, file)}\n  nothing was changed",
-                next="stop that process first; two members on one store would both be it",
+                next="stop that process first; two on one store would both be its owner",
             )
-        if not files.is_same(room, LOCK, file):
+        if not files.is_same(room, name, file):
             raise StoreInUse(
-                f"{path / LOCK}: replaced by somebody while it was being locked",
-                next=f"start again; never remove {LOCK}",
+                f"{path}: {name} was replaced by somebody while it was being locked",
+                next=f"start again; never remove {name}",
             )
         files.truncate(file)
         write_all(files, file, _say(_myself()))

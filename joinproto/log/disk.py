@@ -7,15 +7,20 @@ frames.log      the frames (`joinproto/durable/journal/journal.py`)
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from secrets import token_hex
 
 from attrs import evolve, frozen
 
-from joinproto.durable.filesystem import REAL, FileSystem
-from joinproto.durable.journal.journal import FILE, Journal, Run, start_from
+from joinproto.durable.filesystem import (
+    REAL,
+    FileSystem,
+    JournalFileSystem,
+    make_directories,
+    reason,
+)
+from joinproto.durable.journal.journal import FILE, Journal, Run, frames_bytes, start_from
 from joinproto.errors import StoreCorrupt, StoreForeign, StoreMissing, StoreUnreadable
 from joinproto.join.store import StoreRecord
 from joinproto.store.handle import Store, create_store, open_store
@@ -48,18 +53,26 @@ class Disk:
         self.store.close()
 
 
-def open_disk(path: Path, member: str, cluster_name: str, *, files: FileSystem = REAL) -> Disk:
+def open_disk(
+    path: Path,
+    member: str,
+    cluster_name: str,
+    *,
+    files: FileSystem = REAL,
+    frames_on: JournalFileSystem = REAL,
+) -> Disk:
     """Return the data directory, made where there is none; raises `StoreError`.
 
-    `files`: where the metadata are; the journal is always on this machine's disk.
+    `files`: where the metadata are; `frames_on`: where the journal is.
     """
     try:
-        path.mkdir(mode=0o750, exist_ok=True)
+        make_directories(frames_on, path, 0o750)
+        frames = frames_bytes(frames_on, path)
     except OSError as error:
         raise StoreUnreadable(
-            f"{path}: {error.strerror or error}", next="make the directory above it, or mount it"
+            f"{path}: {reason(error)}", next="make the directory above it, or mount it"
         ) from error
-    store = _store(path, member, cluster_name, files)
+    store = _store(path, member, cluster_name, files, has_frames=frames is not None)
     try:
         found = store.contents
         if found.member != member:
@@ -69,9 +82,9 @@ def open_disk(path: Path, member: str, cluster_name: str, *, files: FileSystem =
             )
         for problem in store.problems:
             log.warning("%s: %s", path, problem)
-        if not os.path.lexists(path / FILE):
+        if frames is None:
             _started(store, path, None)
-        journal = Journal.open(path)
+        journal = Journal.open(path, files=frames_on)
     except BaseException:
         store.close()
         raise
@@ -89,11 +102,13 @@ def open_disk(path: Path, member: str, cluster_name: str, *, files: FileSystem =
         raise
 
 
-def _store(path: Path, member: str, cluster_name: str, files: FileSystem) -> Store:
+def _store(
+    path: Path, member: str, cluster_name: str, files: FileSystem, *, has_frames: bool
+) -> Store:
     try:
         return open_store(path, files=files)
     except StoreMissing:
-        if (path / FILE).exists():
+        if has_frames:
             raise StoreCorrupt(
                 f"{path}: has frames and no metadata\n  nothing was changed",
                 next="find out who removed it; a new member needs an empty directory",

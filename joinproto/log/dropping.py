@@ -12,22 +12,19 @@ Before the rename the metadata gets a format that earlier versions refuse by its
 from __future__ import annotations
 
 import logging
-import os
 from array import array
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from pathlib import Path
 from zlib import crc32
 
 from attrs import define, field
 
-from joinproto.durable.journal.bytes_at import read_at, write_at
+from joinproto.durable.filesystem import let_go, read_range, reason, remove, write_range
 from joinproto.durable.journal.index import Index
 from joinproto.durable.journal.journal import FILE, Journal, Replacement
 from joinproto.durable.journal.records import Base, base_of
 from joinproto.durable.journal.survey import read_stretch
 from joinproto.host.ports import Work
-from joinproto.log.snapshot import is_prefix
+from joinproto.log.snapshot import FLOOR, is_prefix
 
 log = logging.getLogger(__name__)
 
@@ -36,13 +33,13 @@ INDEX_NEW = "frames.index.new"
 PIECE_BYTES = 128 << 10
 
 
-def dropping(journal: Journal, floor: Path, before: Callable[[], None]) -> Iterator[Work]:
-    """Yield the pieces of work after which the journal begins behind the snapshot in `floor`.
+def dropping(journal: Journal, before: Callable[[], None]) -> Iterator[Work]:
+    """Yield the pieces of work after which the journal begins behind the snapshot in its floor.
 
     `before`: is called on the worker before the journal is replaced.  What the disk refuses
     until then is logged, and the journal stays as it is; later, `StoreWriteFailed`.
     """
-    copy = _Copy(journal, floor)
+    copy = _Copy(journal)
     while not copy.problem and not copy.is_near:
         yield copy.go_on
     if not copy.problem:
@@ -58,7 +55,6 @@ class _Copy:
     """See the head of this file.  `is_near`: little is left to be copied."""
 
     journal: Journal
-    floor: Path
     problem: str = ""
     is_near: bool = False
     _source: int = -1
@@ -75,7 +71,7 @@ class _Copy:
         try:
             self._go_on()
         except OSError as error:
-            self._give_up(error.strerror or str(error))
+            self._give_up(reason(error))
 
     def finish(self, before: Callable[[], None]) -> None:
         """Copy what is left, and take the journal's place."""
@@ -85,16 +81,16 @@ class _Copy:
                 self._go_on()
             if self.problem:
                 return
-            os.fsync(self._file)
+            self.journal.files.sync(self._file)
         except OSError as error:
-            self._give_up(error.strerror or str(error))
+            self._give_up(reason(error))
             return
         before()
         assert self._base is not None
         assert self._index is not None
         self.journal.replace_by(
             Replacement(
-                path=self._new,
+                name=NEW,
                 file=self._file,
                 base=self._base,
                 runs=self.journal.runs,
@@ -104,12 +100,8 @@ class _Copy:
             )
         )
         self._file = -1
-        os.close(self._source)
-        self.floor.unlink(missing_ok=True)
-
-    @property
-    def _new(self) -> Path:
-        return self.journal.path.with_name(NEW)
+        let_go(self.journal.files, self._source)
+        remove(self.journal.files, self.journal.room, FLOOR)
 
     @property
     def _is_all(self) -> bool:
@@ -124,37 +116,39 @@ class _Copy:
             self._give_up("frames were cut meanwhile")
             return
         if self._end < self._base.size:
-            piece = read_at(self._source, self._end, min(PIECE_BYTES, self._base.size - self._end))
-            self._write(piece)
+            self._write(self._read(self._end, min(PIECE_BYTES, self._base.size - self._end)))
         elif not self._is_all:
             self._copy_frames()
         left = journal.size - journal.begins(self._next)
         self.is_near = self._end >= self._base.size and left <= PIECE_BYTES
 
+    def _read(self, at: int, length: int) -> bytes:
+        return read_range(self.journal.files, self._source, at, length)
+
     def _begin(self) -> None:
+        files, room, path = self.journal.files, self.journal.room, self.journal.path
         self._cuts = self.journal.cuts
-        self._source = os.open(self.floor, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        found = base_of(lambda at, length: read_at(self._source, at, length))
+        self._source = files.open_to_read(room, FLOOR)
+        found = base_of(self._read)
         if isinstance(found, str) or not is_prefix(found.runs, self.journal.runs):
-            self._give_up(f"{self.floor}: is damaged")
+            self._give_up(f"{path.with_name(FLOOR)}: is damaged")
             return
         if found.last.seq < self.journal.first_seq:
-            self._give_up(f"{self.floor}: is of frames that were dropped")
+            self._give_up(f"{path.with_name(FLOOR)}: is of frames that were dropped")
             return
         self._base, self._next = found, found.last.seq + 1
-        self._new.unlink(missing_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self._file = os.open(self._new, flags, 0o640)
-        self._index = Index.open(self._new.parent, INDEX_NEW)
+        remove(files, room, NEW)
+        self._file = files.create(room, NEW, 0o640)
+        self._index = Index.open(files, room, path.with_name(INDEX_NEW))
         self._index.begin((), 0, start=found.size, first=self._next)
 
     def _copy_frames(self) -> None:
         assert self._index is not None
         assert self._base is not None
         journal = self.journal
-        source, start = journal.file, journal.begins(self._next)
-        stretch, _ = read_stretch(source, start, self._next, journal.size, PIECE_BYTES)
-        data = b"" if stretch is None else read_at(source, start, stretch.end - start)
+        start = journal.begins(self._next)
+        stretch, _ = read_stretch(journal.raw, start, self._next, journal.size, PIECE_BYTES)
+        data = b"" if stretch is None else journal.raw(start, stretch.end - start)
         if stretch is None or crc32(data) != stretch.checksum:
             self._give_up(f"frame {self._next} is not as it was written")
             return
@@ -167,18 +161,16 @@ class _Copy:
             self._index.keep(self._end, journal.runs, self._offsets, self._base.last.seq)
 
     def _write(self, data: bytes) -> None:
-        write_at(self._file, self._end, data)
-        os.fdatasync(self._file)
+        write_range(self.journal.files, self._file, self._end, data)
+        self.journal.files.sync_data(self._file)
         self._end += len(data)
 
     def _give_up(self, why: str) -> None:
         self.problem = why
         for file in (self._file, self._source):
             if file >= 0:
-                os.close(file)
+                let_go(self.journal.files, file)
         self._file = self._source = -1
         if self._index is not None:
             self._index.close()
-        for name in (NEW, INDEX_NEW):
-            with suppress(OSError):
-                self.journal.path.with_name(name).unlink(missing_ok=True)
+        remove(self.journal.files, self.journal.room, NEW, INDEX_NEW)

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 from attrs import frozen
 
-from joinproto.durable.journal.bytes_at import read_at
+from joinproto.durable.filesystem import remove
 from joinproto.durable.journal.journal import Journal
 from joinproto.errors import MisuseError, StoreForeign
 from joinproto.host.ports import Work
@@ -93,15 +92,13 @@ class Keeper:
 
     def begin(self) -> int:
         """Restore the state, and return the last frame that is in it."""
-        directory, runs = self.journal.path.parent, self.journal.runs
-        for name in LEFTOVERS:
-            with suppress(OSError):
-                (directory / name).unlink(missing_ok=True)
+        journal, kind = self.journal, self._application.kind
+        remove(journal.files, journal.room, *LEFTOVERS)
         below = self.take_base()
-        floor = load(directory / FLOOR, runs, self._application.kind)
+        floor = load(journal, FLOOR, kind)
         if floor is not None and floor.position.seq > below:
             self._floor = floor.position.seq
-        found = load(directory / FILE, runs, self._application.kind)
+        found = load(journal, FILE, kind)
         if found is not None and found.position.seq >= below:
             self.snapshot = found.position.seq
             self._application.restore(found.state)
@@ -119,9 +116,7 @@ class Keeper:
             return 0
         if base.kind != kind:
             raise _foreign(self.journal, kind)
-        self._application.restore(
-            read_at(self.journal.file, base.state_at, base.state_bytes) if base.state_bytes else b""
-        )
+        self._application.restore(self.journal.state())
         self._tried = base.last.seq
         return base.last.seq
 
@@ -150,8 +145,7 @@ class Keeper:
         if keep is not None and journal.first_seq <= self._floor <= applied - max(keep, 1):
             floor, self._floor = self._floor, 0
             log.info("frames up to %d are to be dropped", floor)
-            path = journal.path.with_name(FLOOR)
-            return dropped.dropping(journal, path, self._keeping.before_dropping)
+            return dropped.dropping(journal, self._keeping.before_dropping)
         if applied - self._tried >= self._keeping.snapshot_every:
             self._tried = applied
             is_floor = keep is not None and not self._floor
@@ -162,7 +156,7 @@ class Keeper:
                     self._floor = applied
 
             return making(
-                journal.path.parent,
+                journal,
                 until(journal.runs, applied),
                 self._application.kind,
                 self._application.state(),

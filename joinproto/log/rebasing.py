@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 
 from attrs import define
 
-from joinproto.durable.journal.bytes_at import read_at, write_at
+from joinproto.durable.filesystem import let_go, read_range, reason, remove, write_range
 from joinproto.durable.journal.index import Index
 from joinproto.durable.journal.journal import Journal, Replacement
 from joinproto.durable.journal.records import BASE_BYTES_MAX, HEAD, Run, base_of
@@ -43,21 +42,24 @@ class BasePieces:
         try:
             self._take(data)
         except OSError as error:
-            raise StoreWriteFailed(
-                f"{self._path}: {error.strerror or error}\n  the journal is as it was",
-                next="look at the disk, then start the member again",
-            ) from error
+            raise self._failed(error) from error
+
+    def _failed(self, error: OSError) -> StoreWriteFailed:
+        return StoreWriteFailed(
+            f"{self.journal.path.with_name(NEW)}: {reason(error)}\n  the journal is as it was",
+            next="look at the disk, then start the member again",
+        )
 
     def _take(self, data: bytes) -> None:
+        files, room = self.journal.files, self.journal.room
         if self._file < 0:
-            self._path.unlink(missing_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            self._file = os.open(self._path, flags, 0o640)
+            remove(files, room, NEW)
+            self._file = files.create(room, NEW, 0o640)
         if self.size + len(data) > HEAD.size + BASE_BYTES_MAX:
             self.problem = "its base is too long"
         if not self.problem:
-            write_at(self._file, self.size, data)
-            os.fdatasync(self._file)
+            write_range(files, self._file, self.size, data)
+            files.sync_data(self._file)
             self.size += len(data)
 
     def finish(self, before: Callable[[], None]) -> None:
@@ -68,7 +70,12 @@ class BasePieces:
         if self._file < 0:
             self.problem = "its base is empty"
             return
-        base = base_of(lambda at, length: read_at(self._file, at, length))
+        files, room = self.journal.files, self.journal.room
+        try:
+            base = base_of(partial(read_range, files, self._file))
+            files.sync(self._file)
+        except OSError as error:
+            raise self._failed(error) from error
         if isinstance(base, str):
             self.problem = base
         elif base.runs != self.runs or base.size != self.size:
@@ -76,16 +83,15 @@ class BasePieces:
         elif base.kind != self.kind:
             self.problem = f"its frames were dropped by {base.kind!r}, this is {self.kind!r}"
         if isinstance(base, str) or self.problem:
-            os.close(self._file)
-            self._path.unlink(missing_ok=True)
+            let_go(files, self._file)
+            remove(files, room, NEW)
             return
-        os.fsync(self._file)
         before()
-        index = Index.open(self._path.parent, INDEX_NEW)
+        index = Index.open(files, room, self.journal.path.with_name(INDEX_NEW))
         index.begin((), 0, start=base.size, first=base.last.seq + 1)
         self.journal.replace_by(
             Replacement(
-                path=self._path,
+                name=NEW,
                 file=self._file,
                 base=base,
                 runs=base.runs,
@@ -94,7 +100,3 @@ class BasePieces:
                 index=index,
             )
         )
-
-    @property
-    def _path(self) -> Path:
-        return self.journal.path.with_name(NEW)

@@ -12,16 +12,15 @@ the former one, or this one.
 from __future__ import annotations
 
 import logging
-import os
-import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
+from functools import partial
 from zlib import crc32
 
 from attrs import define, frozen
 
-from joinproto.durable.journal.bytes_at import read_at, sync_directory, write_at
+from joinproto.durable.filesystem import let_go, read_range, reason, remove, write_range
+from joinproto.durable.journal.journal import Journal
 from joinproto.durable.journal.records import (
     BASE_BYTES_MAX,
     HEAD,
@@ -54,25 +53,25 @@ class Snapshot:
         return Position(self.runs[-1].view, self.runs[-1].last)
 
 
-def load(path: Path, runs: Sequence[Run], kind: str) -> Snapshot | None:
-    """Return the snapshot in this file if it is of this journal; never raises.
+def load(journal: Journal, name: str, kind: str) -> Snapshot | None:
+    """Return the snapshot in the file `name` if it is of this journal; never raises.
 
     What is damaged is left out, and said: then the frames are applied.
     """
     try:
-        found = _load(path, runs, kind)
+        found = _load(journal, name, kind)
     except FileNotFoundError:
         return None
     except OSError as error:
-        found = error.strerror or str(error)
+        found = reason(error)
     if isinstance(found, str):
-        log.warning("%s: %s; it is left out", path, found)
+        log.warning("%s: %s; it is left out", journal.path.with_name(name), found)
         return None
     return found
 
 
 def making(
-    directory: Path,
+    journal: Journal,
     runs: Sequence[Run],
     kind: str,
     state: Iterator[bytes],
@@ -86,41 +85,40 @@ def making(
     `is_floor`: it is kept as the floor, too.  What the disk refuses is logged, and leaves the
     former one.
     """
-    writer = _Writer(directory / NEW)
+    writer = _Writer(journal)
     pieces = in_pieces(base_line(runs, kind), state)
     while not writer.problem and not writer.is_done:
         yield lambda: writer.write(pieces)
     if not writer.problem:
-        yield lambda: writer.finish(directory, is_floor=is_floor)
+        yield lambda: writer.finish(is_floor=is_floor)
     if writer.problem:
-        log.warning("%s: no snapshot was made: %s", directory / FILE, writer.problem)
+        log.warning("%s: no snapshot was made: %s", journal.path.with_name(FILE), writer.problem)
     else:
         log.info("a snapshot behind frame %d, %d bytes", runs[-1].last, writer.length)
         made()
 
 
-def _load(path: Path, runs: Sequence[Run], kind: str) -> Snapshot | str:
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+def _load(journal: Journal, name: str, kind: str) -> Snapshot | str:
+    file = journal.files.open_to_read(journal.room, name)
     try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            return "is not a regular file"
-        base = base_of(lambda at, length: read_at(file, at, length))
+        read = partial(read_range, journal.files, file)
+        base = base_of(read)
         if isinstance(base, str):
             return "is damaged"
-        if not is_prefix(base.runs, runs):
+        if not is_prefix(base.runs, journal.runs):
             return "is of frames that this journal does not have"
         if base.kind != kind:
             return f"is of {base.kind!r}, this is {kind!r}"
-        return Snapshot(base.runs, base.kind, read_at(file, base.state_at, base.state_bytes))
+        return Snapshot(base.runs, base.kind, read(base.state_at, base.state_bytes))
     finally:
-        os.close(file)
+        let_go(journal.files, file)
 
 
 @define
 class _Writer:
     """A base on its way into a file.  `problem`: what went wrong, "" as long as nothing did."""
 
-    path: Path
+    journal: Journal
     length: int = 0  # behind the head
     is_done: bool = False
     problem: str = ""
@@ -129,33 +127,34 @@ class _Writer:
 
     def write(self, pieces: Iterator[bytes]) -> None:
         """Put the next piece on the disk."""
+        files, room = self.journal.files, self.journal.room
         with self._telling():
             if self._file < 0:
-                self.path.unlink(missing_ok=True)
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-                self._file = os.open(self.path, flags, 0o640)
+                remove(files, room, NEW)
+                self._file = files.create(room, NEW, 0o640)
             piece = next(pieces, None)
             if piece is None:
                 self.is_done = True
                 return
             if self.length + len(piece) > BASE_BYTES_MAX:
                 raise OSError(f"the state is longer than {BASE_BYTES_MAX} bytes")
-            write_at(self._file, HEAD.size + self.length, piece)
-            os.fdatasync(self._file)
+            write_range(files, self._file, HEAD.size + self.length, piece)
+            files.sync_data(self._file)
             self.length += len(piece)
             self._checksum = crc32(piece, self._checksum)
 
-    def finish(self, directory: Path, *, is_floor: bool) -> None:
+    def finish(self, *, is_floor: bool) -> None:
         """Give it its head and its name, durably."""
+        files, room = self.journal.files, self.journal.room
         with self._telling():
-            write_at(self._file, 0, base_head(self.length, self._checksum))
-            os.fsync(self._file)
+            write_range(files, self._file, 0, base_head(self.length, self._checksum))
+            files.sync(self._file)
             if is_floor:
-                (directory / FLOOR).unlink(missing_ok=True)
-                (directory / FLOOR).hardlink_to(self.path)
-            self.path.rename(directory / FILE)
-            sync_directory(directory)
-            os.close(self._file)
+                remove(files, room, FLOOR)
+                files.link(room, NEW, FLOOR)
+            files.rename(room, NEW, FILE)
+            files.sync_directory(room)
+            let_go(files, self._file)
             self._file = -1
 
     @contextmanager
@@ -163,12 +162,11 @@ class _Writer:
         try:
             yield
         except OSError as error:
-            self.problem = error.strerror or str(error)
-            with suppress(OSError):
-                if self._file >= 0:
-                    os.close(self._file)
-                self._file = -1
-                self.path.unlink(missing_ok=True)
+            self.problem = reason(error)
+            if self._file >= 0:
+                let_go(self.journal.files, self._file)
+            self._file = -1
+            remove(self.journal.files, self.journal.room, NEW)
 
 
 def in_pieces(line: bytes, state: Iterator[bytes]) -> Iterator[bytes]:

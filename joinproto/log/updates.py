@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from attrs import define, field
 
-from joinproto.durable.journal.bytes_at import read_at
 from joinproto.durable.journal.journal import Frame, Journal, Run
 from joinproto.durable.journal.records import listed
 from joinproto.host.ports import Strand, Work
@@ -233,7 +232,7 @@ class Updates:
         elif isinstance(letter, FetchBase):
             if base is not None and base.last.seq == letter.dropped:
                 length = max(0, min(BASE_PIECE_BYTES, base.size - letter.at))
-                data = read_at(self.journal.file, letter.at, length)
+                data = self.journal.read_bytes(letter.at, length)
                 piece = BasePiece(letter.view, letter.dropped, letter.at, data)
                 self.strand.send(peer, write(piece))
         elif letter.first <= self.journal.last_seq:

@@ -51,17 +51,16 @@ def read(raw: Raw) -> Found:
     refused_files = [f"{n}: {raw.file(n).problem}" for n in NAMES if raw.file(n).problem]
     if refused_files:
         return Found.of(raw, state=State.UNREADABLE, problems=tuple(refused_files))
-    slots = Slots(*(slot_of(raw.file(name).data) for name in form.NAMES))
-    room = Path(raw.path) / ROOM
-    refused = refusal(room, slots)
-    kept = slots.current.kept
+    slots = Slots(*(slot_of(Path(raw.path) / name, raw.file(name).data) for name in form.NAMES))
+    refused = refusal(slots)
+    kept = slots.current.contents
     if refused is not None or kept is None:
         state = {Validity.NEWER: State.NEWER, Validity.ABSENT: State.NONE}.get(
             slots.current.validity, State.CORRUPT
         )
         if state is State.NONE and slots.previous.validity is not Validity.ABSENT:
             state = State.CORRUPT
-        known = kept or slots.previous.kept
+        known = kept or slots.previous.contents
         said = str(refused).partition("\n")[0]
         member = "" if known is None else known.broker
         return Found.of(raw, state=state, member=member, problems=(said,), facts=_left(slots))
@@ -93,7 +92,9 @@ def read(raw: Raw) -> Found:
 
 def kept_of(found: Found) -> Kept | None:
     """Return the metadata of a store, None if it cannot be read."""
-    return slot_of(found.raw.file(NAMES[0]).data).kept if found.state.is_readable else None
+    if not found.state.is_readable:
+        return None
+    return slot_of(Path(found.path), found.raw.file(NAMES[0]).data).contents
 
 
 def chain_of(stores: Sequence[Found]) -> View:
@@ -131,7 +132,7 @@ def _facts(raw: Raw, slot: Slot, kept: Kept) -> tuple[Fact, ...]:
         Fact("up to date", ", ".join(kept.view.members) or "nobody"),
         Fact("brokers", ", ".join(kept.brokers) or "not known"),
         Fact("position", f"{_position(raw, kept)} in its generation"),
-        Fact("writes", str(slot.writes)),
+        Fact("writes", str(slot.generation)),
     ]
     for one in kept.history:
         said = (one.when, one.what, one.who, one.host, one.why)
@@ -144,8 +145,8 @@ def _left(slots: Slots) -> tuple[Fact, ...]:
     found = []
     for name, slot in zip(form.NAMES, (slots.current, slots.previous), strict=True):
         said = slot.validity.value
-        if slot.kept is not None:
-            said += f", generation {slot.kept.view.generation}, {slot.kept.mark.value}"
+        if slot.contents is not None:
+            said += f", generation {slot.contents.view.generation}, {slot.contents.mark.value}"
         found.append(Fact(name, said))
     return tuple(found)
 

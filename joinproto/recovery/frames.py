@@ -7,13 +7,14 @@ store is. Of other brokers' frames nothing is known here: their operators say it
 
 from __future__ import annotations
 
+from functools import partial
 from hashlib import sha256
 from typing import Annotated
 
 from attrs import field, frozen
 
 from joinproto.codec.json_form import Absent, Written
-from joinproto.durable.filesystem import FileSystem, let_go, reason
+from joinproto.durable.filesystem import JournalFileSystem, let_go, read_range, reason
 from joinproto.durable.journal.journal import FILE, Run, holds, start_from, survey, too_short
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position
@@ -61,7 +62,7 @@ class Journal:
         return holds(self.runs, position)
 
 
-def look_at_journal(files: FileSystem, directory: int) -> Journal | None:
+def look_at_journal(files: JournalFileSystem, directory: int) -> Journal | None:
     """Return what the journal in an open data directory holds, None: there is none."""
     try:
         file = files.open_to_read(directory, FILE)
@@ -70,7 +71,8 @@ def look_at_journal(files: FileSystem, directory: int) -> Journal | None:
     except OSError as error:
         return Journal(problem=reason(error), is_unread=True, errno=error.errno)
     try:
-        found = survey(file, piece_bytes=CHUNK_BYTES)
+        read = partial(read_range, files, file)
+        found = survey(read, files.size(file), piece_bytes=CHUNK_BYTES)
         total = sha256()
         while piece := files.read(file, CHUNK_BYTES):
             total.update(piece)

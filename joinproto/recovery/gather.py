@@ -16,7 +16,7 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.durable.filesystem import REAL, FileSystem, let_go, read_all, reason
+from joinproto.durable.filesystem import REAL, JournalFileSystem, let_go, read_all, reason
 from joinproto.durable.lock import LockState, look_at_lock
 from joinproto.errors import StoreError, UsageProblem
 from joinproto.recovery import own
@@ -26,7 +26,7 @@ from joinproto.recovery.found import FILE_BYTES_MAX, Format, Found, Raw, RawFile
 from joinproto.recovery.frames import look_at_journal
 from joinproto.recovery.known import Known
 from joinproto.store.places import open_data_directory
-from joinproto.store.slots import ROOM, TEMPORARY
+from joinproto.store.slots import KIND, ROOM
 
 _READERS = {
     Format.STANDBY: "joinproto.recovery.brokers",
@@ -69,7 +69,7 @@ def gather(
     host: str,
     kind: Format | None = None,
     recovered: bytes = b"",
-    files: FileSystem = REAL,
+    files: JournalFileSystem = REAL,
 ) -> Raw:
     """Return the files of the data directory `path`; `kind` None: of whatever format is there.
 
@@ -135,7 +135,7 @@ def gather(
         let_go(files, directory)
 
 
-def _more(files: FileSystem, directory: int, kind: Format) -> tuple[str, ...]:
+def _more(files: JournalFileSystem, directory: int, kind: Format) -> tuple[str, ...]:
     """Return the files of a format that are not always called the same."""
     more = getattr(reader_of(kind), "more", None)
     if more is None:
@@ -161,7 +161,7 @@ def stores_inside(path: Path) -> tuple[Path, ...]:
     return tuple(one for one in inside if any(os.path.lexists(one / name) for name in names))
 
 
-def _hint(files: FileSystem, directory: int, path: Path) -> str:
+def _hint(files: JournalFileSystem, directory: int, path: Path) -> str:
     """Return where a store may be, if not here; "" if nothing tells."""
     from joinproto.recovery.foreign.detect import hint
 
@@ -172,7 +172,7 @@ def _hint(files: FileSystem, directory: int, path: Path) -> str:
     return f"{path}: {said}" if said else ""
 
 
-def _digested(files: FileSystem, directory: int) -> tuple[RawFile, ...]:
+def _digested(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
     """Return what is kept of Galera's cache, which is too large to be carried."""
     try:
         file = files.open_to_read(directory, gcache.FILE)
@@ -186,7 +186,7 @@ def _digested(files: FileSystem, directory: int) -> tuple[RawFile, ...]:
         let_go(files, file)
 
 
-def _telling(files: FileSystem, directory: int) -> tuple[RawFile, ...]:
+def _telling(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
     """Return what tells whose directory it is, of those that are not read."""
     try:
         names = TELLING & {*files.names(directory)}
@@ -195,7 +195,7 @@ def _telling(files: FileSystem, directory: int) -> tuple[RawFile, ...]:
     return tuple(map(RawFile, sorted(names))) if other_in(names) else ()
 
 
-def _has_room(files: FileSystem, directory: int, kind: Format) -> bool:
+def _has_room(files: JournalFileSystem, directory: int, kind: Format) -> bool:
     if kind is not Format.JOINPROTO:
         return False
     try:
@@ -205,7 +205,7 @@ def _has_room(files: FileSystem, directory: int, kind: Format) -> bool:
         return True  # something of this name is there, whatever is wrong with it
 
 
-def _with_room(files: FileSystem, directory: int, raw: Raw, name: str) -> Raw:
+def _with_room(files: JournalFileSystem, directory: int, raw: Raw, name: str) -> Raw:
     """Return `raw` with what the directory of a store says beside its two files."""
     try:
         with _inside(files, directory, (name,)) as room:
@@ -217,13 +217,13 @@ def _with_room(files: FileSystem, directory: int, raw: Raw, name: str) -> Raw:
         problem = f"{name}: {reason(error)}"
         return evolve(raw, lock_problem=problem, errnos=frozenset({error.errno}))
     else:
-        leftovers = tuple(name for name in names if TEMPORARY.fullmatch(name))
+        leftovers = tuple(filter(KIND.is_leftover, names))
         in_use = str(lock.holder) if lock.state is LockState.HELD else ""
         raw = evolve(raw, in_use=in_use, lock_problem=lock.problem, leftovers=leftovers)
         return evolve(raw, errnos=frozenset({lock.errno}))
 
 
-def _read(files: FileSystem, directory: int, name: str) -> RawFile:
+def _read(files: JournalFileSystem, directory: int, name: str) -> RawFile:
     """Return one file, below the open directory."""
     *folders, last = name.split("/")
     try:
@@ -248,7 +248,9 @@ def _read(files: FileSystem, directory: int, name: str) -> RawFile:
 
 
 @contextmanager
-def _inside(files: FileSystem, directory: int, folders: Sequence[str]) -> Iterator[int | None]:
+def _inside(
+    files: JournalFileSystem, directory: int, folders: Sequence[str]
+) -> Iterator[int | None]:
     """Give the directory below `directory`, None if there is none; raises `OSError`."""
     opened: list[int] = []
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
-from joinproto.durable.filesystem import REAL, FileSystem
+from joinproto.durable.filesystem import REAL, JournalFileSystem
 from joinproto.errors import StoreUnreadable, UsageProblem
 from joinproto.recovery import info, own
 from joinproto.recovery.access import SUDO, require_reachable
@@ -45,7 +45,7 @@ def look(
     kind: Format | None = None,
     positions: Sequence[str] = (),
     host: str | None = None,
-    files: FileSystem = REAL,
+    files: JournalFileSystem = REAL,
 ) -> Sources:
     """Return what is found in these directories and .info files (`-`: standard input).
 

@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 from attrs import evolve, frozen
 
 from joinproto.codec.malformed import Malformed
-from joinproto.durable.filesystem import REAL, FileSystem, let_go, reason, write_all
+from joinproto.durable.filesystem import REAL, JournalFileSystem, Progress, let_go, reason, replace
+from joinproto.durable.record import Record
 from joinproto.errors import JoinprotoError, StoreInUse, StoreUnreadable, StoreWriteFailed
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import View
@@ -40,11 +40,10 @@ from joinproto.recovery.history import chained
 from joinproto.recovery.own import NAMES, contents_of
 from joinproto.recovery.plan import STALE, Input, Plan, backup_name, forced_view
 from joinproto.recovery.words import shown
-from joinproto.store.after_crash import make_durable
 from joinproto.store.contents import Contents
 from joinproto.store.handle import Store, open_store
 from joinproto.store.places import open_room
-from joinproto.store.slots import CURRENT, ROOM
+from joinproto.store.slots import CURRENT, KIND, ROOM
 
 IN_USE = 6
 
@@ -72,7 +71,7 @@ class Done:
     backup: str = ""
 
 
-def check(plan: Plan, *, host: str, files: FileSystem = REAL) -> Done | None:
+def check(plan: Plan, *, host: str, files: JournalFileSystem = REAL) -> Done | None:
     """Return what was done if the plan was applied before, None if it can be applied now.
 
     Changes nothing.  Raises `Stale`, or `StoreError`.
@@ -112,7 +111,9 @@ def beside(plan: Plan, host: str) -> tuple[Input, ...]:
     return tuple(one for one in plan.inputs if one.host == host and one.path != plan.step.path)
 
 
-def apply(plan: Plan, *, host: str, made: Mapping[str, str], files: FileSystem = REAL) -> Done:
+def apply(
+    plan: Plan, *, host: str, made: Mapping[str, str], files: JournalFileSystem = REAL
+) -> Done:
     """Carry out the plan, and return once it is on the disk.
 
     `made`: who, when, why, with which tool; for the history.  May be repeated at any time.
@@ -136,7 +137,9 @@ def apply(plan: Plan, *, host: str, made: Mapping[str, str], files: FileSystem =
     return Done(outcome=Outcome.DONE, said=(said,), backup=backup)
 
 
-def undo(path: Path, *, host: str, made: Mapping[str, str], files: FileSystem = REAL) -> Done:
+def undo(
+    path: Path, *, host: str, made: Mapping[str, str], files: JournalFileSystem = REAL
+) -> Done:
     """Take back what `apply` wrote, and return once that is on the disk.
 
     A mark can be taken back until a successor of its tip has been accepted; a forced
@@ -226,7 +229,7 @@ def _require_target(plan: Plan, found: Found) -> None:
         )
 
 
-def _require_target_same(plan: Plan, files: FileSystem) -> bytes:
+def _require_target_same(plan: Plan, files: JournalFileSystem) -> bytes:
     """Return the target's metadata, which is as it was, as is all else that was read of it."""
     step = plan.step
     # Machines of one name may have a store at one path each; which one is here, its bytes say.
@@ -338,12 +341,12 @@ def _forced(plan: Plan, record: StoreRecord) -> StoreRecord:
         raise Stale(f"{plan.step.path}: {malformed}", next="plan again") from malformed
 
 
-def _make_durable(path: Path, files: FileSystem) -> None:
+def _make_durable(path: Path, files: JournalFileSystem) -> None:
     # Applied, and killed before the fsync of the directory.  The next run reads the mark from
     # memory and says that it is done; then the power fails, and there is no mark.
     room = open_room(files, path)
     try:
-        make_durable(files, room)
+        Record(files, room, path / ROOM, KIND).make_durable()
     except OSError as error:
         raise StoreWriteFailed(
             f"{path / ROOM / CURRENT}: written, but perhaps not on the disk: {reason(error)}",
@@ -354,20 +357,13 @@ def _make_durable(path: Path, files: FileSystem) -> None:
         let_go(files, room)
 
 
-def _keep(path: Path, name: str, data: bytes, files: FileSystem) -> str:
+def _keep(path: Path, name: str, data: bytes, files: JournalFileSystem) -> str:
     """Keep the former metadata beside the new one; whole under its name, or not there."""
     room = open_room(files, path)
     try:
         if name not in files.names(room):
             # A name that the next opening of the store removes, should this not end.
-            temporary = f"{CURRENT}.{token_hex(8)}.tmp"
-            file = files.create(room, temporary)
-            try:
-                write_all(files, file, data)
-                files.sync(file)
-            finally:
-                let_go(files, file)
-            files.rename(room, temporary, name)
+            replace(files, room, name, data, Progress(), shows=False, beside=CURRENT)
         files.sync_directory(room)
     except OSError as error:
         raise StoreWriteFailed(

@@ -21,25 +21,22 @@ from types import TracebackType
 
 from attrs import evolve
 
-from joinproto.codec.malformed import INT_MAX, Malformed
-from joinproto.durable.envelope import FORMAT, PLAIN, Envelope, Validity, seal
+from joinproto.codec.malformed import Malformed
+from joinproto.durable.envelope import FORMAT, PLAIN, Validity
 from joinproto.durable.filesystem import REAL, FileSystem, let_go, reason
 from joinproto.durable.lock import LOCK, take_lock
-from joinproto.durable.replace import Progress, replace
-from joinproto.errors import MisuseError, StoreError, StoreExists, StoreInUse, StoreWriteFailed
+from joinproto.durable.record import Record, read_slots
+from joinproto.errors import (
+    MisuseError,
+    StoreExists,
+    StoreInUse,
+    StoreMissing,
+)
 from joinproto.join.store import StoreRecord
-from joinproto.store.after_crash import make_durable, remove_leftovers
 from joinproto.store.codec import decode, encode
 from joinproto.store.contents import Contents
 from joinproto.store.places import open_data_directory, open_room, reading
-from joinproto.store.slots import (
-    CURRENT,
-    PREVIOUS,
-    ROOM,
-    problems,
-    read_slots,
-    refusal,
-)
+from joinproto.store.slots import CURRENT, KIND, PREVIOUS, ROOM, problems, refusal
 
 
 class Store:
@@ -54,22 +51,16 @@ class Store:
         files: FileSystem,
         room: int,
         lock: int,
-        *,
-        problems: tuple[str, ...] = (),
     ) -> None:
         """Take over the open directory and the lock; for this module alone."""
         self.path = path
-        self.problems = problems
+        self.problems: tuple[str, ...] = ()
         """What was found and is no reason to refuse; the host tells its operator."""
-        self._files = files
-        self._room = room
+        self._kept = Record(files, room, path / ROOM, KIND)
         self._lock = lock
         self._pid = os.getpid()
         self._busy = Lock()
-        self._generation = 0
         self._contents: Contents | None = None
-        self._raw = b""
-        self._ended = ""
 
     @property
     def record(self) -> StoreRecord:
@@ -86,7 +77,7 @@ class Store:
     @property
     def generation(self) -> int:
         """Return how many writes there have been, with the making of the store."""
-        return self._generation
+        return self._kept.generation
 
     def write(self, record: StoreRecord) -> None:
         """Return once `record` is on the disk, in the place of the former one.
@@ -121,10 +112,9 @@ class Store:
         """Give the store back.  What was written is on the disk already; nothing is saved here."""
         if self._lock < 0:
             return
-        lock, room = self._lock, self._room
-        self._lock = self._room = -1
-        let_go(self._files, room)
-        let_go(self._files, lock)
+        lock, self._lock = self._lock, -1
+        let_go(self._kept.files, self._kept.room)
+        let_go(self._kept.files, lock)
 
     def __enter__(self) -> Store:
         return self
@@ -139,18 +129,9 @@ class Store:
 
     # -- the steps ---------------------------------------------------------------------
 
-    def _adopt(self, generation: int, contents: Contents, raw: bytes) -> None:
-        """Take this for what is on the disk."""
-        self._generation, self._contents, self._raw = generation, contents, raw
-
     def _require_usable(self) -> None:
         if self._lock < 0:
             raise MisuseError(f"{self.path}: written after it was closed", next="open it again")
-        if self._ended:
-            raise StoreWriteFailed(
-                f"{self.path}: writes no more: {self._ended}",
-                next="end this process, look at the disk, then start the member again",
-            )
         if os.getpid() != self._pid:
             raise MisuseError(
                 f"{self.path}: opened by process {self._pid}, written by its child {os.getpid()}",
@@ -171,26 +152,10 @@ class Store:
             )
 
     def _write(self, contents: Contents) -> None:
-        generation = self._generation + 1
-        if generation > INT_MAX:
-            raise StoreError(f"{self.path}: generation {generation} does not fit", next="copy it")
         payload, as_read = self._payload(contents)
-        raw = seal(Envelope(generation, payload, FORMAT if contents.frames_dropped else PLAIN))
-        progress = Progress()
-        try:
-            self._require_still_ours(progress)
-            if self._raw:
-                replace(self._files, self._room, PREVIOUS, self._raw, progress, shows=False)
-            replace(self._files, self._room, CURRENT, raw, progress, shows=True)
-            progress.step = f"fsync of the directory {ROOM}"
-            self._files.sync_directory(self._room)
-            self._adopt(generation, as_read, raw)
-        except OSError as error:
-            raise self._failed(progress, reason(error)) from error
-        except BaseException as error:
-            # Ctrl-C in the middle: nobody knows which steps were taken.
-            self._ended = self._ended or f"{progress.step}: {type(error).__name__}"
-            raise
+        self._require_still_ours()
+        self._kept.write(payload, version=FORMAT if contents.frames_dropped else PLAIN)
+        self._contents = as_read
 
     def _payload(self, contents: Contents) -> tuple[bytes, Contents]:
         """Return the payload, and what is read back from it: what we refuse is not written."""
@@ -206,32 +171,20 @@ class Store:
             )
         return payload, as_read
 
-    def _require_still_ours(self, progress: Progress) -> None:
+    def _require_still_ours(self) -> None:
         # Somebody removed the lock file, and another process locks a new one: two members.
-        progress.step = f"looking at {LOCK}"
-        if not self._files.is_same(self._room, LOCK, self._lock):
-            self._ended = f"{LOCK} was removed or replaced under the running member"
-            raise StoreInUse(
-                f"{self.path}: {self._ended}\n  on disk is generation {self._generation}, or what"
-                " somebody else wrote since",
-                next=f"end this process; find out who else runs on it; never remove {LOCK}",
-            )
-
-    def _failed(self, progress: Progress, why: str) -> StoreWriteFailed:
-        former, new = self._generation, self._generation + 1
-        self._ended = f"{progress.step}: {why}"
-        if progress.may_show:
-            old = f"generation {former}, whole" if former else "no store"
-            left = f"either generation {new}, whole, or {old}; what a loss of power leaves is open"
-        elif former:
-            left = f"generation {former}, whole, as before"
-        else:
-            left = "no store yet"
-        return StoreWriteFailed(
-            f"{self.path / ROOM / CURRENT}: generation {new} was not written\n"
-            f"  {self._ended}\n"
-            f"  on disk: {left}",
-            next="end this process (it writes no more), look at the disk, then start it again",
+        kept = self._kept
+        try:
+            if kept.ended or kept.files.is_same(kept.room, LOCK, self._lock):
+                return
+        except OSError as error:
+            kept.ended = f"looking at {LOCK}: {reason(error)}"
+            raise kept.failed() from error
+        kept.ended = f"{LOCK} was removed or replaced under the running member"
+        raise StoreInUse(
+            f"{self.path}: {kept.ended}\n  on disk is generation {kept.generation}, or what"
+            " somebody else wrote since",
+            next=f"end this process; find out who else runs on it; never remove {LOCK}",
         )
 
 
@@ -247,18 +200,13 @@ def open_store(path: Path, *, files: FileSystem = REAL) -> Store:
     try:
         with reading(path / ROOM):
             lock = take_lock(files, room, path)
-            slots = read_slots(files, room, path / ROOM)
-            refused = refusal(slots)
-            if refused is not None:
-                raise refused
-            make_durable(files, room)
-            remove_leftovers(files, room)
-        store = Store(path, files, room, lock, problems=problems(slots))
-        found = slots.current
-        # Not refused, so valid: with a generation and contents.
-        assert found.generation is not None
-        assert found.contents is not None
-        store._adopt(found.generation, found.contents, found.raw)
+            store = Store(path, files, room, lock)
+            slots = store._kept.read()
+            if slots.current.contents is None:
+                raise refusal(slots) or StoreMissing(f"{path}: no store", next="check the path")
+            store._kept.recover()
+        store.problems = problems(slots)
+        store._contents = slots.current.contents
     except BaseException:
         let_go(files, room)
         if lock >= 0:
@@ -301,7 +249,8 @@ def create_store(
     try:
         with reading(path / ROOM):
             lock = take_lock(files, room, path)
-            slots = read_slots(files, room, path / ROOM)
+            store = Store(path, files, room, lock)
+            slots = read_slots(files, room, path / ROOM, KIND)
             both = {slots.current.validity, slots.previous.validity}
             if both != {Validity.ABSENT}:
                 raise StoreExists(
@@ -310,8 +259,7 @@ def create_store(
                     f" {slots.previous.validity.value})\n  nothing was changed",
                     next="open it, or give the new store an empty directory",
                 )
-            remove_leftovers(files, room)
-        store = Store(path, files, room, lock)
+            store._kept.recover()
         store.write_contents(contents)
     except BaseException:
         let_go(files, room)

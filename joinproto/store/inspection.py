@@ -12,9 +12,10 @@ from attrs import frozen
 from joinproto.durable.envelope import Validity
 from joinproto.durable.filesystem import REAL, FileSystem, let_go
 from joinproto.durable.lock import LockReport, LockState, look_at_lock
+from joinproto.durable.record import read_slots
 from joinproto.store.contents import Contents
 from joinproto.store.places import open_room, reading
-from joinproto.store.slots import ROOM, TEMPORARY, Slot, problems, read_slots, refusal
+from joinproto.store.slots import KIND, ROOM, Slot, problems, refusal
 
 
 @frozen(kw_only=True)
@@ -63,7 +64,7 @@ def inspect(path: Path, *, files: FileSystem = REAL) -> Inspection:
     try:
         with reading(path / ROOM):
             lock = look_at_lock(files, room)
-            slots = read_slots(files, room, path / ROOM)
+            slots = read_slots(files, room, path / ROOM, KIND)
             names = files.names(room)
     finally:
         let_go(files, room)
@@ -75,7 +76,7 @@ def inspect(path: Path, *, files: FileSystem = REAL) -> Inspection:
         path=path,
         current=slots.current,
         previous=slots.previous,
-        leftovers=tuple(name for name in names if TEMPORARY.fullmatch(name)),
+        leftovers=tuple(filter(KIND.is_leftover, names)),
         lock=lock,
         problems=found,
         refusal="" if refused is None else str(refused),

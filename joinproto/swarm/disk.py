@@ -88,7 +88,7 @@ class MemoryDisk:
             raise NotADirectoryError(20, "Not a directory")
         return self._opened(item)
 
-    def make_directory(self, directory: int, name: str) -> None:
+    def make_directory(self, directory: int, name: str, mode: int = 0o755) -> None:
         self.step()
         if name in self._in(directory).names:
             raise FileExistsError(17, "File exists")
@@ -97,7 +97,7 @@ class MemoryDisk:
     def names(self, directory: int) -> list[str]:
         return sorted(self._in(directory).names)
 
-    def create(self, directory: int, name: str) -> int:
+    def create(self, directory: int, name: str, mode: int = 0o644) -> int:
         self.step()
         if name in self._in(directory).names:
             raise FileExistsError(17, "File exists")
@@ -108,7 +108,7 @@ class MemoryDisk:
     def open_to_read(self, directory: int, name: str) -> int:
         return self._opened(self._file(directory, name))
 
-    def open_to_lock(self, directory: int, name: str) -> int:
+    def open_to_update(self, directory: int, name: str, mode: int = 0o640) -> int:
         if name not in self._in(directory).names:
             return self.create(directory, name)
         return self.open_to_read(directory, name)
@@ -129,9 +129,9 @@ class MemoryDisk:
         content.is_synced = False
         return len(data)
 
-    def truncate(self, file: int) -> None:
+    def truncate(self, file: int, size: int = 0) -> None:
         content = self._content(file)
-        content.data, content.is_synced = b"", False
+        content.data, content.is_synced = content.data[:size], False
 
     def sync(self, file: int) -> None:
         self.step()

@@ -66,9 +66,9 @@ def read_by_record(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     taken: list[int] = []
     plain = surveys.read_stretch
 
-    def read_stretch(file: int, start: int, first: int, *rest: int) -> object:
+    def read_stretch(read: surveys.Read, start: int, first: int, *rest: int) -> object:
         taken.append(first)
-        return plain(file, start, first, *rest)
+        return plain(read, start, first, *rest)
 
     with monkeypatch.context() as patch:
         patch.setattr(surveys, "read_stretch", read_stretch)
@@ -205,7 +205,7 @@ def test_a_disk_that_refuses_the_index_does_not_end_the_member(
     journal = Journal.open(place)
 
     def refuse(self: Index, *rest: object) -> None:
-        self._give_up("No space left on device")
+        self.give_up("No space left on device")
 
     monkeypatch.setattr(Index, "_write", refuse)
     for _ in range(30):

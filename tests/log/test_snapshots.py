@@ -303,13 +303,13 @@ def test_what_the_disk_refuses_leaves_the_journal_as_it_is(
 ) -> None:
     """No snapshot, no dropping; and the member goes on."""
 
-    def full(file: int, at: int, data: bytes) -> None:
+    def full(files: object, file: int, at: int, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(snapshot, "write_at", full)
+    monkeypatch.setattr(snapshot, "write_range", full)
     texts = submit(drops, count=8)
     monkeypatch.undo()
-    monkeypatch.setattr(dropping, "write_at", full)
+    monkeypatch.setattr(dropping, "write_range", full)
     texts += submit(drops, count=30, first=9)
 
     assert "no snapshot was made: No space left on device" in caplog.text

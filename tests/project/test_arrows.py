@@ -104,7 +104,7 @@ OURS: Mapping[str, set[str]] = {
     # What asks the servers; the register of the view chain keeps views as members write them.
     "joinproto.apps.discovery": {"joinproto.discovery", "joinproto.join", CODEC},
     "joinproto.apps.clusterer": {"joinproto.clusterer", "joinproto.ask", CODEC, HOST, NET, DURABLE},
-    "joinproto.apps.reconcile": {"joinproto.reconcile", "joinproto.ask", CODEC, MACHINE},
+    "joinproto.apps.reconcile": {"joinproto.reconcile", "joinproto.ask", CODEC, MACHINE, DURABLE},
     "joinproto.apps.contrib": {"joinproto"},
     "joinproto.apps": set(),
     # The checker knows no system.  Its engine is reached from two files, when a search or a walk

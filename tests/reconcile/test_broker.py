@@ -24,6 +24,8 @@ from joinproto.apps.reconcile.commands import Tools
 from joinproto.apps.reconcile.journal import Journal
 from joinproto.apps.reconcile.loop import Loop
 from joinproto.apps.reconcile.telling import Teller
+from joinproto.durable.envelope import Envelope, unseal
+from joinproto.durable.filesystem import RealFileSystem
 from joinproto.errors import StoreCorrupt, StoreInUse
 from joinproto.reconcile.keeper import Keeper, Rules
 from joinproto.reconcile.plan import Limits
@@ -409,7 +411,9 @@ def test_killed_during_a_change_it_begins_nothing_twice(
         assert ["add_member q c"] * 2 == broker.calls
     broker.has("q", "abc")
     keep()
-    assert {"intents": []} == json.loads((broker.room / "state.json").read_text())
+    kept = unseal((broker.room / "state.json").read_bytes())
+    assert isinstance(kept, Envelope)
+    assert {"intents": []} == json.loads(kept.payload)
 
 
 def test_a_change_that_changed_the_list_alone_is_decided_anew_from_the_leader(
@@ -455,13 +459,20 @@ def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker, keep: Run) ->
     assert 4 == keep().code
 
 
-def test_a_change_that_cannot_be_written_down_is_not_begun(broker: Broker, keep: Run) -> None:
+def test_a_change_that_cannot_be_written_down_is_not_begun(
+    broker: Broker, keep: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Exit code 4: started anew, nobody would know of it."""
-    (broker.room / "state.json.new").mkdir()
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(RealFileSystem, "create", full)
     done = keep()
 
     assert (4, []) == (done.code, broker.calls)
-    assert "state.json: Is a directory, so nothing more is begun" in done.err
+    assert "No space left on device" in done.err
+    assert "so nothing more is begun" in done.err
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,7 @@ class _ReadOnly(RealFileSystem):
         if name in (
             "make_directory",
             "create",
-            "open_to_lock",
+            "open_to_update",
             "write",
             "truncate",
             "sync",

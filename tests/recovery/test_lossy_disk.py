@@ -90,8 +90,8 @@ class Copying(RealFileSystem):
     def __init__(self, disk: Disk) -> None:
         self.disk = disk
 
-    def create(self, directory: int, name: str) -> int:
-        file = super().create(directory, name)
+    def create(self, directory: int, name: str, mode: int = 0o644) -> int:
+        file = super().create(directory, name, mode)
         self.disk.copy()
         return file
 

@@ -202,7 +202,7 @@ class Inside:
             )
             settings = settings_of(file, self.top)
             disk = open_disk(settings.data, name, cluster="storm", brokers=sorted(places))
-            clear(settings.data)
+            clear(disk.journal)
             core = self.cores[name] = Core(settings, disk, NoLog())
             core.start()
             await core.links.peers.listen()

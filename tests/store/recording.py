@@ -115,14 +115,14 @@ class Recording(RealFileSystem):
         self.directories[file] = name
         return file
 
-    def make_directory(self, directory: int, name: str) -> None:
+    def make_directory(self, directory: int, name: str, mode: int = 0o755) -> None:
         if (self.directories[directory], name) not in self.names_now:
             self._new(self.directories[directory], name)
-        super().make_directory(directory, name)
+        super().make_directory(directory, name, mode)
 
-    def create(self, directory: int, name: str) -> int:
+    def create(self, directory: int, name: str, mode: int = 0o644) -> int:
         inode = self._new(self.directories[directory], name)
-        file = super().create(directory, name)
+        file = super().create(directory, name, mode)
         self.open_files[file] = inode
         return file
 
@@ -131,11 +131,11 @@ class Recording(RealFileSystem):
         self.open_files[file] = self.names_now[self.directories[directory], name]
         return file
 
-    def open_to_lock(self, directory: int, name: str) -> int:
+    def open_to_update(self, directory: int, name: str, mode: int = 0o640) -> int:
         place = (self.directories[directory], name)
         if place not in self.names_now:
             self._new(*place)
-        file = super().open_to_lock(directory, name)
+        file = super().open_to_update(directory, name, mode)
         self.open_files[file] = self.names_now[place]
         self.has_renamed = False
         return file
@@ -144,9 +144,9 @@ class Recording(RealFileSystem):
         self._note(Written(self.open_files[file], data[: self.chunk]))
         return super().write(file, data[: self.chunk])
 
-    def truncate(self, file: int) -> None:
+    def truncate(self, file: int, size: int = 0) -> None:
         self._note(Written(self.open_files[file], None))
-        super().truncate(file)
+        super().truncate(file, size)
 
     def sync(self, file: int) -> None:
         self._note(Synced(self.open_files[file]))
@@ -196,7 +196,7 @@ class WithoutDirectorySync(Recording):
 class InPlace(Recording):
     """Writes over the old file, instead of beside it."""
 
-    def create(self, directory: int, name: str) -> int:
+    def create(self, directory: int, name: str, mode: int = 0o644) -> int:
         place = (self.directories[directory], name[: -len(".0123456789abcdef.tmp")])
         if place not in self.names_now:
             self._new(*place)

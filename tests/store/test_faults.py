@@ -100,7 +100,7 @@ def test_a_fault_at_any_operation_is_told_and_leaves_a_whole_record(
         failed.add(files.failed)
         at += 1
 
-    operations = {name for name in vars(RealFileSystem) if not name.startswith("_")}
+    operations = {name for name in vars(FileSystem) if not name.startswith("_")}
     assert operations == failed
 
 

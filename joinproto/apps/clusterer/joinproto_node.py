@@ -26,9 +26,9 @@ from typing import Any
 
 from attrs import define, field
 
-from joinproto.apps.clusterer.keeping.members import put
 from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus
 from joinproto.clusterer.messages import Boot
+from joinproto.durable.filesystem import REAL, put
 from joinproto.errors import StoreWriteFailed
 from joinproto.net.addresses import Address
 
@@ -122,7 +122,7 @@ class JoinprotoNode:
     @staticmethod
     def _put(path: Path, text: str) -> None:
         try:
-            put(path, text.encode())
+            put(REAL, path, text.encode())
         except StoreWriteFailed as error:
             raise ServiceFailed(error.message, next="mend the disk; it is tried again") from error
 

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import signal
@@ -32,9 +31,11 @@ from joinproto.clusterer.messages import Reply
 from joinproto.clusterer.reading import NotConfig, read
 from joinproto.clusterer.state import Who
 from joinproto.clusterer.status import Status
-from joinproto.clusterer.why import reason
+from joinproto.clusterer.why import reason as reason_of
 from joinproto.clusterer.writing import as_erlang
-from joinproto.errors import EnvironmentProblem
+from joinproto.durable.filesystem import REAL, let_go, make_directories, reason
+from joinproto.durable.lock import take_lock
+from joinproto.errors import EnvironmentProblem, StoreInUse
 from joinproto.host.eventlog import EventLog, NoLog, open_log
 
 log = logging.getLogger("joinproto.clusterer")
@@ -58,20 +59,20 @@ def _locked(data: Path) -> int:
     """Return the lock of this data directory, for one node at a time."""
     path = data.parent / f"{data.name}-cluster.node"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        make_directories(REAL, path.parent, above=True)
+        room = REAL.open_directory(path.parent)
+        try:
+            return take_lock(REAL, room, path, path.name)
+        finally:
+            let_go(REAL, room)
     except OSError as error:
         raise EnvironmentProblem(
-            f"{path}: {error.strerror}", next="a directory that can be written"
+            f"{path}: {reason(error)}", next="a directory that can be written"
         ) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
+    except StoreInUse as error:
         raise EnvironmentProblem(
             f"{path}: another node runs on these data", next="stop that one"
-        ) from None
-    return lock
+        ) from error
 
 
 async def _run(settings: Settings, given: Config | None) -> int:
@@ -168,7 +169,7 @@ class _Port:
             "config": None if held is None else as_erlang(held),
             "identity": state.identity or None,
             "waits_for": sorted(state.waits_for),
-            "why": reason(state.why.rule, state.why.case, state.waits_for),
+            "why": reason_of(state.why.rule, state.why.case, state.waits_for),
             "service": {
                 "runs": host.runs,
                 "says": dict(await host.says()) if host.runs else {},

@@ -1,13 +1,11 @@
-"""The file in which a change is written down before it is begun, and struck out when it has ended.
+"""The record of changes that were begun: each is written before, and struck out at its end.
 
-Whoever starts anew reads it, and asks the leaders what became of what is left in it; so nothing is
-begun twice.  Two keepers with one file are refused; two with two files are not noticed.
+A keeper that starts anew reads it, and asks the leaders what became of what is left in it; so no
+change is begun twice.  Two keepers with one file are refused; two with two files are not noticed.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Self
@@ -16,7 +14,10 @@ from attrs import field, frozen
 
 from joinproto.codec.json_form import printed
 from joinproto.codec.strict import DoesNotFit, fitted, parse
-from joinproto.errors import StoreCorrupt, StoreInUse, StoreUnreadable, StoreWriteFailed
+from joinproto.durable import record
+from joinproto.durable.filesystem import REAL, FileSystem, let_go, reason
+from joinproto.durable.lock import take_lock
+from joinproto.errors import StoreInUse, StoreUnreadable, StoreWriteFailed
 from joinproto.reconcile.keeper import Intent
 from joinproto.reconcile.queue import Kind
 from joinproto.reconcile.reading import Key
@@ -64,59 +65,60 @@ class Journal:
     """Open while the process lives; `close` gives the file to the next one."""
 
     path: Path
+    _record: record.Record[Written] = field(repr=False)
     _lock: int = field(repr=False)
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Return the journal, locked; raises `StoreInUse`, or `OSError` of the directory."""
-        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def open(cls, path: Path, files: FileSystem = REAL) -> Self:
+        """Return the journal, locked; raises `StoreInUse`, `StoreUnreadable`."""
+        kind = record.Kind(
+            name=path.name,
+            decode=_decoded,
+            bare=_decoded,  # earlier versions wrote the JSON alone
+            next="see which queues are being changed, then remove it, and the one before it",
+        )
+        room = -1
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            raise StoreInUse(
-                f"{path}: another process keeps it", next="stop that one, or give it another file"
-            ) from None
-        return cls(path, lock)
+            room = files.open_directory(path.parent)
+            lock = take_lock(files, room, path, f"{path.name}.lock")
+        except (OSError, StoreInUse) as error:
+            let_go(files, room)
+            if isinstance(error, StoreInUse):
+                raise
+            raise StoreUnreadable(
+                f"{path}: {reason(error)}", next="a file in a folder of yours"
+            ) from error
+        return cls(path, record.Record(files, room, path.parent, kind), lock)
 
     def read(self) -> dict[Key, Intent]:
-        """Return what was begun and has not ended; raises `StoreCorrupt`, `StoreUnreadable`."""
+        """Return what was begun and has not ended; it is durable.  Raises `StoreError`."""
+        found = self._record.read().current.contents
         try:
-            text = self.path.read_bytes()
-        except FileNotFoundError:
-            return {}
+            self._record.recover()
         except OSError as error:
             raise StoreUnreadable(
-                f"{self.path}: {error.strerror}", next="make it readable"
+                f"{self.path}: {reason(error)}", next="look at the disk, then start again"
             ) from error
-        try:
-            lines = fitted(Written, parse(text)).intents
-        except DoesNotFit as error:
-            raise StoreCorrupt(
-                f"{self.path}: {error.message}",
-                next="see which queues are being changed, then remove the file",
-            ) from None
+        lines = () if found is None else found.intents
         return {one.key: one for one in (line.intent() for line in lines)}
 
     def write(self, intents: Mapping[Key, Intent]) -> None:
-        """Return when it is on the disk; raises `StoreWriteFailed`."""
-        new = self.path.with_name(f"{self.path.name}.new")
+        """Return when it is on the disk; raises `StoreWriteFailed`: nothing more is begun."""
+        lines = tuple(map(Line.of, intents.values()))
         try:
-            with new.open("w") as file:
-                file.write(printed(Written(intents=tuple(map(Line.of, intents.values())))))
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(self.path)
-            folder = os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-        except OSError as error:
+            self._record.write(printed(Written(intents=lines)).encode())
+        except StoreWriteFailed as error:
             raise StoreWriteFailed(
-                f"{self.path}: {error.strerror}, so nothing more is begun",
-                next="make it writable, then start again",
+                f"{error.message}\n  so nothing more is begun", next=error.next
             ) from error
 
     def close(self) -> None:
-        os.close(self._lock)
+        let_go(self._record.files, self._record.room)
+        let_go(self._record.files, self._lock)
+
+
+def _decoded(payload: bytes) -> Written:
+    try:
+        return fitted(Written, parse(payload))
+    except DoesNotFit as error:
+        raise ValueError(error.message) from None

@@ -198,7 +198,8 @@ class Agent:
 
     def _kept(self) -> Kept | None:
         try:
-            return slot_of((self.settings.data / NAMES[0]).read_bytes()).kept
+            at = self.settings.data / NAMES[0]
+            return slot_of(at, at.read_bytes()).contents
         except OSError:
             return None
 

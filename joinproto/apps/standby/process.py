@@ -71,7 +71,7 @@ class Process:
                 brokers=sorted(settings.brokers),
             )
             stack.callback(disk.close)
-            clear(settings.data)
+            clear(disk.journal)
             events = open_log(settings.events, settings.broker)
             stack.callback(events.close)
             core = Core(settings, disk, events)

@@ -22,7 +22,7 @@ import click
 
 from joinproto.cli.finite import Finite
 from joinproto.cli.placing import function_of
-from joinproto.errors import EnvironmentProblem, StoreError, UsageProblem
+from joinproto.errors import EnvironmentProblem, StoreError, StoreUnreadable, UsageProblem
 from joinproto.reconcile.queue import Placing
 
 EXAMPLE = """\b
@@ -132,10 +132,8 @@ def _run(options: dict[str, Any]) -> int:
             )
         try:
             journal = Journal.open(options["state"])
-        except OSError as error:
-            raise UsageProblem(
-                f"--state {options['state']}: {error.strerror}", next="a file in a folder of yours"
-            ) from None
+        except StoreUnreadable as error:
+            raise UsageProblem(f"--state {error.args[0]}", next=error.next) from None
     api = Api(
         urls=options["urls"],
         user=options["user"],

@@ -13,8 +13,6 @@ without a sync, and earlier versions need not know of it.
 from __future__ import annotations
 
 import logging
-import os
-import stat
 import struct
 import sys
 from array import array
@@ -25,9 +23,9 @@ from zlib import crc32
 
 from attrs import define, field
 
-from joinproto.durable.journal.bytes_at import read_at
+from joinproto.durable.filesystem import JournalFileSystem, let_go, read_range, reason
 from joinproto.durable.journal.records import FRAME_BYTES_MAX, Run
-from joinproto.durable.journal.survey import Stretch
+from joinproto.durable.journal.survey import Read, Stretch
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +45,8 @@ class Index:
     """The open file; one that cannot be written is left alone.  For one thread at a time."""
 
     path: Path
+    files: JournalFileSystem
+    room: int
     _file: int = -1
     # Of each block: the last frame, where it ends in the journal, and here.
     _blocks: list[tuple[int, int, int]] = field(factory=list)
@@ -56,25 +56,23 @@ class Index:
     _checksum: int = 0
 
     @classmethod
-    def open(cls, directory: Path, name: str = FILE) -> Index:
-        """Return the index in a data directory, made where there is none; never raises."""
-        index = cls(directory / name)
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    def open(cls, files: JournalFileSystem, room: int, path: Path) -> Index:
+        """Return the index in the open directory `room`, made where there is none; never raises."""
+        index = cls(path, files, room)
         try:
-            index._file = os.open(index.path, flags, 0o640)
-            if not stat.S_ISREG(os.fstat(index._file).st_mode):
-                index._give_up("is not a regular file")
+            index._file = files.open_to_update(room, path.name)
         except OSError as error:
-            index._give_up(error.strerror or str(error))
+            index.give_up(reason(error))
         return index
 
     def close(self) -> None:
         """Close the file."""
         if self._file >= 0:
-            os.close(self._file)
+            let_go(self.files, self._file)
             self._file = -1
 
-    def _give_up(self, why: str) -> None:
+    def give_up(self, why: str) -> None:
+        """Write no more; `why`: for the log."""
         log.warning("%s: %s; the next start reads each frame", self.path, why)
         self.close()
 
@@ -85,15 +83,18 @@ class Index:
         at = 0
         while self._file >= 0:
             try:
-                found = _block_at(self._file, at)
+                found = _block_at(self._read, at)
             except OSError as error:
-                self._give_up(error.strerror or str(error))
+                self.give_up(reason(error))
                 return
             if found is None:
                 return
             stretch, at = found
             self._blocks.append((stretch.last, stretch.end, at))
             yield stretch
+
+    def _read(self, at: int, length: int) -> bytes:
+        return read_range(self.files, self._file, at, length)
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -153,13 +154,13 @@ class Index:
             return self._blocks[-1][1], self._blocks[-1][0] + 1
         return start, first
 
-    def rename(self, path: Path) -> None:
+    def rename(self, name: str) -> None:
         """Take the place of another index, not durably: it is worth no sync."""
         try:
-            self.path.rename(path)
+            self.files.rename(self.room, self.path.name, name)
         except OSError as error:
-            self._give_up(error.strerror or str(error))
-        self.path = path
+            self.give_up(reason(error))
+        self.path = self.path.with_name(name)
 
     @property
     def count(self) -> int:
@@ -170,20 +171,20 @@ class Index:
         at = self._blocks[-1][2] if self._blocks else 0
         data = _block(stretch)
         try:
-            written = 0 if self._file < 0 else os.pwrite(self._file, data, at)
+            written = 0 if self._file < 0 else self.files.write_at(self._file, at, data)
         except OSError as error:
-            self._give_up(error.strerror or str(error))
+            self.give_up(reason(error))
             return
         if written == len(data):
             self._blocks.append((stretch.last, stretch.end, at + len(data)))
             self._start, self._first, self._checksum = stretch.end, stretch.last + 1, 0
         elif self._file >= 0:
-            self._give_up("written in part")
+            self.give_up("written in part")
 
     def _cut_file(self) -> None:
         with suppress(OSError):
             if self._file >= 0:
-                os.ftruncate(self._file, self._blocks[-1][2] if self._blocks else 0)
+                self.files.truncate(self._file, self._blocks[-1][2] if self._blocks else 0)
 
 
 def _block(stretch: Stretch) -> bytes:
@@ -202,14 +203,14 @@ def _block(stretch: Stretch) -> bytes:
     return _HEAD.pack(_MAGIC, len(body), crc32(body)) + body
 
 
-def _block_at(file: int, at: int) -> tuple[Stretch, int] | None:
-    head = read_at(file, at, _HEAD.size)
+def _block_at(read: Read, at: int) -> tuple[Stretch, int] | None:
+    head = read(at, _HEAD.size)
     if len(head) < _HEAD.size:
         return None
     magic, length, checksum = _HEAD.unpack(head)
     if magic != _MAGIC or not _BODY.size <= length <= _BLOCK_BYTES_MAX:
         return None
-    body = read_at(file, at + _HEAD.size, length)
+    body = read(at + _HEAD.size, length)
     if len(body) < length or crc32(body) != checksum:
         return None
     start, end, first, of_journal, views, frames = _BODY.unpack_from(body)

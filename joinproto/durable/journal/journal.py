@@ -14,23 +14,32 @@ behind the last of them.  Their runs stay known, so that positions compare as be
 from __future__ import annotations
 
 import logging
-import os
 from array import array
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
-from joinproto.durable.journal.bytes_at import read_at, sync_directory, write_at
+from joinproto.durable.filesystem import (
+    REAL,
+    JournalFileSystem,
+    let_go,
+    read_range,
+    reason,
+    write_range,
+)
 from joinproto.durable.journal.index import FILE as INDEX
 from joinproto.durable.journal.index import Index
 from joinproto.durable.journal.records import (
     BODY,
     FRAME_BYTES_MAX,
     HEAD,
+    PIECE_BYTES,
     Base,
     Frame,
     Run,
@@ -57,6 +66,7 @@ __all__ = [
     "Journal",
     "Run",
     "Survey",
+    "frames_bytes",
     "holds",
     "start_from",
     "survey",
@@ -72,13 +82,13 @@ RECENT_BYTES = 8 * 2**20
 
 @frozen(kw_only=True)
 class Replacement:
-    """Another journal, open and durable at `path`, that is to take this one's place.
+    """Another journal, open and durable, that is to take this one's place.
 
-    `runs`: of all its frames, those in its base included; `offsets`: of the frames behind that;
-    `end`: behind the last one.
+    `name`: beside it.  `runs`: of all its frames, those in its base included; `offsets`: of the
+    frames behind that; `end`: behind the last one.
     """
 
-    path: Path
+    name: str
     file: int
     base: Base
     runs: tuple[Run, ...]
@@ -92,6 +102,8 @@ class Journal:
     """The open file.  Frames are numbered from 1, without a gap.  For one thread at a time."""
 
     path: Path
+    files: JournalFileSystem = REAL
+    room: int = -1  # its directory
     _file: int = -1
     base: Base | None = None
     _below: int = 0  # the last frame that was dropped
@@ -108,25 +120,26 @@ class Journal:
 
     def __attrs_post_init__(self) -> None:
         """Look at no file yet."""
-        self._index = Index(self.path)
+        self._index = Index(self.path.with_name(INDEX), self.files, self.room)
 
     @classmethod
-    def open(cls, directory: Path, *, durable: int = 0) -> Journal:
+    def open(cls, directory: Path, *, durable: int = 0, files: JournalFileSystem = REAL) -> Journal:
         """Return the journal in a data directory, made where there is none.
 
-        `durable`: a frame that is known to have been on the disk; without it nothing is cut.
+        All that it holds is on the disk when this returns.  `durable`: a frame that is known to
+        have been on the disk; without it nothing is cut.
         Raises `StoreCorrupt` for a damage in what was durable, `StoreUnreadable`.
         """
-        journal = cls(directory / FILE)
+        journal = cls(directory / FILE, files)
         try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            journal._file = os.open(journal.path, flags, 0o640)
+            journal.room = files.open_directory(directory)
+            journal._file = files.open_to_update(journal.room, FILE)
             journal._load(durable)
-            sync_directory(directory)
+            files.sync_directory(journal.room)
         except OSError as error:
             journal.close()
             raise StoreUnreadable(
-                f"{journal.path}: cannot be opened: {error.strerror or error}",
+                f"{journal.path}: cannot be opened: {reason(error)}",
                 next="look at the permissions and at the disk",
             ) from error
         except BaseException:
@@ -137,9 +150,9 @@ class Journal:
     def close(self) -> None:
         """Close the file; what `append` returned from is on the disk already."""
         self._index.close()
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        for file in filter(lambda file: file >= 0, (self._file, self.room)):
+            let_go(self.files, file)
+        self._file = self.room = -1
 
     # -- what is there -------------------------------------------------------------------------
 
@@ -152,10 +165,24 @@ class Journal:
     def last_seq(self) -> int:
         return self._below + len(self._offsets)
 
-    @property
-    def file(self) -> int:
-        """Return the open file, to be read."""
-        return self._file
+    def read_bytes(self, at: int, length: int) -> bytes:
+        """Return these bytes of the file, fewer at its end; raises `StoreUnreadable`."""
+        try:
+            return self.raw(at, length)
+        except OSError as error:
+            raise StoreUnreadable(
+                f"{self.path}: cannot be read: {reason(error)}",
+                next="end this process, look at the disk, then start it again",
+            ) from error
+
+    def raw(self, at: int, length: int) -> bytes:
+        """Return the same; raises `OSError`."""
+        return read_range(self.files, self._file, at, length)
+
+    def state(self) -> bytes:
+        """Return the state of the application in the base; none where there is no base."""
+        base = self.base
+        return self.read_bytes(base.state_at, base.state_bytes) if base else b""
 
     @property
     def first_seq(self) -> int:
@@ -186,9 +213,7 @@ class Journal:
                 f"{self.path}: frame {first} was dropped", next="read from `first_seq` on"
             )
         frames = self.recent(first, bytes_max=bytes_max)
-        if frames:
-            return frames
-        if first > self.last_seq:
+        if frames or first > self.last_seq:
             return frames
         # All of them in one read of the disk.
         start = self.begins(first)
@@ -196,7 +221,7 @@ class Journal:
         last = max(first, self._below + behind - 1)
         if self._end <= start + bytes_max:
             last = self.last_seq
-        held = read_at(self._file, start, self.begins(last + 1) - start)
+        held = self.read_bytes(start, self.begins(last + 1) - start)
         for seq in range(first, last + 1):
             at = self.begins(seq) - start
             frame = parsed(held[at : self.begins(seq + 1) - start])
@@ -211,8 +236,7 @@ class Journal:
     def recent(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
         """Return the same without touching the disk; nothing where it is not so lately written."""
         skip = first - (self.last_seq - len(self._recent) + 1)
-        frames: list[Frame] = []
-        size = 0
+        frames, size = list[Frame](), 0
         if skip < 0:
             return frames
         for frame in islice(self._recent, skip, None):
@@ -226,7 +250,7 @@ class Journal:
 
     def append(self, frames: Sequence[Frame]) -> None:
         """Return once the frames are on the disk, behind the others, in one fsync."""
-        self._require_usable()
+        self.require_usable()
         records, offsets, end = [], [], self._end
         for number, frame in enumerate(frames, start=self.last_seq + 1):
             if frame.seq != number or len(frame.data) > FRAME_BYTES_MAX:
@@ -239,15 +263,13 @@ class Journal:
             offsets.append(end)
             end += len(records[-1])
         data = b"".join(records)
-        try:
-            write_at(self._file, self._end, data)
-            os.fdatasync(self._file)
-        except OSError as error:
-            raise self._failed("appending", error) from error
+        with self._changing("appending"):
+            write_range(self.files, self._file, self._end, data)
+            self.files.sync_data(self._file)
         self._offsets.extend(offsets)
         self._end = self._durable = end
         for frame in frames:
-            self._count(frame)
+            _count(self._runs, frame)
         self._index.wrote(data)
         if self._index.is_due(end):
             self._index.keep(end, self._runs, self._offsets, self._below)
@@ -258,7 +280,7 @@ class Journal:
 
     def cut(self, last_seq: int) -> None:
         """Remove all frames behind this one, durably."""
-        self._require_usable()
+        self.require_usable()
         if last_seq >= self.last_seq:
             return
         if last_seq < self._below:
@@ -269,19 +291,16 @@ class Journal:
         end = self.begins(last_seq + 1)
         self.cuts += 1
         start, first = self._index.cut(last_seq, start=self._start, first=self.first_seq)
-        try:
-            os.ftruncate(self._file, end)
-            os.fdatasync(self._file)
-        except OSError as error:
-            raise self._failed("cutting", error) from error
+        with self._changing("cutting"):
+            self.files.truncate(self._file, end)
+            self.files.sync_data(self._file)
         while self._recent and self._recent[-1].seq > last_seq:
             self._recent_bytes -= len(self._recent.pop().data)
         del self._offsets[last_seq - self._below :]
         self._end = self._durable = end
-        kept = [run for run in self._runs if run.first <= last_seq]
-        if kept:
-            kept[-1] = Run(kept[-1].view, kept[-1].first, min(kept[-1].last, last_seq))
-        self._runs = kept
+        self._runs = [run for run in self._runs if run.first <= last_seq]
+        if self._runs:
+            self._runs[-1] = evolve(self._runs[-1], last=min(self._runs[-1].last, last_seq))
         self._index_from(start, first)
 
     def replace_by(self, other: Replacement) -> None:
@@ -289,14 +308,12 @@ class Journal:
 
         Raises `StoreWriteFailed`.
         """
-        self._require_usable()
-        try:
-            other.path.rename(self.path)
-            other.index.rename(self.path.with_name(INDEX))
-            sync_directory(self.path.parent)
-        except OSError as error:
-            raise self._failed("taking the place of the former journal", error) from error
-        os.close(self._file)
+        self.require_usable()
+        with self._changing("taking the place of the former journal"):
+            self.files.rename(self.room, other.name, FILE)
+            other.index.rename(INDEX)
+            self.files.sync_directory(self.room)
+        let_go(self.files, self._file)
         self._index.close()
         self._file, self._index = other.file, other.index
         self.base, self._below = other.base, other.base.last.seq
@@ -318,40 +335,47 @@ class Journal:
     def _index_from(self, start: int, first: int) -> None:
         """Have the index go on with what is behind its last block; it is taken apart again."""
         rest: list[Stretch] = []
-        while start < self._end:
-            found, _ = read_stretch(self._file, start, first, self._end)
-            if found is None:
-                break
-            rest.append(found)
-            start, first = found.end, found.last + 1
+        try:
+            while start < self._end:
+                found, _ = read_stretch(self.raw, start, first, self._end)
+                if found is None:
+                    break
+                rest.append(found)
+                start, first = found.end, found.last + 1
+        except OSError as error:
+            self._index.give_up(reason(error))
         self._index.begin(rest, self._index.count, start=self._start, first=self.first_seq)
 
-    def _count(self, frame: Frame) -> None:
-        if self._runs and self._runs[-1].view == frame.view:
-            self._runs[-1] = Run(frame.view, self._runs[-1].first, frame.seq)
-        else:
-            self._runs.append(Run(frame.view, frame.seq, frame.seq))
-
-    def _require_usable(self) -> None:
+    def require_usable(self) -> None:
+        """Raise `StoreWriteFailed` after a fault in a write."""
         if self._broken:
             raise StoreWriteFailed(
                 f"{self.path}: writes no more: {self._broken}", next="end this process"
             )
 
-    def _failed(self, doing: str, error: OSError) -> StoreWriteFailed:
+    @contextmanager
+    def _changing(self, doing: str) -> Iterator[None]:
         # After a failed fsync nobody knows what is on the disk; a second one would prove nothing.
-        self._broken = f"{doing}: {error.strerror or error}"
-        return StoreWriteFailed(
-            f"{self.path}: {self._broken}\n  on disk: {self.last_seq} frames, and perhaps a tail"
-            " that nobody was told of",
-            next="end this process, look at the disk, then start it again",
-        )
+        try:
+            yield
+        except OSError as error:
+            self._broken = f"{doing}: {reason(error)}"
+            raise StoreWriteFailed(
+                f"{self.path}: {self._broken}\n  on disk: {self.last_seq} frames, and perhaps a"
+                " tail that nobody was told of",
+                next="end this process, look at the disk, then start it again",
+            ) from error
+        except BaseException as error:
+            self._broken = f"{doing}: {type(error).__name__}"
+            raise
 
     # -- opening -------------------------------------------------------------------------------
 
     def _load(self, durable: int) -> None:
-        self._index = Index.open(self.path.parent)
-        found = survey(self._file, index=self._index.stretches(), said=self._say_how_far)
+        self._index = Index.open(self.files, self.room, self.path.with_name(INDEX))
+        size = self.files.size(self._file)
+        stretches = self._index.stretches()
+        found = survey(self.raw, size, index=stretches, said=partial(_say_how_far, self.path))
         problem = found.problem or too_short(found.runs, durable)
         if problem:
             raise StoreCorrupt(
@@ -363,10 +387,10 @@ class Journal:
         self._offsets, self._runs = found.offsets, list(found.runs)
         self.cut_bytes = found.size - found.end
         if self.cut_bytes:
-            os.ftruncate(self._file, found.end)
-        # What was read may be in memory only: it is on the disk before anybody hears of it.
-        os.fsync(self._file)
-        self._end = self._durable = found.end
+            self.files.truncate(self._file, found.end)
+        self._end = found.end
+        _write_again(self)
+        self._durable = found.end
         self._index.begin(
             found.stretches[found.vouched :],
             found.vouched,
@@ -374,5 +398,48 @@ class Journal:
             first=self.first_seq,
         )
 
-    def _say_how_far(self, frames: int, at: int, size: int) -> None:
-        log.info("%s: %d frames read, %d %%", self.path, frames, 100 * at // size)
+
+def _count(runs: list[Run], frame: Frame) -> None:
+    """Add a frame behind these."""
+    if runs and runs[-1].view == frame.view:
+        runs[-1] = Run(frame.view, runs[-1].first, frame.seq)
+    else:
+        runs.append(Run(frame.view, frame.seq, frame.seq))
+
+
+def _write_again(journal: Journal) -> None:
+    """Make durable what was read, which may be in memory only, before anybody hears of it."""
+    # The process before this one appended, its fsync failed, and the system dropped what it
+    # could not write, but still shows it.  Then the next fsync is a success that means
+    # nothing.  So what no later record calls durable is written anew.
+    at = journal._start
+    if journal.last_seq > journal._below:
+        place = journal.begins(journal.last_seq)
+        last = parsed(journal.raw(place, journal._end - place))
+        at = max(at, min(place, last[2] if last else 0))
+    while at < journal._end:
+        data = journal.raw(at, min(PIECE_BYTES, journal._end - at))
+        if not data:
+            break
+        write_range(journal.files, journal._file, at, data)
+        at += len(data)
+    journal.files.sync(journal._file)
+
+
+def _say_how_far(path: Path, frames: int, at: int, size: int) -> None:
+    log.info("%s: %d frames read, %d %%", path, frames, 100 * at // size)
+
+
+def frames_bytes(files: JournalFileSystem, directory: Path) -> int | None:
+    """Return how long the journal of a data directory is, None: there is none; `OSError`."""
+    room = files.open_directory(directory)
+    try:
+        if FILE not in files.names(room):
+            return None
+        file = files.open_to_read(room, FILE)
+        try:
+            return files.size(file)
+        finally:
+            let_go(files, file)
+    finally:
+        let_go(files, room)

@@ -7,16 +7,15 @@ as a whole, and read record by record where that differs.
 
 from __future__ import annotations
 
-import os
 import time
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 from zlib import crc32
 
 from attrs import define, evolve, field, frozen
 
 from joinproto.codec.malformed import Malformed
-from joinproto.durable.journal.bytes_at import read_at
 from joinproto.durable.journal.records import (
     BASE_MAGIC,
     BODY,
@@ -32,6 +31,9 @@ from joinproto.durable.journal.records import (
 )
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position
+
+Read: TypeAlias = Callable[[int, int], bytes]
+"""Bytes of an open file, by place and length; fewer at its end.  Raises `OSError`."""
 
 SAY_SECONDS = 2.0
 """A node that reads its journal says so about as often."""
@@ -98,21 +100,21 @@ class _Found:
 
 
 def survey(
-    file: int,
+    read: Read,
+    size: int,
     *,
     index: Iterable[Stretch] = (),
     piece_bytes: int = PIECE_BYTES,
     said: Callable[[int, int, int], None] | None = None,
 ) -> Survey:
-    """Return what an open journal holds; nothing is changed.  Raises `OSError`.
+    """Return what an open journal of `size` bytes holds; nothing is changed.  Raises `OSError`.
 
     `index`: stretches that were whole once.  `said`: is told about every `SAY_SECONDS` how many
     frames were read, up to which byte, of how many.
     """
-    size = os.fstat(file).st_size
     base = None
-    if read_at(file, 0, len(BASE_MAGIC)) == BASE_MAGIC:
-        found_base = base_of(lambda at, length: read_at(file, at, length))
+    if read(0, len(BASE_MAGIC)) == BASE_MAGIC:
+        found_base = base_of(read)
         if isinstance(found_base, str):
             return Survey(size=size, problem=f"byte 0: {found_base}")
         base = found_base
@@ -131,19 +133,19 @@ def survey(
             said(len(found.offsets), found.end, size)
 
     for stretch in index:
-        if not _is_as_then(file, stretch, found):
+        if not _is_as_then(read, stretch, found):
             break
         found.take(stretch)
         say()
     vouched = len(found.stretches)
     problem = ""
     while not problem and found.end < size:
-        next_one, problem = read_stretch(file, found.end, found.last + 1, size, piece_bytes)
+        next_one, problem = read_stretch(read, found.end, found.last + 1, size, piece_bytes)
         if next_one is None:
             break
         found.take(next_one)
         say()
-    if not problem and found.end < size and _durable_behind(file, found.end, size) > found.end:
+    if not problem and found.end < size and _durable_behind(read, found.end, size) > found.end:
         problem = f"byte {found.end}: a damaged frame, which a later one calls durable"
     if problem:
         return Survey(base=base, end=found.end, size=size, problem=problem)
@@ -162,30 +164,30 @@ def survey(
     )
 
 
-def _is_as_then(file: int, stretch: Stretch, found: _Found) -> bool:
+def _is_as_then(read: Read, stretch: Stretch, found: _Found) -> bool:
     if (stretch.start, stretch.first) != (found.end, found.last + 1):
         return False
     at, checksum = stretch.start, 0
-    while at < stretch.end and (piece := os.pread(file, min(PIECE_BYTES, stretch.end - at), at)):
+    while at < stretch.end and (piece := read(at, min(PIECE_BYTES, stretch.end - at))):
         checksum = crc32(piece, checksum)
         at += len(piece)
     return at == stretch.end and checksum == stretch.checksum
 
 
 def read_stretch(
-    file: int, start: int, first: int, size: int, piece_bytes: int = PIECE_BYTES
+    read: Read, start: int, first: int, size: int, piece_bytes: int = PIECE_BYTES
 ) -> tuple[Stretch | None, str]:
     """Return the whole records from `start` on in about so many bytes, and what is wrong.
 
     None: there is no whole record.  `first`: the number that the first one must have.
     """
-    held = read_at(file, start, min(piece_bytes, size - start))
+    held = read(start, min(piece_bytes, size - start))
     while True:
         stretch, problem = _whole_records(held, start, first)
         is_all = start + len(held) >= size
         if stretch is not None or problem or is_all or len(held) >= RECORD_BYTES_MAX:
             return stretch, problem
-        more = read_at(file, start + len(held), RECORD_BYTES_MAX)
+        more = read(start + len(held), RECORD_BYTES_MAX)
         if not more:
             return stretch, problem
         held += more
@@ -231,11 +233,11 @@ def _whole_records(held: bytes, start: int, first: int) -> tuple[Stretch | None,
     return stretch, problem
 
 
-def _durable_behind(file: int, at: int, size: int) -> int:
+def _durable_behind(read: Read, at: int, size: int) -> int:
     """Return up to where a whole record behind `at` says that the file was durable, or 0."""
     found = 0
     while at < size:
-        held = read_at(file, at, 4 * RECORD_BYTES_MAX)
+        held = read(at, 4 * RECORD_BYTES_MAX)
         place = held.find(MAGIC)
         while place >= 0:
             one = parsed(held[place : place + RECORD_BYTES_MAX])

@@ -1,6 +1,6 @@
 """What a node remembers beside its config: who its broker ran with, and whether its data count.
 
-One small file, `DATA-cluster.members`, replaced whole.
+A record (`joinproto/durable/record.py`), `DATA-cluster.members`; a node has it to itself.
 
 Source: Clusterer, U5; the real one's nodes that ran at the last stop.
 """
@@ -14,10 +14,10 @@ from attrs import frozen
 
 from joinproto.codec.json_form import printed, read
 from joinproto.codec.json_text import parsed
-from joinproto.codec.malformed import Malformed
-from joinproto.durable.filesystem import REAL, FileSystem, RealFileSystem, let_go, reason
-from joinproto.durable.replace import Progress, replace
-from joinproto.errors import StoreCorrupt, StoreUnreadable, StoreWriteFailed
+from joinproto.durable.filesystem import REAL, FileSystem
+from joinproto.durable.record import Kind, opened
+
+RESET = "restore the file; or reset the node: it joins with a new identity"
 
 
 @frozen(kw_only=True)
@@ -34,45 +34,34 @@ class MembersFile:
     """The file beside a broker's data directory, `data`."""
 
     data: Path
-    files: FileSystem = RealFileSystem()
+    files: FileSystem = REAL
 
     @property
     def path(self) -> Path:
         return self.data.parent / f"{self.data.name}-cluster.members"
 
     def load(self) -> Members:
-        """Return what is there, of a blank node where nothing is; raises `StoreError`."""
-        try:
-            text = self.path.read_bytes()
-        except FileNotFoundError:
-            return Members()
-        except OSError as error:
-            raise StoreUnreadable(f"{self.path}: {reason(error)}", next="check the disk") from error
-        try:
-            found: Members = read(Members, parsed(text, "members"))
-        except Malformed as error:
-            raise StoreCorrupt(
-                f"{self.path}: {error}",
-                next="restore the file; or reset the node: it joins with a new identity",
-            ) from error
-        return found
+        """Return what is there, of a blank node where nothing is; it is durable.
+
+        Raises `StoreError`.
+        """
+        with opened(self.files, self.data.parent, self._kind) as record:
+            found = record.read().current.contents
+            record.recover()
+        return found or Members()
 
     def keep(self, members: Members) -> None:
-        """Return when it is on the disk; raises `StoreWriteFailed`."""
-        put(self.path, printed(members).encode(), self.files)
+        """Return when it is on the disk; raises `StoreError`."""
+        with opened(self.files, self.data.parent, self._kind) as record:
+            record.read()
+            record.write(printed(members).encode())
+
+    @property
+    def _kind(self) -> Kind[Members]:
+        # Earlier versions wrote the JSON alone.
+        return Kind(name=self.path.name, decode=_decoded, bare=_decoded, next=RESET)
 
 
-def put(path: Path, data: bytes, files: FileSystem = REAL) -> None:
-    """Return when this is in the file, on the disk; raises `StoreWriteFailed`."""
-    progress = Progress()
-    try:
-        room = files.open_directory(path.parent)
-        try:
-            replace(files, room, path.name, data, progress, shows=True)
-            files.sync_directory(room)
-        finally:
-            let_go(files, room)
-    except OSError as error:
-        raise StoreWriteFailed(
-            f"{path}: {progress.step}: {reason(error)}", next="stop the node, and mend the disk"
-        ) from error
+def _decoded(payload: bytes) -> Members:
+    found: Members = read(Members, parsed(payload, "members"))
+    return found

@@ -16,7 +16,6 @@ Source: hot standby, H2, H4, H10; recovery, "The metadata on disk".
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,8 +23,6 @@ from pathlib import Path
 from attrs import define, evolve
 
 from joinproto.apps.standby.keeping.form import (
-    CURRENT,
-    PREVIOUS,
     ROOM,
     Deed,
     Kept,
@@ -38,24 +35,26 @@ from joinproto.apps.standby.keeping.form import (
     deed_of,
     packed,
 )
-from joinproto.apps.standby.keeping.slots import Slots, refusal, slots_of
-from joinproto.durable.envelope import FILE_BYTES_MAX, Envelope, seal
-from joinproto.durable.filesystem import REAL, FileSystem, let_go, read_all, reason
-from joinproto.durable.journal.bytes_at import read_at
-from joinproto.durable.journal.journal import FILE, Journal
+from joinproto.apps.standby.keeping.slots import KIND
+from joinproto.durable.filesystem import (
+    REAL,
+    FileSystem,
+    JournalFileSystem,
+    let_go,
+    make_directories,
+    reason,
+)
+from joinproto.durable.journal.journal import FILE, Journal, frames_bytes
 from joinproto.durable.journal.records import FRAME_BYTES_MAX, Frame
 from joinproto.durable.lock import take_lock
-from joinproto.durable.replace import Progress, replace
+from joinproto.durable.record import Record
 from joinproto.errors import (
     JoinprotoError,
     MisuseError,
     StoreCorrupt,
     StoreForeign,
-    StoreMissing,
     StoreUnreadable,
-    StoreWriteFailed,
 )
-from joinproto.store.after_crash import make_durable, remove_leftovers
 
 log = logging.getLogger(__name__)
 
@@ -76,12 +75,8 @@ class Disk:
     kept: Kept
     queues: Queues
     journal: Journal
-    writes: int = 0
-    _files: FileSystem = REAL
-    _room: int = -1
+    _record: Record[Kept]
     _lock: int = -1
-    _raw: bytes = b""
-    _ended: str = ""
     # Its size when it was last to be made shorter, or had been; 0 anew at each start: else a
     # broker that is restarted before the journal has doubled would keep all for ever.
     _looked_at: int = 0
@@ -96,7 +91,9 @@ class Disk:
         """
         self._require_usable()
         self._require_goes_on(kept)
-        self._replace(kept)
+        kept = evolve(kept, frames=self.journal.last_seq)
+        self._record.write(packed(kept))
+        self.kept = kept
 
     def append(self, deeds: Sequence[Deed]) -> None:
         """Return once these deeds are on the disk, behind the others, in one fsync.
@@ -122,7 +119,7 @@ class Disk:
             from joinproto.apps.standby.keeping.shortening import shortening
 
             self._looked_at = self.journal.size
-            self._chore = shortening(self.path, self.journal, self.queues)
+            self._chore = shortening(self.journal, self.queues)
         # It gets on faster than the journal grows, so it ends.
         for _ in range(1 + 2 * grown // PIECE_BYTES):
             if not self.go_on():
@@ -151,9 +148,9 @@ class Disk:
         if self._lock < 0:
             return
         self.journal.close()
-        let_go(self._files, self._room)
-        let_go(self._files, self._lock)
-        self._lock = self._room = -1
+        let_go(self._record.files, self._record.room)
+        let_go(self._record.files, self._lock)
+        self._lock = -1
 
     def __enter__(self) -> Disk:
         return self
@@ -166,11 +163,8 @@ class Disk:
     def _require_usable(self) -> None:
         if self._lock < 0:
             raise MisuseError(f"{self.path}: written after it was closed", next="open it again")
-        if self._ended:
-            raise StoreWriteFailed(
-                f"{self.path}: writes no more: {self._ended}",
-                next="end this process, look at the disk, then start it again",
-            )
+        self._record.require_usable()
+        self.journal.require_usable()
 
     def _require_goes_on(self, kept: Kept) -> None:
         now = self.kept
@@ -186,28 +180,6 @@ class Disk:
                 f"{self.path}: {problem}", next="a younger store is never replaced by an older one"
             )
 
-    def _replace(self, kept: Kept) -> None:
-        kept = evolve(kept, frames=self.journal.last_seq)
-        raw = seal(Envelope(self.writes + 1, packed(kept)))
-        progress = Progress()
-        try:
-            if self._raw:
-                replace(self._files, self._room, PREVIOUS, self._raw, progress, shows=False)
-            replace(self._files, self._room, CURRENT, raw, progress, shows=True)
-            progress.step = f"fsync of the directory {ROOM}"
-            self._files.sync_directory(self._room)
-        except OSError as error:
-            self._ended = f"{progress.step}: {reason(error)}"
-            left = "either one, whole" if progress.may_show else "the former one, whole"
-            raise StoreWriteFailed(
-                f"{self.path / ROOM / CURRENT}: not written\n  {self._ended}\n  on disk: {left}",
-                next="end this process (it writes no more), look at the disk, then start it again",
-            ) from error
-        except BaseException as error:
-            self._ended = f"{progress.step}: {type(error).__name__}"
-            raise
-        self.writes, self._raw, self.kept = self.writes + 1, raw, kept
-
 
 def position_in(kept: Kept, runs: Sequence[tuple[str, int, int]]) -> int:
     """Return how many deeds were done in the generation of `kept`, of those still listed."""
@@ -222,26 +194,22 @@ def open_disk(
     cluster: str | None = None,
     brokers: Sequence[str] = (),
     files: FileSystem = REAL,
+    frames_on: JournalFileSystem = REAL,
 ) -> Disk:
     """Return a broker's data directory, made where there is none; raises `StoreError`.
 
-    `cluster`: its name.  `brokers`: all of it.  `files`: where the metadata are; the journal is
-    always on this machine's disk.
+    `cluster`: its name.  `brokers`: all of it.  `files`: where the metadata are; `frames_on`:
+    where the journal is.
     """
     room = _room(path, files)
     lock = -1
     try:
         with _reading(path):
             lock = take_lock(files, room, path)
-            slots = read_slots(files, room)
-            refused = refusal(path / ROOM, slots)
-            if refused is not None and not isinstance(refused, StoreMissing):
-                raise refused
-            remove_leftovers(files, room)
-            if refused is None:
-                make_durable(files, room)
-        fresh = Kept(broker=broker, name=cluster, brokers=tuple(brokers))
-        found = slots.current.kept or fresh
+            record = Record(files, room, path / ROOM, KIND)
+            there = record.read().current.contents
+            record.recover()
+        found = there or Kept(broker=broker, name=cluster, brokers=tuple(brokers))
         if found.broker != broker:
             raise StoreForeign(
                 f"{path}: the store of broker {found.broker!r}, this is {broker!r}",
@@ -252,19 +220,18 @@ def open_disk(
                 f"{path}: the store of a broker of cluster {found.name!r}, this is {cluster!r}",
                 next="check `data` and `cluster` in the configuration",
             )
-        _require_both(path, found, is_new=refused is not None)
-        journal = Journal.open(path, durable=found.frames)
+        _require_both(path, found, frames_on, is_new=there is None)
+        journal = Journal.open(path, durable=found.frames, files=frames_on)
         try:
             if journal.cut_bytes:
                 log.info("%s: a torn tail of %d bytes was cut", journal.path, journal.cut_bytes)
             read = load(journal)
-            disk = Disk(path, found, read.queues, journal, files=files, room=room, lock=lock)
+            disk = Disk(path, found, read.queues, journal, record, lock)
             disk._is_open = read.is_open
-            disk.writes, disk._raw = slots.current.writes, slots.current.raw
             wanted = evolve(
                 found, brokers=tuple(brokers) or found.brokers, name=cluster or found.name
             )
-            if refused is not None or wanted != found:
+            if there is None or wanted != found:
                 disk.write(wanted)
         except BaseException:
             journal.close()
@@ -282,8 +249,7 @@ def load(journal: Journal) -> Replay:
     found = Replay({})
     try:
         if journal.base is not None:
-            state = read_at(journal.file, journal.base.state_at, journal.base.state_bytes)
-            for data in _unframed(state):
+            for data in _unframed(journal.state()):
                 found.take(deed_of(data))
         seq = journal.first_seq
         while frames := journal.read(seq):
@@ -298,27 +264,9 @@ def load(journal: Journal) -> Replay:
     return found
 
 
-def read_slots(files: FileSystem, room: int) -> Slots:
-    """Return what the two files of the open directory `room` say."""
-    # The previous one first: somebody may be writing.
-    previous = _bytes(files, room, PREVIOUS)
-    return slots_of(_bytes(files, room, CURRENT), previous)
-
-
-def _bytes(files: FileSystem, room: int, name: str) -> bytes | None:
-    try:
-        file = files.open_to_read(room, name)
-    except FileNotFoundError:
-        return None
-    try:
-        return read_all(files, file, bytes_max=FILE_BYTES_MAX)
-    finally:
-        let_go(files, file)
-
-
 def _room(path: Path, files: FileSystem) -> int:
     with _reading(path):
-        path.mkdir(mode=0o750, exist_ok=True)
+        make_directories(files, path, 0o750)
         data = files.open_directory(path)
         try:
             with suppress(FileExistsError):
@@ -329,10 +277,10 @@ def _room(path: Path, files: FileSystem) -> int:
             let_go(files, data)
 
 
-def _require_both(path: Path, kept: Kept, *, is_new: bool) -> None:
+def _require_both(path: Path, kept: Kept, files: JournalFileSystem, *, is_new: bool) -> None:
     """Raise `StoreCorrupt` where one of the two parts is there and the other one is missed."""
     with _reading(path):
-        size = (path / FILE).lstat().st_size if os.path.lexists(path / FILE) else None
+        size = frames_bytes(files, path)
     if is_new and size:
         raise StoreCorrupt(
             f"{path}: has {FILE} and no metadata\n  nothing was changed",

@@ -18,12 +18,13 @@ from attrs import define, field, frozen
 from joinproto.codec.json_form import Absent, Count, encoded, read
 from joinproto.codec.json_text import ascii_line, parsed
 from joinproto.codec.malformed import Malformed
+from joinproto.durable.record import META
 from joinproto.standby.broker import Mark, Store
 from joinproto.standby.messages import Thing, View
 
 ROOM = "standby"
-CURRENT = "store.meta"
-PREVIOUS = "store.meta.previous"
+CURRENT = META
+PREVIOUS = f"{META}.previous"
 NAMES = (f"{ROOM}/{CURRENT}", f"{ROOM}/{PREVIOUS}")
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"

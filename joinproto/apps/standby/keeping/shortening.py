@@ -12,10 +12,9 @@ Source: recovery, "The metadata on disk".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from pathlib import Path
 
 from joinproto.apps.standby.keeping.form import Deed, Queues, as_bytes, deeds_of
+from joinproto.durable.filesystem import remove
 from joinproto.durable.journal.journal import Journal
 from joinproto.durable.journal.records import Run
 from joinproto.log.dropping import dropping
@@ -28,17 +27,17 @@ AT_ONCE = 1_000
 """Messages that are measured in a piece."""
 
 
-def shortening(path: Path, journal: Journal, queues: Queues) -> Iterator[Callable[[], None]]:
+def shortening(journal: Journal, queues: Queues) -> Iterator[Callable[[], None]]:
     """Return the pieces of work, if a quarter of the journal would say the same.
 
     `queues`: as they are behind the journal's last frame; both may change before the first piece.
     """
     # Both now: frames behind these queues are not in what stands for the runs.
-    return _pieces(path, journal, journal.runs, deeds_of(queues))
+    return _pieces(journal, journal.runs, deeds_of(queues))
 
 
 def _pieces(
-    path: Path, journal: Journal, runs: Sequence[Run], deeds: list[Deed]
+    journal: Journal, runs: Sequence[Run], deeds: list[Deed]
 ) -> Iterator[Callable[[], None]]:
     left = journal.size // 4
     for first in range(0, len(deeds), AT_ONCE):
@@ -51,18 +50,16 @@ def _pieces(
         return
     made: list[bool] = []
     state = (_framed(as_bytes(deed)) for deed in deeds)
-    yield from making(path, runs, KIND, state, is_floor=True, made=lambda: made.append(True))
+    yield from making(journal, runs, KIND, state, is_floor=True, made=lambda: made.append(True))
     if made:
-        yield from dropping(journal, path / FLOOR, _nothing)
+        yield from dropping(journal, _nothing)
     # The journal begins with it: a second copy serves nobody.
-    clear(path)
+    clear(journal)
 
 
-def clear(path: Path) -> None:
+def clear(journal: Journal) -> None:
     """Remove what is left where a process ended meanwhile."""
-    for name in (FILE, FLOOR, *LEFTOVERS):
-        with suppress(OSError):
-            (path / name).unlink(missing_ok=True)
+    remove(journal.files, journal.room, FILE, FLOOR, *LEFTOVERS)
 
 
 def _nothing() -> None:

@@ -1,0 +1,410 @@
+"""A record: one value in a file that is replaced whole, with a checksum and the one before it.
+
+    NAME             what the record says
+    NAME.previous    what it said before; for people: nothing goes on from it
+
+A file is an envelope (`envelope.py`) around a payload of its system's.
+
+Two names rather than two slots used in turn, because then a damaged file says by its name
+which one it is.  With slots in turn a damaged one may be the newer or the older: its owner
+would have to stop for both.  From the previous file nothing goes on: what was promised since
+would be forgotten.
+
+A write is a whole new file beside the old one, then its name, then the names:
+
+    create    a temporary file that was not there before, in the same directory
+    write     all of it, however little the system takes at once
+    sync      its content is on the disk before its name is
+    rename    in the place of the old file: either one or the other, never a part
+    sync      the directory, once, after the last rename
+
+A write that fails is final.  After a failed sync the system may have dropped what it could
+not write and call the next sync a success, so a second attempt would prove nothing.  The
+process ends, and the next one finds one whole record, the old or the new one.
+
+Source: recovery, "The metadata on disk".
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from attrs import define, field, frozen
+
+from joinproto.durable.envelope import (
+    FILE_BYTES_MAX,
+    PLAIN,
+    Envelope,
+    Fault,
+    Validity,
+    seal,
+    unseal,
+)
+from joinproto.durable.filesystem import (
+    NO_FILE,
+    FileSystem,
+    Progress,
+    let_go,
+    read_all,
+    reason,
+    replace,
+)
+from joinproto.errors import (
+    StoreCorrupt,
+    StoreError,
+    StoreForeign,
+    StoreMissing,
+    StoreNewer,
+    StoreUnreadable,
+    StoreWriteFailed,
+)
+
+T = TypeVar("T")
+
+META = "store.meta"
+"""How a store's metadata is called, a member's and a broker's."""
+
+ASK = "`joinproto recover inspect` shows what is left; do not put the previous file in its place"
+
+
+# -- the two files ---------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class Kind(Generic[T]):
+    """What sort of record it is.
+
+    `name`: of its file; "" where the file has the data's.  `decode`: what a payload says; raises
+    `ValueError`.  `bare`: what a file without an envelope says, of versions that wrote none;
+    None: all wrote one.  `format_max`: the highest that is read.  `went_back`: why the first
+    cannot be what was written after the second, "" if it can.  `next`: what an operator does
+    about a damaged one.
+    """
+
+    name: str
+    decode: Callable[[bytes], T]
+    bare: Callable[[bytes], T] | None = None
+    format_max: int = PLAIN
+    went_back: Callable[[T, T], str] = lambda current, previous: ""
+    next: str
+
+    @property
+    def previous(self) -> str:
+        return f"{self.name}.previous"
+
+    def is_leftover(self, name: str) -> bool:
+        """Return whether this is a file that is being written, or that a crash left behind."""
+        pattern = rf"{re.escape(self.name)}(\.previous)?\.[0-9a-f]{{16}}\.tmp"
+        return re.fullmatch(pattern, name) is not None
+
+
+@frozen(kw_only=True)
+class Slot(Generic[T]):
+    """One of the two files.
+
+    `generation`: what the file says of itself; only a valid one is to be believed; 0: it has no
+    envelope.  `problem`: what is wrong, "" for a valid or an absent one.  `error`: of the system,
+    where it did not give the file.  `raw`: the bytes.
+    """
+
+    path: Path
+    validity: Validity
+    generation: int | None = None
+    contents: T | None = None
+    problem: str = ""
+    error: OSError | None = field(default=None, eq=False, repr=False)
+    raw: bytes = field(default=b"", repr=False)
+
+
+@frozen
+class Slots(Generic[T]):
+    """Both files, looked at together."""
+
+    current: Slot[T]
+    previous: Slot[T]
+
+
+def read_slots(files: FileSystem, room: int, path: Path, kind: Kind[T]) -> Slots[T]:
+    """Return both files of the open directory `room`, which is at `path`."""
+    # The previous one first.  The other way round, beside a process that is writing: we read
+    # generation 5, it writes 6 and 7, and we read 6 as the one before 5.
+    previous = _read_slot(files, room, path / kind.previous, kind)
+    return Slots(_read_slot(files, room, path / kind.name, kind), previous)
+
+
+def _read_slot(files: FileSystem, room: int, at: Path, kind: Kind[T]) -> Slot[T]:
+    try:
+        file = files.open_to_read(room, at.name)
+        try:
+            raw = read_all(files, file, bytes_max=FILE_BYTES_MAX)
+        finally:
+            let_go(files, file)
+    except FileNotFoundError:
+        return Slot(path=at, validity=Validity.ABSENT)
+    except OSError as error:
+        is_link = error.errno == errno.ELOOP
+        problem = "is a symbolic link, which is not followed" if is_link else reason(error)
+        return Slot(path=at, validity=Validity.UNREADABLE, problem=problem, error=error)
+    if len(raw) > FILE_BYTES_MAX:
+        problem = f"is larger than {FILE_BYTES_MAX} bytes"
+        return Slot(path=at, validity=Validity.CORRUPT, problem=problem)
+    return judge(at, raw, kind)
+
+
+def judge(path: Path, raw: bytes, kind: Kind[T]) -> Slot[T]:
+    """Return what the bytes of one file say; never raises, whatever they are."""
+    found: Envelope | Fault = unseal(raw)
+    decode = kind.decode
+    if kind.bare is not None and isinstance(found, Fault) and found.validity is Validity.FOREIGN:
+        found, decode = Envelope(0, raw), kind.bare
+    if isinstance(found, Envelope) and found.format > kind.format_max:
+        problem = f"has format {found.format}, expected {kind.format_max} at most"
+        found = Fault(Validity.NEWER, problem, found.generation)
+    contents, validity, problem = None, Validity.VALID, ""
+    if isinstance(found, Fault):
+        validity, problem = found.validity, found.problem
+    else:
+        try:
+            contents = decode(found.payload)
+        except ValueError as error:
+            validity, problem = Validity.CORRUPT, str(error)
+    return Slot(
+        path=path,
+        validity=validity,
+        generation=found.generation,
+        contents=contents,
+        problem=problem,
+        raw=raw,
+    )
+
+
+def refusal(slots: Slots[T], kind: Kind[T]) -> StoreError | None:
+    """Return why nothing may go on from these files, or None if it may."""
+    current, previous = slots.current, slots.previous
+    match current.validity:
+        case Validity.VALID:
+            return _not_the_last(slots, kind) or _in_the_way(previous)
+        case Validity.ABSENT if previous.validity is Validity.ABSENT:
+            return StoreMissing(
+                f"{current.path}: not there, expected the metadata of a store",
+                next="check the path; a new store is made, not opened",
+            )
+        case Validity.ABSENT:
+            return StoreCorrupt(
+                f"{current.path}: not there, although {kind.previous} is\n{_before(previous)}",
+                next=kind.next,
+            )
+        case Validity.NEWER:
+            return StoreNewer(
+                f"{current.path}: written by a newer version: {current.problem}\n{_UNCHANGED}",
+                next="start the version of joinproto that wrote it, or a newer one",
+            )
+        case Validity.FOREIGN:
+            return StoreForeign(
+                f"{current.path}: no store of joinproto: {current.problem}\n{_UNCHANGED}",
+                next="check the path; if it is right, the first line of the file is damaged",
+            )
+        case Validity.CORRUPT:
+            return StoreCorrupt(
+                f"{current.path}: corrupt: {current.problem}\n{_before(previous)}", next=kind.next
+            )
+        case Validity.UNREADABLE:
+            refused = StoreUnreadable(
+                f"{current.path}: cannot be read: {current.problem}\n{_UNCHANGED}",
+                next="look at the permissions and at the disk, then start again",
+            )
+            refused.__cause__ = current.error
+            return refused
+
+
+def problems(slots: Slots[T], kind: Kind[T]) -> tuple[str, ...]:
+    """Return what is wrong with either file, one sentence each, the worst first."""
+    found = [
+        f"{slot.path.name}: {slot.validity.value}: {slot.problem}"
+        for slot in (slots.current, slots.previous)
+        if slot.validity not in (Validity.VALID, Validity.ABSENT)
+    ]
+    current, previous = slots.current, slots.previous
+    if current.validity is Validity.ABSENT and previous.validity is not Validity.ABSENT:
+        found.insert(0, f"{kind.name}: not there, although {kind.previous} is")
+    if current.validity is Validity.VALID:
+        found += filter(None, [_backwards(slots, kind)])
+        # The first two writes leave no previous one behind if the power fails between the
+        # two names; later there always is one.
+        is_lost = current.generation is not None and current.generation > 2
+        if previous.validity is Validity.ABSENT and is_lost:
+            found.append(f"{kind.previous}: not there, although this is not the first generation")
+    return tuple(found)
+
+
+_UNCHANGED = "  nothing was changed"
+
+
+def _not_the_last(slots: Slots[T], kind: Kind[T]) -> StoreError | None:
+    why = _backwards(slots, kind)
+    if why == "":
+        return None
+    if slots.previous.validity is Validity.NEWER:
+        return StoreNewer(
+            f"{slots.current.path}: older than the file before it: {why}\n{_UNCHANGED}",
+            next="start the version of joinproto that wrote it; find out who put a file here",
+        )
+    return StoreCorrupt(
+        f"{slots.current.path}: not what was written last: {why}\n{_UNCHANGED}",
+        next="find out who copied or restored a file here; `joinproto recover inspect` shows both",
+    )
+
+
+def _in_the_way(previous: Slot[T]) -> StoreError | None:
+    """Return why the next write would fail: no file can take the place of a directory."""
+    if previous.validity is not Validity.UNREADABLE or not previous.problem.endswith(NO_FILE):
+        return None
+    return StoreUnreadable(
+        f"{previous.path}: {previous.problem}\n{_UNCHANGED}",
+        next="find out who put it there; without it the store can be opened",
+    )
+
+
+def _backwards(slots: Slots[T], kind: Kind[T]) -> str:
+    """Return what shows that the current file is not the newest generation, or ""."""
+    current, previous = slots.current, slots.previous
+    if previous.validity is Validity.NEWER:
+        return f"{kind.previous} was written by a newer version: {previous.problem}"
+    if current.contents is None or previous.contents is None:
+        return ""
+    why, now, before = "", current.generation or 0, previous.generation or 0
+    if before > now:
+        why = f"{kind.previous} has generation {before}, {kind.name} only {now}"
+    elif before == now and previous.raw != current.raw:
+        why = f"both files have generation {now}, and they differ"
+    return kind.went_back(current.contents, previous.contents) or why
+
+
+def _before(previous: Slot[T]) -> str:
+    if previous.validity is not Validity.VALID:
+        return f"  {previous.path.name}: {previous.validity.value}\n{_UNCHANGED}"
+    return (
+        f"  {previous.path.name} holds generation {previous.generation}, an older one; who went"
+        f" on from it would have forgotten what was promised since\n{_UNCHANGED}"
+    )
+
+
+# -- one that is open ------------------------------------------------------------------------
+
+
+@define(eq=False)
+class Record(Generic[T]):
+    """A record in the open directory `room`, which is at `path`.  For one writer at a time.
+
+    `generation`, `raw`: of what is on the disk, 0 and b"" where nothing is.  `ended`: why no more
+    is written, "" as long as it may be.
+    """
+
+    files: FileSystem
+    room: int
+    path: Path
+    kind: Kind[T]
+    generation: int = 0
+    raw: bytes = field(default=b"", repr=False)
+    ended: str = ""
+
+    def read(self) -> Slots[T]:
+        """Return what is there; raises `StoreError` where nothing may go on from it."""
+        slots = read_slots(self.files, self.room, self.path, self.kind)
+        refused = refusal(slots, self.kind)
+        if refused is not None and not isinstance(refused, StoreMissing):
+            raise refused
+        self.generation, self.raw = slots.current.generation or 0, slots.current.raw
+        return slots
+
+    def recover(self) -> None:
+        """Make durable what was read, and remove leftovers, with the lock; raises `OSError`."""
+        self.make_durable()
+        for name in self.files.names(self.room):
+            # Without the lock, a running process may be writing it.
+            if self.kind.is_leftover(name):
+                self.files.unlink(self.room, name)
+
+    def make_durable(self) -> None:
+        """Make durable what was read, before anybody acts on it; raises `OSError`."""
+        # A process renames, and is killed before the fsync of the directory.  The next one reads
+        # the new record from memory and promises by it; then the power fails, and the disk has
+        # the old one.  Or an operator has copied a file here.
+        with suppress(FileNotFoundError):
+            file = self.files.open_to_read(self.room, self.kind.name)
+            try:
+                self.files.sync(file)
+            finally:
+                let_go(self.files, file)
+        self.files.sync_directory(self.room)
+
+    def write(self, payload: bytes, *, version: int = PLAIN) -> None:
+        """Return once this is on the disk, in the place of the former one; `version`: its format.
+
+        Raises `StoreWriteFailed` after a fault of the disk; then this one writes no more.
+        """
+        self.require_usable()
+        generation, progress = self.generation + 1, Progress()
+        raw = seal(Envelope(generation, payload, version))
+        try:
+            if self.raw:
+                previous = self.kind.previous
+                replace(self.files, self.room, previous, self.raw, progress, shows=False)
+            replace(self.files, self.room, self.kind.name, raw, progress, shows=True)
+            progress.step = f"fsync of the directory {self.path.name}"
+            self.files.sync_directory(self.room)
+        except OSError as error:
+            self.ended = f"{progress.step}: {reason(error)}"
+            raise self.failed(may_show=progress.may_show) from error
+        except BaseException as error:
+            # Ctrl-C in the middle: nobody knows which steps were taken.
+            self.ended = f"{progress.step}: {type(error).__name__}"
+            raise
+        self.generation, self.raw = generation, raw
+
+    def require_usable(self) -> None:
+        """Raise `StoreWriteFailed` after a fault in a write."""
+        if self.ended:
+            raise StoreWriteFailed(f"{self.path}: writes no more: {self.ended}", next=_LOOK)
+
+    def failed(self, *, may_show: bool = False) -> StoreWriteFailed:
+        """Return what to tell of the write that has `ended`; `may_show`: it may be there."""
+        former, new = self.generation, self.generation + 1
+        old = f"generation {former}, whole" if self.raw else "no store"
+        left = f"{old}, as before" if self.raw else "no store yet"
+        if may_show:
+            left = f"either generation {new}, whole, or {old}; what a loss of power leaves is open"
+        return StoreWriteFailed(
+            f"{self.path / self.kind.name}: generation {new} was not written\n"
+            f"  {self.ended}\n"
+            f"  on disk: {left}",
+            next=_LOOK,
+        )
+
+
+_LOOK = "end this process (it writes no more), look at the disk, then start it again"
+
+
+@contextmanager
+def opened(files: FileSystem, path: Path, kind: Kind[T]) -> Iterator[Record[T]]:
+    """Give the record of this kind in the directory `path`, for as long as it takes.
+
+    What the disk refuses beside a write is `StoreUnreadable`.
+    """
+    at = path / kind.name
+    room = -1
+    try:
+        room = files.open_directory(path)
+        yield Record(files, room, path, kind)
+    except OSError as error:
+        raise StoreUnreadable(
+            f"{at}: {reason(error)}", next="check the path, its permissions, and the disk"
+        ) from error
+    finally:
+        if room >= 0:
+            let_go(files, room)

@@ -1,0 +1,18 @@
+"""Small pieces, so that a schedule of a few writes meets every branch of a journal."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.apps.standby.keeping import disk as keeping
+from joinproto.durable.journal import index
+from joinproto.log import dropping, snapshot
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of an index, pieces of a copy, and a broker's journal of some hundred bytes."""
+    monkeypatch.setattr(index, "STRETCH_BYTES", 300)
+    monkeypatch.setattr(keeping, "COMPACT_BYTES", 1_500)
+    for module in (keeping, dropping, snapshot):
+        monkeypatch.setattr(module, "PIECE_BYTES", 300)

@@ -1,0 +1,420 @@
+"""A disk in memory that keeps only what it must: the file system of the durability tests.
+
+What is believed of it is less than what most disks keep:
+
+* A write is on the disk after the file was synced.  Before, any part of it may be: cut at any byte,
+  without its beginning, as zeros, or not at all; writes of one file in any order.
+* A name stands for what it stood for when its directory was synced, or for anything since; each
+  name by itself.  A rename may show its new name without having lost the old one.
+* Any call may fail.  A write that fails may have been done in part.  After a sync that failed, what
+  it should have written is shown, and never comes to the disk unless it is written again: the next
+  sync is a success (what Linux does; PostgreSQL calls it "fsyncgate").  Sizes and names are kept by
+  the file system's own journal, and are tried again.
+* It has so many bytes, and no more.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from random import Random
+
+from attrs import Factory, define, field
+
+
+@define(eq=False)
+class Node:
+    """A file.  `shown`: its bytes; `kept`: what is on the disk for sure; `waiting`: writes and
+    sizes since the last sync.
+    """
+
+    shown: bytearray = Factory(bytearray)
+    kept: bytearray = Factory(bytearray)
+    waiting: list[tuple[int, bytes] | int] = Factory(list)
+
+    def put(self, at: int, data: bytes) -> None:
+        lay(self.shown, at, data)
+        self.waiting.append((at, data))
+
+
+@define(eq=False)
+class Folder:
+    """A directory; the same of its names."""
+
+    shown: dict[str, Node | Folder] = Factory(dict)
+    kept: dict[str, Node | Folder] = Factory(dict)
+    waiting: list[tuple[str, Node | Folder | None]] = Factory(list)
+
+    def put(self, name: str, item: Node | Folder | None) -> None:
+        self.waiting.append((name, item))
+        self.shown.pop(name, None)
+        if item is not None:
+            self.shown[name] = item
+
+
+def lay(content: bytearray, at: int, data: bytes) -> None:
+    """Write into a file's bytes; what lies between its end and `at` is zeros."""
+    if at > len(content):
+        content.extend(bytes(at - len(content)))
+    content[at : at + len(data)] = data
+
+
+@define(eq=False)
+class _Open:
+    item: Node | Folder
+    at: int = 0
+
+
+ERRORS = (errno.EIO, errno.ENOSPC, errno.EACCES)
+CALLS = (
+    *("open_directory", "open_directory_in", "make_directory", "names", "create"),
+    *("open_to_read", "open_to_update", "is_same", "read", "write", "size", "read_at", "write_at"),
+    *(
+        "truncate",
+        "sync",
+        "sync_data",
+        "sync_directory",
+        "rename",
+        "link",
+        "unlink",
+        "lock",
+        "close",
+    ),
+)
+"""What can fail."""
+
+
+@define(eq=False)
+class Disk:
+    """See the head of this file; `JournalFileSystem` of the product.
+
+    `before`: is told of each call.  `fails_in`: calls until one fails with `code`; None: none does.
+    `room`: bytes that fit on it.  `calls`: counts them by name; `failed`: which have failed.
+    """
+
+    chance: Random
+    root: Folder = Factory(Folder)
+    before: Callable[[str], None] = field(default=lambda _: None)
+    fails_in: int | None = None
+    code: int = errno.EIO
+    room: int | None = None
+    failed: list[str] = Factory(list)
+    _open: dict[int, _Open] = Factory(dict)
+    _numbers: Iterator[int] = Factory(lambda: count(3))
+    _locks: dict[int, int] = Factory(dict)  # handle -> id of its file
+
+    # -- what happens to it ------------------------------------------------------------------------
+
+    def process_ends(self) -> None:
+        """Close what was open; nothing else is lost."""
+        self._open.clear()
+        self._locks.clear()
+        self.fails_in = None
+        self.room = None
+
+    def copied(self, keeps: Callable[[], bool] | None = None) -> Disk:
+        """Return another disk with the same on it, after the end of the process.
+
+        `keeps`: after a loss of power, too: whether a part of what was not synced is there.
+        """
+        made: dict[int, Node | Folder] = {}
+        after = Disk(self.chance)
+        after.root = self._folder(self.root, keeps, made)
+        return after
+
+    def _folder(
+        self, old: Folder, keeps: Callable[[], bool] | None, made: dict[int, Node | Folder]
+    ) -> Folder:
+        new = made[id(old)] = Folder()
+        names, waiting = old.shown, old.waiting
+        if keeps is not None:
+            names, waiting = dict(old.kept), []
+            for name, item in old.waiting:
+                if keeps():
+                    names.pop(name, None)
+                    if item is not None:
+                        names[name] = item
+        new.shown = {name: self._item(item, keeps, made) for name, item in names.items()}
+        if keeps is None:
+            new.kept = {name: self._item(item, keeps, made) for name, item in old.kept.items()}
+            new.waiting = [
+                (name, None if item is None else self._item(item, keeps, made))
+                for name, item in waiting
+            ]
+        else:
+            new.kept = dict(new.shown)
+        return new
+
+    def _item(
+        self,
+        old: Node | Folder,
+        keeps: Callable[[], bool] | None,
+        made: dict[int, Node | Folder],
+    ) -> Node | Folder:
+        if id(old) in made:
+            return made[id(old)]
+        if isinstance(old, Folder):
+            return self._folder(old, keeps, made)
+        new = made[id(old)] = Node()
+        if keeps is None:
+            new.shown, new.kept = bytearray(old.shown), bytearray(old.kept)
+            new.waiting = list(old.waiting)
+        else:
+            new.kept = self._torn(old, keeps)
+            new.shown = bytearray(new.kept)
+        return new
+
+    def _torn(self, old: Node, keeps: Callable[[], bool]) -> bytearray:
+        found = bytearray(old.kept)
+        for one in old.waiting:
+            if isinstance(one, int):
+                if keeps():
+                    resize(found, one)
+                continue
+            at, data = one
+            cuts = sorted(
+                self.chance.randint(0, len(data)) for _ in range(self.chance.choice((0, 1, 2)))
+            )
+            for begin, end in zip((0, *cuts), (*cuts, len(data)), strict=True):
+                if keeps():
+                    lay(found, at + begin, data[begin:end])
+        if len(found) < len(old.shown) and old.waiting and keeps():
+            resize(found, self.chance.randint(len(found), len(old.shown)))
+        return found
+
+    def files(self) -> Iterator[tuple[str, Node]]:
+        """Yield all files, by their paths."""
+        todo = [("", self.root)]
+        while todo:
+            path, folder = todo.pop()
+            for name, item in sorted(folder.shown.items()):
+                if isinstance(item, Folder):
+                    todo.append((f"{path}/{name}", item))
+                else:
+                    yield f"{path}/{name}", item
+
+    def lay_file(self, path: Path, data: bytes, *, durable: bool) -> None:
+        """Put a file there; not durable: as an operator's `cp` does, without a sync."""
+        folder = self._walk(path.parent)
+        node = folder.shown.get(path.name)
+        if not isinstance(node, Node):
+            node = Node()
+            folder.put(path.name, node)
+        node.shown.clear()
+        node.waiting.append(0)
+        node.put(0, data)
+        if durable:
+            node.kept, node.waiting = bytearray(data), []
+            folder.kept[path.name] = node
+
+    def make(self, path: Path) -> None:
+        """Make a directory durably, and those above it."""
+        folder = self.root
+        for name in path.parts[1:]:
+            below = folder.shown.get(name)
+            if not isinstance(below, Folder):
+                below = folder.shown[name] = folder.kept[name] = Folder()
+            folder = below
+
+    # -- the seam ----------------------------------------------------------------------------------
+
+    def _call(self, name: str) -> None:
+        self.before(name)
+        if self.fails_in is not None:
+            self.fails_in -= 1
+            if self.fails_in < 0:
+                self.fails_in = None
+                self.failed.append(name)
+                raise OSError(self.code, os.strerror(self.code))
+
+    def open_directory(self, path: Path) -> int:
+        self._call("open_directory")
+        return self._opened(self._walk(path))
+
+    def open_directory_in(self, directory: int, name: str) -> int:
+        self._call("open_directory_in")
+        item = self._in(directory).shown.get(name)
+        if item is None:
+            raise FileNotFoundError(2, "No such file or directory")
+        if isinstance(item, Node):
+            raise NotADirectoryError(20, "Not a directory")
+        return self._opened(item)
+
+    def make_directory(self, directory: int, name: str, mode: int = 0o755) -> None:
+        self._call("make_directory")
+        self._absent(directory, name)
+        self._in(directory).put(name, Folder())
+
+    def names(self, directory: int) -> list[str]:
+        self._call("names")
+        return sorted(self._in(directory).shown)
+
+    def create(self, directory: int, name: str, mode: int = 0o644) -> int:
+        self._call("create")
+        self._absent(directory, name)
+        made = Node()
+        self._in(directory).put(name, made)
+        return self._opened(made)
+
+    def open_to_read(self, directory: int, name: str) -> int:
+        self._call("open_to_read")
+        return self._opened(self._file(directory, name))
+
+    def open_to_update(self, directory: int, name: str, mode: int = 0o640) -> int:
+        self._call("open_to_update")
+        if name not in self._in(directory).shown:
+            self._in(directory).put(name, Node())
+        return self._opened(self._file(directory, name))
+
+    def is_same(self, directory: int, name: str, file: int) -> bool:
+        self._call("is_same")
+        return self._in(directory).shown.get(name) is self._open[file].item
+
+    def read(self, file: int, count: int) -> bytes:
+        self._call("read")
+        opened = self._open[file]
+        data = bytes(self._node(file).shown[opened.at : opened.at + count])
+        opened.at += len(data)
+        return data
+
+    def write(self, file: int, data: bytes) -> int:
+        opened = self._open[file]
+        written = self._written("write", self._node(file), opened.at, data)
+        opened.at += written
+        return written
+
+    def size(self, file: int) -> int:
+        self._call("size")
+        return len(self._node(file).shown)
+
+    def read_at(self, file: int, at: int, count: int) -> bytes:
+        self._call("read_at")
+        return bytes(self._node(file).shown[at : at + count])
+
+    def write_at(self, file: int, at: int, data: bytes | memoryview) -> int:
+        return self._written("write_at", self._node(file), at, bytes(data))
+
+    def truncate(self, file: int, size: int = 0) -> None:
+        self._call("truncate")
+        node = self._node(file)
+        resize(node.shown, size)
+        node.waiting.append(size)
+
+    def sync(self, file: int) -> None:
+        self._synced("sync", self._node(file))
+
+    def sync_data(self, file: int) -> None:
+        self._synced("sync_data", self._node(file))
+
+    def sync_directory(self, directory: int) -> None:
+        self._call("sync_directory")
+        folder = self._in(directory)
+        folder.kept = dict(folder.shown)
+        folder.waiting.clear()
+
+    def rename(self, directory: int, old: str, new: str) -> None:
+        self._call("rename")
+        item = self._file(directory, old)
+        self._in(directory).put(new, item)
+        self._in(directory).put(old, None)
+
+    def link(self, directory: int, old: str, new: str) -> None:
+        self._call("link")
+        self._absent(directory, new)
+        self._in(directory).put(new, self._file(directory, old))
+
+    def unlink(self, directory: int, name: str) -> None:
+        self._call("unlink")
+        self._file(directory, name)
+        self._in(directory).put(name, None)
+
+    def lock(self, file: int, *, shared: bool) -> bool:
+        self._call("lock")
+        if id(self._node(file)) in self._locks.values():
+            return False
+        self._locks[file] = id(self._node(file))
+        return True
+
+    def close(self, file: int) -> None:
+        self._locks.pop(file, None)
+        del self._open[file]
+        self._call("close")
+
+    # -- small parts -------------------------------------------------------------------------------
+
+    def _written(self, name: str, node: Node, at: int, data: bytes) -> int:
+        try:
+            self._call(name)
+        except OSError:
+            node.put(at, data[: self.chance.randint(0, len(data))])
+            raise
+        if self.room is not None:
+            free = max(0, self.room - sum(len(one.shown) for _, one in self.files()))
+            fits = max(0, len(node.shown) - at) + free
+            if fits < len(data):
+                if fits == 0:
+                    self.failed.append(name)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                data = data[:fits]
+        if len(data) > 1 and self.chance.random() < 0.1:
+            data = data[: self.chance.randint(1, len(data))]  # a short write
+        node.put(at, data)
+        return len(data)
+
+    def _synced(self, name: str, node: Node) -> None:
+        try:
+            self._call(name)
+        except OSError:
+            node.waiting = [one for one in node.waiting if isinstance(one, int)]
+            raise
+        for one in node.waiting:
+            if isinstance(one, int):
+                resize(node.kept, one)
+            else:
+                lay(node.kept, *one)
+        node.waiting.clear()
+
+    def _walk(self, path: Path) -> Folder:
+        folder = self.root
+        for name in path.parts[1:]:
+            below = folder.shown.get(name)
+            if below is None:
+                raise FileNotFoundError(2, "No such file or directory")
+            if isinstance(below, Node):
+                raise NotADirectoryError(20, "Not a directory")
+            folder = below
+        return folder
+
+    def _opened(self, item: Node | Folder) -> int:
+        number = next(self._numbers)
+        self._open[number] = _Open(item)
+        return number
+
+    def _in(self, directory: int) -> Folder:
+        item = self._open[directory].item
+        assert isinstance(item, Folder)
+        return item
+
+    def _node(self, file: int) -> Node:
+        item = self._open[file].item
+        assert isinstance(item, Node)
+        return item
+
+    def _file(self, directory: int, name: str) -> Node:
+        item = self._in(directory).shown.get(name)
+        if not isinstance(item, Node):
+            raise FileNotFoundError(2, "No such file or directory")
+        return item
+
+    def _absent(self, directory: int, name: str) -> None:
+        if name in self._in(directory).shown:
+            raise FileExistsError(17, "File exists")
+
+
+def resize(content: bytearray, size: int) -> None:
+    """Cut a file's bytes, or fill them up with zeros."""
+    del content[size:]
+    content.extend(bytes(size - len(content)))

@@ -1,0 +1,202 @@
+"""Random schedules of writes, and what must hold at each call of the file system.
+
+While a schedule runs, the disk is looked at before each call: as it is when the power fails
+there, and when the process alone ends.  What is found by opening it must be what was reported
+durable, or what was just being written; and what an opening has found must still be there when the
+power fails right after it.  Between the writes calls fail, the disk is full, the process is killed
+and started again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from attrs import define, field
+
+from joinproto.errors import JoinprotoError, StoreError, StoreWriteFailed
+from tests.durable.disk import ERRORS, Disk
+from tests.durable.kinds import PLACE, Kind, Opened, Step, Value
+
+ACTIONS = 6
+AS_IT_WAS = "the journal is as it was"
+
+
+class Wrong(AssertionError):
+    """Something durable was lost, or something torn was believed."""
+
+
+class Killed(BaseException):
+    """The process ends here.  No `Exception`: nothing in it stops that."""
+
+
+@define
+class Schedule:
+    """`legal`: what may be found now; None: nothing was reported yet.
+
+    `looks`: at how many calls the disk was looked at.  `outcomes`: how often more than the last
+    durable value was there to be found.
+    """
+
+    kind: Kind
+    seed: int
+    chance: Random = field(init=False)
+    disk: Disk = field(init=False)
+    legal: set[Value] | None = None
+    looks: int = 0
+    new: int = 0
+    faults: list[str] = field(factory=list)
+    _kill_in: int | None = None
+    _is_dead: bool = False
+    _is_copied: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        self.chance = Random(f"{self.kind.name} {self.seed}")
+        self.disk = Disk(self.chance)
+        self.disk.make(PLACE)
+
+    def run(self) -> Schedule:
+        """Play it; raises `Wrong`."""
+        if self.kind.bare is not None and self.chance.random() < 0.5:
+            name, data, value = self.kind.bare
+            self._is_copied = self.chance.random() < 0.5
+            self.disk.lay_file(PLACE / name, data, durable=not self._is_copied)
+            self.legal = None if self._is_copied else {value}
+        opened: Opened | None = None
+        for number in range(1, ACTIONS + 1):
+            if opened is None:
+                opened = self._open()
+            if opened is not None:
+                opened = self._act(opened, opened.step(self.chance, number), number)
+            if opened is not None and self.chance.random() < 0.2:
+                opened.close()
+                self.disk.process_ends()
+                opened = None
+        return self
+
+    # -- one at a time -----------------------------------------------------------------------------
+
+    def _open(self) -> Opened | None:
+        opened: list[Opened] = []
+        if not self._play(
+            lambda: opened.append(self.kind.open(self.disk)),
+            faults=0.0 if self._is_copied and self.legal is None else 0.1,
+        ):
+            return None
+        self._require(opened[0].value, "opening")
+        self.legal = {opened[0].value}
+        return opened[0]
+
+    def _act(self, opened: Opened, step: Step, number: int) -> Opened | None:
+        if self.legal is not None:
+            self.legal |= {step.after, *step.meanwhile}
+        before = set(self.disk.failed)
+        if self._play(step.do, faults=0.25, opened=opened, number=number):
+            if opened.value != step.after:
+                raise self._wrong(f"says {opened.value} after a write of {step.after}, {before}")
+            self.legal = {step.after}
+            return opened
+        return None
+
+    def _play(
+        self,
+        do: Callable[[], object],
+        *,
+        faults: float,
+        opened: Opened | None = None,
+        number: int = 0,
+    ) -> bool:
+        """Return whether it has returned; else the process has ended."""
+        disk, chance = self.disk, self.chance
+        disk.before = self._look
+        self._kill_in = chance.randint(0, 30) if chance.random() < 0.15 else None
+        if chance.random() < faults:
+            disk.code = chance.choice(ERRORS)
+            disk.fails_in = chance.randint(0, 25)
+        elif chance.random() < faults / 4:
+            disk.room = sum(len(one.shown) for _, one in disk.files()) + chance.randint(0, 400)
+        failed = len(disk.failed)
+        try:
+            do()
+        except StoreError as error:
+            if len(disk.failed) == failed:
+                raise self._wrong(f"refused without a fault: {error}") from error
+            if not error.next:
+                raise self._wrong(f"says not what to do next: {error}") from error
+            self.faults.append(disk.failed[-1])
+            if opened is not None and self.kind.is_final and AS_IT_WAS not in str(error):
+                self._require_final(opened, number)
+            disk.process_ends()
+            return False
+        except Killed:
+            self._is_dead = False
+            power = chance.random() < 0.5
+            self.disk = disk.copied(self._keeps()) if power else disk.copied()
+            return False
+        except (JoinprotoError, OSError) as error:
+            raise self._wrong(f"not a `StoreError`: {error!r}") from error
+        finally:
+            self._kill_in = None
+        disk.fails_in = disk.room = None
+        return True
+
+    def _require_final(self, opened: Opened, number: int) -> None:
+        """After a fault in a write nothing more is written: a second sync would prove nothing."""
+        calls: list[str] = []
+        self.disk.before = calls.append
+        self.disk.fails_in = self.disk.room = None
+        for _ in range(8):
+            step = opened.step(self.chance, number)
+            if step.after == opened.value:
+                continue
+            try:
+                step.do()
+            except StoreWriteFailed:
+                continue
+            raise self._wrong("writes again after a fault in a write")
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    def _look(self, call: str) -> None:
+        if self._is_dead:
+            raise Killed
+        self.looks += 1
+        after = self.disk.copied(self._keeps() if self.chance.random() < 0.8 else None)
+        try:
+            found = self._found(after, call)
+        except Wrong:
+            if self._is_copied and self.legal is None:
+                return  # an operator has copied it, and nobody has opened it yet
+            raise
+        if self.legal is not None and len(self.legal) > 1:
+            self.new += 1
+        self._require(found, call)
+        again = after.copied(lambda: False)
+        if (later := self._found(again, call)) != found:
+            raise self._wrong(f"{call}: {found} was found, and {later} after a loss of power")
+        if self._kill_in is not None:
+            self._kill_in -= 1
+            if self._kill_in < 0:
+                self._kill_in = None
+                self._is_dead = True
+                raise Killed
+
+    def _found(self, disk: Disk, call: str) -> Value:
+        try:
+            opened = self.kind.open(disk)
+        except StoreError as error:
+            raise self._wrong(f"{call}: refused after it: {error}") from error
+        opened.close()
+        disk.process_ends()
+        return opened.value
+
+    def _keeps(self) -> Callable[[], bool]:
+        often = self.chance.choice((0.0, 0.5, 0.5, 1.0))
+        return lambda: self.chance.random() < often
+
+    def _require(self, found: Value, where: str) -> None:
+        if self.legal is not None and found not in self.legal:
+            raise self._wrong(f"{where}: found {found}, expected one of {self.legal}")
+
+    def _wrong(self, what: str) -> Wrong:
+        return Wrong(f"{self.kind.name}, seed {self.seed}: {what}")

@@ -1,0 +1,89 @@
+"""Whatever is kept durably is there after a loss of power at any call, and no torn part of it is.
+
+`schedules.py` says what must hold, `kinds.py` what is kept, `disk.py` what is believed of a disk.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.durable.damage import damaged
+from tests.durable.disk import CALLS
+from tests.durable.kinds import KINDS
+from tests.durable.mutations import ELSEWHERE, Mutation, mutations
+from tests.durable.schedules import Schedule
+from tools.mutate.unit import TooLong, limited
+
+EACH = 10
+ALL = 1_000
+SEEDS = 64
+"""So many schedules a mutation may need; most are noticed by the first."""
+DAMAGED = 16
+MOST_SECONDS = 20
+"""Of the processor: a loop without an end is noticed."""
+
+MUTATIONS = list(mutations())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loss_of_power_at_each_call_loses_nothing_durable(kind: str) -> None:
+    """Nor does an error of any call, a full disk, or the end of the process."""
+    done = [Schedule(KINDS[kind], seed).run() for seed in range(EACH)]
+
+    assert sum(one.looks for one in done) > 25 * EACH
+    # Each was looked at while a write was under way, where it may be there or not.
+    assert sum(one.new for one in done) > 5 * EACH
+    assert any(one.faults for one in done)
+
+
+@pytest.mark.soak("durable")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loss_of_power_at_each_call_of_many_schedules_loses_nothing_durable(kind: str) -> None:
+    done = [Schedule(KINDS[kind], seed).run() for seed in range(ALL)]
+
+    assert sum(one.looks for one in done) > 25 * ALL
+
+
+@pytest.mark.soak("durable")
+def test_each_call_of_the_disk_has_failed_in_some_schedule() -> None:
+    """But a link, which makes a snapshot the floor: a failure there leaves out the snapshot."""
+    told = {fault for kind in KINDS.values() for seed in range(200)
+            for fault in Schedule(kind, seed).run().faults}  # fmt: skip
+
+    assert {*CALLS} - told <= {"link"}
+
+
+@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.is_checked])
+def test_a_damaged_or_restored_file_is_refused_or_changes_nothing(kind: str) -> None:
+    """Each bit of what is durable is under a checksum, and an older file is known as one."""
+    assert sum(damaged(KINDS[kind], seed) for seed in range(4)) > 20
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=[one.name for one in MUTATIONS])
+def test_what_is_left_out_is_noticed(mutation: Mutation) -> None:
+    """Each sync, each rename, each comparison of what was read."""
+    with mutation.applied(), limited(MOST_SECONDS):
+        noticed = any(_is_noticed(mutation, seed) for seed in range(SEEDS))
+
+    assert noticed
+
+
+def _is_noticed(mutation: Mutation, seed: int) -> bool:
+    try:
+        for kind in mutation.kinds:
+            Schedule(KINDS[kind], seed).run()
+            if seed < DAMAGED:
+                damaged(KINDS[kind], seed)
+    except (Exception, TooLong):  # noqa: BLE001 - whatever it is, it is noticed
+        return True
+    return False
+
+
+def test_every_sync_of_the_product_is_among_the_mutations() -> None:
+    """So a new one is left out in turn, too."""
+    left_out = {one.name.rpartition(":")[0].rpartition(":")[2] for one in MUTATIONS}
+
+    assert {"without sync", "without sync_data", "without sync_directory"} <= left_out
+    assert {"without rename", "without truncate", "always yes", "always no"} <= left_out
+    assert len(MUTATIONS) > 80
+    assert all(ELSEWHERE.values())
