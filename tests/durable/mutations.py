@@ -54,6 +54,11 @@ ELSEWHERE = {
     "records:base_of:always no:4": "the checksum of a part is another one",
     "survey:survey:always yes": "the bytes end, too",
     "survey:_is_as_then": "the frames are read one by one then: tests/log/test_index",
+    "survey:_durable_behind": "how far it looks at once: tests/log/test_journal",
+    "handle:create_store:without recover": "removes leftovers alone: tests/store/test_opening",
+    "snapshot:_Writer": "nothing rests on a snapshot: a damaged one is left out",
+    "dropping:_Copy.finish:without sync": "each piece was synced before",
+    "dropping:_Copy._go_on": "when the last piece comes: tests/log/test_snapshots",
     "survey:read_stretch": "for frames that no piece holds: tests/log/test_journal",
     "journal:Journal.replace_by:without rename:2": "nothing rests on the index",
 }
@@ -77,6 +82,11 @@ class Mutation:
     module: str
     where: tuple[str, ...]
     code: CodeType
+
+    @property
+    def is_quick(self) -> bool:
+        """Return whether it is asked for at each change, and not in the soak alone."""
+        return self.module.startswith("joinproto.durable")
 
     @contextmanager
     def applied(self) -> Iterator[None]:
