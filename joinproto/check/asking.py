@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
 from itertools import permutations
 from typing import Any
 
@@ -116,6 +116,20 @@ def _truth(what: str, call: Callable[..., Any], answer: Any) -> bool:
             next="return what it finds in every case; a function without return gives None",
             place=place_of(call),
         )
+    # True whatever is in it.
+    if callable(answer) or isinstance(answer, (Iterator, Awaitable)):
+        raise ModelProblem(
+            f"{what} answered with {answer!r}, which is always true",
+            next="return what it finds: call it, or all(...) or any(...) of its items",
+            place=place_of(call),
+        )
+    match answer:
+        case bool(), str():
+            raise ModelProblem(
+                f"{what} answered with the pair {answer!r}, which is always true",
+                next="return the first part alone; the claim's name is its message",
+                place=place_of(call),
+            )
     return bool(answer)
 
 

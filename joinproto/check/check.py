@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from joinproto.check.exercised import with_open_claims
 from joinproto.check.pictures import with_pictures
 from joinproto.check.properties import ON_FAIR_RUNS
 from joinproto.check.report import Coverage, Report
@@ -107,7 +108,7 @@ def report_of(
     broken = not results.isdisjoint(("violated", "not-reached"))
     is_open = found.stopped_by or "unknown" in results
     notes = [*found.notes, "" if search.answers is None else search.answers.note()]
-    return Report(
+    report = Report(
         world=world.name,
         result="violated" if broken else "incomplete" if is_open else "holds",
         depth=len(levels),
@@ -125,6 +126,7 @@ def report_of(
         notes=tuple(filter(None, [*notes, "" if world.same is None else WARNING])),
         **measured,
     )
+    return with_open_claims(world, report)
 
 
 def reductions_of(search: Any) -> tuple[str, ...]:

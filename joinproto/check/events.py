@@ -82,6 +82,7 @@ class Rule:
 
 
 Effect: TypeAlias = Send | Broadcast | Persist | Record | Rule
+EFFECTS = (Send, Broadcast, Persist, Record, Rule)
 Effects: TypeAlias = Iterable[Effect] | _NotEnabled | None
 """What `receive` and `start` return; a generator may yield them."""
 

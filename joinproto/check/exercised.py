@@ -1,28 +1,86 @@
-"""What a search exercised, in the form of a report."""
+"""What a search exercised, in the form of a report.
+
+A claim that nothing put to a test holds for a reason that nobody meant.  So its result is open.
+"""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from joinproto.check.report import Coverage
+from attrs import Factory, define, evolve
+
+from joinproto.check.events import Message, plain
+from joinproto.check.freeze import thaw
+from joinproto.check.local import WIPE
+from joinproto.check.properties import Property
+from joinproto.check.report import Coverage, Report
 from joinproto.check.view import DOWN
+from joinproto.check.world import World
+
+
+@define
+class Arms:
+    """What came of messages, by kind: whether any member took one, and anything followed."""
+
+    _found: dict[str, tuple[bool, bool]] = Factory(dict)
+
+    def add(self, event: Hashable, *, takes: bool, acts: bool) -> None:
+        """Note that a member was asked a message.  Of other events nothing is noted."""
+        if isinstance(event, Message):
+            kind = _kind_of(thaw(event.content))
+            known = self._found.get(kind, (False, False))
+            self._found[kind] = known[0] or takes, known[1] or acts
+
+    def never(self) -> list[str]:
+        """Return in words what no arm takes."""
+        return [
+            f"message {kind}: " + ("nothing follows it" if takes else "no step takes it")
+            for kind, (takes, acts) in sorted(self._found.items())
+            if not acts
+        ]
+
+
+def _kind_of(content: Any) -> str:
+    """Return what messages of one kind have in common: a text, the first of a tuple, a class."""
+    first = content[0] if isinstance(content, tuple) and content else content
+    if isinstance(first, (str, enum.Enum)):
+        return f"({plain(first)}, ...)" if first is not content else plain(first)
+    return type(content).__qualname__
 
 
 def exercised(
-    actions: Mapping[str, int], rules: Mapping[str, int], seen: Mapping[str, Sequence[Any]]
+    world: World,
+    actions: Mapping[str, int],
+    rules: Mapping[str, int],
+    seen: Mapping[str, Sequence[Any]],
+    arms: Arms,
+    unwritten: Sequence[str] = (),
 ) -> Coverage:
     """Return how often each step and case was taken, and what never was.
 
     `actions`, `rules`: what could happen, with how often it did.  `seen`: what each member showed.
+    `unwritten`: members with durable attributes whose disk stayed as it was made.
     """
     # In an order that is not that of numbering, which differs between engines.
     never = [f"step: {name}" for name, count in sorted(actions.items()) if count == 0]
     never += [f"case of a table: {rule}" for rule, count in rules.items() if count == 0]
     for name, shown in seen.items():
         never += [f"shown by {name}: {text}" for text in _unseen(shown)]
-    return Coverage(dict(sorted(actions.items())), dict(sorted(rules.items())), tuple(never))
+    never += arms.never()
+    never += [f"disk of {name}: no Persist() ever changed it" for name in unwritten]
+    faults = world.faults
+    for budget, count, step in (
+        ("partitions", faults.partitions, "split or heal"),
+        ("losses", faults.losses, "lose"),
+        ("duplicates", faults.duplicates, "duplicate"),
+        ("wipes", faults.wipes, str(WIPE)),
+    ):
+        if count and not any(name.startswith(step) for name in actions):
+            never.append(f"fault: {budget}={count}, and there never was any")
+    void = {item.name: why for item in world.properties if (why := _untested(world, item, seen))}
+    return Coverage(dict(sorted(actions.items())), dict(sorted(rules.items())), tuple(never), void)
 
 
 def _unseen(seen: Sequence[Any]) -> list[str]:
@@ -34,3 +92,66 @@ def _unseen(seen: Sequence[Any]) -> list[str]:
     if not issubclass(kind, enum.Enum):
         return []
     return [str(value.value) for value in kind if value not in seen]
+
+
+# -- claims that nothing put to a test -------------------------------------------------------
+
+
+def _untested(world: World, item: Property, seen: Mapping[str, Sequence[Any]]) -> str:
+    """Return why a claim about what members show says nothing, or nothing."""
+    shown = [
+        {value is None for value in seen[name] if value is not DOWN}
+        for name in item.among or world.members
+    ]
+    running = [values for values in shown if values]
+    if item.scope in ("each", "pair", "beside"):
+        if not running:
+            return "none of its members ever runs"
+        if item.scope == "pair" and len(running) < 2:
+            return "no two of its members ever run"
+    elif item.scope == "monitor" or _sees_more(world, item):
+        return ""
+    if running and all(values == {True} for values in running):
+        return "its members show nothing: shows() returns None in every state"
+    return ""
+
+
+def _sees_more(world: World, item: Property) -> bool:
+    """Return whether a claim sees more than what members show."""
+    more = (world.show_disk, world.monitor)
+    return (
+        item.kind in ("no deadlock", "always step", "implements")
+        or any(part is not None for part in more)
+        or world.show_links
+        or world.faults.partitions > 0
+        or world.faults.crashes > 0
+    )
+
+
+def with_open_claims(world: World, report: Report) -> Report:
+    """Return the report with every claim open that nothing put to a test.
+
+    Where nothing ever happens, that is so of all claims about what happens.
+    """
+    void = {} if report.stopped_by else dict(report.coverage.void)
+    if report.levels == (1,) and world.same is None:
+        why = "no step changes anything"
+        if report.generated == 1:
+            why = "nothing can happen: runs begin in a state without any step"
+        if report.beyond:
+            why = "no step is taken: `within` is not true of the state in which runs begin"
+        spared = ("no deadlock", "always step") if report.generated > 1 else ("no deadlock",)
+        void |= {item.name: why for item in world.properties if item.kind not in spared}
+    held = {item.name for item in report.properties if item.result == "holds"}
+    if report.stopped_by or report.result != "holds":
+        held = set()
+    void = {name: why for name, why in void.items() if name in held}
+    coverage = evolve(report.coverage, void=void)
+    if report.generated == report.levels[0] and not report.stopped_by and not report.beyond:
+        coverage = evolve(coverage, never=(*coverage.never, "step: none is ever possible"))
+    if not void:
+        return evolve(report, coverage=coverage)
+    properties = tuple(
+        evolve(item, result="unknown") if item.name in void else item for item in report.properties
+    )
+    return evolve(report, coverage=coverage, properties=properties, result="incomplete")

@@ -11,7 +11,8 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from joinproto.check.events import Maybe, Told, plain
+from joinproto.check.dropped import misspelt, with_return
+from joinproto.check.events import EFFECTS, NOT_ENABLED, Maybe, Told, plain
 from joinproto.check.faults import Faults
 from joinproto.check.freeze import freeze, freeze_all, thaw, thaw_all
 from joinproto.check.fresh import Asked, sample_of
@@ -27,8 +28,10 @@ from joinproto.check.local import (
     freeze_event,
     thaw_event,
 )
-from joinproto.check.member_objects import MemberObjects
+from joinproto.check.makers import refuse_late_names
+from joinproto.check.member_objects import OPTIONAL, MemberObjects
 from joinproto.check.member_steps import Steps
+from joinproto.check.problems import ModelProblem
 from joinproto.check.shared import Shared
 from joinproto.check.twice import AskedTwice, Question, between_shown
 from joinproto.check.view import DOWN, Seen
@@ -42,13 +45,18 @@ class MemberCode:
     counted again.
     """
 
-    def __init__(self, world: World, name: str, make: Callable[[], Any]) -> None:
+    def __init__(
+        self, world: World, name: str, make: Callable[[], Any], *, is_monitor: bool = False
+    ) -> None:
+        """`is_monitor`: it hears what is recorded, and does nothing."""
         self.name = name
         # What it answered in another run, where somebody keeps that.
         self.known: Known | None = None
         sample = sample_of(world.name, name)
         self._asked = None if sample is None else Asked(sample)
         self.objects = objects = MemberObjects(name, make)
+        self._is_monitor = is_monitor
+        self._refuse_idle(world)
         self.twice = AskedTwice(objects)
         self._steps = Steps(world, objects, self.twice)
         self._show = world.show
@@ -63,6 +71,24 @@ class MemberCode:
     @property
     def calls(self) -> int:
         return self.objects.calls
+
+    def _refuse_idle(self, world: World) -> None:
+        """Refuse what its author counts on, and nothing ever asks for."""
+        given = set() if world.show is None else {"shows"}
+        near = misspelt(self.objects.kind, {*OPTIONAL, "persistent"} - given)
+        if near:
+            found, wanted = near
+            raise self.objects.problem(
+                f"{self.objects.kind.__qualname__}.{found} is never used",
+                next=f"did you mean {wanted}? if not, give it a name that is less like it",
+                method=found,
+            )
+        if self._is_monitor and self.objects.has("choices"):
+            raise self.objects.problem(
+                "a monitor has choices(), and never steps alone",
+                next="leave them out; it hears what members Record",
+                method="choices",
+            )
 
     # -- questions -----------------------------------------------------------------------
 
@@ -108,7 +134,13 @@ class MemberCode:
     def _answer(self, kind: str, question: Any) -> Any:
         match kind:
             case "step":
-                return self._steps.of(*question)
+                outcomes = self._steps.of(*question)
+                if self._is_monitor and outcomes and (outcomes[0].sent or outcomes[0].recorded):
+                    raise self.objects.problem(
+                        "a monitor sends or records, and nobody hears it",
+                        next="change its attributes; the claims see what it shows",
+                    )
+                return outcomes
             case "choices":
                 return self._chosen(question)
             case "shown":
@@ -194,14 +226,34 @@ class MemberCode:
                     next=f"return a list of events, [{answer!r}], or yield each",
                     method="choices",
                 )
-            return tuple(answer or ())
+            last: list[Any] = []
+            found = tuple(with_return(answer or (), last))
+            if last[0] is not None:
+                raise self.objects.problem(
+                    f"choices() yields, and then returns {last[0]!r}",
+                    next="yield each event; `yield from` a list of them",
+                    method="choices",
+                )
+            return found
 
         found = []
         for item in self.objects.guarded("choices()", call):
             whim = isinstance(item, Maybe)
+            if isinstance(item.event if whim else item, (*EFFECTS, type(NOT_ENABLED))):
+                raise self.objects.problem(
+                    f"choices() offers {item!r}, which is no event",
+                    next="offer an event of your own, such as a text; receive(event) answers it"
+                    " with effects",
+                    method="choices",
+                )
             event = self.objects.value(item.event if whim else item, "choices()", freeze_event)
             found.append(Choice(event, fair=not whim))
+        self._refuse_change(member, local, "choices()")
         return found
+
+    def _refuse_change(self, member: Any, local: LocalState, what: str) -> None:
+        wanted = "a question changes nothing; what happens to a member happens in receive(event)"
+        self.objects.refuse_change(member, local.values, f"{what} changes", wanted, what)
 
     # -- what it shows -----------------------------------------------------------------
 
@@ -215,7 +267,9 @@ class MemberCode:
         def ask() -> Hashable:
             member, show = self.objects.running(local.values), self._show
             call = member.shows if show is None else lambda: show(member)
-            return self.objects.value(self.objects.guarded(what, call), what)
+            shown = self.objects.value(self.objects.guarded(what, call), what)
+            self._refuse_change(member, local, what)
+            return shown
 
         shown = ask()
         if self.twice.is_due():
@@ -293,11 +347,17 @@ class Codes:
         members = tuple(MemberCode(world, name, make) for name, make in world.members.items())
         monitor = None
         if world.monitor is not None:
-            monitor = MemberCode(_without_faults(world), "monitor", world.monitor)
+            monitor = MemberCode(_without_faults(world), "monitor", world.monitor, is_monitor=True)
         every = (*members, monitor) if monitor else members
         reach = Shared.by([code.objects.kind for code in every])
         for code in every:
             code.twice.reach = reach
+        refuse_late_names(members)
+        if world.faults.wipes and not any(code.objects.persistent for code in members):
+            raise ModelProblem(
+                f"wipes={world.faults.wipes}, and no member has a disk",
+                next="name durable attributes: persistent = (...); or leave wipes out",
+            )
         return cls(world, tuple(world.members), members, monitor, reach)
 
     @property

@@ -22,8 +22,9 @@ OPTIONAL = ("choices", "start", "shows", "story", "horizon", "offline")
 class MemberObjects:
     """The class of the member `name`, as `make` makes it; `calls` counts calls of its methods.
 
-    `names`: its attributes; `persistent`: the durable ones; `empty`: these of a fresh one;
-    `shares_disk`: whether other attributes of a fresh one name what durable ones name.
+    `names`: its attributes; `persistent`: the durable ones; `fresh`, `empty`: all of them, and
+    these, as it is made; `shares_disk`: whether other attributes of a fresh one name what durable
+    ones name.
     """
 
     def __init__(self, name: str, make: Callable[[], Any]) -> None:
@@ -47,7 +48,7 @@ class MemberObjects:
         self._values_of, self._disk_of = parts_getter(self.names), parts_getter(self.persistent)
         self._methods = {name for name in OPTIONAL if callable(getattr(fresh, name, None))}
         self._plain = not hasattr(fresh, "__dict__")
-        made = self.values(fresh)
+        self.fresh = made = self.values(fresh)
         self.empty = self.disk(fresh)
         self._shared = self._make_again(fresh, made)
         # Whether an attribute of a fresh one shares something with a durable one: no start after
@@ -91,6 +92,15 @@ class MemberObjects:
                     next="make it anew in __init__; a default argument is made only once",
                     method="__init__",
                 )
+
+    def refuse_change(
+        self, member: Any, before: tuple[Hashable, ...], what: str, wanted: str, method: str
+    ) -> None:
+        """Refuse what a question changed in the member: nobody would ever see it."""
+        after = self.values(member)
+        if after != before:
+            found = between_values(self.names, before, after, ("before", "after"))
+            raise self.problem(f"{what} the member: {found}", next=wanted, method=method)
 
     # -- objects and values ------------------------------------------------------------
 

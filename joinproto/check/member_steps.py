@@ -9,6 +9,7 @@ from typing import Any
 
 from attrs import evolve
 
+from joinproto.check.dropped import are_effects, no_effect, with_return
 from joinproto.check.endless import WATCH
 from joinproto.check.events import (
     NOT_ENABLED,
@@ -60,6 +61,7 @@ class Steps:
         self._has_senders = getattr(world.network, "with_sender", True)
         self._in_order = isinstance(world.network, FifoLinks)
         self._has_joint_steps = world.together is not None
+        self._has_monitor = world.monitor is not None
         self.crash_points = objects.name not in world.faults.spared and world.faults.crashes > 0
         self._has_start = objects.has("start")
         self._has_offline = objects.has("offline")
@@ -129,14 +131,24 @@ class Steps:
 
         def call() -> bool:
             answer = member.offline(event)
-            if answer is NOT_ENABLED:
-                return False
-            self._refuse_text(answer, "offline()")
-            # Whatever it changed is durable at once; what remains to hear are its rules.
-            rules.extend(item.label for item in answer or () if type(item) is Rule)
-            return True
+            last: list[Any] = []
+            if answer is not NOT_ENABLED:
+                self._refuse_text(answer, "offline()")
+                # Whatever it changed is durable at once; what remains to hear are its rules.
+                for item in with_return(answer or (), last):
+                    if type(item) not in (Rule, Persist):
+                        raise self.objects.problem(
+                            f"offline() has the effect {item!r}, and a stopped member has none",
+                            next="change durable attributes, and yield nothing but Rule",
+                            method="offline",
+                        )
+                    if type(item) is Rule:
+                        rules.append(item.label)
+            return answer is not NOT_ENABLED and self._is_taken(last, rules, "offline()")
 
         if not self.objects.guarded("offline()", call):
+            if self.objects.disk(member) != local.disk:
+                self._refuse_dropped(member, self._made(local), "offline()")
             return None
         self.objects.values(member)  # refuses what cannot be part of a state
         after = LocalState(False, (), self.objects.disk(member), local.ended)
@@ -155,13 +167,12 @@ class Steps:
         points: list[tuple[int, int, int, tuple[Hashable, ...]]] = []
         done = 0
         answer: Any = None
+        last: list[Any] = []
         try:
             answer = call()
-            if answer is NOT_ENABLED:
-                return None
-            if answer is not None:
+            if answer is not None and answer is not NOT_ENABLED:
                 self._require_effects(answer, what)
-                for effect in answer:
+                for effect in with_return(answer, last):
                     if type(effect) is Send:
                         sent.append(
                             (self._addressee(effect.to, what, answer), freeze(effect.content))
@@ -169,23 +180,25 @@ class Steps:
                     elif type(effect) is Broadcast:
                         content = freeze(effect.content)
                         sent += [(to, content) for to in self._all]
-                    elif type(effect) is Persist:
+                    elif type(effect) is Persist and self.objects.persistent:
                         disk = self.objects.disk(member)
-                    elif type(effect) is Record:
+                    elif type(effect) is Record and self._has_monitor:
                         recorded.append(freeze(effect.event))
                     elif type(effect) is Rule:
                         rules.append(effect.label)
                         continue
                     else:
+                        found, wanted = no_effect(effect)
                         raise self.objects.problem(
-                            f"{effect!r} is not an effect",
-                            next="yield Send, Broadcast, Persist, Record or Rule",
-                            method=what,
-                            place=_place_of(answer),
+                            found, next=wanted, method=what, place=_place_of(answer)
                         )
                     done += 1
                     if self.crash_points:
                         points.append((done, len(sent), len(recorded), disk))
+            if answer is NOT_ENABLED or not self._is_taken(last, [*points, *sent, *rules], what):
+                before = local.values if local.up else self._made(local)
+                self._refuse_dropped(member, before, what)
+                return None
         except ModelProblem as problem:
             if problem.place:
                 raise
@@ -224,6 +237,33 @@ class Steps:
                     )
                 )
         return tuple(outcomes)
+
+    def _is_taken(self, last: list[Any], done: Sequence[Any], what: str) -> bool:
+        """Return whether there is such a step; `last`: what a generator returned in the end."""
+        value = last[0] if last else None
+        # Of a generator that hands over to it, a part of the code may return what it likes.
+        if value is not NOT_ENABLED and not are_effects(value):
+            return True
+        if value is NOT_ENABLED and not done:
+            return False
+        found, wanted = f"{what} yields, and then returns {value!r}", "yield it, or `yield from` it"
+        if value is NOT_ENABLED:
+            found = f"{what} yields effects, and then returns NOT_ENABLED"
+            wanted = "return NOT_ENABLED before the first effect, or nothing"
+        raise self.objects.problem(found, next=wanted, method=what)
+
+    def _made(self, local: LocalState) -> tuple[Hashable, ...]:
+        return self.objects.values(self.objects.stopped(local.disk))
+
+    def _refuse_dropped(self, member: Any, before: tuple[Hashable, ...], what: str) -> None:
+        """Refuse a step that changed the member and then says that there is no such step."""
+        self.objects.refuse_change(
+            member,
+            before,
+            f"{what} returns NOT_ENABLED, and changes",
+            "decide before the first change, or return None for a step that takes place",
+            what,
+        )
 
     def _leaves_a_mark(self, event: Hashable) -> bool:
         """Return whether a step of which nothing was done is still no crash before the step.

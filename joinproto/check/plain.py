@@ -1,44 +1,74 @@
-"""A small world that ships, in plain Python: done before the engine's compiled loops are loaded.
+"""A small world in plain Python: done before the engine's compiled loops are loaded.
 
 The search is the engine's, level by level up to the first violation, over the steps of
 `joinproto/check/reference.py`; each question to a member's code is put once.  What a report says is
 the same but for what the search cost, and tests compare it on every small world that ships.
+
+The engine takes over where a world is larger than `Bounds`.  A world that ships has its loops
+compiled at set-up, and they are loaded in a second.  For a model of one's own they may have to be
+compiled first, for 20 seconds: so it is searched here as long as that takes less.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from attrs import Factory, define, evolve
+from attrs import Factory, define, evolve, frozen
 
-from joinproto.check.asking import ask, guard
-from joinproto.check.exercised import exercised
-from joinproto.check.freeze import is_fixed, thaw
-from joinproto.check.known import Known
+from joinproto.check.asking import ask, ask_of_view, guard, is_within
+from joinproto.check.exercised import with_open_claims
 from joinproto.check.lassos import Run
-from joinproto.check.memory import collected_seldom, peak_bytes
+from joinproto.check.memory import collected_seldom, peak_bytes, resident_bytes
+from joinproto.check.pictures import with_pictures
+from joinproto.check.plain_coverage import coverage_of
 from joinproto.check.plain_runs import Edge, Runs, label_of, place_of
+from joinproto.check.plain_steps import Steps
 from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import ON_FAIR_RUNS, ON_RUNS, Property
-from joinproto.check.reference import Reference, State
-from joinproto.check.report import Coverage, PropertyResult, Report, Result, Step, Trace
+from joinproto.check.reference import State
+from joinproto.check.report import PropertyResult, Report, Result, States, Step, Trace
 from joinproto.check.step_claims import StepClaim
-from joinproto.check.steps import Move, Sent, order_of, to_step, words
+from joinproto.check.steps import Move, order_of, to_step, unanswered
 from joinproto.check.view import View
-from joinproto.check.world import Together, World
+from joinproto.check.world import World
 
 if TYPE_CHECKING:
     from joinproto.check.answers import Answers
-    from joinproto.check.local import LocalState, Outcome
-    from joinproto.check.member import MemberCode
 
-STATES_MAX = 1_000
-STEPS_MAX = 20_000
-CALLS_MAX = 2_600
-"""Whatever has more is for the engine, and was looked at for a few tenths of a second."""
+
+@frozen
+class Bounds:
+    """How far to search in plain Python: whatever has more is for the engine.
+
+    `states`, `steps`: those found.  `calls`: of members' code.
+    """
+
+    states: int
+    steps: int
+    calls: int
+
+
+SHIPPED = Bounds(1_000, 20_000, 2_600)
+"""A few tenths of a second: what it takes to load the engine is not much more."""
+
+BYTES_MAX = 512 << 20
+"""Of the process: states with large values are for the engine, which numbers them."""
+
+OWN = Bounds(40_000, 200_000, 40_000)
+"""Three seconds or so, and 150 MB at most."""
+
+
+@frozen(kw_only=True)
+class Ends:
+    """Where a search ends before its end, as `joinproto.check.check.check` takes them."""
+
+    states_max: int | None = None
+    seconds_max: float | None = None
+    interrupted: Callable[[], bool] = lambda: False
+
 
 POSSIBLE = ("no deadlock", "always possible")
 """Claims about whole runs that a state breaks, whatever leads there."""
@@ -52,99 +82,28 @@ def check_small(
     world: World,
     *,
     witnesses: bool = False,
-    interrupted: Callable[[], bool] | None = None,
+    ends: Ends | None = None,
     answers: Answers | None = None,
+    bounds: Bounds = SHIPPED,
 ) -> Report | None:
     """Return the report of a small world; None where the engine shall search it.
 
-    That is so of a model that goes wrong, too: the engine says what is wrong with it.
-    `answers`: what members are known to answer.
+    `ends`: limits, and Ctrl-C.  `answers`: what members are known to answer.  Raises
+    `ModelProblem` for a model that cannot be explored.
     """
-    if (world.within, world.same, world.picture) != (None, None, None):
+    if world.same is not None:
         return None
     began, cpu = time.perf_counter(), time.process_time()
     try:
         with collected_seldom():
-            small = _Small(_Steps(world, answers), interrupted or (lambda: False), answers)
-            small.run()
+            small = _Small(Steps(world, answers), ends or Ends(), answers, bounds)
+            small.run(began)
             small.steps.codes.ask_again()
             if answers is not None:
-                answers.keep(is_whole=True)
+                answers.keep(is_whole=not small.stopped_by)
             return small.report(witnesses, began, cpu)
     except _ForTheEngine:
         return None
-    except ModelProblem as problem:
-        if "has not come back" in problem.message:
-            raise
-        return None
-
-
-class _Steps(Reference):
-    """The steps of a world; nobody is asked a question twice.
-
-    `asked`: by member, questions of the search and outcomes, whoever answered.
-    """
-
-    def __init__(self, world: World, answers: Answers | None) -> None:
-        super().__init__(world)
-        self.asked: dict[MemberCode, dict[Any, tuple[Outcome, ...]]] = {}
-        every = (*self.codes.members, *([self.codes.monitor] if self.codes.monitor else ()))
-        for code in every:
-            code.known, self.asked[code] = Known(), {}
-        if answers is not None:
-            answers.give(self.codes)
-        self._keys: dict[State, Any] = {}
-        self._views: dict[Any, View] = {}
-        self._joint: dict[Any, list[Together]] = {}
-        self._kept: dict[Any, frozenset[Sent]] = {}
-        self.stamps = cache(self.stamps)  # type: ignore[method-assign]
-        self.text_of = cache(self.text_of)  # type: ignore[method-assign]
-
-    def _ask(self, code: MemberCode, local: LocalState, event: Hashable) -> tuple[Outcome, ...]:
-        found = self.asked[code][local, event] = super()._ask(code, local, event)
-        return found
-
-    def shown(self, state: State) -> Any:
-        """Return what claims see of a state."""
-        if state not in self._keys:
-            self._keys[state] = self._shown_in(state)
-        return self._keys[state]
-
-    def _shown_in(self, state: State) -> Any:
-        codes, disks = self.codes, self.world.show_disk is not None
-        members = zip(codes.members, state.locals, strict=True)
-        monitor = codes.monitor and codes.monitor.shows(state.monitor)  # type: ignore[arg-type]
-        return (
-            tuple((code.shows(at), code.shows_disk(at) if disks else None) for code, at in members),
-            monitor,
-            state.around.split,
-            state.links if self.world.show_links else None,
-        )
-
-    def view(self, state: State) -> View:
-        """Return the view of a state: the same one again if nothing in it can change."""
-        shown = self.shown(state)
-        found = self._views.get(shown)
-        if found is None:
-            found = super().view(state)
-            if is_fixed(shown):
-                self._views[shown] = found
-        return found
-
-    def _expired(self, state: State) -> State:
-        if self.world.expiry is None:
-            return state
-        key = state.locals, state.messages
-        if key not in self._kept:
-            self._kept[key] = super()._expired(state).messages
-        kept = self._kept[key]
-        return state if kept == state.messages else evolve(state, messages=kept)
-
-    def joint_steps(self, state: State) -> Iterable[Together]:
-        shown = self.shown(state)
-        if shown not in self._joint:
-            self._joint[shown] = list(super().joint_steps(state))
-        return self._joint[shown]
 
 
 @define
@@ -154,9 +113,10 @@ class _Small:
     `traces`: claim to the run that breaks it.  `mapped`: claims that implement another world.
     """
 
-    steps: _Steps
-    interrupted: Callable[[], bool]
+    steps: Steps
+    ends: Ends
     kept: Answers | None
+    bounds: Bounds
     levels: list[list[State]] = Factory(list)
     out_of: dict[State, list[tuple[Move, State]]] = Factory(dict)
     hits: dict[str, tuple[int, list[State]]] = Factory(dict)
@@ -165,14 +125,19 @@ class _Small:
     notes: tuple[str, ...] = ()
     premises: set[str] = Factory(set)
     generated: int = 1
+    beyond: int = 0
+    stopped_by: str = ""
     violated: bool = False
     unmapped: bool = False
     idle: tuple[str, ...] = ()
     _seen: set[State] = Factory(set)
     _answers: dict[tuple[str, Any], bool] = Factory(dict)
 
-    def run(self) -> None:
-        """Explore level by level, to the end or to the first level with a violation."""
+    def run(self, began: float) -> None:
+        """Explore level by level, to the end or to the first level with a violation.
+
+        `began`: when the search did, by `time.perf_counter`.
+        """
         level = self.steps.initials()
         self.generated = len(level)
         self._seen.update(level)
@@ -181,9 +146,11 @@ class _Small:
         while level:
             self.levels.append(level)
             self._judge(level)
-            if self.violated:
+            if self.violated or self._ends_here():
                 break
-            level = self._next(level)
+            level = self._next(level, began)
+        if self.stopped_by:
+            return
         if self.unmapped or not self.violated:
             on_runs = [item for item in self._claims if item.kind in ON_RUNS]
             self._judge_runs(implementing if self.unmapped else on_runs)
@@ -192,23 +159,55 @@ class _Small:
     def _claims(self) -> Sequence[Property]:
         return self.steps.world.properties
 
-    def _next(self, level: list[State]) -> list[State]:
-        found = []
+    def _ends_here(self) -> bool:
+        most = self.ends.states_max
+        if most is not None and len(self._seen) >= most:
+            self.stopped_by = f"the limit of {most:,} states"
+        return bool(self.stopped_by)
+
+    def _next(self, level: list[State], began: float) -> list[State]:
+        """Return the level after `level`; nothing where a limit ends the search."""
+        found, bounds, seconds = [], self.bounds, self.ends.seconds_max
+        failing: dict[State, list[tuple[ModelProblem, Hashable]]] = {}
+        within = self.steps.world.within
         for state in level:
+            self.out_of[state] = []
+            if within is not None and not is_within(within, self.steps.view(state)):
+                self.beyond += 1
+                continue
+            self.steps.failing = []
             self.out_of[state] = self._out_of(state)
+            if self.steps.failing:
+                failing[state] = self.steps.failing
             self.generated += len(self.out_of[state])
             for _, after in self.out_of[state]:
                 if after not in self._seen:
                     self._seen.add(after)
                     found.append(after)
             if (
-                len(self._seen) >= STATES_MAX
-                or self.generated > STEPS_MAX
-                or self.steps.codes.calls > CALLS_MAX
-                or self.interrupted()
+                len(self._seen) >= bounds.states
+                or self.generated > bounds.steps
+                or self.steps.codes.calls > bounds.calls
+                or (len(self.out_of) % 256 == 0 and resident_bytes() > BYTES_MAX)
             ):
                 raise _ForTheEngine
+            if self.ends.interrupted():
+                self.stopped_by = "interrupted"
+            elif seconds is not None and time.perf_counter() - began > seconds:
+                self.stopped_by = f"the limit of {seconds:g} seconds"
+            if self.stopped_by:
+                return []
+        self.steps.failing = None
+        if failing:
+            self._raise_failing(failing)
         return found
+
+    def _raise_failing(self, failing: dict[State, list[tuple[ModelProblem, Hashable]]]) -> NoReturn:
+        """Raise the least of the problems met in the last level, with the run that leads to it."""
+        initial, steps, state = self._way_to(len(self.levels) - 1, [*failing])
+        problem, event = min(failing[state], key=lambda one: one[0].order())
+        problem.led_to = unanswered(problem.member, event, initial, steps)
+        raise problem
 
     def _out_of(self, state: State) -> list[tuple[Move, State]]:
         found: list[tuple[Move, State]] = guard(
@@ -328,7 +327,7 @@ class _Small:
         key = item.name, self.steps.shown(state)
         if key not in self._answers:
             self._answers[key] = guard(
-                f"property {item.name!r}", lambda: self.steps.holds(item, state)
+                f"property {item.name!r}", lambda: ask_of_view(item, self.steps.view(state))
             )
         return self._answers[key]
 
@@ -337,14 +336,19 @@ class _Small:
     def report(self, witnesses: bool, began: float, cpu: float) -> Report:
         world = self.steps.world
         properties = tuple(self._result(item, witnesses) for item in world.properties)
+        properties = tuple(
+            evolve(item, trace=with_pictures(world, item.trace)) for item in properties
+        )
         broken = [item.trace for item in properties if item.result == "violated" and item.trace]
-        fails = any(item.result in ("violated", "not-reached") for item in properties)
+        results = {item.result for item in properties}
+        fails = not results.isdisjoint(("violated", "not-reached"))
+        is_open = self.stopped_by or "unknown" in results
         live = any(item.kind in ON_FAIR_RUNS for item in properties)
-        coverage = self._coverage()
+        coverage = coverage_of(self.steps, self.levels, self.out_of)
         dropped = () if world.expiry is None else ("messages of no use are dropped",)
-        return Report(
+        report = Report(
             world=world.name,
-            result="violated" if fails else "holds",
+            result="violated" if fails else "incomplete" if is_open else "holds",
             distinct=sum(map(len, self.levels)),
             generated=self.generated,
             depth=len(self.levels),
@@ -359,10 +363,13 @@ class _Small:
             fair_to=tuple(map(str, world.fairness)) if live else (),
             coverage=evolve(coverage, never=(*coverage.never, *self.idle)),
             members=world.size,
+            beyond=self.beyond,
+            stopped_by=self.stopped_by,
             expected=world.expected,
             notes=tuple(filter(None, [*self.notes, self.kept.note() if self.kept else ""])),
             trace=min(broken, key=lambda trace: len(trace.steps), default=None),
         )
+        return with_open_claims(world, report)
 
     def _result(self, item: Property, witnesses: bool) -> PropertyResult:
         level, trace = None, self.traces.get(item.name)
@@ -372,16 +379,16 @@ class _Small:
             level, states = self.hits[item.name]
             result = "violated" if fails else "reached"
             if fails or witnesses:
-                trace = self._way_to(item, level, states)
+                trace = Trace(item.name, item.kind, *self._way_to(level, states)[:2])
         elif trace is not None:
             level, result = len(trace.steps), "violated"
-        elif self.violated:
+        elif self.violated or self.stopped_by or (not fails and self.beyond):
             result = "unknown"
         met = None if item.premise is None else item.name in self.premises
         return PropertyResult(item.name, item.kind, result, level, premise_met=met, trace=trace)
 
-    def _way_to(self, item: Property, depth: int, targets: list[State]) -> Trace:
-        """Return the least of the shortest runs to one of `targets`."""
+    def _way_to(self, depth: int, targets: list[State]) -> tuple[States, tuple[Step, ...], State]:
+        """Return the least of the shortest runs to one of `targets`, and to which."""
         towards = [set(targets)]
         for level in reversed(self.levels[:depth]):
             onward = towards[0]
@@ -394,38 +401,7 @@ class _Small:
             options = [(move, to) for move, to in self.out_of[state] if to in onward]
             move, state = min(options, key=lambda option: order_of(option[0], steps.codes))
             taken.append(to_step(move, steps.states_text(state)))
-        return Trace(item.name, item.kind, initial, tuple(taken))
-
-    def _coverage(self) -> Coverage:
-        codes = self.steps.codes
-        actions: dict[str, int] = {}
-        rules = dict.fromkeys(self.steps.world.labels, 0)
-        # What could happen, whether or not a budget was left for it: of each outcome its words.
-        said: dict[int, str] = {}
-        for code in codes.members:
-            for (_, event), outcomes in self.steps.asked[code].items():
-                for outcome in outcomes:
-                    move = Move("choice", ((code.name, outcome),), event)
-                    name = said[id(outcome)] = f"{words(move)[0]} ({code.name})"
-                    actions.setdefault(name, 0)
-                    rules.update({rule: rules.get(rule, 0) for rule in outcome.rules})
-        for steps in self.out_of.values():
-            for move, _ in steps:
-                names = [said[id(outcome)] for _, outcome in move.outcomes]
-                if move.kind in ("lose", "duplicate"):
-                    names = [move.kind]
-                elif move.kind in ("split", "heal"):
-                    names = ["split or heal"]
-                for name in names:
-                    actions[name] = actions.get(name, 0) + 1
-                for _, outcome in move.outcomes:
-                    for rule in outcome.rules:
-                        rules[rule] = rules.get(rule, 0) + 1
-        seen = {
-            code.name: [thaw(value) for value in {code.shows(s.locals[at]) for s in self._states()}]
-            for at, code in enumerate(codes.members)
-        }
-        return exercised(actions, rules, seen)
+        return initial, tuple(taken), state
 
     def _states(self) -> Iterable[State]:
         return (state for level in self.levels for state in level)

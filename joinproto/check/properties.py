@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
+from joinproto.check.problems import ModelProblem
 from joinproto.check.view import View
 
 Kind = Literal[
@@ -101,6 +102,12 @@ class Property:
         return tuple(part for part in parts if part is not None)
 
 
+def _among(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    if isinstance(names, str):
+        raise ModelProblem(f"among is the text {names!r}", next=f"give a list: [{names!r}]")
+    return None if names is None else tuple(names)
+
+
 def always(
     name: str, holds: Callable[[View], Any], *, premise: Callable[[View], Any] | None = None
 ) -> Property:
@@ -115,7 +122,7 @@ def always_each(
     name: str, holds: Callable[[Any], Any], *, among: Sequence[str] | None = None
 ) -> Property:
     """`holds(shown)` for every running member (of those named in `among`), in every state."""
-    return Property(name, "always", holds, "each", None if among is None else tuple(among))
+    return Property(name, "always", holds, "each", _among(among))
 
 
 def always_pair(
@@ -132,7 +139,7 @@ def always_pair(
     `holds` then gets the parts alone, and is asked once for every two different ones.
     """
     about = holds if of is None else Parts(holds, (of, of))
-    return Property(name, "always", about, "pair", None if among is None else tuple(among))
+    return Property(name, "always", about, "pair", _among(among))
 
 
 def always_beside(
@@ -149,7 +156,7 @@ def always_beside(
     """
     is_whole = of is None and of_monitor is None
     about = holds if is_whole else Parts(holds, (of or _all_of_it, of_monitor or _all_of_it))
-    return Property(name, "always", about, "beside", None if among is None else tuple(among))
+    return Property(name, "always", about, "beside", _among(among))
 
 
 def _all_of_it(shown: Any) -> Any:
@@ -175,7 +182,7 @@ def sometimes_one(
     name: str, holds: Callable[[Any], Any], *, among: Sequence[str] | None = None
 ) -> Property:
     """`holds(shown)` for some running member (of `among`), in some reachable state."""
-    return Property(name, "sometimes", holds, "each", None if among is None else tuple(among))
+    return Property(name, "sometimes", holds, "each", _among(among))
 
 
 def eventually(name: str, holds: Callable[[View], Any]) -> Property:

@@ -115,6 +115,9 @@ class Coverage:
     actions: Annotated[Mapping[str, Times], "step, with who takes it, to times"] = Factory(dict)
     rules: Annotated[Mapping[str, Times], "case of a table to times"] = Factory(dict)
     never: Annotated[tuple[str, ...], "what was never exercised"] = ()
+    void: Annotated[
+        Mapping[str, str], "claim that nothing put to a test, to the reason: its result is open"
+    ] = Factory(dict)
 
 
 @frozen(kw_only=True)

@@ -163,7 +163,7 @@ def _of_function(function: FunctionType, seen: set[int]) -> Iterator[_Place]:
             continue
         if isinstance(value, _CONTAINERS):
             yield _Place(f"a variable around {function.__qualname__}", None, "", value)
-    for name in _names(function.__code__):
+    for name in names_in(function.__code__):
         value = names.get(name)
         if isinstance(value, FunctionType) and value.__globals__ is names:
             yield from _of_function(value, seen)
@@ -173,11 +173,12 @@ def _of_function(function: FunctionType, seen: set[int]) -> Iterator[_Place]:
             yield _Place(name, names, name, value)
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def names_in(code: CodeType) -> Iterator[str]:
+    """Yield the globals and attributes that code speaks of, and the code in it."""
     yield from code.co_names
     for const in code.co_consts:
         if isinstance(const, CodeType):
-            yield from _names(const)
+            yield from names_in(const)
 
 
 def _is_watched(value: Any, module: object) -> bool:

@@ -30,10 +30,18 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
         elif not callable(make):
             wanted = f"a function that makes it: lambda: {type(make).__name__}(...)"
             yield f"member {name} is {_a(make)}", wanted
+    for name in ("properties", "fairness", "interchangeable", "labels", "beside"):
+        if isinstance(getattr(world, name), Iterator):
+            yield f"{name} is {_a(getattr(world, name))}, gone through once", "a list"
+            return
     for item in world.properties:
         if not isinstance(item, Property):
             yield f"a property is {_a(item)}", "always(...), sometimes(...) and the like"
             continue
+        needed = 2 if item.scope == "pair" else 1
+        if world.members and len(world.members if item.among is None else item.among) < needed:
+            what = "two members" if needed == 2 else "members"
+            yield f"property {item.name!r} is about {what}, and is among too few", what
         asked: tuple[Any, ...] = (item.holds, *item.asks)
         for call in asked:
             if not callable(call):
@@ -76,6 +84,7 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
             yield f"{name} is {value!r}", "a list of texts"
     if isinstance(world.faults, Faults):
         yield from _idle_budgets(world.faults, world.network)
+        yield from _impossible_faults(world.faults, set(world.members))
         strangers = sorted(map(str, set(world.faults.spared) - set(world.members)))
         if strangers:
             yield f"spared names {', '.join(strangers)}", "members of this world"
@@ -110,6 +119,16 @@ def _idle_budgets(faults: Faults, network: Any) -> Iterator[tuple[str, str]]:
         yield found, "no duplicates, or network=MessageBag()"
 
 
+def _impossible_faults(faults: Faults, members: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield budgets that nobody can spend."""
+    for name in ("crashes", "wipes"):
+        if getattr(faults, name) and members and members <= set(faults.spared):
+            yield f"{name}={getattr(faults, name)}, and every member is spared", f"no {name}"
+    if faults.partitions and (len(members) < 2 or faults.splits == ()):
+        found = f"partitions={faults.partitions}, and there is no way to cut"
+        yield found, "two members or more, and splits of them or none given"
+
+
 def _unsound_splits(splits: Any, members: set[str]) -> Iterator[tuple[str, str]]:
     wanted = "a tuple of frozensets, each the members on one side"
     if not isinstance(splits, tuple) or not all(isinstance(side, frozenset) for side in splits):
@@ -119,6 +138,8 @@ def _unsound_splits(splits: Any, members: set[str]) -> Iterator[tuple[str, str]]
         strangers = sorted(map(str, side - members))
         if strangers:
             yield f"a split names {strangers[0]!r}, which is not a member", wanted
+        if not side or side == members:
+            yield f"a split has {'everybody' if side else 'nobody'} on one side", wanted
 
 
 def _a(value: object) -> str:

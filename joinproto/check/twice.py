@@ -171,13 +171,16 @@ def between_outcomes(
 
 
 def between_values(
-    names: Sequence[str], first: Sequence[Hashable], second: Sequence[Hashable]
+    names: Sequence[str],
+    first: Sequence[Hashable],
+    second: Sequence[Hashable],
+    when: tuple[str, str] = ("once", "the other time"),
 ) -> str:
     """Return the first attribute that differs, in words, or nothing."""
     said = zip(map(_text, thaw_all(first)), map(_text, thaw_all(second)), strict=False)
     for name, one, other, (text, other_text) in zip(names, first, second, said, strict=False):
         if one != other:
-            return f"attribute {name!r} is {text} once, {other_text} the other time"
+            return f"attribute {name!r} is {text} {when[0]}, {other_text} {when[1]}"
     return ""
 
 

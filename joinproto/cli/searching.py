@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 from joinproto.check.folders import Form, answers_file
 from joinproto.check.fresh import Fresh
 from joinproto.check.loaded import Loaded
-from joinproto.check.plain import check_small
+from joinproto.check.plain import OWN, SHIPPED, Ends, check_small
 from joinproto.check.report import Report
 from joinproto.cli.interrupting import Interrupt, interruptible
 from joinproto.cli.output import error_stream, is_terminal
@@ -104,23 +104,30 @@ def identity(loaded: Loaded, settings: Settings) -> dict[str, Any]:
 
 
 def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
-    """Return the report of a small world that ships, searched without the engine; None: it is not.
-
-    A model of one's own may share state, or be slow: the engine watches for that.
-    """
+    """Return the report of a small world, searched without the engine; None: it is not small."""
+    is_own = loaded.file is not None
+    limits = settings.limits()
+    if is_own:
+        # The engine's loops may have to be compiled: then a limit is met before they are.
+        limits = {"memory_max_bytes": limits["memory_max_bytes"]}
     asks_for_more = (
-        loaded.file is not None
-        or settings.engine == "spark"
+        settings.engine == "spark"
         or settings.symmetry
         or settings.estimate
         or settings.out is not None
-        or any(limit is not None for limit in settings.limits().values())
+        or any(limit is not None for limit in limits.values())
     )
     if asks_for_more or _was_large(loaded):
         return None
     answers = _answers(loaded, settings, partial(click.echo, err=True), "small")
     with loaded.at_work(), interruptible() as interrupt:
-        return check_small(loaded.world, interrupted=interrupt.was_asked, answers=answers)
+        ends = Ends(
+            states_max=settings.states_max,
+            seconds_max=settings.seconds_max,
+            interrupted=interrupt.was_asked,
+        )
+        bounds = OWN if is_own else SHIPPED
+        return check_small(loaded.world, ends=ends, answers=answers, bounds=bounds)
 
 
 def _was_large(loaded: Loaded) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from hypothesis import strategies as st
 
 from joinproto.check import (
@@ -180,9 +180,9 @@ def member_class(plan: Plan, table: tuple[tuple[Cell | None, ...], ...]) -> type
                         self.fuel -= self.fuel > 0
                 case "keep":
                     self.kept = act.value
-                case "persist":
+                case "persist" if plan.durable:
                     yield Persist()
-                case "record":
+                case "record" if plan.monitor:
                     yield Record(act.value)
                 case "rule":
                     yield Rule(f"rule {act.value}")
@@ -237,7 +237,7 @@ def build(plan: Plan) -> World:
         name="random",
         members={name: maker(at) for at, name in enumerate(names)},
         network=NETWORKS[plan.network],
-        faults=plan.faults,
+        faults=plan.faults if plan.durable else evolve(plan.faults, wipes=0),
         start="up" if plan.start == "up" else "down",
         # Who records first in a joint step is an order; members that are alike have none.
         monitor=partial(Ear, not plan.alike) if plan.monitor else None,

@@ -192,6 +192,13 @@ class RecordsAnObject(Quiet):
         return [Record(object())]
 
 
+class Hears:
+    """Hears what is recorded, and forgets it."""
+
+    def receive(self, event: Any) -> Any:
+        return None
+
+
 @pytest.mark.parametrize(
     ("kind", "said", "hint"),
     [
@@ -205,7 +212,7 @@ class RecordsAnObject(Quiet):
 )
 def test_a_bad_effect_is_told_with_the_place_of_receive(kind: type, said: str, hint: str) -> None:
     """What came back is known only after the call: the place is where `receive` begins."""
-    problem = problem_of(world(kind))
+    problem = problem_of(world(kind, monitor=Hears if kind is RecordsAnObject else None))
 
     _, first = inspect.getsourcelines(kind.receive)  # type: ignore[attr-defined]
     assert f"{Path(__file__)}:{first}" == problem.place
@@ -485,9 +492,9 @@ class Favoured(Named):
 
 class AsksTheFirst(Named):
     def receive(self, event: Any) -> Any:
-        self.step = 1
         if type(event) is Message:
             return NOT_ENABLED
+        self.step = 1
         return [Send(min(self.others), "hello")]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from attrs import evolve
@@ -11,7 +12,7 @@ from hypothesis import assume, given, settings
 
 from joinproto.check import load_world
 from joinproto.check.check import check
-from joinproto.check.plain import CALLS_MAX, STATES_MAX, STEPS_MAX, check_small
+from joinproto.check.plain import OWN, SHIPPED, Bounds, Ends, check_small
 from joinproto.check.properties import ON_RUNS
 from joinproto.check.report import Report
 from joinproto.check.world import World
@@ -27,10 +28,10 @@ def what_it_says(report: Report) -> Report:
 def is_for_the_engine(world: World, found: Report) -> bool:
     """Return whether a world is large, or asks for more."""
     return (
-        (world.within, world.same, world.picture) != (None, None, None)
-        or found.distinct >= STATES_MAX // 2
-        or found.generated > STEPS_MAX // 2
-        or found.calls > CALLS_MAX // 2
+        world.same is not None
+        or found.distinct >= SHIPPED.states // 2
+        or found.generated > SHIPPED.steps // 2
+        or found.calls > SHIPPED.calls // 2
     )
 
 
@@ -87,6 +88,85 @@ def test_a_small_world_loads_no_compiled_loops() -> None:
 
     assert "[]" == done.stderr.strip()
     assert '"distinct": 114' in done.stdout
+
+
+OWN_MODEL = """
+import sys
+from joinproto.__main__ import main
+code = main(["check", *sys.argv[1:]])
+print(code, sorted({"numba", "numpy", "scipy"} & set(sys.modules)), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("docs/examples/first_model.py", "355 distinct"),
+        ("docs/examples/my_lock.py", "due and never comes true"),
+        ("docs/examples/from_tla.py", "distinct"),
+    ],
+)
+def test_a_model_of_one_s_own_loads_no_compiled_loops(model: str, told: str) -> None:
+    """In a fresh clone they would have to be compiled first."""
+    done = subprocess.run(
+        [sys.executable, "-c", OWN_MODEL, model], capture_output=True, text=True, check=False
+    )
+
+    assert told in done.stdout
+    assert done.stderr.strip().endswith("[]")
+
+
+def test_a_model_that_goes_wrong_loads_no_compiled_loops(tmp_path: Path) -> None:
+    wrong = Path("docs/examples/first_model.py").read_text().replace("self.majority else", "0 else")
+    path = tmp_path / "wrong.py"
+    path.write_text(wrong.replace("len(self.votes) >= 0", "1 // len(self.votes)"))
+    done = subprocess.run(
+        [sys.executable, "-c", OWN_MODEL, str(path)], capture_output=True, text=True, check=False
+    )
+
+    assert "raised ZeroDivisionError" in done.stderr
+    assert done.stderr.strip().endswith("2 []")
+
+
+def test_the_engine_takes_over_what_is_not_small() -> None:
+    world = load_world("two-phase-commit", members=5)
+    engine = check(world)
+    fits = Bounds(engine.distinct + 1, engine.generated, 10**6)
+    small = check_small(world, bounds=fits)
+
+    assert small is not None
+    assert what_it_says(engine) == what_it_says(small)
+    for less in (
+        evolve(fits, states=engine.distinct),
+        evolve(fits, steps=engine.generated - 1),
+        evolve(fits, calls=10),
+    ):
+        assert check_small(world, bounds=less) is None
+
+
+def test_limits_end_a_small_search_as_the_engine() -> None:
+    world = load_world("two-phase-commit", members=4)
+    engine = check(world, states_max=100)
+    small = check_small(world, ends=Ends(states_max=100), bounds=OWN)
+
+    assert small is not None
+    assert what_it_says(engine) == what_it_says(small)
+    for ends, why in (
+        (Ends(interrupted=lambda: True), "interrupted"),
+        (Ends(seconds_max=1e-9), "the limit of 1e-09 seconds"),
+    ):
+        found = check_small(world, ends=ends, bounds=OWN)
+        assert found is not None
+        assert ("incomplete", why) == (found.result, found.stopped_by)
+
+
+def test_a_bound_of_the_world_s_own_is_kept_as_by_the_engine() -> None:
+    world = load_world("two-phase-commit", members=3)
+    bounded = evolve(world, within=lambda view: "committed" not in map(str, view.values()))
+    small = check_small(bounded, witnesses=True, bounds=OWN)
+
+    assert small is not None
+    assert what_it_says(check(bounded, witnesses=True)) == what_it_says(small)
 
 
 def test_a_mutant_of_one_system_loads_no_other_one() -> None:

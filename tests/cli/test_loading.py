@@ -322,10 +322,10 @@ def test_a_bug_of_ours_is_not_blamed_on_the_model(
 ) -> None:
     """10: a bug of ours, never anything else; and nothing of ours is a bad model."""
 
-    def broken(search: object) -> None:
+    def broken(search: object, began: float) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr(import_module("joinproto.check.engine.search").Search, "run", broken)
+    monkeypatch.setattr(import_module("joinproto.check.plain")._Small, "run", broken)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
     done = run(model(tmp_path))

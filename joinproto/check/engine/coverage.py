@@ -12,7 +12,8 @@ import numpy.typing as npt
 from joinproto.check.engine import kernel
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.symmetry import Symmetry
-from joinproto.check.exercised import exercised
+from joinproto.check.events import Message
+from joinproto.check.exercised import Arms, exercised
 from joinproto.check.local import LocalState, Outcome, rename_event
 from joinproto.check.report import Coverage
 from joinproto.check.steps import Move, words
@@ -48,10 +49,49 @@ def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
     ):
         if tables.event_taken[kind]:
             actions[name] = int(tables.event_taken[kind])
+    arms = _arms(search, which, actions, first, len(every) if outcomes is None else outcomes)
+    unwritten = [
+        code.name
+        for code, values in zip(tables.codes.members, tables.values, strict=False)
+        if code.objects.persistent
+        and all(value.disk == code.objects.empty for value in values.values)
+    ]
     seen = {name: search.judge.seen(member) for member, name in enumerate(tables.names)}
     alike = search.renaming.names if search.renaming is not None else []
     everywhere = list(chain.from_iterable(seen[name] for name in alike))
-    return exercised(actions, rules, seen | dict.fromkeys(alike, everywhere))
+    seen |= dict.fromkeys(alike, everywhere)
+    return exercised(tables.world, actions, rules, seen, arms, unwritten)
+
+
+def _arms(
+    search: Search,
+    which: npt.NDArray[np.int64],
+    actions: dict[str, int],
+    first: _First,
+    outcomes: int,
+) -> Arms:
+    """Return what came of messages; a choice that is always refused is added to `actions`.
+
+    `which`: int64, numbers of outcomes.  `outcomes`: how many there were.
+    """
+    tables = search.tables
+    arms = Arms()
+    cells = np.array(tables.outcome_cell, np.int64).reshape(-1, 3)[which]
+    acts = cells[:, 1] != tables.out["next"].array[which]
+    acts |= tables.outcomes.rules.array[which] != tables.outcomes.rule_sets.of.get((), -1)
+    for name, idle in (("adds", 0), ("send_count", 0), ("tells", -1)):
+        acts |= tables.out[name].array[which] != idle
+    met = np.unique(np.column_stack([cells[:, [0, 2]], acts]), axis=0)
+    for member, column, does in met.tolist():
+        arms.add(tables.columns[member].values[column], takes=True, acts=bool(does))
+    for (member, column), at in tables.refused.items():
+        event = tables.columns[member].values[column]
+        if at > outcomes:
+            continue
+        arms.add(event, takes=False, acts=False)
+        if not isinstance(event, Message):
+            actions.setdefault(_name(*first.of(tables.names[member], event)), 0)
+    return arms
 
 
 def _are_met(

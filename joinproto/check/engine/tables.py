@@ -83,6 +83,8 @@ class Tables(Arrays):
         self.expiry = Expiry(world, self.names)
         self.choice_fair: list[bool] = []
         self.outcome_cell: list[tuple[int, int, int]] = []  # (member, local, column)
+        # (member, column) that some state refused, and how many outcomes there were then.
+        self.refused: dict[tuple[int, int], int] = {}
         self.outcomes = Outcomes(self.values, self.out, self.outcome_cell)
         self.messages = Numbers()  # of sets: see `joinproto.check.steps.Sent`; of queues: contents
         # Of each message of a set: who may receive it, as which of its events; and as bits.
@@ -247,6 +249,7 @@ class Tables(Arrays):
             return self._monitor_cell(field, state, event)
         outcomes = self.codes.members[field].run(state, event)
         if not outcomes:
+            self.refused.setdefault((field, column), len(self.outcomes))
             return kernel.REFUSED
         return self._add_outcomes(field, local, column, outcomes)
 

@@ -54,6 +54,8 @@ def result(report: Report) -> Piece:
             return Piece("HOLDS; with its default options it must fail", Role.WARN)
         case "holds", _:
             return Piece("holds", Role.GOOD)
+        case _ if report.coverage.void:
+            return Piece("UNDETERMINED: a claim was not put to a test", Role.WARN)
         case _ if report.stopped_by:
             return Piece("INCOMPLETE: no violation so far, the rest is unknown", Role.WARN)
         case _:
@@ -98,6 +100,9 @@ def exercised(report: Report) -> str:
 
 def not_exercised(report: Report) -> Iterator[str]:
     """Yield what the search never touched: what holds there, holds for want of a trial."""
+    void = report.coverage.void
+    if len(void) > 1 and len({*void.values()}) == 1:
+        yield f"claims are open: {visible(min(void.values()))}"
     for item in report.properties:
         name = f"“{visible(item.name)}”"
         if is_empty(item):
@@ -108,6 +113,7 @@ def not_exercised(report: Report) -> Iterator[str]:
             why = "the search ended before it could be said"
             if left_out(report) and not ended_early(report):
                 why = "not found, and it may lie behind the states that were left out"
+            why = visible(void.get(item.name, why))
             yield f"{name} is open: {why}"
     yield from map(visible, report.coverage.never)
 
@@ -161,6 +167,8 @@ def next_commands(report: Report, typed: str, *, has_sizes: bool = True) -> Iter
     elif report.result == "incomplete":
         if report.stopped_by == "interrupted":
             yield Fact(f"{typed} --max-seconds N", "search for a time that is set before")
+            return
+        if report.coverage.void:
             return
         if not report.stopped_by:
             drawn = typed.replace(" check ", " simulate ", 1)

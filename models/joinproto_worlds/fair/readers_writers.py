@@ -31,8 +31,10 @@ class Process:
             yield "leave"
 
     def receive(self, event: Any) -> Any:
-        before, self.phase = self.phase, {"ask": "waits", "enter": "in", "leave": "idle"}[event]
-        return NOT_ENABLED if event == "enter" and before != "waits" else None
+        if event == "enter" and self.phase != "waits":
+            return NOT_ENABLED
+        self.phase = {"ask": "waits", "enter": "in", "leave": "idle"}[event]
+        return None
 
     def shows(self) -> str:
         return self.phase

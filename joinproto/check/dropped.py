@@ -1,0 +1,88 @@
+"""Mistakes that would go unseen: what a member says or changes, and no state would show it.
+
+Each of them makes a claim true for a reason that its author did not mean, so each is refused.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Generator, Iterable, Iterator
+from types import GeneratorType
+from typing import Any
+
+from joinproto.check.events import EFFECTS, Persist, Record
+from joinproto.check.shared import names_in
+
+
+def with_return(answer: Iterable[Any], last: list[Any]) -> Iterator[Any]:
+    """Yield what `answer` yields; then `last` holds what a generator returned, or None."""
+    returned: Any = None
+    if isinstance(answer, Generator):
+        returned = yield from answer
+    else:
+        yield from answer
+    last.append(returned)
+
+
+def are_effects(value: Any) -> bool:
+    """Return whether a value is an effect, or holds some."""
+    if isinstance(value, (list, tuple)):
+        return any(isinstance(item, EFFECTS) for item in value)
+    return isinstance(value, (*EFFECTS, GeneratorType))
+
+
+def no_effect(effect: Any) -> tuple[str, str]:
+    """Return what is wrong with an effect that cannot be performed, and what was expected."""
+    match effect:
+        case Persist():
+            return (
+                "Persist() writes nothing: the member has no durable attribute",
+                'name those that survive a crash in its class: persistent = ("term",)',
+            )
+        case Record():
+            return (
+                f"{effect!r} is heard by nobody: the world has no monitor",
+                "give it one, World(monitor=...), or leave Record out",
+            )
+    return f"{effect!r} is not an effect", "yield Send, Broadcast, Persist, Record or Rule"
+
+
+def misspelt(kind: type, wanted: Iterable[str]) -> tuple[str, str] | None:
+    """Return a name in a member's class that nothing calls, and the one of `wanted` it resembles.
+
+    A method that the class itself calls is its own affair.
+    """
+    own = {
+        name: value
+        for base in kind.__mro__
+        if base is not object
+        for name, value in vars(base).items()
+        if not name.startswith("_")
+    }
+    used: set[str] | None = None
+    for name, value in own.items():
+        for other in wanted:
+            is_method = inspect.isfunction(value)
+            if other in own or is_method is (other == "persistent") or not _is_near(name, other):
+                continue
+            if is_method and used is None:
+                used = set(_used_in(own.values()))
+            if not is_method or name not in (used or ()):
+                return name, other
+    return None
+
+
+def _is_near(name: str, other: str) -> bool:
+    # Most names are ruled out by their letters, without the library.
+    if abs(len(name) - len(other)) > 2 or len(set(name) ^ set(other)) > 2:
+        return False
+    from difflib import SequenceMatcher  # inside: it is seldom wanted, and slow to load
+
+    return SequenceMatcher(None, name, other).ratio() >= 0.85
+
+
+def _used_in(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        inner = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
+        if inspect.isfunction(inner):
+            yield from names_in(inner.__code__)

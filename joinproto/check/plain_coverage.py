@@ -1,0 +1,86 @@
+"""What a search in plain Python exercised: as the engine's `coverage.py` tells it of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from joinproto.check.events import Message
+from joinproto.check.exercised import Arms, exercised
+from joinproto.check.freeze import thaw
+from joinproto.check.local import LocalState, Outcome
+from joinproto.check.report import Coverage
+from joinproto.check.steps import Move, words
+
+if TYPE_CHECKING:
+    from joinproto.check.plain_steps import Steps
+    from joinproto.check.reference import State
+
+
+def coverage_of(
+    steps: Steps,
+    levels: Sequence[Sequence[State]],
+    out_of: Mapping[State, Sequence[tuple[Move, State]]],
+) -> Coverage:
+    """Return how often each step and case was taken, and what never was.
+
+    `levels`: states by depth.  `out_of`: the steps out of each state that was expanded.
+    """
+    actions: dict[str, int] = {}
+    rules = dict.fromkeys(steps.world.labels, 0)
+    arms = Arms()
+    # What could happen, whether or not a budget was left for it: of each outcome its words.
+    said: dict[int, str] = {}
+    for code in steps.codes.members:
+        for (local, event), outcomes in steps.asked[code].items():
+            for outcome in outcomes:
+                name = said[id(outcome)] = _name_of(code.name, event, outcome)
+                actions.setdefault(name, 0)
+                rules.update({rule: rules.get(rule, 0) for rule in outcome.rules})
+            acts = any(
+                (o.after, o.sent, o.recorded, o.rules) != (local, (), (), ()) for o in outcomes
+            )
+            arms.add(event, takes=bool(outcomes), acts=acts)
+            if not outcomes and not isinstance(event, Message):
+                actions.setdefault(_name_of(code.name, event), 0)
+    for taken in out_of.values():
+        for move, _ in taken:
+            names = [said[id(outcome)] for _, outcome in move.outcomes]
+            if move.kind in ("lose", "duplicate"):
+                names = [move.kind]
+            elif move.kind in ("split", "heal"):
+                names = ["split or heal"]
+            for name in names:
+                actions[name] = actions.get(name, 0) + 1
+            for _, outcome in move.outcomes:
+                for rule in outcome.rules:
+                    rules[rule] = rules.get(rule, 0) + 1
+    states = [state for level in levels for state in level]
+    seen = {
+        code.name: [thaw(value) for value in {code.shows(s.locals[at]) for s in states}]
+        for at, code in enumerate(steps.codes.members)
+    }
+    return exercised(steps.world, actions, rules, seen, arms, _unwritten(steps, levels[0]))
+
+
+def _unwritten(steps: Steps, begin: Sequence[State]) -> list[str]:
+    """Return the members with durable attributes whose disk stayed as it was made."""
+    written = {
+        code.name
+        for code, asked in steps.asked.items()
+        for outcomes in asked.values()
+        for outcome in outcomes
+        if outcome.after.disk != code.objects.empty
+    }
+    for state in begin:
+        for code, local in zip(steps.codes.members, state.locals, strict=True):
+            if local.disk != code.objects.empty:
+                written.add(code.name)
+    members = steps.codes.members
+    return [c.name for c in members if c.objects.persistent and c.name not in written]
+
+
+def _name_of(member: str, event: Hashable, outcome: Outcome | None = None) -> str:
+    """Return a step as coverage names it; None: one that was never taken."""
+    move = Move("choice", ((member, outcome or Outcome(LocalState(False, (), ()))),), event)
+    return f"{words(move)[0]} ({member})"

@@ -1,0 +1,94 @@
+"""The steps of a world for a search in plain Python: the reference's, each asked once and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from joinproto.check.freeze import is_fixed
+from joinproto.check.known import Known
+from joinproto.check.reference import Reference, State
+from joinproto.check.steps import Sent
+from joinproto.check.view import View
+from joinproto.check.world import Together, World
+
+if TYPE_CHECKING:
+    from joinproto.check.answers import Answers
+    from joinproto.check.local import LocalState, Outcome
+    from joinproto.check.member import MemberCode
+
+
+class Steps(Reference):
+    """The steps of a world; nobody is asked a question twice.
+
+    `asked`: by member, questions of the search and outcomes, whoever answered.
+    """
+
+    def __init__(self, world: World, answers: Answers | None) -> None:
+        super().__init__(world)
+        self.asked: dict[MemberCode, dict[Any, tuple[Outcome, ...]]] = {}
+        every = (*self.codes.members, *([self.codes.monitor] if self.codes.monitor else ()))
+        for code in every:
+            code.known, self.asked[code] = Known(), {}
+        if answers is not None:
+            answers.give(self.codes)
+        self._keys: dict[State, Any] = {}
+        self._views: dict[Any, View] = {}
+        self._joint: dict[Any, list[Together]] = {}
+        self._kept: dict[Any, frozenset[Sent]] = {}
+        self.stamps = cache(self.stamps)  # type: ignore[method-assign]
+        self.text_of = cache(self.text_of)  # type: ignore[method-assign]
+
+    def _ask(self, code: MemberCode, local: LocalState, event: Hashable) -> tuple[Outcome, ...]:
+        asked, problems = self.asked[code], len(self.failing or ())
+        found = asked.get((local, event))
+        if found is None:
+            found = super()._ask(code, local, event)
+            if len(self.failing or ()) == problems:
+                asked[local, event] = found
+        return found
+
+    def shown(self, state: State) -> Any:
+        """Return what claims see of a state."""
+        if state not in self._keys:
+            self._keys[state] = self._shown_in(state)
+        return self._keys[state]
+
+    def _shown_in(self, state: State) -> Any:
+        codes, disks = self.codes, self.world.show_disk is not None
+        members = zip(codes.members, state.locals, strict=True)
+        monitor = codes.monitor and codes.monitor.shows(state.monitor)  # type: ignore[arg-type]
+        return (
+            tuple((code.shows(at), code.shows_disk(at) if disks else None) for code, at in members),
+            monitor,
+            state.around.split,
+            state.links if self.world.show_links else None,
+        )
+
+    def view(self, state: State) -> View:
+        """Return the view of a state: the same one again if nothing in it can change."""
+        shown = self.shown(state)
+        found = self._views.get(shown)
+        if found is None:
+            found = super().view(state)
+            if is_fixed(shown):
+                self._views[shown] = found
+        return found
+
+    def _expired(self, state: State) -> State:
+        if self.world.expiry is None:
+            return state
+        key = state.locals, state.messages
+        if key not in self._kept:
+            self._kept[key] = super()._expired(state).messages
+        kept = self._kept[key]
+        return state if kept == state.messages else evolve(state, messages=kept)
+
+    def joint_steps(self, state: State) -> Iterable[Together]:
+        shown = self.shown(state)
+        if shown not in self._joint:
+            self._joint[shown] = list(super().joint_steps(state))
+        return self._joint[shown]
