@@ -8,6 +8,7 @@ from typing import Any
 
 from joinproto.check.endless import WATCH
 from joinproto.check.freeze import freeze
+from joinproto.check.hints import CLAIMS, is_of_arguments
 from joinproto.check.problems import ModelProblem, place_of, raised_at
 from joinproto.check.properties import Parts, Property
 from joinproto.check.view import DOWN, NoMember, View
@@ -55,7 +56,9 @@ def ask(item: Property, call: Callable[..., Any], *shown: Any) -> bool:
     """Return what `call`, the claim or its premise, answers."""
     what = f"property {item.name!r}"
     hint = _OF_STEPS if item.scope == "step" else _OF_STATES
-    answer = guard(what, lambda: call(*shown), hint=hint)
+    # A part of a claim, such as its premise, is asked with the view.
+    takes = CLAIMS[item.scope if call is item.holds else "world"]
+    answer = guard(what, lambda: call(*shown), hint=hint, takes=takes)
     found = answer if type(answer) is bool else _truth(what, call, answer)
     if _is_due(item, call) and bool(guard(what, lambda: call(*shown), hint=hint)) is not found:
         _refuse_two_answers(item, call)
@@ -82,7 +85,7 @@ def ask_each(item: Property, shown: Iterable[tuple[Any, ...]]) -> list[bool]:
             if _is_due(item, holds) and bool(holds(*one)) is not answers[-1]:
                 _refuse_two_answers(item, holds)
 
-    guard(what, call)
+    guard(what, call, takes=CLAIMS[item.scope])
     return answers
 
 
@@ -133,8 +136,11 @@ def _truth(what: str, call: Callable[..., Any], answer: Any) -> bool:
     return bool(answer)
 
 
-def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES) -> Any:
-    """Return what `call` returns; what it raises is a `ModelProblem`, with a hint what to do."""
+def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES, takes: str = "") -> Any:
+    """Return what `call` returns; what it raises is a `ModelProblem`, with a hint what to do.
+
+    `takes`: the hint where it is called with other arguments than it takes.
+    """
     try:
         return WATCH.over(what, call)
     except ModelProblem:
@@ -145,6 +151,8 @@ def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES) -> Any:
             said, hint = f"{what} asks for {error.name!r}, which is not a member", error.next
         elif "NoneType" in str(error) and "monitor" in _named_by(error):
             hint = _NO_MONITOR
+        elif takes and is_of_arguments(error):
+            hint = takes
         raise ModelProblem(said, next=hint, place=raised_at(error)) from error
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from joinproto.check import packages
+from joinproto.check.hints import hint
 from joinproto.check.problems import ModelProblem
 from joinproto.errors import JoinprotoError
 
@@ -66,13 +67,13 @@ def its_own_fault(file: Path, *, what: str = "") -> Iterator[None]:
         if not place:
             raise
         raised = _in_its_words(file, traceback.format_exception_only(error)[-1].strip())
-        hint = "correct the file"
+        what_else = "correct the file"
         if isinstance(error, SystemExit):
-            hint = "a model only answers; put what runs under `if __name__ == '__main__':`"
-        if isinstance(error, ModuleNotFoundError):
-            hint = f"install {error.name}, or put it beside the file"
+            what_else = "a model only answers; put what runs under `if __name__ == '__main__':`"
         raise ModelProblem(
-            f"{what or 'loading the file'} raised {raised}", next=hint, place=place
+            f"{what or 'loading the file'} raised {raised}",
+            next=hint(error, what_else),
+            place=place,
         ) from error
 
 

@@ -6,12 +6,15 @@ Each of them makes a claim true for a reason that its author did not mean, so ea
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from types import GeneratorType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from joinproto.check.events import EFFECTS, Persist, Record
+from joinproto.check.events import EFFECTS, NOT_ENABLED, Persist, Record
 from joinproto.check.shared import names_in
+
+if TYPE_CHECKING:
+    from joinproto.check.member_objects import MemberObjects
 
 
 def with_return(answer: Iterable[Any], last: list[Any]) -> Iterator[Any]:
@@ -29,6 +32,48 @@ def are_effects(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(isinstance(item, EFFECTS) for item in value)
     return isinstance(value, (*EFFECTS, GeneratorType))
+
+
+def is_taken(objects: MemberObjects, last: list[Any], done: Sequence[Any], what: str) -> bool:
+    """Return whether there is such a step; `last`: what a generator returned in the end.
+
+    `done`: what it yielded before.  Raises `ModelProblem` for effects that nobody would see.
+    """
+    value = last[0] if last else None
+    # Of a generator that hands over to it, a part of the code may return what it likes.
+    if value is not NOT_ENABLED and not are_effects(value):
+        return True
+    if value is NOT_ENABLED and not done:
+        return False
+    found, wanted = f"{what} yields, and then returns {value!r}", "yield it, or `yield from` it"
+    if value is NOT_ENABLED:
+        found = f"{what} yields effects, and then returns NOT_ENABLED"
+        wanted = "return NOT_ENABLED before the first effect, or nothing"
+    raise objects.problem(found, next=wanted, method=what)
+
+
+def require_effects(objects: MemberObjects, answer: Any, what: str) -> None:
+    """Refuse what `receive` or `start` cannot return."""
+    if type(answer) in (GeneratorType, list, tuple):
+        return
+    refuse_text(objects, answer, what)
+    if not isinstance(answer, Iterable):
+        raise objects.problem(
+            f"{what} returned {answer!r}",
+            next="return effects, None or NOT_ENABLED; one effect in a list",
+            method=what,
+        )
+
+
+def refuse_text(objects: MemberObjects, answer: Any, what: str) -> None:
+    """Refuse a text where effects are due."""
+    # A text is iterable: it would be read letter by letter.
+    if isinstance(answer, (str, bytes)):
+        raise objects.problem(
+            f"{what} returned the text {answer!r}",
+            next="return effects, None or NOT_ENABLED: [Broadcast(...)] sends it",
+            method=what,
+        )
 
 
 def no_effect(effect: Any) -> tuple[str, str]:

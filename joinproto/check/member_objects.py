@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from joinproto.check.attributes import attributes, parts_getter
 from joinproto.check.endless import WATCH
 from joinproto.check.freeze import freeze, freeze_all, thaw_all
+from joinproto.check.hints import hint
 from joinproto.check.problems import ModelProblem, raised_at
 from joinproto.check.twice import NEXT, between_values
 
@@ -171,7 +172,10 @@ class MemberObjects:
         at = f" (event {event})" if event else ""
         raise ModelProblem(
             f"member {self.name}: {what} raised {type(error).__name__}: {error}{at}",
-            next="a member answers every event it can get; NOT_ENABLED where it has no such step",
+            next=hint(
+                error,
+                "a member answers every event it can get; NOT_ENABLED where it has no such step",
+            ),
             place=raised_at(error),
             member=self.name,
         ) from error

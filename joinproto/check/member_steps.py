@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from types import GeneratorType
 from typing import Any
 
 from attrs import evolve
 
-from joinproto.check.dropped import are_effects, no_effect, with_return
+from joinproto.check.dropped import is_taken, no_effect, refuse_text, require_effects, with_return
 from joinproto.check.endless import WATCH
 from joinproto.check.events import (
     NOT_ENABLED,
@@ -133,7 +132,7 @@ class Steps:
             answer = member.offline(event)
             last: list[Any] = []
             if answer is not NOT_ENABLED:
-                self._refuse_text(answer, "offline()")
+                refuse_text(self.objects, answer, "offline()")
                 # Whatever it changed is durable at once; what remains to hear are its rules.
                 for item in with_return(answer or (), last):
                     if type(item) not in (Rule, Persist):
@@ -144,7 +143,7 @@ class Steps:
                         )
                     if type(item) is Rule:
                         rules.append(item.label)
-            return answer is not NOT_ENABLED and self._is_taken(last, rules, "offline()")
+            return answer is not NOT_ENABLED and is_taken(self.objects, last, rules, "offline()")
 
         if not self.objects.guarded("offline()", call):
             if self.objects.disk(member) != local.disk:
@@ -171,7 +170,7 @@ class Steps:
         try:
             answer = call()
             if answer is not None and answer is not NOT_ENABLED:
-                self._require_effects(answer, what)
+                require_effects(self.objects, answer, what)
                 for effect in with_return(answer, last):
                     if type(effect) is Send:
                         sent.append(
@@ -195,7 +194,9 @@ class Steps:
                     done += 1
                     if self.crash_points:
                         points.append((done, len(sent), len(recorded), disk))
-            if answer is NOT_ENABLED or not self._is_taken(last, [*points, *sent, *rules], what):
+            if answer is NOT_ENABLED or not is_taken(
+                self.objects, last, [*points, *sent, *rules], what
+            ):
                 before = local.values if local.up else self._made(local)
                 self._refuse_dropped(member, before, what)
                 return None
@@ -238,20 +239,6 @@ class Steps:
                 )
         return tuple(outcomes)
 
-    def _is_taken(self, last: list[Any], done: Sequence[Any], what: str) -> bool:
-        """Return whether there is such a step; `last`: what a generator returned in the end."""
-        value = last[0] if last else None
-        # Of a generator that hands over to it, a part of the code may return what it likes.
-        if value is not NOT_ENABLED and not are_effects(value):
-            return True
-        if value is NOT_ENABLED and not done:
-            return False
-        found, wanted = f"{what} yields, and then returns {value!r}", "yield it, or `yield from` it"
-        if value is NOT_ENABLED:
-            found = f"{what} yields effects, and then returns NOT_ENABLED"
-            wanted = "return NOT_ENABLED before the first effect, or nothing"
-        raise self.objects.problem(found, next=wanted, method=what)
-
     def _made(self, local: LocalState) -> tuple[Hashable, ...]:
         return self.objects.values(self.objects.stopped(local.disk))
 
@@ -293,26 +280,6 @@ class Steps:
             )
         return name
 
-    def _require_effects(self, answer: Any, what: str) -> None:
-        if type(answer) in (GeneratorType, list, tuple):
-            return
-        self._refuse_text(answer, what)
-        if not isinstance(answer, Iterable):
-            raise self.objects.problem(
-                f"{what} returned {answer!r}",
-                next="return effects, None or NOT_ENABLED; one effect in a list",
-                method=what,
-            )
-
-    def _refuse_text(self, answer: Any, what: str) -> None:
-        # A text is iterable: it would be read letter by letter.
-        if isinstance(answer, (str, bytes)):
-            raise self.objects.problem(
-                f"{what} returned the text {answer!r}",
-                next="return effects, None or NOT_ENABLED: [Broadcast(...)] sends it",
-                method=what,
-            )
-
     # -- asked again -------------------------------------------------------------------
 
     def _between(self, first: Sequence[Outcome] | None, second: Sequence[Outcome] | None) -> str:
@@ -343,8 +310,9 @@ class Steps:
             self._twice.again(question, is_settled=is_same)
         if is_same or (outcomes or ())[:1] == (others or ())[:1]:
             return
-        one = _whatever_order(outcomes, in_order=self._in_order)
-        other = _whatever_order(others, in_order=self._in_order)
+        one, other = (
+            _whatever_order(found, in_order=self._in_order) for found in (outcomes, others)
+        )
         if one != other:
             # Twice: of answers that take turns the second but one is the first again.
             self._twice.compare(question)

@@ -326,9 +326,7 @@ class _Small:
         """Return what the claim says; asked once of what is shown."""
         key = item.name, self.steps.shown(state)
         if key not in self._answers:
-            self._answers[key] = guard(
-                f"property {item.name!r}", lambda: ask_of_view(item, self.steps.view(state))
-            )
+            self._answers[key] = ask_of_view(item, self.steps.view(state))
         return self._answers[key]
 
     # -- the report ----------------------------------------------------------------------

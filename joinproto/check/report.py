@@ -85,6 +85,10 @@ class Trace:
     ] = ()
 
 
+class FailedRun(Trace):
+    """A run to where a member's code does not answer; `property` says whose, and at what."""
+
+
 Result = Literal["holds", "reached", "violated", "not-reached", "unknown"]
 
 

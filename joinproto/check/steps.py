@@ -13,7 +13,7 @@ from joinproto.check.local import Lifecycle, LocalState, Offline, Outcome, thaw_
 from joinproto.check.member import Codes
 from joinproto.check.member_steps import event_words
 from joinproto.check.properties import Taken
-from joinproto.check.report import MessageText, States, Step, Trace
+from joinproto.check.report import FailedRun, MessageText, States, Step, Trace
 from joinproto.check.world import Together
 
 Kind = Literal["choice", "receive", "lose", "duplicate", "split", "heal", "together"]
@@ -122,7 +122,7 @@ def unanswered(name: str, event: Hashable, initial: States, steps: tuple[Step, .
     """Return the run to where the member `name` is asked `event`, and its code goes wrong."""
     words = event_words(event) or "a start"
     asked = "what it hears" if name == "monitor" else words
-    return Trace(f"{name} answers {asked}", "always", initial, steps)
+    return FailedRun(f"{name} fails at {asked}", "always", initial, steps)
 
 
 def order_of(move: Move, codes: Codes) -> tuple[str, int, str]:

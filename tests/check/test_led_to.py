@@ -128,7 +128,7 @@ def test_the_problem_names_member_event_line_and_run() -> None:
     assert "member b: receive() raised KeyError: 'two' (event 2 from a)" in problem.message
     assert labels(problem) == [("a", "count on"), ("a", "count on"), ("b", "count on")]
     assert problem.led_to is not None
-    assert problem.led_to.property == "b answers 2 from a"
+    assert problem.led_to.property == "b fails at 2 from a"
     assert problem.led_to.steps[-1].states["b"]["count"] == "1"
 
 
@@ -267,7 +267,7 @@ def test_the_command_shows_the_run(tmp_path: Path, capsys: pytest.CaptureFixture
 
     said = capsys.readouterr()
     assert code == 2
-    assert "“a answers 'count on'” is violated after 2 steps" in said.err
+    assert "a fails at 'count on', after 2 steps" in said.err
     assert "count 1 → 2" in said.err
     assert "model.py:15: member a: receive() raised ValueError: three" in said.err
 

@@ -435,3 +435,59 @@ def test_a_value_that_does_not_fit_is_bad_usage(
     assert 2 == done.code
     assert f"--set {words} does not fit" in done.err
     assert said in done.err
+
+
+@pytest.mark.parametrize(
+    ("change", "hint"),
+    [
+        ((": Counter", ": Named"), "in a function: lambda: Named(...)"),
+        (("properties=", "propertys="), "did you mean properties? World takes name, members"),
+        (("import World, ", "import Wolrd, World, "), "did you mean World? correct the import"),
+        (("from joinproto.check import", "from joinproto.chek import"), "did you mean check?"),
+        (("lambda view:", "lambda view, more:"), "it takes the view alone: lambda view: ..."),
+        (("self.count += 1", "self.count += self.coun"), "did you mean count?"),
+    ],
+)
+def test_a_usual_mistake_is_told_what_to_write(
+    run: Run, tmp_path: Path, change: tuple[str, str], hint: str
+) -> None:
+    path = tmp_path / "mistaken.py"
+    path.write_text(MISTAKEN)
+    assert 0 == run(str(path)).code
+
+    path.write_text(MISTAKEN.replace(*change))
+    done = run(str(path))
+
+    assert 2 == done.code
+    assert hint in done.err
+    assert "violated" not in done.err
+
+
+MISTAKEN = """
+from joinproto.check import World, always
+
+
+class Counter:
+    def __init__(self):
+        self.count = 0
+
+    def choices(self):
+        return ["count"] if self.count < 2 else []
+
+    def receive(self, event):
+        self.count += 1
+
+
+class Named(Counter):
+    def __init__(self, name):
+        self.name = name
+        self.count = 0
+
+
+def world():
+    return World(
+        name="w",
+        members={"a": Counter},
+        properties=[always("few", lambda view: view["a"].count < 3)],
+    )
+"""

@@ -274,8 +274,11 @@ def _telling_what_led_there(settings: Settings) -> Iterator[None]:
     try:
         yield
     except ModelProblem as problem:
-        if problem.led_to is not None and not settings.as_json:
-            click.echo(Terminal.now().chart(problem.led_to), err=True)
+        run = problem.led_to
+        if run is not None and not settings.as_json:
+            from joinproto.cli.show.words import headline
+
+            click.echo(Terminal.now().chart(run) if run.steps else headline(run), err=True)
         raise
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from joinproto.check.report import MessageText, Step, Trace
+from joinproto.check.report import FailedRun, MessageText, Step, Trace
 from joinproto.cli.show.amounts import plural
 from joinproto.cli.show.pieces import Line, Piece, Role, line, listed, visible
 from joinproto.cli.show.story import (
@@ -35,6 +35,8 @@ def headline(trace: Trace, *, world: str = "", members: int = 0) -> str:
     where += f" with {plural(members, 'member')}" if members else ""
     steps = len(trace.steps)
     after = f"after {plural(steps, 'step')}" if steps else "in the initial state"
+    if isinstance(trace, FailedRun):
+        return f"{visible(trace.property)}, {after}{where}"
     match trace.kind:
         case "sometimes":
             return f"{name} is reached {after}{where}"
@@ -88,6 +90,8 @@ def _again(steps: int, loop_at: int) -> str:
 def verdict(trace: Trace) -> Line:
     """Return what is to be said of the property where the run ends."""
     name = f"“{visible(trace.property)}”"
+    if isinstance(trace, FailedRun):
+        return line(Piece(f"here {visible(trace.property)}", Role.BAD))
     match trace.kind:
         case "sometimes":
             return line(Piece(f"here {name} is reached", Role.GOOD))

@@ -1,0 +1,67 @@
+"""What to write instead: the second line of a problem that Python's own message leaves open."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+_MISSING = re.compile(r"(\S+)\.__init__\(\) missing \d+ required .*argument")
+_KEYWORD = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
+
+CLAIMS = {
+    "world": "it takes the view alone: lambda view: ...",
+    "each": "it takes what one member shows: lambda shown: ...",
+    "pair": "it takes what two members show: lambda one, other: ...",
+    "beside": "it takes what one member and the monitor show: lambda shown, monitor: ...",
+    "monitor": "it takes what the monitor shows: lambda monitor: ...",
+    "step": "it takes the views before and after, and the step: lambda before, step, after: ...",
+}
+"""By the scope of a claim, what it is asked with."""
+
+
+def hint(error: BaseException, otherwise: str) -> str:
+    """Return what to do about an error in a model; `otherwise`: where nothing better is known."""
+    said = str(error)
+    if isinstance(error, TypeError) and (found := _MISSING.match(said)):
+        kind = found[1].rpartition(".")[2]
+        return f"give it what __init__ takes, in a function: lambda: {kind}(...)"
+    if isinstance(error, TypeError) and (found := _KEYWORD.match(said)):
+        made = getattr(sys.modules["joinproto.check"], found[1], None)
+        if made is None:
+            return f"{found[1]} has no {found[2]!r}: look at what it takes"
+        takes = [*inspect.signature(made).parameters]
+        return f"{did_you_mean(found[2], takes)}{found[1]} takes {', '.join(takes)}"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package, _, name = error.name.rpartition(".")
+        if package == "joinproto":
+            near = did_you_mean(name, ("check", "errors", "join", "pick", "host", "store"))
+            return f"{near}a model imports from joinproto.check"
+        return f"install {error.name}, or put it beside the file"
+    if isinstance(error, ImportError) and error.name in sys.modules:
+        wanted = re.search(r"cannot import name '(\w+)'", said)
+        names = [name for name in dir(sys.modules[error.name]) if not name.startswith("_")]
+        if wanted:
+            return f"{did_you_mean(wanted[1], names)}correct the import"
+    if isinstance(error, AttributeError) and error.name is not None:
+        names = [name for name in dir(error.obj) if not name.startswith("_")]
+        if near := did_you_mean(error.name, names):
+            return f"{near}there is no {error.name!r}"
+    return otherwise
+
+
+def is_of_arguments(error: BaseException) -> bool:
+    """Return whether a function was called with a number of arguments that it does not take."""
+    return isinstance(error, TypeError) and bool(
+        re.search(r"positional argument(s)?( but|:|$)|takes \d+ positional", str(error))
+    )
+
+
+def did_you_mean(name: str, names: Iterable[Any]) -> str:
+    """Return "did you mean NAME? " with the nearest of `names`, or nothing."""
+    from difflib import get_close_matches  # inside: it is seldom wanted, and slow to load
+
+    near = get_close_matches(name, list(names), n=1, cutoff=0.6)
+    return f"did you mean {near[0]}? " if near else ""
