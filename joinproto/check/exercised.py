@@ -107,7 +107,7 @@ def _untested(world: World, item: Property, seen: Mapping[str, Sequence[Any]]) -
     if item.scope in ("each", "pair", "beside"):
         if not running:
             return "none of its members ever runs"
-        if item.scope == "pair" and len(running) < 2:
+        if item.scope == "pair" and len(running) < 2 <= len(shown):
             return "no two of its members ever run"
     elif item.scope == "monitor" or _sees_more(world, item):
         return ""

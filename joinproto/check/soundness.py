@@ -38,10 +38,8 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
         if not isinstance(item, Property):
             yield f"a property is {_a(item)}", "always(...), sometimes(...) and the like"
             continue
-        needed = 2 if item.scope == "pair" else 1
-        if world.members and len(world.members if item.among is None else item.among) < needed:
-            what = "two members" if needed == 2 else "members"
-            yield f"property {item.name!r} is about {what}, and is among too few", what
+        if item.among == ():
+            yield f"property {item.name!r} is among nobody", "at least one member, or none given"
         asked: tuple[Any, ...] = (item.holds, *item.asks)
         for call in asked:
             if not callable(call):
