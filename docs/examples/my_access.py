@@ -33,12 +33,17 @@ class Process:
             yield Maybe("wants to write")
 
     def receive(self, event):
-        before, wanted = self.phase, f"wants to {event}"
-        if event == "leave":
-            self.phase = "idle"
-            return None if before in ("read", "write") else NOT_ENABLED
-        self.phase = event
-        return None if before == ("idle" if event.startswith("wants") else wanted) else NOT_ENABLED
+        match event:
+            case "leave":
+                is_possible = self.phase in ("read", "write")
+            case "read" | "write":
+                is_possible = self.phase == f"wants to {event}"
+            case _:
+                is_possible = self.phase == "idle"
+        if not is_possible:
+            return NOT_ENABLED
+        self.phase = "idle" if event == "leave" else event
+        return None
 
     def shows(self):
         return self.phase

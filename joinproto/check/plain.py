@@ -55,7 +55,7 @@ SHIPPED = Bounds(1_000, 20_000, 2_600)
 """A few tenths of a second: what it takes to load the engine is not much more."""
 
 BYTES_MAX = 512 << 20
-"""Of the process: states with large values are for the engine, which numbers them."""
+"""That the search adds to the process: large values are for the engine, which numbers them."""
 
 OWN = Bounds(40_000, 200_000, 40_000)
 """Three seconds or so, and 150 MB at most."""
@@ -110,6 +110,7 @@ def check_small(
 class _Small:
     """`out_of`: the steps out of each state that was expanded.  `hits`: claim to level, states.
 
+    `bytes_before`: of the process when the search began.
     `traces`: claim to the run that breaks it.  `mapped`: claims that implement another world.
     """
 
@@ -130,6 +131,7 @@ class _Small:
     violated: bool = False
     unmapped: bool = False
     idle: tuple[str, ...] = ()
+    bytes_before: int = Factory(resident_bytes)
     _seen: set[State] = Factory(set)
     _answers: dict[tuple[str, Any], bool] = Factory(dict)
 
@@ -169,7 +171,7 @@ class _Small:
         """Return the level after `level`; nothing where a limit ends the search."""
         found, bounds, seconds = [], self.bounds, self.ends.seconds_max
         failing: dict[State, list[tuple[ModelProblem, Hashable]]] = {}
-        within = self.steps.world.within
+        within, bytes_max = self.steps.world.within, self.bytes_before + BYTES_MAX
         for state in level:
             self.out_of[state] = []
             if within is not None and not is_within(within, self.steps.view(state)):
@@ -188,7 +190,7 @@ class _Small:
                 len(self._seen) >= bounds.states
                 or self.generated > bounds.steps
                 or self.steps.codes.calls > bounds.calls
-                or (len(self.out_of) % 256 == 0 and resident_bytes() > BYTES_MAX)
+                or (len(self.out_of) % 256 == 0 and resident_bytes() > bytes_max)
             ):
                 raise _ForTheEngine
             if self.ends.interrupted():

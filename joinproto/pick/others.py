@@ -270,7 +270,8 @@ def _by_files(one: Candidate, other: Candidate) -> Age:
     if saw_other and saw_one:
         # They stopped together.  Where views have names, two may still be in two of them.
         together = Age.SAME if mine.id is None and theirs.id is None else Age.UNKNOWN
-        return _by_definitions(one, other) or together
+        # Where the tables of one alone were read, they show nothing of the other's last writes.
+        return _by_definitions(one, other) or (Age.UNKNOWN if _has_one(one, other) else together)
     if not saw_other and not saw_one:
         # A split; or a third one saw the one go, and was itself seen to go by the other.
         return Age.UNKNOWN
@@ -309,6 +310,12 @@ def _by_definitions(one: Candidate, other: Candidate) -> Age | None:
         case False, True:
             return Age.OLDER
     return Age.UNKNOWN
+
+
+def _has_one(one: Candidate, other: Candidate) -> bool:
+    """Return whether the tables of one of two nodes alone were read."""
+    read = [item.node is not None and item.node.definitions is not None for item in (one, other)]
+    return read[0] != read[1]
 
 
 def _by_views(one: Candidate, other: Candidate, mine: LastView, theirs: LastView) -> Age:

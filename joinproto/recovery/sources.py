@@ -131,9 +131,9 @@ def _require_no_parent(path: Path) -> None:
     """Raise `UsageProblem` for a directory that holds stores, or .info files, and is no store."""
     inside = stores_inside(path) or tuple(sorted(path.glob("*.info")))
     if inside:
-        what = "files that collect wrote" if inside[0].suffix == ".info" else "of them"
+        what = " files that collect wrote" if inside[0].suffix == ".info" else ""
         raise UsageProblem(
-            f"{shown(str(path))}: is not a data directory; {len(inside)} {what} are in it",
+            f"{shown(str(path))}: is not a data directory; {len(inside)}{what} are in it",
             next=f"joinproto recover pick {' '.join(typed(str(one)) for one in inside)}",
         )
 

@@ -78,7 +78,8 @@ def test_every_public_name_can_be_imported() -> None:
 def test_type_checkers_and_the_interpreter_are_told_the_same() -> None:
     """`if TYPE_CHECKING` in `joinproto/__init__.py` is for the one, `__getattr__` for the other."""
     tree = ast.parse((ROOT / "joinproto" / "__init__.py").read_text("utf-8"))
-    (typed,) = (part for part in tree.body if isinstance(part, ast.If))
+    conditions = [part for part in tree.body if isinstance(part, ast.If)]
+    (typed,) = (part for part in conditions if ast.unparse(part.test) == "TYPE_CHECKING")
 
     places = {
         name.name: node.module

@@ -83,8 +83,7 @@ class Tables(Arrays):
         self.expiry = Expiry(world, self.names)
         self.choice_fair: list[bool] = []
         self.outcome_cell: list[tuple[int, int, int]] = []  # (member, local, column)
-        # (member, column) that some state refused, and how many outcomes there were then.
-        self.refused: dict[tuple[int, int], int] = {}
+        self.refused: dict[tuple[int, int], int] = {}  # (member, column) to outcomes by then
         self.outcomes = Outcomes(self.values, self.out, self.outcome_cell)
         self.messages = Numbers()  # of sets: see `joinproto.check.steps.Sent`; of queues: contents
         # Of each message of a set: who may receive it, as which of its events; and as bits.
@@ -95,8 +94,7 @@ class Tables(Arrays):
         self.shown = [Observations() for _ in range(self.fields)]
         self.claimed = Claimed()  # what claims said of that
         self.states_before = 0
-        # What the monitor heard: its state, what was recorded, and its state then.
-        self.heard: list[tuple[LocalState, Any, LocalState]] = []
+        self.heard: list[tuple[LocalState, Any, LocalState]] = []  # state, event, state of monitor
         self.interchange: Interchange | None = None  # where members are renamed
         self._initial: list[tuple[list[int], list[int]]] = []
         # Cells whose question went wrong, as if there were no such step; None: it is raised.
@@ -118,9 +116,9 @@ class Tables(Arrays):
         return len(self.messages)
 
     def needed_messages(self) -> tuple[npt.NDArray[np.uint64], int]:
-        if self.contents is not None:
-            return np.zeros((1, 1), np.uint64), self.expiry.horizons
-        return self.expiry.needed(self.layout), self.expiry.horizons
+        is_numbered = self.contents is not None
+        needed = np.zeros((1, 1), np.uint64) if is_numbered else self.expiry.needed(self.layout)
+        return needed, self.expiry.horizons
 
     # -- the world's own part ----------------------------------------------------------
 

@@ -9,7 +9,8 @@ Each is a log of Erlang's `disk_log`: four bytes of magic, four that say whether
 for each term its size, four bytes of magic and the term in the external format.  What follows the
 last whole term is of a write that did not end, and Mnesia drops it, too.
 
-A record is never decoded: only its place in the bytes is found.  Tables are taken as sets.
+A record is never decoded: only its place, and those of its parts, in the bytes are found.  Tables
+are taken as sets.
 
 Source: OTP 25 (`disk_log_1.erl`, `mnesia_log.erl`, `erl_ext_dist`), RabbitMQ 3.10 on Debian 12.
 """
@@ -29,6 +30,8 @@ NOT_DEFINED = {"rabbit_node_maintenance_states"}
 
 MAGIC, ITEM_MAGIC = bytes((1, 2, 3, 4)), bytes((98, 87, 76, 65))
 OPENED, CLOSED = bytes((6, 7, 8, 9)), bytes((99, 88, 77, 11))
+QUEUE_LASTS = 6
+"""Of `amqqueue`: the tag, name, durable, auto_delete, exclusive_owner, arguments."""
 HASHED_FROM = 65_528
 """A term of so many bytes has an MD5 in front of it."""
 
@@ -47,7 +50,7 @@ def names_in(entries: Collection[str]) -> tuple[str, ...]:
 
 def definitions_in(files: Mapping[str, bytes]) -> Definitions:
     """Return what these files, by their names, say; raises `NotAsWritten`."""
-    if LATEST not in files:
+    if not {LATEST, PREVIOUS} & files.keys():
         raise NotAsWritten(f"{LATEST}: is not there")
     tables = _Tables()
     for name, data in files.items():
@@ -69,7 +72,7 @@ def definitions_in(files: Mapping[str, bytes]) -> Definitions:
         values=tables.values,
         own=len(tables.own & tables.values.keys()),
         deleted=frozenset(tables.deleted),
-        is_closed=files[LATEST][4:8] == CLOSED,
+        is_closed=files.get(LATEST, b"")[4:8] == CLOSED,
         in_doubt=tables.in_doubt,
     )
 
@@ -84,7 +87,7 @@ class _Tables:
 
     def write(self, table: bytes, key: bytes, record: bytes) -> None:
         hashed = _hash(table + b"\0" + key)
-        self.values[hashed] = _hash(record)
+        self.values[hashed] = _hash(_lasting(table, record))
         self.of_table.setdefault(table, set()).add(hashed)
         self.deleted.discard(hashed)
         if not _is_of_a_new_node(table, key):
@@ -129,6 +132,15 @@ class _Tables:
                     continue
             for change in changes:
                 self.change(_parts(change))
+
+
+def _lasting(table: bytes, record: bytes) -> bytes:
+    """Return what of a record no node changes by itself.
+
+    Of a queue: its name, what was asked for, and its arguments.  The rest says which node leads it
+    and which ones have copies, and it is written anew at each node that comes or goes.
+    """
+    return b"".join(_parts(record)[:QUEUE_LASTS]) if table == b"rabbit_durable_queue" else record
 
 
 def _is_of_a_new_node(table: bytes, key: bytes) -> bool:

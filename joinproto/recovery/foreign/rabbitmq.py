@@ -98,7 +98,8 @@ def definitions_of(raw: Raw) -> tuple[Definitions | None, str]:
     """Return what the tables say, and why they say nothing where they are damaged."""
     files = {file.name: file for file in raw.files if file.name not in NAMES}
     refused = [f"{name}: {file.problem}" for name, file in files.items() if file.problem]
-    if refused or mnesia.LATEST not in files:
+    # A start renames the log before it writes another one.
+    if refused or not {mnesia.LATEST, mnesia.PREVIOUS} & files.keys():
         return None, "".join(refused[:1])
     try:
         found = mnesia.definitions_in({name: file.data or b"" for name, file in files.items()})
@@ -189,11 +190,22 @@ def _without_blank(stores: Sequence[Found]) -> tuple[Found, ...]:
     """Return the stores, a node that was reset or began anew as one that has nothing.
 
     It lists itself alone and has nothing but what RabbitMQ makes for a new node.  Where its tables
-    were not read, it is taken for one only beside the stores of a cluster: alone, it may be a
-    cluster of one node.
+    were not read, it is taken for one only beside the stores of a cluster.  Alone, it may be a
+    cluster of one node, or a new node that was killed before it had tables: then nothing is known.
     """
     several = any(store.node is not None and len(store.node.members) > 1 for store in stores)
-    return tuple(_blank(store) if _is_blank(store, unread=several) else store for store in stores)
+    return tuple(
+        _blank(store) if _is_blank(store, unread=several) else _doubted(store) for store in stores
+    )
+
+
+def _doubted(store: Found) -> Found:
+    if store.state is not State.DIRTY or not _is_blank(store, unread=True):
+        return store
+    said = (
+        f"it lists itself alone, as a new node does, and its tables ({mnesia.LATEST}) are not here"
+    )
+    return evolve(store, state=State.UNFINISHED, problems=(said, *store.problems))
 
 
 def _is_blank(store: Found, *, unread: bool) -> bool:
