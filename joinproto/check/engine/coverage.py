@@ -84,7 +84,9 @@ def _arms(
     met = np.unique(np.column_stack([cells[:, [0, 2]], acts]), axis=0)
     for member, column, does in met.tolist():
         arms.add(tables.columns[member].values[column], takes=True, acts=bool(does))
-    for (member, column), at in tables.refused.items():
+    # A search that a limit ended cannot tell what it met from what another numbered for it.
+    refused = {} if search.found.stopped_by else tables.refused
+    for (member, column), at in refused.items():
         event = tables.columns[member].values[column]
         if at > outcomes:
             continue
