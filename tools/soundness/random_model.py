@@ -149,6 +149,7 @@ class _Writer:
     def __init__(self, seed: int) -> None:
         self.dice = random.Random(seed)
         self.may_refuse = False
+        self.has_monitor = self.is_durable = False
         self.kinds: dict[str, str] = {}
         # Two values that are equal, or nearly, and behave otherwise.
         self.pair = self.dice.choice(PAIRS) if self.chance(0.3) else ()
@@ -254,7 +255,8 @@ class _Writer:
         is_generator = self.chance(0.4)
         effects: list[str] = []
         for _ in range(self.dice.randint(1, 4)):
-            match self.one("deed", "deed", "send", "persist", "cast", "record"):
+            may = ["persist"] * self.is_durable + ["record"] * self.has_monitor
+            match self.one("deed", "deed", "send", "cast", *may):
                 case "deed":
                     steps.append(self.deed())
                 case "persist":
@@ -356,11 +358,13 @@ def write(seed: int) -> Model:
         default, w.may_refuse = ", default=[]", True
         w.kinds["late"] = "list"
         attributes.append("self.late = default")
+    begins_up, w.has_monitor = w.chance(0.85), w.chance(0.3)
     lines = ["", "", "class Member:"]
     kept: list[str] = []
     if w.chance(0.6):
         kept = dice.sample(list(w.kinds), dice.randint(1, min(2, len(w.kinds))))
         lines.append(f"    persistent = {tuple(kept)!r}")
+    w.is_durable = bool(kept)
     fuel = dice.randint(1, 2)
     lines += [
         f"    def __init__(self, me, others{default}):",
@@ -379,9 +383,13 @@ def write(seed: int) -> Model:
     if w.chance(0.5):
         lines.append(f"            if not ({w.condition()}): return NOT_ENABLED")
     keeps = [name for name, kind in w.kinds.items() if kind == "plain"]
+    idle = w.one("None", "NOT_ENABLED")
+    body = [f"            if self.fuel <= 0: return {idle}"]
     if keeps and w.chance(0.6):
-        lines.append(f"            self.{dice.choice(keeps)} = event.content")
-    lines += [f"            if self.fuel <= 0: return {w.one('None', 'NOT_ENABLED')}"]
+        # What is not enabled changes nothing.
+        at = 0 if idle == "None" else 1
+        body.insert(at, f"            self.{dice.choice(keeps)} = event.content")
+    lines += body
     # A function with a yield in it is a generator as a whole: handlers are methods of their own.
     lines += ["            return self.on_message(event)"]
     names = {}
@@ -400,8 +408,7 @@ def write(seed: int) -> Model:
         held = [f"self.{name}" for name in w.kinds]
         shows = w.one(dice.choice(held), f"[{dice.choice(held)}, {dice.choice(held)}]", "self.fuel")
         lines += ["    def shows(self):", f"        return {shows}"]
-    begins_up, has_monitor = w.chance(0.85), w.chance(0.3)
-    claims = w.claims(shows=shows, has_monitor=has_monitor)
+    claims = w.claims(shows=shows, has_monitor=w.has_monitor)
     lines += ["", "", f"BEGINNINGS = {w.beginnings(kept, begins_up)}", ""]
     lines += ["CLAIMS = [", *claims, "]", ""]
     crashes = dice.choice([0, 1, 1, 2])
@@ -412,7 +419,7 @@ def write(seed: int) -> Model:
         budgets["duplicates"] = dice.choice([0, 0, 1])
     if network != "set of nobody":
         budgets["partitions"] = int(w.chance(0.15))
-    budgets["wipes"] = int(w.chance(0.2))
+    budgets["wipes"] = int(w.is_durable and w.chance(0.2))
     return Model(
         seed,
         HEAD.format(seed=seed) + "\n".join(lines),
@@ -421,7 +428,7 @@ def write(seed: int) -> Model:
         budgets=budgets,
         restarts=w.chance(0.7),
         begins_up=begins_up,
-        has_monitor=has_monitor,
+        has_monitor=w.has_monitor,
         fairness=w.fairness(),
         may_refuse=w.may_refuse,
     )
