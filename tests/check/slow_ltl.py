@@ -89,7 +89,7 @@ def duties_of(found: Explored) -> list[Duty]:
         kept: dict[Hashable, set[int]] = defaultdict(set)
         for number, (source, move, target) in enumerate(found.edges):
             alone = runs.duty_of(runs.states[source], move)
-            if alone is None:
+            if alone is None or source == target:  # as in TLA, it counts as no step
                 continue
             if move.kind == "heal":
                 # Of no member: meant by its word, or as a step by itself.
@@ -104,10 +104,7 @@ def duties_of(found: Explored) -> list[Duty]:
                     fair.which is not None and not fair.which(member, event)
                 ):
                     continue
-                if fair.each:
-                    kept[alone].add(number)
-                elif source != target:
-                    kept[member].add(number)
+                kept[alone if fair.each else member].add(number)
         groups += [(fair.strong, edges) for edges in kept.values()]
     return [
         Duty(strong, frozenset(edges), frozenset(found.edges[e][0] for e in edges))

@@ -57,7 +57,10 @@ def leader(shown: Shown) -> str:
 
 
 def test_every_two_parts_are_asked_once() -> None:
-    """Twelve things are shown, of which two parts are made."""
+    """Twelve things are shown, of which two parts are made.
+
+    A few answers are asked for a second time: of so few, these are all.
+    """
     asked: list[tuple[Any, Any]] = []
 
     def agree(one: str, other: str) -> bool:
@@ -68,7 +71,8 @@ def test_every_two_parts_are_asked_once() -> None:
 
     assert report.result == "holds"
     assert 49 == report.distinct
-    assert [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")] == sorted(asked)
+    every = [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")]
+    assert sorted(2 * every) == sorted(asked)
 
 
 @pytest.mark.parametrize("search", [check, check_small])

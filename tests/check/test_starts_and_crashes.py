@@ -27,16 +27,10 @@ from joinproto.check.reference import explore
 from tests.check.compare import same_report, same_search
 
 
-class Aliasing:
-    persistent: tuple[str, ...] = ("log",)
-
+class AliasingMonitor:
     def __init__(self) -> None:
         self.log: list[int] = []
         self.view = self.log
-
-    def choices(self) -> Any:
-        if not self.view:
-            yield "write"
 
     def receive(self, event: Any) -> Any:
         self.view.append(1)
@@ -45,9 +39,12 @@ class Aliasing:
         return len(self.log), len(self.view)
 
 
-class AliasingMonitor(Aliasing):
+class Aliasing(AliasingMonitor):
+    persistent: tuple[str, ...] = ("log",)
+
     def choices(self) -> Any:
-        return ()
+        if not self.view:
+            yield "write"
 
 
 def same_everywhere(world: World) -> None:
