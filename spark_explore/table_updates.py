@@ -32,22 +32,31 @@ def _growing(arrays: Arrays) -> Iterable[Growing]:
 
 @define
 class UpdateLog:
-    """The cells that were filled, in order: rows (field, value, column, content)."""
+    """The cells that were filled, in order: rows (field, value, column, content).
+
+    `rests`: what a queue holds without a message: rows (take, 0, 0, content).
+    """
 
     cells: list[tuple[int, int, int, int]] = Factory(list)
     adds: list[tuple[int, int, int, int]] = Factory(list)
+    rests: list[tuple[int, int, int, int]] = Factory(list)
 
     @classmethod
     def of(cls, arrays: Arrays) -> UpdateLog:
         """Return all cells that are filled now."""
         grids = (arrays.cells, arrays.adds_table)
-        return cls(
-            *([c for c in grid.filled() if c[3] >= 0 or c[3] == kernel.REFUSED] for grid in grids)
+        rests = enumerate(arrays.take["rest"].array[: arrays.take["rest"].count].tolist())
+        cells, adds = (
+            [c for c in grid.filled() if c[3] >= 0 or c[3] == kernel.REFUSED] for grid in grids
         )
+        return cls(cells, adds, [(take, 0, 0, rest) for take, rest in rests if rest >= 0])
 
     def add(self, arrays: Arrays, asked: npt.NDArray[np.int64]) -> None:
         """Take note of the cells that answer `asked`."""
         for kind, x, y, z in asked.tolist():
+            if kind == kernel.ASK_REST:
+                self.rests.append((x, 0, 0, int(arrays.take["rest"].array[x])))
+                continue
             cell = kind == kernel.ASK_CELL
             grid = arrays.cells if cell else arrays.adds_table
             content = grid.get(x, y, z)
@@ -84,6 +93,7 @@ def since(
     parts["cells"] = _rows(log.cells[next(at) :])
     parts["adds"] = _rows(log.adds[next(at) :])
     parts["broken"] = _rows(broken[next(at) :])
+    parts["rests"] = _rows(log.rests[next(at) :])
     parts["values"] = np.array(values, np.int64)
     parts["columns"] = np.array(arrays.column_counts(), np.int64)
     parts["shown"] = np.array(shown, np.int64)
@@ -119,7 +129,7 @@ class Replica(Arrays):
         self.around = kernel.Around(*(parts[name] for name in kernel.Around._fields))
         self._values = [0] * self.fields
         self._columns = [0] * self.fields
-        self._counts = [0, 0, 0]  # cells, adds, broken
+        self._counts = [0, 0, 0, 0]  # cells, adds, broken, rests
         self.shown: list[int] = []
         self.broken: list[tuple[int, ...]] = []
         self.take_in(parts)
@@ -166,7 +176,12 @@ class Replica(Arrays):
         self.cells.put_all(parts["cells"])
         self.adds_table.put_all(parts["adds"])
         self.broken += [tuple(row) for row in parts["broken"].tolist()]
-        for number, name in enumerate(("cells", "adds", "broken")):
+        rests = self.take["rest"].array
+        # What the driver only asked for is asked for here, too.
+        rests[rests == kernel.ASKED] = kernel.UNKNOWN
+        for take, _, _, rest in parts["rests"].tolist():
+            rests[take] = rest
+        for number, name in enumerate(("cells", "adds", "broken", "rests")):
             self._counts[number] += len(parts[name])
         self._needed = parts["needed"]
         self.shown = parts["shown"].tolist()

@@ -139,6 +139,8 @@ class Arrays(ABC):
         """Let what was asked for and never answered be asked for again."""
         for grids in (self.cells, self.adds_table):
             grids.forget(kernel.ASKED)
+        rests = self.take["rest"].array
+        rests[rests == kernel.ASKED] = kernel.UNKNOWN
         if self.contents is not None:
             self.contents.forget_asked(kernel.ASKED)
 
