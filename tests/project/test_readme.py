@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -36,9 +37,14 @@ def expected(command: str) -> int:
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
+def clone(tmp_path: Path) -> Iterator[Path]:
     """Return a clone of what is here, with the programs of this interpreter first on the path."""
-    place = tmp_path / "joinproto"
+    # A node's control socket is in it, and has a short name at most.
+    with TemporaryDirectory(prefix="readme-") as top:
+        yield _cloned(Path(top), tmp_path)
+
+
+def _cloned(place: Path, tmp_path: Path) -> Path:
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(place)], check=True)
     subprocess.run(["git", "-C", str(place), "checkout", "--quiet", "--", "."], check=True)
     programs = tmp_path / "bin"
