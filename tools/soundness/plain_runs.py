@@ -32,6 +32,11 @@ class Space:
             if at != to:
                 self.out[at].append((frozenset(self._duties(step)), to))
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no step changes anything."""
+        return len(self.states) == self.begins == 1
+
     def levels(self) -> tuple[int, ...]:
         counts = Counter(self.depth.values())
         return tuple(counts[depth] for depth in range(len(counts)))

@@ -6,7 +6,6 @@ that models are written with.
 
 from __future__ import annotations
 
-import copy
 import datetime as dt
 import decimal
 import enum
@@ -14,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from attrs import Factory, evolve, frozen
 
@@ -79,16 +78,20 @@ class State:
 # -- when two states are one -------------------------------------------------------------
 
 
+T = TypeVar("T")
+ATOMS = (enum.Enum, str, bytes, type(None), float, int, decimal.Decimal, dt.datetime, frozenset)
+
+
 def told(value: Any, seen: dict[int, int]) -> Hashable:
     """Return what `value` is, types and second names included, dicts in any order."""
     kind = type(value)
     name = kind.__qualname__
-    if isinstance(value, (enum.Enum, str, bytes, type(None), float, bool, int, decimal.Decimal)):
-        return name, repr(value)
     if isinstance(value, dt.datetime):
         return name, repr(value), value.fold
-    slots = [key for base in kind.__mro__ for key in vars(base).get("__slots__", ())]
-    is_open = not _is_frozen(kind) and (slots or hasattr(value, "__dict__"))
+    if isinstance(value, ATOMS) and not isinstance(value, frozenset):
+        return name, repr(value)
+    held = _held(value)
+    is_open = not _is_frozen(kind) and (held or hasattr(value, "__dict__"))
     if vars(kind).get("__hash__", 0) is None or is_open:
         # It can change, so it matters who else names it.
         if id(value) in seen:
@@ -100,15 +103,51 @@ def told(value: Any, seen: dict[int, int]) -> Hashable:
     if isinstance(value, (set, frozenset)):
         return name, tuple(sorted(repr(told(item, {})) for item in value))
     if isinstance(value, (tuple, list, deque)):
-        return name, tuple(told(item, seen) for item in value)
-    private = [f"_{name}{key}" if key.startswith("__") else key for key in slots]
-    names = sorted({*private, *getattr(value, "__dict__", ())} - {"__weakref__"})
-    held = [(key, getattr(value, key)) for key in names if hasattr(value, key)]
+        most = getattr(value, "maxlen", None)
+        return name, most, tuple(told(item, seen) for item in value)
     return name, tuple((key, told(item, seen)) for key, item in held)
 
 
 def _is_frozen(kind: Any) -> bool:
     return kind.__setattr__ is not object.__setattr__
+
+
+def _held(value: Any) -> list[tuple[str, Any]]:
+    """Return the attributes and slots of `value`, those of base classes included."""
+    slots = [
+        f"_{base.__name__}{key}" if key.startswith("__") else key
+        for base in type(value).__mro__
+        for key in vars(base).get("__slots__", ())
+        if key != "__weakref__"
+    ]
+    names = sorted({*slots, *getattr(value, "__dict__", ())})
+    return [(key, getattr(value, key)) for key in names if hasattr(value, key)]
+
+
+def copied(value: T) -> T:
+    """Copy all that `value` holds, also what it would leave out of a copy (`__getstate__`)."""
+    return cast("T", _copied(value, {}))
+
+
+def _copied(value: Any, made: dict[int, Any]) -> Any:
+    if isinstance(value, ATOMS):
+        return value
+    if id(value) in made:
+        return made[id(value)]
+    kind: Any = type(value)
+    if isinstance(value, tuple):
+        return tuple.__new__(kind, [_copied(item, made) for item in value])
+    is_queue = isinstance(value, deque)
+    new = made[id(value)] = kind(maxlen=value.maxlen) if is_queue else kind.__new__(kind)
+    for key, item in _held(value):
+        object.__setattr__(new, key, _copied(item, made))
+    if isinstance(value, dict):
+        new.update({_copied(key, made): _copied(item, made) for key, item in value.items()})
+    elif isinstance(value, (set, list, deque)):
+        add = new.add if isinstance(value, set) else new.append
+        for item in value:
+            add(_copied(item, made))
+    return new
 
 
 def key_of(state: State, network: str) -> Hashable:
@@ -162,7 +201,7 @@ class Plain:
         for beginning in s.beginnings:
             made = {name: make() for name, make in s.makers.items()}
             for name, values in beginning.items():
-                vars(made[name]).update(copy.deepcopy(dict(values)))
+                vars(made[name]).update(copied(dict(values)))
             disks = {name: self._durable(member) for name, member in made.items()}
             life = dict.fromkeys(self.names, STOPPED)
             state = State(life, {}, disks, [], budgets, s.monitor and s.monitor())
@@ -173,15 +212,15 @@ class Plain:
 
     def _durable(self, member: Any) -> dict[str, Any]:
         kept = {name: getattr(member, name) for name in getattr(member, "persistent", ())}
-        return copy.deepcopy(kept)
+        return copied(kept)
 
     def steps(self, state: State) -> Iterator[Step]:
         """Yield every step out of a state."""
         for name in self.names:
             if state.life[name] == STOPPED:
-                yield from self._start(copy.deepcopy(state), name)
+                yield from self._start(copied(state), name)
             if state.life[name] == UP:
-                offered: Any = getattr(copy.deepcopy(state.held[name]), "choices", tuple)()
+                offered: Any = getattr(copied(state.held[name]), "choices", tuple)()
                 listed = list(offered or ())
                 fair = [told(item, {}) for item in listed if not isinstance(item, Maybe)]
                 for item in listed:
@@ -189,9 +228,9 @@ class Plain:
                     key = told(event, {})
                     duty = ("choice", name, key) if key in fair else None
                     word = event if isinstance(event, str) else ""
-                    yield from self._receive(copy.deepcopy(state), name, event, duty, word)
+                    yield from self._receive(copied(state), name, event, duty, word)
                 if state.left["crashes"]:
-                    after = self._crashed(copy.deepcopy(state), name)
+                    after = self._crashed(copied(state), name)
                     yield Step(after, is_fault=True, member=name)
             elif state.left["wipes"]:
                 empty = self._durable(self.setting.makers[name]())
@@ -201,14 +240,14 @@ class Plain:
                     yield Step(after, is_fault=True, member=name)
         yield from self._network(state)
         if state.split is not None:
-            yield Step(evolve(copy.deepcopy(state), split=None), "heal", word="heal")
+            yield Step(evolve(copied(state), split=None), "heal", word="heal")
         elif state.left["partitions"]:
             for size in range(1, len(self.names)):
                 for side in combinations(self.names[:-1], size):
                     yield Step(evolve(self._spent(state, "partitions"), split=side), is_fault=True)
 
     def _spent(self, state: State, budget: str) -> State:
-        after = copy.deepcopy(state)
+        after = copied(state)
         after.left[budget] -= 1
         return after
 
@@ -221,8 +260,8 @@ class Plain:
             for name in [to] if to else [name for name in self.names if name != sender]:
                 side = state.split
                 if state.life[name] == UP and (not side or (sender in side) == (name in side)):
-                    after = copy.deepcopy(state)
-                    event = Message(sender, copy.deepcopy(content))
+                    after = copied(state)
+                    event = Message(sender, copied(content))
                     if not self.setting.is_set:
                         del after.net[at]
                     duty = ("receive", name, sender, to, told(content, {}))
@@ -233,12 +272,12 @@ class Plain:
                 yield Step(after, is_fault=True)
             if state.left["duplicates"]:
                 after = self._spent(state, "duplicates")
-                after.net.append(copy.deepcopy(after.net[at]))
+                after.net.append(copied(after.net[at]))
                 yield Step(after, is_fault=True)
 
     def _start(self, state: State, name: str) -> Iterator[Step]:
         member = self.setting.makers[name]()
-        for key, value in copy.deepcopy(state.disks[name]).items():
+        for key, value in copied(state.disks[name]).items():
             setattr(member, key, value)
         start = getattr(member, "start", tuple)
         yield from self._perform(state, name, member, start, ("start", name), "start")
@@ -267,24 +306,24 @@ class Plain:
         for effect in answer or ():
             match effect:
                 case Send(to, content):
-                    self._send(state, name, to, copy.deepcopy(content))
+                    self._send(state, name, to, copied(content))
                 case Broadcast(content) if self.setting.network == "set":
-                    self._send(state, name, None, copy.deepcopy(content))
+                    self._send(state, name, None, copied(content))
                 case Broadcast(content):
                     for other in self.names:
                         if other != name:
-                            self._send(state, name, other, copy.deepcopy(content))
+                            self._send(state, name, other, copied(content))
                 case Record(event) if state.monitor is not None:
-                    heard = copy.deepcopy(state.monitor)
-                    if heard.receive(copy.deepcopy(event)) is not NOT_ENABLED:
+                    heard = copied(state.monitor)
+                    if heard.receive(copied(event)) is not NOT_ENABLED:
                         state = evolve(state, monitor=heard)
                 case Persist():
                     state.disks[name] = self._durable(member)
                 case Rule():
                     continue
             if state.left["crashes"]:
-                cut.append(self._crashed(copy.deepcopy(state), name))
-        yield Step(copy.deepcopy(state), duty, word=word, member=name)
+                cut.append(self._crashed(copied(state), name))
+        yield Step(copied(state), duty, word=word, member=name)
         # Between two effects: after the last one it is a crash after the step.
         yield from (Step(after, is_fault=True, member=name) for after in cut[:-1])
 
@@ -306,12 +345,12 @@ class Plain:
         """Return what claims see: what each member shows, or DOWN; what the monitor shows."""
         found: dict[str, Any] = {}
         for name in self.names:
-            member = copy.deepcopy(state.held.get(name))
+            member = copied(state.held.get(name))
             if member is None:
                 found[name] = DOWN
             elif hasattr(member, "shows"):
                 found[name] = member.shows()
             else:
                 found[name] = SimpleNamespace(**vars(member))
-        found["monitor"] = state.monitor and copy.deepcopy(state.monitor).shows()
+        found["monitor"] = state.monitor and copied(state.monitor).shows()
         return found
