@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import pickle
 import re
 import sys
 import time
@@ -31,6 +30,8 @@ from joinproto.check.engine.layout import Layout
 from joinproto.check.engine.numbering import TablesNumbering
 from joinproto.check.engine.rowset import RowSet
 from joinproto.check.engine.search import Search
+from joinproto.check.kept_values import CannotKeep, Names, read, written
+from joinproto.check.packages import is_model_code
 from joinproto.check.problems import ModelProblem
 from joinproto.check.sources import sources_of
 from joinproto.errors import EnvironmentProblem, UsageProblem
@@ -38,7 +39,7 @@ from spark_explore.frontier import Frontier, Growth
 from spark_explore.session import full_disk, is_full
 from spark_explore.storage import KINDS, Storage
 
-FORMAT = 3
+FORMAT = 4
 
 SAMPLES = 1_000
 """So many answers of each kind and member are asked for again when a run goes on."""
@@ -55,6 +56,7 @@ class Journal:
     identity: dict[str, Any] | None
     _kept: float = field(init=False, factory=time.monotonic)
     _took: float = field(init=False, default=0.0)
+    _names: Names | None = field(init=False, default=None)
 
     def keep_sometimes(self, frontier: Frontier) -> None:
         """Note the state, but do not spend more than a twentieth of the time on it."""
@@ -96,7 +98,8 @@ class Journal:
             "unmapped": verdicts.unmapped,
         }
         try:
-            storage.write(f"world-{job}.bin", _pickled(frontier))
+            self._names = self._names or _names(frontier.search)
+            storage.write(f"world-{job}.bin", _written(frontier, self._names))
             storage.write("state.json", (json.dumps(state, indent=1) + "\n").encode())
         except OSError as error:
             if is_full(error):
@@ -139,9 +142,8 @@ class Journal:
     def restore(self, search: Search, host: str) -> Frontier:
         """Return the frontier as it was last noted; `search` is fresh, of the same world."""
         state = self._state(search)
-        content = pickle.loads(  # noqa: S301  the run's own folder, which its user named
-            (self.folder / state["numbers"]).read_bytes()
-        )
+        self._names = _names(search)
+        content = _content(self.folder / state["numbers"], self._names)
         _put_back(search, content)
         claims = {claim.property.name: claim for claim in search.judge.claims}
         frontier = Frontier(
@@ -207,8 +209,7 @@ def code_of(search: Search) -> str:
     """
     found = hashlib.sha256()
     files = {path for one in packages.MODELS for path in packages.folder(one).rglob("*.py")}
-    kinds = [code.objects.kind for code in _codes(search)]
-    files |= sources_of([sys.modules.get(kind.__module__) for kind in kinds])
+    files |= _sources(search)
     for path in sorted(files):
         found.update(path.name.encode() + b"\0" + path.read_bytes())
     return found.hexdigest()[:16]
@@ -228,9 +229,7 @@ def _last_job(folder: Path, least: int) -> int:
 # -- values and tables -----------------------------------------------------------------
 
 
-def _pickled(frontier: Frontier) -> bytes:
-    from pyspark import cloudpickle
-
+def _written(frontier: Frontier, names: Names) -> bytes:
     search = frontier.search
     content = {
         "numbering": TablesNumbering(search.tables).content(),
@@ -240,13 +239,40 @@ def _pickled(frontier: Frontier) -> bytes:
         "calls": [code.calls for code in _codes(search)],
     }
     try:
-        found: bytes = cloudpickle.dumps(content)  # type: ignore[no-untyped-call]  # has no types
-    except Exception as error:
+        return written(content, names)
+    except (CannotKeep, RecursionError) as error:
         raise UsageProblem(
             f"a value of this model cannot be kept in a file: {error}",
-            next="hold plain values, enums or classes of a module; or search without --out",
+            next="hold plain values, enums or classes of the model's own modules; or search"
+            " without --out",
+        ) from error
+
+
+def _content(file: Path, names: Names) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = read(file.read_bytes(), names)
+    except Exception as error:
+        raise UsageProblem(
+            f"{file} cannot be read: {error}", next="begin anew in another folder"
         ) from error
     return found
+
+
+def _names(search: Search) -> Names:
+    """Return which classes a file may name: of modules that the model is made of."""
+    files = _sources(search)
+
+    def is_own(name: str) -> bool:
+        file = getattr(sys.modules.get(name), "__file__", None)
+        return is_model_code(name) or (file is not None and Path(file).resolve() in files)
+
+    return Names.of([*search.tables.codes.beginnings()], is_own)
+
+
+def _sources(search: Search) -> set[Path]:
+    """Return the files of the members' classes, and of all that they import, but installed ones."""
+    kinds = [code.objects.kind for code in _codes(search)]
+    return sources_of([sys.modules.get(kind.__module__) for kind in kinds])
 
 
 def _codes(search: Search) -> list[Any]:

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Sequence
 from functools import partial
@@ -15,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from joinproto.check.folders import cache_folder
-from tests import census, needs, pulse
+from tests import census, needs, pickles, pulse
 from tests.slices import SLICES
 
 # One width of output for all: a terminal's, and that of xdist's workers, would be others.
@@ -68,6 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Last, since pytest's own reporter is made here, too, by which a long run says what runs.
     """
+    sys.addaudithook(pickles.refuse)
     # Compiled loops are shared with `make setup`; what commands keep of answers is not.
     os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
     if not hasattr(config, "workerinput"):

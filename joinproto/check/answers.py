@@ -5,8 +5,8 @@ so whoever has the same code need not ask again.  The same code: the content of 
 `joinproto` and `joinproto_worlds`, the versions of what they import, and Python's.  A world of
 somebody's own may import anything, so its answers are never kept.
 
-They are kept as they were given; or, by a search that came to its end, as the numbers that it
-gave them all (`joinproto/check/engine/numbering.py`).
+What is kept are the numbers that a search by the engine gave them, once it came to its end
+(`joinproto/check/engine/numbering.py`).
 
 Nothing is taken on trust: at each run some of the answers are asked for again, and a file in
 which one differs is not used, as little as one that is damaged, or of another user.
@@ -16,53 +16,30 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
 from joinproto.check import packages
-from joinproto.check.folders import Form, answers_file, asked_for
+from joinproto.check.folders import answers_file, asked_for
 from joinproto.check.kept_file import KeptFile
+from joinproto.check.kept_values import Names
 from joinproto.check.known import Known
 
 if TYPE_CHECKING:
-    from joinproto.check.member import Codes, MemberCode
+    from joinproto.check.engine.numbering import TablesNumbering
+    from joinproto.check.member import Codes
 
-NEW_MIN, NEW_MIN_SMALL = 2_000, 1_000
-"""A run that asked for less is over sooner than a file is written: of the engine; of a small
-world, in plain Python."""
+NEW_MIN = 2_000
+"""A run that asked for less is over sooner than a file is written."""
 
 SAMPLES = 25
 """So many answers of each kind and member are asked for again."""
-
-_ASKED, _NUMBERS = "asked", "numbers"
-
-TIMES_LARGER = {_ASKED: 16, _NUMBERS: 4}
-"""So much more than in a file answers, or numbers, take in memory, at most."""
-
-_ByKind = dict[str, dict[Hashable, Any]]
-
-
-class Numbering(Protocol):
-    """The numbers that a search gives: see `joinproto/check/engine/numbering.py`."""
-
-    flatten: Mapping[type, Callable[..., Any]]
-
-    def content(self) -> Any:
-        """Return them as plain data."""
-
-    def samples(self, content: Any, most: int) -> Iterable[bool]:
-        """Yield of up to `most` answers of each kind and member whether they are right."""
-
-    def take(self, content: Any) -> None:
-        """Number all as it was when `content` was made."""
 
 
 @define
@@ -76,9 +53,9 @@ class Answers:
     least: int
     taken: int = field(default=0, init=False)
     tried: int = field(default=0, init=False)
-    _members: dict[str, Known] = field(factory=dict, init=False)
-    _numbering: Numbering | None = field(default=None, init=False)
-    _is_numbered: bool = field(default=False, init=False)
+    _asked: list[Known] = field(factory=list, init=False)
+    _numbering: TablesNumbering | None = field(default=None, init=False)
+    _names: Callable[[], Names] = field(default=Names, init=False)
 
     @classmethod
     def of(
@@ -87,49 +64,36 @@ class Answers:
         options: Mapping[str, Any],
         tell: Callable[[str], None],
         memory_bytes: int | None = None,
-        form: Form = "",
     ) -> Answers | None:
         """Return those of a world that ships; None where there is no place to keep them."""
-        file = answers_file(name, options, form)
+        file = answers_file(name, options)
         if file is None:
             return None
         code = cache(lambda: _code_of(asked_for(name, options)))
-        least = NEW_MIN_SMALL if form == "small" else NEW_MIN
-        return cls(KeptFile(file, code, tell, memory_bytes), least)
+        return cls(KeptFile(file, code, tell, memory_bytes), NEW_MIN)
 
-    def give(self, codes: Codes, numbering: Numbering | None = None) -> None:
-        """Let members' code answer with what is known of it, or all be numbered as it was."""
+    def give(self, codes: Codes, numbering: TablesNumbering) -> None:
+        """Let all be numbered as it was in the search whose numbers are kept."""
         self._numbering = numbering
-        kinds = {_ASKED} if numbering is None else {_ASKED, _NUMBERS}
-        kind, found = self.file.read({kind: TIMES_LARGER[kind] for kind in kinds})
-        if kind and not self._are_right(codes, kind, found):
+        self._names = cache(lambda: Names.of([*codes.beginnings()]))
+        found = self.file.read(self._names)
+        if found is not None and not self._are_right(found):
             self.file.tell(f"{self.file.path} answers otherwise than the members; it is not used")
-            kind, self.tried = "", 0
+            found, self.tried = None, 0
         # Only now: what was asked to try them is nothing new.
-        for code in _every(codes):
-            answers = found.get(code.name, {}) if kind == _ASKED else {}
-            code.known = self._members[code.name] = Known(answers)
-            self.taken += sum(map(len, answers.values()))
-        if kind == _NUMBERS:
-            self._numbers.take(found["numbers"])
-            self.taken, self._is_numbered = found["answers"], True
+        for code in (*codes.members, *([codes.monitor] if codes.monitor else ())):
+            code.known = Known()
+            self._asked.append(code.known)
+        if found is not None:
+            numbering.take(found["numbers"])
+            self.taken = found["answers"]
 
-    def keep(self, *, is_whole: bool) -> None:
-        """Write all that is known now, for the next run.
-
-        `is_whole`: no limit ended the search, so its numbers are worth keeping.
-        """
-        new = sum(known.new for known in self._members.values())
-        if is_whole and self._numbering is not None:
-            # Bare answers make room for numbers, however few are new.
-            if (new if self._is_numbered else self.taken + new) >= self.least:
-                content = {"answers": self.taken + new, "numbers": self._numbers.content()}
-                self.file.write(_NUMBERS, content, self._numbers.flatten)
-            return
-        if new < self.least or self._is_numbered:
-            return  # of a file of numbers, what was asked now is the least
-        answers = {name: known.answers for name, known in self._members.items()}
-        self.file.write(_ASKED, answers, {})
+    def keep(self) -> None:
+        """Write all that is known now, for the next run.  The search came to its end."""
+        new = sum(known.new for known in self._asked)
+        if new >= self.least and self._numbering is not None:
+            content = {"answers": self.taken + new, "numbers": self._numbering.content()}
+            self.file.write(content, self._names)
 
     def note(self) -> str:
         """Return in words what the file was good for; empty: there was none."""
@@ -140,41 +104,16 @@ class Answers:
             f" {self.tried:,} of them asked for again; --no-cache asks for all"
         )
 
-    @property
-    def _numbers(self) -> Numbering:
+    def _are_right(self, found: Any) -> bool:
         assert self._numbering is not None
-        return self._numbering
-
-    # -- whether they are right ----------------------------------------------------------
-
-    def _are_right(self, codes: Codes, kind: str, found: Any) -> bool:
         try:
-            samples = (
-                self._numbers.samples(found["numbers"], SAMPLES)
-                if kind == _NUMBERS
-                else _samples(codes, found)
-            )
-            for is_right in samples:
+            for is_right in self._numbering.samples(found["numbers"], SAMPLES):
                 self.tried += 1
                 if not is_right:
                     return False
         except Exception:  # noqa: BLE001  the member cannot even be asked that
             return False
         return True
-
-
-def _samples(codes: Codes, found: dict[str, _ByKind]) -> Iterator[bool]:
-    for code in _every(codes):
-        for kind, answers in found.get(code.name, {}).items():
-            step = max(1, len(answers) // SAMPLES)
-            for question, answer in islice(answers.items(), random.randrange(step), None, step):
-                yield code.answer(kind, question) == answer
-
-
-def _every(codes: Codes) -> Iterator[MemberCode]:
-    yield from codes.members
-    if codes.monitor is not None:
-        yield codes.monitor
 
 
 def _code_of(world: str) -> bytes | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 
 def cache_folder() -> Path | None:
@@ -25,17 +25,13 @@ def asked_for(name: str, options: Mapping[str, Any]) -> str:
     return repr((name, sorted(options.items())))
 
 
-Form = Literal["", "symmetry", "small"]
-"""Of a search: of one state for each renaming, or in plain Python; each asks other questions."""
-
-
-def answers_file(name: str, options: Mapping[str, Any], form: Form = "") -> Path | None:
+def answers_file(name: str, options: Mapping[str, Any]) -> Path | None:
     """Return where answers of this world's members are kept, if any are (`answers.py`)."""
     place = cache_folder()
     if place is None:
         return None
     digest = sha256(asked_for(name, options).encode()).hexdigest()
-    return place / "answers" / f"{name}-{digest[:16]}{form and '-'}{form}"
+    return place / "answers" / f"{name}-{digest[:16]}"
 
 
 def can_write(folder: Path) -> bool:

@@ -6,37 +6,32 @@ on.
 
 from __future__ import annotations
 
-import enum
 import gc
 import hashlib
 import os
-import pickle
 import tempfile
-from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from attrs import field, frozen
 
+from joinproto.check.kept_values import CannotKeep, Names, read, written
 from joinproto.check.memory import resident_bytes, uncollected
-from joinproto.check.packages import is_model_code
 
 NAME = b"joinproto answers "
-FORMAT = NAME + b"2\n"
+FORMAT = NAME + b"3\n"
 
-# The format; the code; the kind, with spaces behind; the digest of the body.
-KIND_BYTES, DIGEST_BYTES = 8, 32
-HEAD_BYTES = len(FORMAT) + 32 + KIND_BYTES + DIGEST_BYTES
+# The format; the code; the digest of the body.
+DIGEST_BYTES = 32
+HEAD_BYTES = len(FORMAT) + 32 + DIGEST_BYTES
 
 BYTES_MAX = 1 << 28
 FILES_MAX = 24
 
-_BUILTINS = {bool, bytearray, complex, dict, float, frozenset, list, object, range, set, tuple}
-_COLLECTIONS = {Counter, OrderedDict, defaultdict, deque}
-_OTHERS = {(kind.__module__, kind.__name__) for kind in _BUILTINS | _COLLECTIONS}
+TIMES_LARGER = 6
+"""So much more than in the file its content takes in memory, at most."""
 
 
 @frozen
@@ -52,10 +47,10 @@ class KeptFile:
     tell: Callable[[str], None]
     memory_bytes: int | None = field(default=None)
 
-    def read(self, kinds: Mapping[str, int]) -> tuple[str, Any]:
-        """Return the kind and the content; ("", None) where there is none of these kinds.
+    def read(self, names: Callable[[], Names]) -> Any:
+        """Return the content; None where there is none of this code.
 
-        `kinds`: how many times more than in the file each takes in memory, at most.
+        `names`: the classes and functions that may stand in it.
         """
         try:
             with self.path.open("rb") as opened:
@@ -65,46 +60,43 @@ class KeptFile:
                 head = opened.read(HEAD_BYTES)
                 if not head.startswith(NAME):
                     return self._refuse("it is of another kind")
-                kind, code = _kind_of(head), self.code()
-                if code is None or not head.startswith(FORMAT + code) or kind not in kinds:
-                    return "", None  # of the code before this one, or of a search of another form
-                if not self._fits(kinds[kind] * held.st_size):
+                code = self.code()
+                if code is None or not head.startswith(FORMAT + code):
+                    return None  # of the code before this one, or of an earlier format
+                if not self._fits(TIMES_LARGER * held.st_size):
                     return self._refuse("its answers would not fit under the memory limit")
                 body = opened.read(BYTES_MAX)
         except FileNotFoundError:
-            return "", None
+            return None
         except OSError as error:
             return self._refuse(error.strerror or str(error))
         if hashlib.sha256(body).digest() != head[-DIGEST_BYTES:]:
             return self._refuse("it is damaged")
         try:
             with uncollected():
-                content = _Reader(BytesIO(body)).load()
+                content = read(body, names())
                 # Nor is any of it garbage later: nobody looks at it while the search goes on.
                 gc.freeze()
-                return kind, content
+                return content
         except Exception as error:  # noqa: BLE001  whatever a file holds, the search goes on
             return self._refuse(f"it cannot be read: {error}")
 
-    def write(self, kind: str, content: Any, flatten: Mapping[type, Callable[..., Any]]) -> None:
-        """Write it, whole or not at all, whoever else does.  `flatten`: how types are pickled."""
+    def write(self, content: Any, names: Callable[[], Names]) -> None:
+        """Write it, whole or not at all, whoever else does; not where a value has no form."""
         code = self.code()
         if code is None:
             return
         # A search that came to its end is told, whatever becomes of this.
-        with suppress(OSError, MemoryError, RecursionError, pickle.PicklingError):
-            made = BytesIO()
+        with suppress(OSError, MemoryError, RecursionError, CannotKeep):
             with uncollected():
-                _Writer(made, flatten).dump(content)
-            body = made.getbuffer()
+                body = written(content, names())
             if len(body) > BYTES_MAX:
                 return
             self.path.parent.mkdir(parents=True, exist_ok=True)
             number, name = tempfile.mkstemp(dir=self.path.parent)
             try:
                 with os.fdopen(number, "wb") as opened:
-                    opened.write(FORMAT + code + kind.encode().ljust(KIND_BYTES))
-                    opened.write(hashlib.sha256(body).digest())
+                    opened.write(FORMAT + code + hashlib.sha256(body).digest())
                     opened.write(body)
                 Path(name).replace(self.path)
             except OSError:
@@ -115,40 +107,8 @@ class KeptFile:
     def _fits(self, more_bytes: int) -> bool:
         return self.memory_bytes is None or resident_bytes() + more_bytes <= self.memory_bytes
 
-    def _refuse(self, why: str) -> tuple[str, Any]:
+    def _refuse(self, why: str) -> None:
         self.tell(f"{self.path} is not used: {why}")
-        return "", None
-
-
-class _Writer(pickle.Pickler):
-    """Pickles as `flatten` says; members of enumerations by value, not by `getattr`.
-
-    Python does so itself from 3.11.4 on.
-    """
-
-    def __init__(self, file: BytesIO, flatten: Mapping[type, Callable[..., Any]]) -> None:
-        super().__init__(file, protocol=5)
-        self._flatten = flatten
-
-    def reducer_override(self, value: Any) -> Any:
-        """Return how a value is pickled, or leave it to pickle."""
-        if isinstance(value, enum.Enum):
-            return type(value), (value.value,)
-        flat = self._flatten.get(type(value))
-        return NotImplemented if flat is None else flat(value)
-
-
-class _Reader(pickle.Unpickler):
-    """Makes values of classes of ours, by their plain names: whatever else is named is refused."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if "." not in name and (is_model_code(module) or (module, name) in _OTHERS):
-            return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"it names {module}.{name}")
-
-
-def _kind_of(head: bytes) -> str:
-    return head[-DIGEST_BYTES - KIND_BYTES : -DIGEST_BYTES].decode("ascii", "replace").strip()
 
 
 def _forget_old(folder: Path) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from attrs import Factory, define, evolve, frozen
 
@@ -34,9 +34,6 @@ from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import Move, order_of, to_step, unanswered
 from joinproto.check.view import View
 from joinproto.check.world import World
-
-if TYPE_CHECKING:
-    from joinproto.check.answers import Answers
 
 
 @frozen
@@ -83,24 +80,20 @@ def check_small(
     *,
     witnesses: bool = False,
     ends: Ends | None = None,
-    answers: Answers | None = None,
     bounds: Bounds = SHIPPED,
 ) -> Report | None:
     """Return the report of a small world; None where the engine shall search it.
 
-    `ends`: limits, and Ctrl-C.  `answers`: what members are known to answer.  Raises
-    `ModelProblem` for a model that cannot be explored.
+    `ends`: limits, and Ctrl-C.  Raises `ModelProblem` for a model that cannot be explored.
     """
     if world.same is not None:
         return None
     began, cpu = time.perf_counter(), time.process_time()
     try:
         with collected_seldom():
-            small = _Small(Steps(world, answers), ends or Ends(), answers, bounds)
+            small = _Small(Steps(world), ends or Ends(), bounds)
             small.run(began)
             small.steps.codes.ask_again()
-            if answers is not None:
-                answers.keep(is_whole=not small.stopped_by)
             return small.report(witnesses, began, cpu)
     except _ForTheEngine:
         return None
@@ -116,7 +109,6 @@ class _Small:
 
     steps: Steps
     ends: Ends
-    kept: Answers | None
     bounds: Bounds
     levels: list[list[State]] = Factory(list)
     out_of: dict[State, list[tuple[Move, State]]] = Factory(dict)
@@ -366,7 +358,7 @@ class _Small:
             beyond=self.beyond,
             stopped_by=self.stopped_by,
             expected=world.expected,
-            notes=tuple(filter(None, [*self.notes, self.kept.note() if self.kept else ""])),
+            notes=self.notes,
             trace=min(broken, key=lambda trace: len(trace.steps), default=None),
         )
         return with_open_claims(world, report)

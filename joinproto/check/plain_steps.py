@@ -16,7 +16,6 @@ from joinproto.check.view import View
 from joinproto.check.world import Together, World
 
 if TYPE_CHECKING:
-    from joinproto.check.answers import Answers
     from joinproto.check.local import LocalState, Outcome
     from joinproto.check.member import MemberCode
 
@@ -27,14 +26,12 @@ class Steps(Reference):
     `asked`: by member, questions of the search and outcomes, whoever answered.
     """
 
-    def __init__(self, world: World, answers: Answers | None) -> None:
+    def __init__(self, world: World) -> None:
         super().__init__(world)
         self.asked: dict[MemberCode, dict[Any, tuple[Outcome, ...]]] = {}
         every = (*self.codes.members, *([self.codes.monitor] if self.codes.monitor else ()))
         for code in every:
             code.known, self.asked[code] = Known(), {}
-        if answers is not None:
-            answers.give(self.codes)
         self._keys: dict[State, Any] = {}
         self._views: dict[Any, View] = {}
         self._joint: dict[Any, list[Together]] = {}

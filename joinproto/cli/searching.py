@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve, frozen
 
-from joinproto.check.folders import Form, answers_file
+from joinproto.check.folders import answers_file
 from joinproto.check.fresh import Fresh
 from joinproto.check.loaded import Loaded
 from joinproto.check.plain import OWN, SHIPPED, Ends, check_small
@@ -119,7 +119,6 @@ def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
     )
     if asks_for_more or _was_large(loaded):
         return None
-    answers = _answers(loaded, settings, partial(click.echo, err=True), "small")
     with loaded.at_work(), interruptible() as interrupt:
         ends = Ends(
             states_max=settings.states_max,
@@ -127,7 +126,7 @@ def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
             interrupted=interrupt.was_asked,
         )
         bounds = OWN if is_own else SHIPPED
-        return check_small(loaded.world, ends=ends, answers=answers, bounds=bounds)
+        return check_small(loaded.world, ends=ends, bounds=bounds)
 
 
 def _was_large(loaded: Loaded) -> bool:
@@ -149,8 +148,7 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
         from joinproto.cli.warming import warm_up
 
     with watched() as (progress, compiled), loaded.at_work(), interruptible() as interrupt:
-        form: Form = "symmetry" if settings.symmetry else ""
-        answers = _answers(loaded, settings, partial(_say, progress), form)
+        answers = _answers(loaded, settings, partial(_say, progress))
         refuse_too_little(settings.memory_bytes, resident_bytes())
         workers = settings.at_once()
         warm_up(symmetry=settings.symmetry, workers=workers)
@@ -178,16 +176,14 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     return report, compiled()
 
 
-def _answers(
-    loaded: Loaded, settings: Settings, tell: Callable[[str], None], form: Form
-) -> Answers | None:
+def _answers(loaded: Loaded, settings: Settings, tell: Callable[[str], None]) -> Answers | None:
     """Return what is kept of members' answers; None for a world of somebody's own."""
     if not settings.cache or loaded.file is not None:
         return None
     from joinproto.check.answers import Answers
 
     world = loaded.target, loaded.world.source
-    return Answers.of(*world, tell, settings.memory_bytes, form)
+    return Answers.of(*world, tell, settings.memory_bytes)
 
 
 @contextmanager

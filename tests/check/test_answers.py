@@ -1,40 +1,33 @@
-"""Members' answers of the last run: the same report without asking, and nothing on trust.
-
-A search that came to its end leaves the numbers of all it met, another one the bare answers.
-"""
+"""Members' answers of the last run: the same report without asking, and nothing on trust."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import pickle
+from array import array
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve
 
 from joinproto.check import answers as room
-from joinproto.check import kept_file, load_world, packages
+from joinproto.check import kept_file, kept_values, load_world, packages
 from joinproto.check.answers import Answers
 from joinproto.check.check import check
-from joinproto.check.engine.numbering import TablesNumbering
 from joinproto.check.kept_file import DIGEST_BYTES, HEAD_BYTES
-from joinproto.check.plain import check_small
+from joinproto.check.kept_values import Names, written
+from joinproto.check.member import Codes
 from joinproto.check.report import Report
 from joinproto.check.world import World
 from joinproto.cli import searching
-from joinproto.join.phases import Phase
 from tests.census import without_costs
 from tests.cli.running import run_here
 
 WORLD = "ring-election"
 ALIKE = "two-phase-commit"
-SMALL = "clusterer-hole-4"
 LARGE = "durable-vote-split"
 """One that the command leaves to the engine."""
 
@@ -44,7 +37,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of answers; a run keeps them however few they are."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(room, "NEW_MIN", 1)
-    monkeypatch.setattr(room, "NEW_MIN_SMALL", 1)
     return tmp_path / "joinproto" / "answers"
 
 
@@ -53,22 +45,6 @@ def searched(name: str = WORLD, **options: Any) -> tuple[Report, list[str]]:
     told: list[str] = []
     world = load_world(name, **options)
     return check(world, answers=Answers.of(name, world.source, told.append)), told
-
-
-def searched_with_symmetry() -> tuple[Report, list[str]]:
-    told: list[str] = []
-    world = load_world(ALIKE)
-    answers = Answers.of(ALIKE, world.source, told.append, form="symmetry")
-    return check(world, answers=answers, symmetry=True), told
-
-
-def searched_as_small(name: str = SMALL) -> tuple[Report, list[str]]:
-    told: list[str] = []
-    world = load_world(name)
-    answers = Answers.of(name, world.source, told.append, form="small")
-    found = check_small(world, answers=answers)
-    assert found is not None
-    return found, told
 
 
 @pytest.mark.parametrize(
@@ -89,22 +65,6 @@ def test_a_second_run_reports_the_same_and_asks_less(
     assert second.calls < first.calls
 
 
-@pytest.mark.parametrize(
-    "name", [SMALL, "standby-start", "reconcile-seed", "discovery-seed-wiped", "qpid-founding"]
-)
-def test_so_does_one_of_a_small_world(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """Coverage is of what is asked on the way, and not of all that is kept."""
-    monkeypatch.setattr(room, "SAMPLES", 1)
-    first, _ = searched_as_small(name)
-    second, told = searched_as_small(name)
-
-    assert without_costs(first) == without_costs(second)
-    assert (first.notes, len(second.notes), told) == ((), 1, [])
-    assert second.calls < first.calls
-
-
 def test_other_options_have_other_answers(cache: Path) -> None:
     """A world with a rule left out is another world."""
     searched()
@@ -112,18 +72,6 @@ def test_other_options_have_other_answers(cache: Path) -> None:
 
     assert "violated" == mutant.result
     assert 2 == len(list(cache.iterdir()))
-
-
-def test_a_search_with_symmetry_leaves_what_one_without_has_kept(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It keeps answers and no numbers: each would write over what the other had."""
-    monkeypatch.setattr(room, "SAMPLES", 1)
-    first = searched(ALIKE)[0], searched_with_symmetry()[0]
-    again = searched(ALIKE)[0], searched_with_symmetry()[0]
-
-    assert [1, 1] == [len(one.notes) for one in again]
-    assert all(two.calls < one.calls for one, two in zip(first, again, strict=True))
 
 
 def test_answers_of_other_code_are_not_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,33 +166,35 @@ def with_a_body(file: Path, body: bytes) -> None:
     file.write_bytes(head + hashlib.sha256(body).digest() + body)
 
 
-def naming_a_program(file: Path) -> None:
-    with_a_body(file, b"cposix\nsystem\n(S'touch /tmp/never'\ntR.")
+def naming(kind: str) -> Callable[[Path], None]:
+    """Return what lets a file name a class or function that it must not."""
+
+    def harm(file: Path) -> None:
+        text = json.dumps({"leaves": [], "names": [kind.split()], "arrays": []}).encode()
+        stream = array("i", [kept_values.NAME, 1, 0]).tobytes()
+        sizes = [len(part).to_bytes(8, "big") for part in (text, stream)]
+        with_a_body(file, b"".join([sizes[0], text, sizes[1], stream]))
+
+    return harm
 
 
 def lying_of_steps(file: Path) -> None:
     """Let steps have other effects than the code gives."""
     held = content_of(file)
-    if "numbers" in held:
-        held["numbers"]["tables"]["outcomes"].effects.array[:] = 77
-    else:
-        for kinds in held.values():
-            steps = kinds["step"]
-            for question, outcomes in steps.items():
-                steps[question] = outcomes and tuple(evolve(one, effects=77) for one in outcomes)
-    with_a_body(file, flattened(held))
+    held["numbers"]["tables"]["outcomes"].effects.array[:] = 77
+    with_a_body(file, written(held, names()))
 
 
 def lying_of_what_is_shown(file: Path) -> None:
     held = content_of(file)
     held["numbers"]["tables"]["per_value"].arrays["shown"][:] = 0
-    with_a_body(file, flattened(held))
+    with_a_body(file, written(held, names()))
 
 
 def lying_of_choices(file: Path) -> None:
     held = content_of(file)
     held["numbers"]["tables"]["per_value"].arrays["choice_count"][:] = 0
-    with_a_body(file, flattened(held))
+    with_a_body(file, written(held, names()))
 
 
 def lying_of_claims(file: Path) -> None:
@@ -252,33 +202,28 @@ def lying_of_claims(file: Path) -> None:
     held = content_of(file)
     claimed = held["numbers"]["tables"]["claimed"]
     claimed.add(claimed.names[0], np.zeros((1, 4), np.int64))
-    with_a_body(file, flattened(held))
+    with_a_body(file, written(held, names()))
 
 
 def content_of(file: Path) -> Any:
-    return pickle.loads(file.read_bytes()[HEAD_BYTES:])
+    return kept_values.read(file.read_bytes()[HEAD_BYTES:], names())
 
 
-def flattened(content: Any) -> bytes:
-    made = BytesIO()
-    kept_file._Writer(made, TablesNumbering.flatten).dump(content)
-    return made.getvalue()
-
-
-HARMS = [
-    (damaged, "it is damaged"),
-    (cut_short, "it is damaged"),
-    (of_another_kind, "it is of another kind"),
-    (writable_by_all, "others may write to it"),
-    (naming_a_program, "it names posix.system"),
-    (lying_of_steps, "answers otherwise than the members"),
-]
+def names() -> Names:
+    return Names.of([*Codes.of(load_world(WORLD)).beginnings()])
 
 
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        *HARMS,
+        (damaged, "it is damaged"),
+        (cut_short, "it is damaged"),
+        (of_another_kind, "it is of another kind"),
+        (writable_by_all, "others may write to it"),
+        (naming("posix system"), "it names posix.system"),
+        (naming("builtins eval"), "it names builtins.eval"),
+        (naming("joinproto.check.kept_file _forget_old"), "it names joinproto.check.kept_file."),
+        (lying_of_steps, "answers otherwise than the members"),
         (lying_of_what_is_shown, "answers otherwise than the members"),
         (lying_of_choices, "answers otherwise than the members"),
         (lying_of_claims, "answers otherwise than the members"),
@@ -288,26 +233,6 @@ def test_a_file_that_is_not_sound_is_told_and_not_used(
     cache: Path, harm: Callable[[Path], None], said: str
 ) -> None:
     """The search is the same as without it, and the next run has a sound one."""
-    is_not_sound(cache, harm, said, searched)
-
-
-@pytest.mark.parametrize("searched", [searched_with_symmetry, searched_as_small])
-@pytest.mark.parametrize(("harm", "said"), HARMS)
-def test_nor_is_one_of_a_search_that_did_not_number(
-    cache: Path,
-    harm: Callable[[Path], None],
-    said: str,
-    searched: Callable[[], tuple[Report, list[str]]],
-) -> None:
-    is_not_sound(cache, harm, said, searched)
-
-
-def is_not_sound(
-    cache: Path,
-    harm: Callable[[Path], None],
-    said: str,
-    searched: Callable[[], tuple[Report, list[str]]],
-) -> None:
     first, _ = searched()
     harm(next(cache.iterdir()))
 
@@ -358,30 +283,3 @@ def test_a_world_that_was_large_is_not_looked_at_as_if_it_were_small(
         assert 0 == run_here(capsys, "check", LARGE, *more).code
 
     assert [LARGE] == looked
-
-
-def test_the_answers_of_a_small_world_are_kept(
-    cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It is searched in plain Python both times; `--no-cache` asks for all."""
-    found = [
-        json.loads(run_here(capsys, "check", SMALL, "--json", *more).out)
-        for more in ((), (), ("--no-cache",))
-    ]
-    costs = ("seconds", "cpu_seconds", "peak_rss_bytes", "calls", "notes")
-    notes, calls = ([one.get(name) for one in found] for name in ("notes", "calls"))
-
-    assert all(one["row_bits"] == 0 for one in found)
-    assert calls[1] < calls[0] == calls[2]
-    assert [0, 1, 0] == [len(note) for note in notes]
-    first, *others = ({k: v for k, v in one.items() if k not in costs} for one in found)
-    assert [first, first] == others
-
-
-def test_members_of_enumerations_are_kept_by_value() -> None:
-    """Python before 3.11.4 names `getattr` for them, which no file may."""
-    made = BytesIO()
-    kept_file._Writer(made, {}).dump(Phase.ACTIVE)
-
-    assert b"getattr" not in made.getvalue()
-    assert Phase.ACTIVE is kept_file._Reader(BytesIO(made.getvalue())).load()

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
 import pytest
-from attrs import evolve
 from hypothesis import assume, given, settings
 
 from joinproto.check import answers as answers_room
-from joinproto.check import kept_file, load_world
+from joinproto.check import kept_values, load_world
 from joinproto.check.answers import Answers
 from joinproto.check.check import check
 from joinproto.check.engine.found import Found
@@ -22,22 +21,21 @@ from joinproto.check.engine.search import Search
 from joinproto.check.kept_file import KeptFile
 from joinproto.check.world import World
 from tests.check.compare import explored, same_search
-from tests.check.random_models import SETS, Plan, _Phase, build, plans
+from tests.check.random_models import SETS, Plan, build, plans
 from tests.check.test_contents import always_numbered
 
 STATES_MAX = 600
 
 
-class _Reader(kept_file._Reader):
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == (_Phase.__module__, _Phase.__name__):
-            return _Phase
-        return super().find_class(module, name)
+class AnyNames(kept_values.Names):
+    @classmethod
+    def of(cls, value: Any, allows: Callable[[str], bool] = bool) -> kept_values.Names:
+        return super().of(value, bool)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def random_models_may_be_read() -> Iterator[None]:
-    with mock.patch.object(kept_file, "_Reader", _Reader):
+    with mock.patch.object(answers_room, "Names", AnyNames):
         yield
 
 
@@ -112,7 +110,7 @@ def test_so_is_one_whose_contents_have_numbers(plan: Plan) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_one_search_left_serves_the_others(tmp_path: Path, workers: int) -> None:
-    """Of any number of workers; one with symmetry takes none, and leaves bare answers."""
+    """Of any number of workers; one with symmetry takes none."""
     world = load_world("two-phase-commit", members=4)
     first = check(world, answers=kept_at(tmp_path / "kept"), workers=workers)
     second = check(world, answers=kept_at(tmp_path / "kept"), workers=3 - workers)
@@ -122,17 +120,6 @@ def test_what_one_search_left_serves_the_others(tmp_path: Path, workers: int) ->
     assert first.levels == second.levels == last.levels
     assert first.properties == second.properties == last.properties
     assert [0, 1, 0, 1] == [len(report.notes) for report in (first, second, alike, last)]
-
-
-def test_a_search_that_was_stopped_leaves_its_answers(tmp_path: Path) -> None:
-    """It met only some of what there is to number."""
-    world = load_world("two-phase-commit", members=4)
-    check(world, answers=kept_at(tmp_path / "kept"), states_max=50)
-    kind, _ = kept_at(tmp_path / "kept").file.read({"asked": 1, "numbers": 1})
-    whole = check(world, answers=kept_at(tmp_path / "kept"))
-
-    assert "asked" == kind
-    assert whole.levels == check(evolve(world)).levels
 
 
 def test_a_search_that_is_stopped_covers_what_it_met(tmp_path: Path) -> None:
@@ -145,21 +132,6 @@ def test_a_search_that_is_stopped_covers_what_it_met(tmp_path: Path) -> None:
     assert warm.stopped_by
     assert len(warm.notes) == 1 + len(cold.notes)
     assert cold.coverage == warm.coverage
-
-
-def test_bare_answers_make_room_for_numbers(tmp_path: Path) -> None:
-    """Whoever searched with symmetry, or was stopped late, left all but a few answers."""
-    world, path = load_world("two-phase-commit", members=4), tmp_path / "kept"
-    check(world, answers=kept_at(path, 100), states_max=1_500)
-    before = kept_at(path).file.read({"asked": 1, "numbers": 1})[0]
-    check(world, answers=kept_at(path, 100))
-    first = path.read_bytes()
-    check(world, answers=kept_at(path, 100))
-
-    assert "asked" == before
-    assert "numbers" == kept_at(path).file.read({"asked": 1, "numbers": 1})[0]
-    # What was asked to try them is nothing new.
-    assert first == path.read_bytes()
 
 
 def test_a_file_of_an_earlier_format_is_passed_over(tmp_path: Path) -> None:

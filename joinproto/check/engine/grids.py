@@ -122,7 +122,10 @@ class Grids:
         self._held: list[tuple[int, int, int, int]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "claim": _no_limit}
+        return {name: value for name, value in vars(self).items() if name != "claim"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, claim=_no_limit)
 
     @property
     def bytes_used(self) -> int:

@@ -6,11 +6,8 @@ Of the same world and the same code: whoever keeps them makes sure of that.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.engine import kernel
 from joinproto.check.engine.grids import Grids
@@ -27,19 +24,8 @@ _BY_COMBINATION = ["joint", "joint_steps"]
 _NOT_KEPT = frozenset([*_FROM_WORLD, *_OF_ONE_SEARCH, *_BY_COMBINATION])
 
 
-def _flat(array: npt.NDArray[Any]) -> tuple[Any, ...]:
-    return array_of, (array.dtype.str, array.shape, array.tobytes())
-
-
-def array_of(dtype: str, shape: tuple[int, ...], content: bytes) -> npt.NDArray[Any]:
-    """Return the array that was made flat."""
-    return np.frombuffer(content, np.dtype(dtype)).reshape(shape).copy()
-
-
 class TablesNumbering:
-    """The numbering of one `Tables`, as `joinproto.check.answers.Numbering` wants it."""
-
-    flatten: Mapping[type, Callable[..., Any]] = {np.ndarray: _flat}
+    """The numbering of one `Tables`: to be kept, and to be taken."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables

@@ -26,8 +26,11 @@ class Numbers:
         self.of = {value: number for number, value in enumerate(self.values)}
         return self.of
 
-    def __reduce__(self) -> Any:
-        return type(self), (self.values,)
+    def __getstate__(self) -> dict[str, Any]:
+        return {"values": self.values}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["values"])  # type: ignore[misc]
 
     def __len__(self) -> int:
         return len(self.values)

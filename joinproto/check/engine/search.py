@@ -73,9 +73,9 @@ class Search(Space):
 
     def keep_answers(self) -> None:
         """Keep what members answered, for the next search of this world."""
-        if self.answers is not None:
+        if self.answers is not None and not self.found.stopped_by:
             self.tables.states_before = self.states.count
-            self.answers.keep(is_whole=not self.found.stopped_by)
+            self.answers.keep()
 
     def _stops(self, began: float, compiling: Compiling) -> Stops:
         return Stops(limits=self.limits, budget=self.budget, began=began, compiling=compiling)

@@ -80,9 +80,10 @@ class Space:
 
     def __attrs_post_init__(self) -> None:
         # What `same` lets go on depends on the order of rows, and that on what is known.
-        numbered = self.numbers_contents and not self.symmetry and self.world.same is None
+        if self.symmetry or not self.numbers_contents or self.world.same is not None:
+            self.answers = None
         self._bytes_before = resident_bytes()
-        self.tables = Tables(self.world, self.answers, numbered=numbered)
+        self.tables = Tables(self.world, self.answers)
         limit = self.limits.memory_bytes
         self.budget = Budget(default_limit_bytes() if limit is None else limit)
         self.tables.bound_by(self.budget)

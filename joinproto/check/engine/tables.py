@@ -63,10 +63,7 @@ def _shape_of(world: World, *, has_monitor: bool) -> kernel.Shape:
 class Tables(Arrays):
     """The numbered world: the values behind the numbers, and the arrays made of both."""
 
-    def __init__(
-        self, world: World, answers: Answers | None = None, *, numbered: bool = False
-    ) -> None:
-        """`numbered`: what the answers were numbered with may be taken, too."""
+    def __init__(self, world: World, answers: Answers | None = None) -> None:
         self.world = world
         self.codes = Codes.of(world)
         self.names = self.codes.names
@@ -101,7 +98,7 @@ class Tables(Arrays):
         self.failing: dict[tuple[int, int, int], ModelProblem] | None = None
         self._number_environment()
         if answers is not None:
-            answers.give(self.codes, TablesNumbering(self) if numbered else None)
+            answers.give(self.codes, TablesNumbering(self))
             self.forget_taken()
         # So many outcomes another search met; and so many states, if it came to its end.
         self.numbered_before = len(self.outcomes)

@@ -1,0 +1,267 @@
+"""Values as bytes that hold data and nothing else: to read them calls nothing that they name.
+
+The bytes are the length of a JSON text (8 bytes, big endian), that text, the length of what follows
+in 32-bit numbers, those numbers, and the bytes of arrays.  The text holds texts and numbers
+(`leaves`), the names of classes and functions, and the types and shapes of arrays.  The numbers are
+one value after the other: its kind, how many numbers follow, and those.  Most are the places of
+values that came before.
+
+A class is one of the standard library's listed here, or one that `Names` allows; an object is made
+without its `__init__`, from its attributes.  A function is one that the reader holds already.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import datetime as dt
+import decimal
+import enum
+import fractions
+import ipaddress
+import json
+import sys
+import types
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from joinproto.check.frozen import FALSE, TRUE, Frozen
+from joinproto.check.packages import is_model_code
+from joinproto.check.view import DOWN
+
+_LEAVES = frozenset({str, int, float, bool, type(None)})
+_BASES = (str, int, float, bytes)
+_FROM_PARTS: tuple[type, ...] = (
+    *(dt.date, dt.datetime, dt.time, dt.timedelta, dt.timezone),
+    *(decimal.Decimal, fractions.Fraction, ipaddress.IPv4Address, ipaddress.IPv6Address, range),
+)
+"""Classes that make a value of what `__reduce_ex__` says, and do nothing else."""
+
+_STANDARD = {
+    f"{kind.__module__}.{kind.__qualname__}": kind
+    for kind in (
+        *(*_BASES, bool, bytearray, complex, dict, frozenset, list, set, tuple),
+        *(collections.Counter, collections.OrderedDict, collections.defaultdict),
+        *(collections.deque, types.SimpleNamespace, uuid.UUID, uuid.SafeUUID, *_FROM_PARTS),
+    )
+}
+_ONLY = (TRUE, FALSE, DOWN)
+"""Objects of which there is one."""
+
+LEAF, ONLY, NAME, ARRAY, BYTES, ENUM, TUPLE, LIST, SET, FROZENSET, DICT, NAMED = range(12)
+DERIVED, FROM_PARTS, FROZEN, OBJECT = range(12, 16)
+
+
+class CannotKeep(ValueError):
+    """The values are of a kind that has no form here, or the bytes are not such values."""
+
+
+@frozen
+class Names:
+    """Which classes and functions bytes may name.
+
+    `held`: those that the reader holds already.  `allows`: whether the classes of a module may be.
+    """
+
+    held: Mapping[str, Any] = field(factory=dict)
+    allows: Callable[[str], bool] = is_model_code
+
+    @classmethod
+    def of(cls, value: Any, allows: Callable[[str], bool] = is_model_code) -> Names:
+        """Return those that `value` holds, and the classes of modules that are allowed."""
+        writer = _Writer(None)
+        writer.put(value)
+        return cls(writer.met, allows)
+
+    def find(self, module: str, name: str) -> Any:
+        """Return a class or function.  Raises `CannotKeep` where it may not be named."""
+        found = self.held.get(f"{module}.{name}") or _STANDARD.get(f"{module}.{name}")
+        if found is None and self.allows(module):
+            found = sys.modules.get(module)
+            for part in name.split("."):
+                found = getattr(found, part, None)
+            found = found if isinstance(found, type) else None
+        if found is None:
+            raise CannotKeep(f"it names {module}.{name}")
+        return found
+
+
+def written(value: Any, names: Names) -> bytes:
+    """Return `value` as bytes.  Raises `CannotKeep` for what could not be read."""
+    writer = _Writer(names)
+    writer.put(value)
+    head = {"leaves": writer.leaves, "names": writer.names, "arrays": writer.arrays}
+    text = json.dumps(head).encode()
+    numbers = len(writer.stream).to_bytes(8, "big") + writer.stream.tobytes()
+    return b"".join([len(text).to_bytes(8, "big"), text, numbers, *writer.contents])
+
+
+class _Writer:
+    """`met`: classes and functions, by name.  `allowed`: None, whatever is met."""
+
+    def __init__(self, allowed: Names | None) -> None:
+        self.met: dict[str, Any] = {}
+        self.allowed = allowed
+        self.leaves: list[Any] = []
+        self.names: list[list[str]] = []
+        self.arrays: list[list[Any]] = []
+        self.contents: list[bytes] = []
+        self.stream = array.array("i")
+        self._count = 0
+        self._place: dict[Any, int] = {}
+        self._alive: list[Any] = []  # so that no other value gets its id
+
+    def put(self, value: Any) -> int:
+        """Return the place of `value`; what it holds comes before it."""
+        kind: Any = type(value)
+        key = (kind, repr(value)) if kind in _LEAVES else id(value)
+        place = self._place.get(key)
+        if place is None:
+            made = self._node(kind, value)
+            place = self._place[key] = self._count
+            self._count += 1
+            self._alive.append(value)
+            self.stream.extend(made)
+        return place
+
+    def _node(self, kind: Any, value: Any) -> list[int]:
+        if kind in _LEAVES:
+            self.leaves.append(value)
+            return [LEAF, 1, len(self.leaves) - 1]
+        for at, only in enumerate(_ONLY):
+            if value is only:
+                return [ONLY, 1, at]
+        if kind in _CONTAINERS:
+            return self._of(_CONTAINERS[kind], value)
+        if kind is dict:
+            return self._of(DICT, (part for item in value.items() for part in item))
+        if kind is bytes:
+            return self._of(BYTES, [value.hex()])
+        if isinstance(value, (type, types.FunctionType)):
+            return self._name(value)
+        if kind is Frozen:
+            return self._of(FROZEN, [value.kind, value.parts, value.whole])
+        if isinstance(value, enum.Enum):
+            return self._of(ENUM, [kind, value.value])
+        if isinstance(value, tuple):
+            return self._of(NAMED, [kind, *value])
+        if kind is np.ndarray:
+            self.arrays.append([value.dtype.str, list(value.shape), value.nbytes])
+            self.contents.append(value.tobytes())
+            return [ARRAY, 1, len(self.arrays) - 1]
+        return self._object(kind, value)
+
+    def _object(self, kind: Any, value: Any) -> list[int]:
+        base = next((base for base in _BASES if isinstance(value, base)), None)
+        if base is not None and not getattr(value, "__dict__", None):
+            return self._of(DERIVED, [kind, base, base(value)])
+        if kind in _FROM_PARTS:
+            return self._of(FROM_PARTS, [kind, *value.__reduce_ex__(4)[1]])
+        if (kind.__reduce__, kind.__reduce_ex__) != (object.__reduce__, object.__reduce_ex__):
+            raise CannotKeep(f"a value of {kind.__qualname__} has no form here")
+        state = value.__getstate__() or {}
+        if isinstance(state, tuple):  # attributes, slots
+            state = {**(state[0] or {}), **state[1]}
+        return self._of(OBJECT, [kind, *(part for item in state.items() for part in item)])
+
+    def _of(self, kind: int, parts: Iterable[Any]) -> list[int]:
+        places = [self.put(part) for part in parts]
+        return [kind, len(places), *places]
+
+    def _name(self, named: Any) -> list[int]:
+        module, name = named.__module__, named.__qualname__
+        self.met[f"{module}.{name}"] = named
+        if self.allowed is not None and self.allowed.find(module, name) is not named:
+            raise CannotKeep(f"{module}.{name} is not what that module calls so")
+        self.names.append([module, name])
+        return [NAME, 1, len(self.names) - 1]
+
+
+_CONTAINERS = {tuple: TUPLE, list: LIST, set: SET, frozenset: FROZENSET}
+
+
+def read(content: bytes, names: Names) -> Any:
+    """Return the value that `content` holds.
+
+    Raises `CannotKeep`, and what a class raises that is given what it never held.
+    """
+    at = 8 + int.from_bytes(content[:8], "big")
+    head = json.loads(content[8:at])
+    length = 4 * int.from_bytes(content[at : at + 8], "big")
+    stream = array.array("i", content[at + 8 : at + 8 + length]).tolist()
+    at += 8 + length
+    named = [names.find(module, name) for module, name in head["names"]]
+    arrays = []
+    for dtype, shape, size in head["arrays"]:
+        held = np.frombuffer(content[at : at + size], np.dtype(dtype))
+        arrays.append(held.reshape(shape).copy())
+        at += size
+    tables = {LEAF: head["leaves"], ONLY: _ONLY, NAME: named, ARRAY: arrays}
+    values: list[Any] = []
+    at, end = 0, len(stream)
+    while at < end:
+        kind, count = stream[at], stream[at + 1]
+        places = stream[at + 2 : at + 2 + count]
+        at += 2 + count
+        if kind in tables:
+            values.append(tables[kind][places[0]])
+        else:
+            values.append(_MAKERS[kind]([values[place] for place in places]))
+    return values[-1]
+
+
+def _named(parts: list[Any]) -> Any:
+    return tuple.__new__(parts[0], parts[1:])
+
+
+def _derived(parts: list[Any]) -> Any:
+    kind, base, value = parts
+    if base not in _BASES:
+        raise CannotKeep(f"{base!r} is no base")
+    return base.__new__(kind, value)
+
+
+def _member(parts: list[Any]) -> Any:
+    kind, value = parts
+    if not issubclass(kind, enum.Enum):
+        raise CannotKeep(f"{kind!r} is no enumeration")
+    return kind(value)
+
+
+def _from_parts(parts: list[Any]) -> Any:
+    kind, *rest = parts
+    if kind not in _FROM_PARTS:
+        raise CannotKeep(f"{kind!r} is not made of parts")
+    return kind(*rest)
+
+
+def _object(parts: list[Any]) -> Any:
+    kind = parts[0]
+    made = object.__new__(kind)
+    state = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if hasattr(kind, "__setstate__"):
+        made.__setstate__(state)
+    else:
+        for name, value in state.items():
+            object.__setattr__(made, name, value)
+    return made
+
+
+_MAKERS: dict[int, Callable[[list[Any]], Any]] = {
+    BYTES: lambda parts: bytes.fromhex(parts[0]),
+    ENUM: _member,
+    TUPLE: tuple,
+    LIST: list,
+    SET: set,
+    FROZENSET: frozenset,
+    DICT: lambda parts: dict(zip(parts[::2], parts[1::2], strict=True)),
+    NAMED: _named,
+    DERIVED: _derived,
+    FROM_PARTS: _from_parts,
+    FROZEN: lambda parts: Frozen(*parts),
+    OBJECT: _object,
+}
