@@ -74,6 +74,17 @@ class Parts:
 
 
 @frozen
+class Implied:
+    """A claim about views in which `premise` is true."""
+
+    premise: Callable[[View], Any]
+    func: Callable[[View], Any]
+
+    def __call__(self, view: View) -> Any:
+        return self.func(view) if self.premise(view) else True
+
+
+@frozen
 class Property:
     """A named claim.
 
@@ -95,11 +106,15 @@ class Property:
     @property
     def asks(self) -> tuple[Callable[..., Any], ...]:
         """Return the functions that the claim consists of."""
-        holds = (
-            (self.holds.func, *self.holds.of) if isinstance(self.holds, Parts) else (self.holds,)
-        )
-        parts = (*holds, self.premise, self.meanwhile)
+        parts = (*_written(self.holds), self.premise, self.meanwhile)
         return tuple(part for part in parts if part is not None)
+
+
+def _written(holds: Callable[..., Any]) -> tuple[Callable[..., Any], ...]:
+    """Return the functions that a claim was written with."""
+    if isinstance(holds, Parts):
+        return holds.func, *holds.of
+    return (holds.func if isinstance(holds, Implied) else holds,)
 
 
 def _among(names: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -111,11 +126,12 @@ def _among(names: Sequence[str] | None) -> tuple[str, ...] | None:
 def always(
     name: str, holds: Callable[[View], Any], *, premise: Callable[[View], Any] | None = None
 ) -> Property:
-    """`holds(view)` in every reachable state.
+    """`holds(view)` in every reachable state; with `premise`, in those where that is true.
 
-    `premise`: when the claim says something at all; one that is never true is reported.
+    A premise that is never true is reported.
     """
-    return Property(name, "always", holds, premise=premise)
+    claim = holds if premise is None else Implied(premise, holds)
+    return Property(name, "always", claim, premise=premise)
 
 
 def always_each(

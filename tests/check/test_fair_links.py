@@ -80,7 +80,8 @@ def claims(odds: int, salt: int) -> list[Property]:
 def same_as_the_textbook(plan: Plan, fairness: list[Any], odds: int, salt: int) -> None:
     world = evolve(build(plan), fairness=fairness, properties=claims(odds, salt))
     found = explored(world, 50)
-    assume(found is not None)
+    # Where no step changes anything, claims are left open.
+    assume(found is not None and len(found.levels) > 1)
     assert found is not None
 
     report = check(world)

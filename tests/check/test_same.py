@@ -240,7 +240,7 @@ def test_a_premise_is_met_in_a_state_that_is_kept() -> None:
 
     report = check(numbers(claim))
 
-    assert (report.result, report.properties[0].premise_met) == ("violated", True)
+    assert (report.result, report.properties[0].premise_met) == ("holds", True)
 
 
 def test_a_bound_is_never_merged_with_what_lies_within() -> None:
