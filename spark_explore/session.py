@@ -50,6 +50,10 @@ def need_java() -> None:
         )
 
 
+TRIES = 4
+"""Of a task: Spark's own number on a cluster."""
+
+
 def cores_of(master: str) -> int | None:
     """Return how many cores a local master uses; None for a cluster's."""
     found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
@@ -58,6 +62,15 @@ def cores_of(master: str) -> int | None:
     if found[1] is None:
         return 1
     return len(os.sched_getaffinity(0)) if found[1] == "*" else max(1, int(found[1]))
+
+
+def _that_tries_again(master: str) -> str:
+    """Return a local master that starts a lost task anew, as a cluster's does.
+
+    Spark's own default there is to end the run with the first one.
+    """
+    found = re.fullmatch(r"local(?:\[(\d+|\*)\])?", master)
+    return master if found is None else f"local[{found[1] or 1},{TRIES}]"
 
 
 def is_local(master: str) -> bool:
@@ -210,7 +223,7 @@ def open_context(master: str | None, *, more: dict[str, str] | None = None) -> A
     # Then spark-submit started us, and has a master of its own.
     submitted = master is None and "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
-        chosen.setMaster(master or "local[*]")
+        chosen.setMaster(_that_tries_again(master or "local[*]"))
     for name, value in {**settings(master or "local[*]"), **(more or {})}.items():
         chosen.set(name, value)
     said = [""]

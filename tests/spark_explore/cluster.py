@@ -84,20 +84,28 @@ class Cluster:
 _OPENED = ("java.nio", "java.lang", "java.lang.invoke", "java.util", "sun.nio.ch", "java.net")
 
 
-def kill_tree(root: int) -> None:
-    """Kill a process and everything below it, with SIGKILL."""
-    children: dict[int, list[int]] = {}
+def parent_of(process: int) -> int | None:
+    try:
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return None
+
+
+def below(root: int) -> list[int]:
+    """Return a process and everything below it."""
+    children: dict[int | None, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-            children.setdefault(parent, []).append(int(entry.name))
+            children.setdefault(parent_of(int(entry.name)), []).append(int(entry.name))
     found = [root]
     for one in found:
         found += children.get(one, [])
-    for one in found:
+    return found
+
+
+def kill_tree(root: int) -> None:
+    """Kill a process and everything below it, with SIGKILL."""
+    for one in below(root):
         try:
             os.kill(one, 9)
         except ProcessLookupError:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from joinproto.check import check, load_world
 from joinproto.codec.json_form import encoded
 from tests.needs import need
-from tests.spark_explore.cluster import ROOT, cluster, kill_tree
+from tests.spark_explore.cluster import ROOT, below, cluster, kill_tree, parent_of
 from tests.spark_explore.runs import WORDS, begin, command, finished, wait_for_level
 
 SAME = ("distinct", "generated", "depth", "levels", "result", "properties", "coverage")
@@ -48,6 +50,47 @@ def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, level: int) -
 
         found, err = process.communicate(timeout=600)
     assert 0 == process.returncode, err
+    same(expected("two-phase-commit", members=8), json.loads(found))
+
+
+def python_workers_below(root: int) -> list[int]:
+    """Return the processes in which Spark runs our code, not the daemon that makes them."""
+    daemons = [one for one in below(root) if b"pyspark.worker" in cmdline(one)]
+    parents = {one: parent_of(one) for one in daemons}
+    return [one for one in daemons if parents[one] in parents]
+
+
+def cmdline(process: int) -> bytes:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process has the processor, so that it is in the middle of a task."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "R"
+    except OSError:
+        return False
+
+
+def test_a_killed_python_worker_is_replaced(tmp_path: Path) -> None:
+    """In local mode, where Spark's own default is to end the run."""
+    words = ("two-phase-commit", "--members", "8", *WORDS, "--out", str(tmp_path))
+    process = begin("check", *words, "--master", "local[2]")
+    wait_for_level(tmp_path, 10, process)
+
+    killed = 0
+    while killed < 3 and process.poll() is None:
+        busy = [one for one in python_workers_below(process.pid) if is_running(one)]
+        for worker in busy[:1]:
+            os.kill(worker, 9)
+            killed += 1
+        time.sleep(0.2)
+
+    found, err = process.communicate(timeout=600)
+    assert (0, 3) == (process.returncode, killed), err
     same(expected("two-phase-commit", members=8), json.loads(found))
 
 
