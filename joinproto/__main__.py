@@ -25,6 +25,7 @@ from joinproto.errors import (
     JoinprotoError,
     LimitReached,
     UsageProblem,
+    did_you_mean,
     missing_extra,
 )
 
@@ -93,7 +94,11 @@ def _run(arguments: list[str]) -> int:
                 return 2
         else:
             message = error.format_message()
-        raise UsageProblem(message, next=f"{failed} --help") from error
+        near = ""
+        if failed_in is not None and isinstance(failed_in.command, click.Group):
+            wrong = message.removeprefix("No such command ").strip("'. ")
+            near = did_you_mean(wrong, failed_in.command.list_commands(failed_in))
+        raise UsageProblem(message, next=f"{near}{failed} --help") from error
     return result if type(result) is int else 0
 
 

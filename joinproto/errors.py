@@ -20,8 +20,10 @@ A message says what was found and what was expected; `next` says what to do now.
 can be given at the raise where a command has a list of its own (`joinproto recover` has).
 Exit code 10 belongs to no class: it is for whatever was *not* raised on purpose.
 
-This module imports nothing, so that every package, those that decide included, may use it.
+This module imports none of ours, so that every package, those that decide included, may use it.
 """
+
+from collections.abc import Iterable
 
 
 class JoinprotoError(Exception):
@@ -160,3 +162,16 @@ def _to_install(package: str, command: str) -> str:
     extras = EXTRAS_OF[package]
     extra = command if command in extras else "".join(extras[:1])
     return f"pip install 'joinproto[{extra}]'" if extra else "pip install joinproto"
+
+
+def nearest(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Return that of `names` which is most like `name`, or nothing."""
+    from difflib import get_close_matches  # inside: it is seldom wanted, and slow to load
+
+    return next(iter(get_close_matches(name, list(names), n=1, cutoff=cutoff)), "")
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return "did you mean NAME? " with the nearest of `names`, or nothing."""
+    near = nearest(name, names)
+    return f"did you mean {near}? " if near else ""

@@ -20,6 +20,7 @@ from joinproto.check.loaded import Loaded
 from joinproto.check.options import converted, listed, words_of
 from joinproto.check.problems import ModelProblem
 from joinproto.check.world import World
+from joinproto.errors import did_you_mean
 
 
 def entry(name: str) -> Entry:
@@ -29,10 +30,7 @@ def entry(name: str) -> Entry:
     for item in ENTRIES:
         if item.name == name:
             return item
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, [item.name for item in ENTRIES], n=1)
-    hint = f"did you mean {near[0]}?  " if near else ""
+    hint = did_you_mean(name, [item.name for item in ENTRIES])
     raise ModelProblem(
         f"there is no world called {name!r}",
         next=f"{hint}joinproto models lists them; a file of your own ends in .py or has a /",

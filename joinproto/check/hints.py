@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterable
-from typing import Any
+
+from joinproto.errors import did_you_mean
 
 _MISSING = re.compile(r"(\S+)\.__init__\(\) missing \d+ required .*argument")
 _KEYWORD = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
@@ -57,11 +57,3 @@ def is_of_arguments(error: BaseException) -> bool:
     return isinstance(error, TypeError) and bool(
         re.search(r"positional argument(s)?( but|:|$)|takes \d+ positional", str(error))
     )
-
-
-def did_you_mean(name: str, names: Iterable[Any]) -> str:
-    """Return "did you mean NAME? " with the nearest of `names`, or nothing."""
-    from difflib import get_close_matches  # inside: it is seldom wanted, and slow to load
-
-    near = get_close_matches(name, list(names), n=1, cutoff=0.6)
-    return f"did you mean {near[0]}? " if near else ""

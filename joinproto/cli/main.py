@@ -19,10 +19,14 @@ from joinproto import __version__
 
 @frozen
 class Row:
-    """One command: where it is, as "module:attribute", and its line in the help."""
+    """One command: where it is, as "module:attribute", and its line in the help.
+
+    `section`: the heading that it stands under.
+    """
 
     target: str
     about: str
+    section: str = "Commands"
 
 
 class LazyGroup(click.Group):
@@ -53,43 +57,41 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands from the table, importing none of them."""
-        if self.rows:
-            with formatter.section("Commands"):
-                formatter.write_dl([(name, row.about) for name, row in self.rows.items()])
+        """Write the lists of commands from the table, importing none of them."""
+        width = max(map(len, self.rows), default=0)
+        for section in dict.fromkeys(row.section for row in self.rows.values()):
+            rows = [(name, row) for name, row in self.rows.items() if row.section == section]
+            with formatter.section(section):
+                formatter.write_dl([(name.ljust(width), row.about) for name, row in rows])
 
+
+_CHECK, _RUN = "Check a protocol", "Embed and run the join protocol"
+_RECOVER, _OTHERS = "Recover a cluster", "The other systems"
 
 # One row per command, in the order of the help.
 COMMANDS: dict[str, Row] = {
-    "check": Row("joinproto.cli.commands.check:check", "Search a world, or a model of your own."),
-    "query": Row("joinproto.cli.commands.query:query", "Ask about the states of a run, in SQL."),
-    "models": Row("joinproto.cli.commands.models:models", "List the worlds that ship."),
-    "simulate": Row("joinproto.cli.commands.simulate:simulate", "Walk through a world at random."),
-    "prove": Row("joinproto.cli.commands.prove:prove", "Prove claims for any number of members."),
-    "draw": Row("joinproto.cli.commands.draw:draw", "Draw state machines and decision tables."),
-    "decide": Row("joinproto.cli.commands.decide:decide", "Judge a given set of members."),
-    "ask": Row("joinproto.cli.commands.ask:ask", "Ask for one decision of a system, by JSON."),
-    "discovery": Row("joinproto.cli.commands.discovery:discovery", "How nodes find their peers."),
-    "reconcile": Row(
-        "joinproto.cli.commands.reconcile:reconcile", "Why a queue has the replicas it has."
-    ),
-    "standby": Row(
-        "joinproto.cli.commands.standby:standby", "One primary, and backups that follow it."
-    ),
-    "clusterer": Row(
-        "joinproto.cli.commands.clusterer:clusterer", "Cluster configs that nodes reach."
-    ),
-    "node": Row("joinproto.cli.commands.node:node", "Run a member on this machine."),
-    "status": Row("joinproto.cli.commands.node:status", "Say what a node is doing."),
-    "append": Row("joinproto.cli.commands.lines:append", "Append lines to a node's log."),
-    "read": Row("joinproto.cli.commands.lines:read", "Print the lines of a node's log."),
-    "shutdown": Row(
-        "joinproto.cli.commands.node:shutdown", "Shut down the whole cluster in order."
-    ),
-    "validate": Row(
-        "joinproto.cli.commands.validate:validate", "Judge event logs of members and brokers."
-    ),
-    "recover": Row("joinproto.recovery.cli:recover", "Which store is the latest, and the proof."),
+    name: Row(f"joinproto.{target}", about, section)
+    for section, name, target, about in (
+        (_CHECK, "check", "cli.commands.check:check", "Search a world, or a model of your own."),
+        (_CHECK, "models", "cli.commands.models:models", "List the worlds that ship."),
+        (_CHECK, "simulate", "cli.commands.simulate:simulate", "Walk through a world at random."),
+        (_CHECK, "query", "cli.commands.query:query", "Ask about the states of a run, in SQL."),
+        (_CHECK, "prove", "cli.commands.prove:prove", "Prove claims for any number of members."),
+        (_CHECK, "draw", "cli.commands.draw:draw", "Draw state machines and decision tables."),
+        (_RUN, "node", "cli.commands.node:node", "Run a member on this machine."),
+        (_RUN, "status", "cli.commands.node:status", "Say what a node is doing."),
+        (_RUN, "append", "cli.commands.lines:append", "Append lines to a node's log."),
+        (_RUN, "read", "cli.commands.lines:read", "Print the lines of a node's log."),
+        (_RUN, "shutdown", "cli.commands.node:shutdown", "Shut down the whole cluster in order."),
+        (_RUN, "validate", "cli.commands.validate:validate", "Judge event logs of members."),
+        (_RUN, "decide", "cli.commands.decide:decide", "Judge a given set of members."),
+        (_RUN, "ask", "cli.commands.ask:ask", "Ask for one decision of a system, by JSON."),
+        (_RECOVER, "recover", "recovery.cli:recover", "Which store is the latest, and the proof."),
+        (_OTHERS, "standby", "cli.commands.standby:standby", "A primary, and its backups."),
+        (_OTHERS, "clusterer", "cli.commands.clusterer:clusterer", "Configs that nodes reach."),
+        (_OTHERS, "reconcile", "cli.commands.reconcile:reconcile", "Replicas of quorum queues."),
+        (_OTHERS, "discovery", "cli.commands.discovery:discovery", "How nodes find their peers."),
+    )
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from joinproto.codec.codec import Codec
 from joinproto.codec.json_text import parsed
 from joinproto.codec.malformed import Malformed, Missing, Said, Unknown
-from joinproto.errors import UsageProblem
+from joinproto.errors import UsageProblem, nearest
 
 T = TypeVar("T")
 SCHEMA = "--schema prints what fits"
@@ -32,7 +32,7 @@ class DoesNotFit(UsageProblem):
                 return cls(parent, f"{fault.key} is missing", next=next)
             case Unknown():
                 known = f"fields: {', '.join(fault.known)}"
-                near = _near(fault.key, fault.known)
+                near = nearest(fault.key, fault.known, cutoff=0.7)
                 said = f"did you mean {near}?  {known}" if near else known
                 return cls(path, "there is no such field", next=said)
         place = f"{about}: " if about else ""
@@ -85,12 +85,6 @@ def _whole(found: Any) -> int:
 
 _ASKED = Codec(described=True, people=True)
 _ASKED.give(int, take=_whole)
-
-
-def _near(key: str, known: Any) -> str:
-    from difflib import get_close_matches  # inside: only for errors
-
-    return next(iter(get_close_matches(key, known, n=1, cutoff=0.7)), "")
 
 
 def _shown(value: Any) -> str:

@@ -24,6 +24,7 @@ from joinproto.discovery.keys import (
 from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.releases import LATEST, Release
 from joinproto.discovery.unsafe import Configuration
+from joinproto.errors import nearest
 
 
 @frozen(kw_only=True)
@@ -246,14 +247,12 @@ def _next(one: Found, setting: Setting | None, given: Given) -> str:
 
 
 def _nearest(key: str) -> str | None:
-    from difflib import get_close_matches
-
     # Another backend's key of that name would have no effect.
     room = key.partition(f"{PREFIX}.")[2].partition(".")[0]
     keys = [setting.key.removeprefix(f"{PREFIX}.") for setting in SETTINGS]
     known = [one for one in keys if one.startswith(f"{room}.")] or keys
-    near = get_close_matches(key.removeprefix(f"{PREFIX}."), known, n=1, cutoff=0.8)
-    return f"{PREFIX}.{near[0]}" if near else None
+    near = nearest(key.removeprefix(f"{PREFIX}."), known, cutoff=0.8)
+    return f"{PREFIX}.{near}" if near else None
 
 
 def _from_environment(found: list[Found], given: Given) -> Iterator[Found]:

@@ -20,6 +20,26 @@ from joinproto_worlds.register.entries import CHAIN, VIEWS
 from joinproto_worlds.standby.entries import ENTRIES as STANDBY
 from joinproto_worlds.zen.entries import ENTRIES as ZEN
 
+FAMILIES = {
+    "classics": "examples from the literature: commit, election, philosophers, alternating bit",
+    "note": "the rules of the note that the join protocol began with, and what each is for",
+    "register": "an outside register decides which view follows; and chains of them",
+    "join": "the join protocol as it ships",
+    "clusterer": "RabbitMQ's Clusterer: configs that nodes reach, members ejected and adopted",
+    "discovery": "nodes that look for their peers at the first boot",
+    "fair": "claims about fair runs: locks, stabilising rings, termination",
+    "reconcile": "which replicas a quorum queue shall have, and how it gets them",
+    "standby": "Qpid's hot standby: one primary, and backups that follow it",
+    "zen": "Elasticsearch's Zen discovery",
+}
+"""What the worlds of a family are about, in the order in which they are listed."""
+
+
+def family_of(item: Entry) -> str:
+    """Return the family of a world: the package it is built in."""
+    return item.build.split(".")[1]
+
+
 ENTRIES: tuple[Entry, ...] = (
     *CLASSICS,
     *HOLD,

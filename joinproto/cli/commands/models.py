@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import click
@@ -13,49 +14,139 @@ from joinproto.check import catalogue
 from joinproto.check.entry import Entry
 from joinproto.check.options import listed
 from joinproto.cli.output import Terminal
-from joinproto.cli.show.pieces import Line, Piece, Role, line
+from joinproto.cli.show.amounts import plural
+from joinproto.cli.show.pieces import Piece, Role, line
 from joinproto.codec.json_form import Count, printed
+from joinproto.errors import UsageProblem, did_you_mean
 from joinproto_worlds import entries
 
-EPILOG = "Example: joinproto models --json"
+EPILOG = """\b
+Examples:
+  joinproto models
+  joinproto models standby
+  joinproto models join-wiped
+  joinproto models --expect violated --grep restart
+  joinproto models --html models.html
+"""
+
+
+def _complete(_context: Any, _parameter: Any, begun: str) -> list[str]:
+    names = [*entries.FAMILIES, *(item.name for item in entries.ENTRIES)]
+    return [name for name in names if name.startswith(begun)]
 
 
 @click.command(epilog=EPILOG)
+@click.argument("name", required=False, shell_complete=_complete)
+@click.option("--grep", metavar="TEXT", help="Those in whose name, sentence or mutants TEXT is.")
+@click.option("--expect", type=click.Choice(["holds", "violated"]), help="Those that must end so.")
+@click.option("--html", type=click.Path(path_type=Path), help="Write them all as a page.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def models(as_json: bool) -> int:
-    """List the worlds that ship: what each shows, its members, how its search must end.
+def models(
+    name: str | None, grep: str | None, expect: str | None, html: Path | None, as_json: bool
+) -> int:
+    """List the worlds that ship: their families, or the worlds of a family, or one world.
 
     A world that must be violated shows what goes wrong without a rule, or outside of what
     the protocol promises.
     """
+    found = [item for item in _named(name) if _fits(item, grep, expect)]
+    if html is not None:
+        from joinproto.cli.show.page_models import models_page
+        from joinproto.cli.show.write import write_text
+
+        write_text(html, models_page(found))
     if as_json:
-        click.echo(printed(Models(tuple(map(_told, entries.ENTRIES)))))
+        click.echo(printed(Models(tuple(map(_told, found)))))
+        return 0
+    if html is not None:
         return 0
     terminal = Terminal.now(colours=False)
-    names = max(len(item.name) for item in entries.ENTRIES) + 2
-    for item in entries.ENTRIES:
-        for first, text in _lines(item, names):
-            click.echo(terminal.paragraph(text, first=first, indent=names + 10))
-    click.echo()
-    click.echo("joinproto check NAME searches one, joinproto check --tier quick all that are quick")
+    if len(found) == 1 and name == found[0].name:
+        _print_one(terminal, found[0])
+    elif name is grep is expect is None:
+        _print_families(terminal, found)
+    else:
+        _print_worlds(terminal, found)
+        for item in found:
+            if item.name == name:
+                click.echo()
+                _print_one(terminal, item)
     return 0
 
 
-def _lines(item: Entry, names: int) -> Iterator[tuple[int, Line]]:
-    """Yield what there is to say of a world, each line with its indentation."""
-    role = Role.GOOD if item.expected == "holds" else Role.WARN
-    heading = Piece(item.name.ljust(names), Role.NAME)
-    yield 0, line(heading, Piece(item.expected.ljust(10), role), item.about)
-    yield names + 10, line(Piece("  ".join(_facts(item)), Role.QUIET))
+def _named(name: str | None) -> list[Entry]:
+    every = list(entries.ENTRIES)
+    if name is None:
+        return every
+    one = [item for item in every if item.name == name]
+    family = [item for item in every if entries.family_of(item) == name]
+    if family or one:
+        return family or one
+    raise UsageProblem(
+        f"there is no family and no world called {name!r}",
+        next=did_you_mean(name, [*entries.FAMILIES, *(item.name for item in every)])
+        or "joinproto models lists the families",
+    )
 
 
-def _facts(item: Entry) -> Iterator[str]:
+def _fits(item: Entry, grep: str | None, expect: str | None) -> bool:
+    text = " ".join((item.name, item.about, *item.mutants)).lower()
+    return (grep is None or grep.lower() in text) and expect in (None, item.expected)
+
+
+def _print_families(terminal: Terminal, found: list[Entry]) -> None:
+    width = max(map(len, entries.FAMILIES)) + 2
+    click.echo(f"{'family':{width}}{'worlds':>6}  {'violated':>8}")
+    for family, about in entries.FAMILIES.items():
+        worlds = [item for item in found if entries.family_of(item) == family]
+        violated = sum(item.expected == "violated" for item in worlds)
+        heading = Piece(family.ljust(width), Role.NAME)
+        counts = Piece(f"{len(worlds):6}  {violated or '':>8}  ")
+        click.echo(terminal.paragraph(line(heading, counts, about), indent=width + 18))
+    click.echo()
+    click.echo(f"{len(found)} worlds; `violated`: those that must be, to show what a rule is for")
+    click.echo("next: joinproto models FAMILY; joinproto models NAME; joinproto check NAME")
+
+
+def _print_worlds(terminal: Terminal, found: list[Entry]) -> None:
+    width = max((len(item.name) for item in found), default=0) + 2
+    for item in found:
+        role = Role.GOOD if item.expected == "holds" else Role.WARN
+        heading = Piece(item.name.ljust(width), Role.NAME)
+        text = line(heading, Piece(item.expected.ljust(10), role), item.about)
+        click.echo(terminal.paragraph(text, indent=width + 10))
+    click.echo(f"\n{plural(len(found), 'world')}")
+    others = [item.name for item in found if item.name not in entries.FAMILIES]
+    if others:
+        click.echo(f"next: joinproto models {others[0]} shows one, with what it can be told")
+
+
+def _print_one(terminal: Terminal, item: Entry) -> None:
+    click.echo(terminal.paragraph(line(Piece(f"{item.name}: ", Role.NAME), item.about), indent=2))
     least, most = item.members
-    yield f"--members {item.usual}" + (f" ({least} to {most})" if least < most else "")
+    sizes = "" if least == most else f" ({least} to {most})"
+    rows = [
+        ("family", entries.family_of(item)),
+        ("must be", "violated" if item.expected == "violated" else "true: it holds"),
+        ("members", f"{item.usual}{sizes}"),
+        ("tier", {"quick": "seconds", "long": "minutes", "deep": "for Spark"}[item.tier]),
+    ]
+    if item.steps is not None:
+        rows.append(("shortest run that breaks it", plural(item.steps, "step")))
     others = [name for name in catalogue.parameters(item) if name not in ("members", "mutant")]
-    yield from (listed([name]) for name in others)
-    for mutant in item.mutants:
-        yield f"--mutant {mutant}"
+    rows += [("option", listed([name])) for name in others]
+    rows += [("mistake that it can have", f"--mutant {mutant}") for mutant in item.mutants]
+    claims = catalogue.load_world(item.name).properties
+    rows += [("claim", f"{claim.kind}: {claim.name}") for claim in claims]
+    width, before = max(len(name) for name, _ in rows) + 4, ""
+    for name, text in rows:
+        if name == before:
+            click.echo(terminal.paragraph(line(text), first=width, indent=width))
+        else:
+            heading = Piece(name.ljust(width - 2))
+            click.echo(terminal.paragraph(line(heading, text), first=2, indent=width))
+        before = name
+    click.echo(f"\nnext: joinproto check {item.name}")
 
 
 @frozen(kw_only=True)
@@ -63,6 +154,7 @@ class Listed:
     """One world."""
 
     name: Annotated[str, "for `joinproto check`"]
+    family: Annotated[str, "what it is about: see `joinproto models`"]
     expected: Annotated[Literal["holds", "violated"], "how its search must end"]
     members: Annotated[Count, "by default"]
     about: Annotated[str, "what it shows"]
@@ -80,13 +172,14 @@ class Listed:
 class Models:
     """`joinproto models --json`"""
 
-    worlds: Annotated[tuple[Listed, ...], "every world that ships"]
+    worlds: Annotated[tuple[Listed, ...], "those that were asked for; without options every world"]
 
 
 def _told(item: Entry) -> Listed:
     least, most = item.members
     return Listed(
         name=item.name,
+        family=entries.family_of(item),
         expected=item.expected,
         members=item.usual,
         about=item.about,

@@ -41,11 +41,11 @@ def page(
     how it grew, for the page of a whole run.
     """
     run, rules = _run(report)
-    style, script = _asset("page.css") + rules, _asset("page.js")
-    return Template(_asset("page.html")).substitute(
+    style, script = asset("page.css") + rules, asset("page.js")
+    return Template(asset("page.html")).substitute(
         # The page runs our own style and script and no others, whatever a content smuggles in.
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        style_hash=style_hash(style),
+        script_hash=style_hash(script),
         style=style,
         script=script,
         title=text(_title(report)),
@@ -58,11 +58,13 @@ def page(
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return a file of this package, as text."""
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
-def _hash(source: str) -> str:
+def style_hash(source: str) -> str:
+    """Return what lets a page run this style or script, and no other."""
     digest = hashlib.sha256(source.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 

@@ -100,7 +100,11 @@ def write_trace(report: Report, path: Path, *, options: Options | None = None) -
     `options`: what `load_world` needs besides the name to build this very world; a test
     written without them builds the world as it is by default.
     """
-    text = format_of(path).text(report, options or {})
+    write_text(path, format_of(path).text(report, options or {}))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to `path`; raises `EnvironmentProblem` where that cannot be."""
     try:
         # Not in the machine's own encoding or line ends: the file may be read elsewhere.
         path.write_text(text, encoding="utf-8", newline="\n")

@@ -1,0 +1,64 @@
+"""The worlds that ship as one HTML page that needs nothing else: no network, no script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from string import Template
+
+from joinproto.check.catalogue import load_world
+from joinproto.check.entry import Entry
+from joinproto.cli.show.amounts import plural
+from joinproto.cli.show.markup import Markup, element, join, text
+from joinproto.cli.show.page import asset, style_hash
+from joinproto_worlds.entries import FAMILIES, family_of
+
+
+def models_page(worlds: Iterable[Entry]) -> str:
+    """Return the page: by family, each world with its claims, bounds and expected result."""
+    listed = list(worlds)
+    style = asset("page.css") + asset("models.css")
+    return Template(asset("models.html")).substitute(
+        style_hash=style_hash(style),
+        style=style,
+        title=text(f"{plural(len(listed), 'world')} that ship with joinproto"),
+        families=join(_families(listed)),
+    )
+
+
+def _families(listed: list[Entry]) -> Iterator[Markup]:
+    for family, found in groupby(listed, key=family_of):
+        worlds = list(found)
+        yield element(
+            "section",
+            element("h2", f"{family} "),
+            element("p", FAMILIES[family], class_="about"),
+            *map(_world, worlds),
+            id=family,
+        )
+
+
+def _world(item: Entry) -> Markup:
+    least, most = item.members
+    sizes = f"{least} to {most} members, {item.usual} by default"
+    bounds = plural(item.usual, "member") if least == most else sizes
+    run = [] if item.steps is None else [f"the shortest run that breaks it has {item.steps} steps"]
+    good = item.expected == "holds"
+    claims = [f"{claim.kind}: {claim.name}" for claim in load_world(item.name).properties]
+    mutants = [f"--mutant {name}" for name in item.mutants]
+    return element(
+        "details",
+        element(
+            "summary",
+            element("code", item.name),
+            " ",
+            element("span", item.expected, class_="good" if good else "warn"),
+            " ",
+            element("span", item.about, class_="about"),
+        ),
+        element("p", "; ".join([bounds, f"tier {item.tier}", *run])),
+        element("ul", *(element("li", claim) for claim in claims)),
+        element("p", "with a mistake built in: " + ", ".join(mutants)) if mutants else None,
+        element("pre", f"joinproto check {item.name}"),
+        id=item.name,
+    )
