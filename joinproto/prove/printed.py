@@ -115,7 +115,9 @@ class Searched:
 class Proved:
     """`joinproto prove --json`"""
 
-    result: Annotated[Literal["proved", "fails"], "of all obligations together"]
+    result: Annotated[
+        Literal["proved", "fails", "incomplete"], "of all obligations together; incomplete: Ctrl-C"
+    ]
     claim: Annotated[str | None, "the one asked for; null: all"]
     without: Annotated[str | None, "the conjunct left out; null: none"]
     solver: Annotated[str, "its name and version"]

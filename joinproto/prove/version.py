@@ -1,4 +1,4 @@
-"""Which solver it is that proves."""
+"""Which solver it is that proves, and what it shall not do."""
 
 import z3
 
@@ -6,3 +6,8 @@ import z3
 def solver_version() -> str:
     """Return the solver's name and version, as it is recorded with results."""
     return f"Z3 {z3.get_version_string()}"
+
+
+def leave_ctrl_c() -> None:
+    """Let Python hear Ctrl-C: a press while Z3 works would only end that one question."""
+    z3.set_param("ctrl_c", False)

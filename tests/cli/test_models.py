@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from joinproto_worlds.entries import ENTRIES
+from joinproto_worlds.entries import ENTRIES, FAMILIES, family_of
 from tests.cli.running import Run, run_here
 
 
@@ -29,24 +31,75 @@ def test_every_world_is_listed(run: Run) -> None:
     assert ["one-vote-short"] == row["mutants"]
 
 
-def test_people_get_a_table(run: Run) -> None:
-    """With the options that each world takes."""
+def test_people_get_the_families(run: Run) -> None:
+    """Each with how many worlds it has, and how many of them must be violated."""
     done = run()
 
     assert 0 == done.code
+    for family in FAMILIES:
+        worlds = [item for item in ENTRIES if family_of(item) == family]
+        violated = sum(item.expected == "violated" for item in worlds)
+        (row,) = (line.split() for line in done.out.splitlines() if line.startswith(f"{family} "))
+        assert str(len(worlds)) == row[1]
+        assert not violated or str(violated) == row[2]
+
+
+def test_every_world_is_in_one_family(run: Run) -> None:
+    listed = [row["name"] for family in FAMILIES for row in run(family, "--json").object["worlds"]]
+
+    assert sorted(item.name for item in ENTRIES) == sorted(listed)
+
+
+def test_a_family_lists_its_worlds(run: Run) -> None:
+    lines = run("classics").out.splitlines()
+
+    assert lines[0].startswith("two-phase-commit")
+    assert "15 worlds" in lines
+    assert max(map(len, lines)) <= 100
+
+
+def test_a_world_says_what_it_can_be_told_and_what_it_claims(run: Run) -> None:
+    said = " ".join(run("two-phase-commit").out.split())
+
+    assert "members 3 (1 to 12)" in said
+    assert "--mutant one-vote-short" in said
+    assert "claim always: " in said
+    assert "next: joinproto check two-phase-commit" in said
+
+
+def test_those_that_fit_are_found(run: Run) -> None:
+    found = run("--expect", "violated", "--grep", "LOST", "--json").object["worlds"]
+
+    assert {"violated"} == {row["expected"] for row in found}
+    assert "token-ring-lossy" in [row["name"] for row in found]
+    assert "\n0 worlds\n" in run("--grep", "no such thing").out
+
+
+def test_an_unknown_name_is_answered_with_the_nearest(run: Run) -> None:
+    done = run("clustr")
+
+    assert (2, True) == (done.code, "did you mean clusterer?" in done.err)
+
+
+def test_the_page_has_every_world_with_its_claims(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "models.html"
+
+    assert (0, "") == (run("--html", str(page)).code, run("--html", str(page)).out)
+    text = page.read_text(encoding="utf-8")
     for item in ENTRIES:
-        assert f"\n{item.name} " in f"\n{done.out}"
-    assert "--members 3 (1 to 12)  --mutant one-vote-short" in done.out
-    assert max(map(len, done.out.splitlines())) <= 100
+        assert f'id="{item.name}"' in text
+    assert "the shortest run that breaks it has" in text
+    assert "always: nothing is lost" in text
+    assert 4 == run("--html", str(tmp_path / "no" / "folder.html")).code
 
 
 def test_a_narrow_terminal_gets_narrow_lines(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """COLUMNS is what a person set."""
     monkeypatch.setenv("COLUMNS", "70")
 
-    assert max(map(len, run().out.splitlines()[:-1])) <= 70
+    assert max(map(len, run("join").out.splitlines()[:-1])) <= 70
 
 
 def test_the_help_shows_a_real_example(run: Run) -> None:
     """One that can be pasted."""
-    assert "joinproto models --json" in run("--help").out
+    assert "joinproto models --expect violated --grep restart" in run("--help").out

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+from itertools import count
+from typing import Any
 
 import pytest
+import z3
 from attrs import evolve
 
 from joinproto_claims import bounded_worlds, linked, tables
@@ -16,11 +21,40 @@ from tests.cli.schemas import faults, unexplained
 from tools import json_schema as schema
 
 
-def test_a_claim_is_proved_with_one_line_for_each_obligation(
-    capsys: pytest.CaptureFixture[str],
+def test_a_claim_has_a_line_with_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """And one the invariant that it follows from."""
+    about, invariant, claim, empty, last = run_here(
+        capsys, "prove", "one_successor"
+    ).out.splitlines()
+
+    assert about.startswith("register: ")
+    assert invariant.endswith(" s  the invariant holds at the beginning, and each step keeps it")
+    assert claim.endswith(" s  one_successor: no view has two chosen successors")
+    assert "" == empty
+    assert " obligations are proved; " in last
+
+
+def test_ctrl_c_tells_what_was_proved_so_far(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Whenever it comes: here, while Z3 works at the third question."""
+    asked = count()
+    check = z3.Solver.check
+
+    def press(solver: z3.Solver, *assumed: Any) -> Any:
+        if next(asked) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return check(solver, *assumed)
+
+    monkeypatch.setattr(z3.Solver, "check", press)
+    done = run_here(capsys, "prove", "one_successor", "--json")
+
+    assert (3, "incomplete", 3) == (done.code, done.object["result"], done.object["proved"])
+
+
+def test_verbose_has_one_line_for_each_obligation(capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 0; each line has a time, the last one the solver's version."""
-    done = run_here(capsys, "prove", "one_successor")
+    done = run_here(capsys, "prove", "one_successor", "--verbose")
 
     *lines, empty, last = done.out.splitlines()
     assert 0 == done.code

@@ -1,8 +1,8 @@
-"""`joinproto prove`: claims for any number of members, one line per obligation.
+"""`joinproto prove`: claims for any number of members, one line for each.
 
 0  all proved                      2  no such claim or conjunct
-1  an obligation fails, a step     4  z3 is not installed
-   of the code is rejected
+1  an obligation fails, a step     3  Ctrl-C, and nothing failed so far
+   of the code is rejected         4  z3 is not installed
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Any
 import click
 from attrs import define, field
 
+from joinproto.cli.interrupting import Interrupt, interruptible
 from joinproto.cli.output import Terminal, error_stream, is_terminal
+from joinproto.cli.show import pieces
 from joinproto.codec import json_form
 from joinproto.errors import UsageProblem
 from joinproto.prove import printed
@@ -24,6 +26,7 @@ Examples:
   joinproto prove
   joinproto prove nothing_lost
   joinproto prove --without left_out_is_blocked
+  joinproto prove one_successor --verbose
   joinproto prove one_successor --link
   joinproto prove --link --mutant status-does-not-freeze
 """
@@ -33,6 +36,8 @@ TABLES = "tables"
 
 WORDS = {"proved": "proved ", "fails": "FAILS  ", "unknown": "UNKNOWN"}
 INDENT = " " * 12
+DIFFERENCES = "the note and the chain: where they differ, and nowhere else"
+INVARIANT = "the invariant holds at the beginning, and each step keeps it"
 
 
 @click.command(epilog=EXAMPLE)
@@ -41,13 +46,14 @@ INDENT = " " * 12
 @click.option("--link", is_flag=True, help="Hold the steps of the shipped code against it, too.")
 @click.option("--mutant", metavar="NAME", help="With --link: code with a mistake built in.")
 @click.option("--search", is_flag=True, help="Look for runs that break it, a rule left out.")
+@click.option("--verbose", "-v", is_flag=True, help="Print every obligation.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def prove(claim: str | None, **options: Any) -> int:
     """Prove what holds for any number of members, views and ballots.
 
     CLAIM is one of the protocol's, a layer with all its claims, or `tables`; without it, all are
-    proved.  Exit code 0: every obligation is proved; 1: one fails, and a state that speaks
-    against it is shown.
+    proved.  Each claim follows from many small obligations: Z3 is asked for a state that
+    speaks against one.  Exit code 0: there is none; 1: there is, and it is shown.
     """
     if options["mutant"] is not None and not options["link"]:
         raise UsageProblem(
@@ -68,19 +74,26 @@ class _Run:
     link: bool
     mutant: str | None
     search: bool
+    verbose: bool
     as_json: bool
     told: list[printed.Obligation] = field(factory=list)
     more: dict[str, Any] = field(factory=dict)
     failing: Any = None  # the first outcome with a state against it
     is_bad: bool = False
+    interrupt: Interrupt = field(factory=Interrupt)
     began: float = field(factory=time.process_time)
     terminal: Terminal = field(factory=lambda: Terminal.now(colours=False))
 
     def run(self) -> int:
+        with interruptible() as self.interrupt:
+            return self._run()
+
+    def _run(self) -> int:
         # z3 is loaded here, so that a missing extra is told by its name.
-        from joinproto.prove.version import solver_version
+        from joinproto.prove.version import leave_ctrl_c, solver_version
         from joinproto_claims import claims
 
+        leave_ctrl_c()
         if self.without is not None and not claims.is_conjunct(self.without):
             raise UsageProblem(
                 f"there is no conjunct {self.without!r}",
@@ -91,15 +104,15 @@ class _Run:
         if self.claim in (None, TABLES) and self.without is None:
             self._prove_tables()
         proved_in = time.process_time() - self.began
-        if self.search:
+        if self.search and not self.interrupt.asked:
             self._search()
-        if self.link:
+        if self.link and not self.interrupt.asked:
             self._link()
         failed = [one for one in self.told if one.result != "proved"]
         is_bad = bool(failed) or self.is_bad
         if self.as_json:
             found = printed.Proved(
-                result="fails" if is_bad else "proved",
+                result="fails" if is_bad else "incomplete" if self.interrupt.asked else "proved",
                 claim=self.claim,
                 without=self.without,
                 solver=solver_version(),
@@ -112,33 +125,48 @@ class _Run:
             )
             click.echo(json_form.printed(found))
         else:
-            all_of_them = f"all {len(self.told)} obligations are proved"
-            some = f"{len(failed)} of {len(self.told)} obligations fail"
-            summary = some if failed else all_of_them
-            self._say(f"\n{summary}; {proved_in:.1f} s of CPU, {solver_version()}")
-        return 1 if is_bad else 0
+            summary = f"all {len(self.told):,} obligations are proved"
+            if failed:
+                summary = f"{len(failed)} of {len(self.told):,} obligations fail"
+            elif self.interrupt.asked:
+                summary = (
+                    f"interrupted: {len(self.told):,} obligations are proved, others not asked"
+                )
+            self.say(f"\n{summary}; {proved_in:.1f} s of CPU, {solver_version()}")
+        return 1 if is_bad else 3 if self.interrupt.asked else 0
 
     def _prove_layers(self) -> None:
         from joinproto.prove import report, show
+        from joinproto.prove.layer import Claim
         from joinproto.prove.obligations import discharge, obligations
         from joinproto_claims import claims
 
         for layer, wanted in claims.wanted(self.claim):
             cut = layer if self.without is None else claims.without(layer, self.without)
+            about = f"{layer.name}: {len(cut.conjuncts)} conjuncts, {len(cut.steps)} steps"
+            rows = _Rows(self, about)
             for obligation in obligations(cut, wanted):
+                if self.interrupt.asked:
+                    break
                 # The first state that speaks against it is made small; the others only count.
                 outcome = discharge(obligation, small=self.failing is None)
                 is_first = self.failing is None and outcome.against is not None
                 self.told.append(report.outcome_told(outcome, shown=is_first))
-                self._line(outcome.result, outcome.seconds, obligation.words)
+                claim = obligation.subject if isinstance(obligation.subject, Claim) else None
+                of = INVARIANT if claim is None else f"{claim.name}: {claim.about}"
+                rows.add(of, outcome.result, outcome.seconds, obligation.words)
                 if is_first and outcome.against is not None:
                     self.failing = outcome
                     self._lines(show.lines(obligation, outcome.against), indent=INDENT)
+            rows.end()
 
     def _prove_tables(self) -> None:
         from joinproto_claims import differences, tables
 
+        rows = _Rows(self, f"{TABLES}: each case can be reached, and one always holds")
         for finding in (*tables.findings(), *differences.compare()):
+            if self.interrupt.asked:
+                break
             self.told.append(
                 printed.Obligation(
                     layer=TABLES,
@@ -149,8 +177,12 @@ class _Run:
                     example=finding.example,
                 )
             )
-            self._line(finding.result, finding.seconds, finding.words)
-            self._lines([finding.example] if finding.example else [], indent=INDENT)
+            of = finding.words.split(": ")[1]
+            of = DIFFERENCES if of.startswith("the note") else of
+            rows.add(of, finding.result, finding.seconds, finding.words)
+            if self.verbose or finding.result != "proved":
+                self._lines([finding.example] if finding.example else [], indent=INDENT)
+        rows.end()
 
     def _search(self) -> None:
         from joinproto.prove import bounded, report
@@ -193,13 +225,46 @@ class _Run:
             self._lines(["", f"the state against “{self.failing.obligation.words}”:"])
             self._lines(report.lookup_lines(looked), indent="  ")
 
-    def _line(self, result: str, seconds: float, words: str) -> None:
-        self._lines([f"{WORDS[result]} {seconds:7.3f} s  {words}"])
-
     def _lines(self, lines: Iterable[str], *, indent: str = "") -> None:
         if not self.as_json:
             for line in lines:
-                self._say(f"{indent}{line}" if line else "")
+                self.say(f"{indent}{line}" if line else "")
 
-    def _say(self, line: str) -> None:
+    def say(self, line: str) -> None:
+        """Print one line."""
         click.echo(self.terminal.glyphs.text(line))
+
+    def say_heading(self, line: str) -> None:
+        """Print what the next lines are about."""
+        self._lines(["", line] if self.told else [line])
+
+    def say_row(self, result: str, seconds: float, words: str) -> None:
+        """Print one line of what was asked, wrapped behind its time."""
+        if not self.as_json:
+            text = pieces.line(f"{WORDS[result]} {seconds:7.3f} s  {words}")
+            click.echo(self.terminal.paragraph(text, indent=21))
+
+
+@define
+class _Rows:
+    """Answers by what was asked for: a line each; with --verbose, a line for each answer."""
+
+    run: _Run
+    about: str
+    found: dict[str, tuple[str, float]] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        if not self.run.verbose:
+            self.run.say_heading(self.about)
+
+    def add(self, of: str, result: str, seconds: float, words: str) -> None:
+        """Note an answer; what is not proved is said at once."""
+        if self.run.verbose or result != "proved":
+            self.run.say_row(result, seconds, words)
+        before, spent = self.found.get(of, ("proved", 0.0))
+        self.found[of] = (before if result == "proved" else result, spent + seconds)
+
+    def end(self) -> None:
+        if not self.run.verbose:
+            for of, (result, seconds) in self.found.items():
+                self.run.say_row(result, seconds, of)
