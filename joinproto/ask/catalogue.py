@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from joinproto.ask.question import Question
-from joinproto.errors import UsageProblem
+from joinproto.errors import UsageProblem, did_you_mean
 
 SYSTEMS = {
     "clusterer": "joinproto.clusterer.questions",
@@ -29,4 +29,8 @@ def question(name: str) -> Question[Any, Any]:
     for one in questions(system) if system in SYSTEMS else ():
         if one.name == name:
             return one
-    raise UsageProblem(f"there is no question {name!r}", next="joinproto ask   lists the questions")
+    known = [one.name for one in questions(system if system in SYSTEMS else None)]
+    raise UsageProblem(
+        f"there is no question {name!r}",
+        next=f"{did_you_mean(name, known)}joinproto ask   lists the questions",
+    )

@@ -92,7 +92,7 @@ def _built(item: Entry, options: Mapping[str, Any]) -> World:
     if mutant is not None and mutant not in item.mutants:
         raise ModelProblem(
             f"world {item.name} has no mutant {mutant!r}",
-            next="it has " + (", ".join(item.mutants) or "none"),
+            next=did_you_mean(mutant, item.mutants) + f"it has {', '.join(item.mutants) or 'none'}",
         )
     source = {**item.given, "members": members, **options}
     try:

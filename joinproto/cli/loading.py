@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from joinproto.check.options import FLAGS, Words
+from joinproto.cli import completing
 
 
 def _number(flag: str, least: int, about: str) -> Callable[..., Any]:
@@ -25,7 +26,12 @@ _OPTIONS = (
         type=click.Choice(["atomic", "votes"]),
         help="How members agree on what is so.",
     ),
-    click.option("--mutant", metavar="NAME", help="The world with a mistake built in."),
+    click.option(
+        "--mutant",
+        metavar="NAME",
+        help="The world with a mistake built in.",
+        shell_complete=completing.mutants,
+    ),
     click.option(
         "--set",
         "more",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from joinproto.errors import UsageProblem
+from joinproto.errors import UsageProblem, did_you_mean
 from joinproto.prove.layer import Claim, Layer
 from joinproto_claims import chain, clusterer, reconcile, register, serving, standby
 
@@ -47,7 +47,9 @@ def wanted(name: str | None) -> tuple[tuple[Layer, tuple[Claim, ...]], ...]:
     if not found:
         raise UsageProblem(
             f"there is no claim {name!r}",
-            next="there are " + ", ".join((*layers(), *claims(), "tables")),
+            next=did_you_mean(name, (*layers(), *claims(), "tables"))
+            + "there are "
+            + ", ".join((*layers(), *claims(), "tables")),
         )
     return found
 

@@ -31,3 +31,24 @@ def test_commands_and_options_are_completed() -> None:
 
     assert "plain,shutdown" in commands.out.split()
     assert "plain,--check" in options.out.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("check two-ph", "two-phase-commit"),
+        ("check two-phase-commit --mutant one", "one-vote-short"),
+        ("models stand", "standby"),
+        ("prove nothing", "nothing_lost"),
+        ("prove --without register/one_pro", "register/one_proposal"),
+        ("ask reconcile.tar", "reconcile.target"),
+        ("query --ask gro", "growth"),
+        ("draw no", "note"),
+    ],
+)
+def test_names_are_completed(words: str, found: str) -> None:
+    asked = {"_JOINPROTO_COMPLETE": "bash_complete", "COMP_CWORD": str(len(words.split()))}
+
+    done = run_apart(env={**os.environ, **asked, "COMP_WORDS": f"joinproto {words}"})
+
+    assert f"plain,{found}" in done.out.split()

@@ -15,6 +15,7 @@ import click
 
 from joinproto.ask.catalogue import question, questions
 from joinproto.ask.question import Question
+from joinproto.cli import completing
 from joinproto.codec.json_form import encoded, schema_of
 from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.errors import JoinprotoError, UsageProblem
@@ -28,7 +29,7 @@ REFUSED = 2
 
 
 @click.command(epilog=EXAMPLE)
-@click.argument("name", metavar="[QUESTION]", required=False)
+@click.argument("name", metavar="[QUESTION]", required=False, shell_complete=completing.questions)
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True), required=False)
 @click.option("--schema", is_flag=True, help="Print what goes in and what comes out.")
 def ask(name: str | None, file: str | None, schema: bool) -> int:

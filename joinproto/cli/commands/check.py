@@ -28,7 +28,7 @@ from joinproto.check.options import words_of
 from joinproto.check.parameters import takes_text
 from joinproto.check.problems import ModelProblem
 from joinproto.check.report import Report
-from joinproto.cli import loading
+from joinproto.cli import completing, loading
 from joinproto.cli.output import Terminal, alone_on_stdout, is_terminal
 from joinproto.cli.searching import Settings, identity, refuse_too_little, searched, watched
 from joinproto.cli.show import findings
@@ -59,7 +59,12 @@ class Checked:
 
 
 @click.command(cls=WorldCommand, epilog=EXAMPLE)
-@click.argument("target", metavar="[WORLD|FILE.py[::NAME]]", required=False)
+@click.argument(
+    "target",
+    metavar="[WORLD|FILE.py[::NAME]]",
+    required=False,
+    shell_complete=completing.worlds,
+)
 @loading.world_options
 @click.option(
     "--engine",

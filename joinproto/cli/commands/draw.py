@@ -6,9 +6,10 @@ from typing import Annotated
 import click
 from attrs import evolve, frozen
 
+from joinproto.cli import completing
 from joinproto.cli.diagrams.catalog import FORMATS, Drawing, drawings
 from joinproto.codec.json_form import Absent, printed
-from joinproto.errors import EnvironmentProblem, UsageProblem
+from joinproto.errors import EnvironmentProblem, UsageProblem, did_you_mean
 
 
 @frozen
@@ -40,7 +41,7 @@ class Drawn:
 
 
 @click.command(epilog="Example: joinproto draw note --format svg --out note.svg")
-@click.argument("what", required=False)
+@click.argument("what", required=False, shell_complete=completing.drawings)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="mermaid", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -54,7 +55,8 @@ def draw(what: str | None, form: str, out: Path | None, as_json: bool) -> int:
         return 0
     if what not in known:
         raise UsageProblem(
-            f"there is no drawing {what!r}", next="joinproto draw   lists what can be drawn"
+            f"there is no drawing {what!r}",
+            next=f"{did_you_mean(what, known)}joinproto draw   lists what can be drawn",
         )
     text = known[what].as_text(form)
     if out is not None:

@@ -13,6 +13,7 @@ from attrs import frozen
 from joinproto.check import catalogue
 from joinproto.check.entry import Entry
 from joinproto.check.options import listed
+from joinproto.cli import completing
 from joinproto.cli.output import Terminal
 from joinproto.cli.show.amounts import plural
 from joinproto.cli.show.pieces import Piece, Role, line
@@ -30,13 +31,8 @@ Examples:
 """
 
 
-def _complete(_context: Any, _parameter: Any, begun: str) -> list[str]:
-    names = [*entries.FAMILIES, *(item.name for item in entries.ENTRIES)]
-    return [name for name in names if name.startswith(begun)]
-
-
 @click.command(epilog=EPILOG)
-@click.argument("name", required=False, shell_complete=_complete)
+@click.argument("name", required=False, shell_complete=completing.families)
 @click.option("--grep", metavar="TEXT", help="Those in whose name, sentence or mutants TEXT is.")
 @click.option("--expect", type=click.Choice(["holds", "violated"]), help="Those that must end so.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write them all as a page.")

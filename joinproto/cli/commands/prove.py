@@ -14,11 +14,12 @@ from typing import Any
 import click
 from attrs import define, field
 
+from joinproto.cli import completing
 from joinproto.cli.interrupting import Interrupt, interruptible
 from joinproto.cli.output import Terminal, error_stream, is_terminal
 from joinproto.cli.show import pieces
 from joinproto.codec import json_form
-from joinproto.errors import UsageProblem
+from joinproto.errors import UsageProblem, did_you_mean
 from joinproto.prove import printed
 
 EXAMPLE = """\b
@@ -41,8 +42,13 @@ INVARIANT = "the invariant holds at the beginning, and each step keeps it"
 
 
 @click.command(epilog=EXAMPLE)
-@click.argument("claim", required=False)
-@click.option("--without", metavar="CONJUNCT", help="Leave out a part of the invariant.")
+@click.argument("claim", required=False, shell_complete=completing.claims)
+@click.option(
+    "--without",
+    metavar="CONJUNCT",
+    help="Leave out a part of the invariant.",
+    shell_complete=completing.conjuncts,
+)
 @click.option("--link", is_flag=True, help="Hold the steps of the shipped code against it, too.")
 @click.option("--mutant", metavar="NAME", help="With --link: code with a mistake built in.")
 @click.option("--search", is_flag=True, help="Look for runs that break it, a rule left out.")
@@ -97,7 +103,9 @@ class _Run:
         if self.without is not None and not claims.is_conjunct(self.without):
             raise UsageProblem(
                 f"there is no conjunct {self.without!r}",
-                next="there are " + ", ".join(claims.conjuncts()),
+                next=did_you_mean(self.without, claims.conjuncts())
+                + "there are "
+                + ", ".join(claims.conjuncts()),
             )
         if self.claim != TABLES:
             self._prove_layers()

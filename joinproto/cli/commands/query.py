@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 from attrs import frozen
 
+from joinproto.cli import completing
 from joinproto.cli.output import Terminal
 from joinproto.cli.show.pieces import Piece, Role, line
 from joinproto.codec.json_form import Count, Seconds, printed
@@ -70,7 +71,13 @@ class Described:
 @click.command(epilog=EXAMPLE)
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.argument("sql", metavar="[SQL]", required=False)
-@click.option("--ask", "name", metavar="NAME", help="A question that is ready.")
+@click.option(
+    "--ask",
+    "name",
+    metavar="NAME",
+    help="A question that is ready.",
+    shell_complete=completing.queries,
+)
 @click.option(
     "--rows", "rows_max", type=click.IntRange(min=1), default=1000, help="At most so many rows."
 )

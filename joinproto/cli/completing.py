@@ -1,0 +1,59 @@
+"""What a shell may complete: worlds, mutants, claims, questions, drawings.
+
+Each list is made when a shell asks for it, and nothing is loaded before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def completes(names: Callable[[click.Context], Iterable[str]], *, files: bool = False) -> Complete:
+    """Return what completes one of `names`; with `files`, a file's name, too."""
+
+    def complete(
+        context: click.Context, _parameter: click.Parameter, begun: str
+    ) -> list[CompletionItem]:
+        found = [CompletionItem(name) for name in names(context) if name.startswith(begun)]
+        return found or [CompletionItem(begun, type="file")] if files else found
+
+    return complete
+
+
+def _named(module: str, names: Callable[[Any], Iterable[str]]) -> Callable[[Any], Iterable[str]]:
+    return lambda _context: names(import_module(module))
+
+
+def _mutants(context: click.Context) -> Iterable[str]:
+    entries: Any = import_module("joinproto_worlds.entries").ENTRIES
+    target = context.params.get("target")
+    found = (item for item in entries if target in (None, item.name))
+    return sorted({mutant for item in found for mutant in item.mutants})
+
+
+worlds = completes(
+    _named("joinproto_worlds.entries", lambda at: [item.name for item in at.ENTRIES]), files=True
+)
+families = completes(
+    _named(
+        "joinproto_worlds.entries",
+        lambda at: [*at.FAMILIES, *(item.name for item in at.ENTRIES)],
+    )
+)
+mutants = completes(_mutants)
+claims = completes(
+    _named("joinproto_claims.claims", lambda at: [*at.layers(), *at.claims(), "tables"])
+)
+conjuncts = completes(_named("joinproto_claims.claims", lambda at: at.conjuncts()))
+questions = completes(
+    _named("joinproto.ask.catalogue", lambda at: [one.name for one in at.questions()])
+)
+queries = completes(_named("spark_explore.questions", lambda at: at.QUESTIONS))
+drawings = completes(_named("joinproto.cli.diagrams.catalog", lambda at: at.drawings()))
