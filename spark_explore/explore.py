@@ -11,8 +11,8 @@ from typing import Any
 
 from attrs import field, frozen
 
-from joinproto.check.answers import Answers
 from joinproto.check.check import conclude
+from joinproto.check.engine.answers import Answers
 from joinproto.check.engine.progress import Tick
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.stopping import Limits

@@ -26,11 +26,11 @@ from joinproto.check import packages
 from joinproto.check.engine.expander import Expander
 from joinproto.check.engine.found import Hit
 from joinproto.check.engine.judge import Judge
+from joinproto.check.engine.kept_values import CannotKeep, Names, read, written
 from joinproto.check.engine.layout import Layout
 from joinproto.check.engine.numbering import TablesNumbering
 from joinproto.check.engine.rowset import RowSet
 from joinproto.check.engine.search import Search
-from joinproto.check.kept_values import CannotKeep, Names, read, written
 from joinproto.check.packages import is_model_code
 from joinproto.check.problems import ModelProblem
 from joinproto.check.sources import sources_of

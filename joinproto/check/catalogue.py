@@ -103,4 +103,5 @@ def _built(item: Entry, options: Mapping[str, Any]) -> World:
             next=f"joinproto models   lists what {item.name} takes",
         ) from error
     expected: Any = "violated" if mutant else item.expected
-    return evolve(world, name=item.name, expected=expected, source=source)
+    about = "" if mutant else item.about
+    return evolve(world, name=item.name, expected=expected, source=source, about=about)

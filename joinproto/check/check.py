@@ -17,7 +17,7 @@ from joinproto.check.same import FOUND_FIRST, WARNING
 from joinproto.check.world import World
 
 if TYPE_CHECKING:
-    from joinproto.check.answers import Answers
+    from joinproto.check.engine.answers import Answers
     from joinproto.check.engine.findings import Findings
 
 
@@ -110,6 +110,7 @@ def report_of(
     notes = [*found.notes, "" if search.answers is None else search.answers.note()]
     report = Report(
         world=world.name,
+        about=world.about,
         result="violated" if broken else "incomplete" if is_open else "holds",
         depth=len(levels),
         levels=levels,

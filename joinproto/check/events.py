@@ -7,7 +7,7 @@ in the order given; where the world has crashes, one can fall between any two of
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol, TypeAlias
 
 from attrs import frozen
@@ -132,8 +132,28 @@ def plain(value: object) -> str:
         return "yes" if value else "no"
     if value is None:
         return "-"
-    kind = type(value)
-    if hasattr(kind, "__attrs_attrs__") and kind.__str__ is object.__str__:
-        fields = [getattr(value, field.name) for field in kind.__attrs_attrs__]
-        return f"{kind.__name__}({', '.join(plain(item) for item in fields)})"
-    return str(value)
+    fields = fields_of(value)
+    if fields is None:
+        return str(value)
+    said = [f"{name} {text}" for name, text in said_of(fields)]
+    return f"{type(value).__name__}({', '.join(said)})"
+
+
+def fields_of(value: object) -> dict[str, Any] | None:
+    """Return the fields of an object that has no words of its own; None: it is no such object."""
+    kind: Any = type(value)
+    if kind.__str__ is not object.__str__:
+        return None
+    named = getattr(kind, "__attrs_attrs__", None)
+    names = [field.name for field in named] if named is not None else None
+    names = getattr(kind, "__dataclass_fields__", names)
+    return None if names is None else {name: getattr(value, name) for name in names}
+
+
+def said_of(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the fields that hold something, as name and text."""
+    said = [(name, plain(item)) for name, item in fields.items()]
+    return [(name, text) for name, text in said if text not in _EMPTY and text[-2:] != "()"]
+
+
+_EMPTY = frozenset({"", "-", "no", "()", "[]", "{}"})

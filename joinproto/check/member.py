@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from joinproto.check.dropped import misspelt, with_return
-from joinproto.check.events import EFFECTS, NOT_ENABLED, Maybe, Told, plain
+from joinproto.check.events import EFFECTS, NOT_ENABLED, Maybe, Told, fields_of, plain, said_of
 from joinproto.check.faults import Faults
 from joinproto.check.freeze import freeze, freeze_all, thaw, thaw_all
 from joinproto.check.fresh import Asked, sample_of
@@ -295,7 +295,8 @@ class MemberCode:
         """
         if not local.up:
             text: dict[str, str] = {"": "down"}
-            text.update({f"{name}*": Told.of(value) for name, value in self.on_disk(local)})
+            for name, value in self.on_disk(local):
+                _tell(text, f"{name}*", value)
             return text
         if self._has_story:
             story = self.objects.guarded("story()", self.objects.running(local.values).story)
@@ -303,9 +304,12 @@ class MemberCode:
         else:
             hidden = {"name", "me", "peers", "members", "others"}
             told = self.held(local)
-            text = {name: Told.of(value) for name, value in told if name not in hidden}
+            text = {}
+            for name, value in told:
+                if name not in hidden:
+                    _tell(text, name, value)
         for name, kept in self.on_disk(local):
-            text[f"{name}*"] = Told.of(kept)
+            _tell(text, f"{name}*", kept)
         return text
 
     def held(self, local: LocalState) -> Iterator[tuple[str, Any]]:
@@ -315,6 +319,18 @@ class MemberCode:
     def on_disk(self, local: LocalState) -> Iterator[tuple[str, Any]]:
         """Yield the durable attributes, as the member had them."""
         return zip(self.objects.persistent, thaw_all(local.disk), strict=True)
+
+
+def _tell(text: dict[str, str], name: str, value: Any) -> None:
+    """Add an attribute to `text`: an object without words of its own, field by field."""
+    fields = fields_of(value)
+    if fields is None:
+        text[name] = Told.of(value)
+        return
+    said = dict(said_of(fields))
+    text.update({f"{name}.{field}": Told.of(fields[field]) for field in said})
+    if not said:
+        text[name] = type(value).__name__
 
 
 def _seen(names: tuple[str, ...], values: tuple[Hashable, ...]) -> Hashable:

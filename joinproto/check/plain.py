@@ -340,6 +340,7 @@ class _Small:
         dropped = () if world.expiry is None else ("messages of no use are dropped",)
         report = Report(
             world=world.name,
+            about=world.about,
             result="violated" if fails else "incomplete" if is_open else "holds",
             distinct=sum(map(len, self.levels)),
             generated=self.generated,
@@ -377,7 +378,7 @@ class _Small:
         elif self.violated or self.stopped_by or (not fails and self.beyond):
             result = "unknown"
         met = None if item.premise is None else item.name in self.premises
-        return PropertyResult(item.name, item.kind, result, level, premise_met=met, trace=trace)
+        return PropertyResult(item.name, item.kind, result, level, met, trace, item.meaning)
 
     def _way_to(self, depth: int, targets: list[State]) -> tuple[States, tuple[Step, ...], State]:
         """Return the least of the shortest runs to one of `targets`, and to which."""

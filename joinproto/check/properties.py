@@ -7,6 +7,7 @@ distinct combination.  `view` is a `joinproto.check.view.View`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import isfunction
 from typing import Any, Literal
 
 from attrs import frozen
@@ -91,7 +92,7 @@ class Property:
     `holds` takes a view, one member's observation, those of a pair, that of a member and the
     monitor's, or the monitor's alone; of a step the views before and after it, and a `Taken`
     between.  `meanwhile`: what must hold until `holds` does.  `abstract`: a `World` that is
-    implemented; `holds` is then the mapping.
+    implemented; `holds` is then the mapping.  `about`: a sentence for people.
     """
 
     name: str
@@ -102,6 +103,14 @@ class Property:
     premise: Callable[..., Any] | None = None
     meanwhile: Callable[..., Any] | None = None
     abstract: Any = None
+    about: str = ""
+
+    @property
+    def meaning(self) -> str:
+        """Return what it claims, in a sentence: as it says, or as its function's text does."""
+        (claim, *_) = _written(self.holds)
+        text = self.about or (isfunction(claim) and claim.__doc__) or ""
+        return " ".join(text.split("\n\n")[0].split())
 
     @property
     def asks(self) -> tuple[Callable[..., Any], ...]:

@@ -41,6 +41,7 @@ class Step:
     states: Annotated[States, "every member after the step, as in `initial`"]
     rules: Annotated[tuple[str, ...], "cases of tables that it takes"] = ()
     detail: Annotated[str, "a split's one side, a joint step's events, a crash's place"] = ""
+    together: Annotated[tuple[str, ...], "who takes it, where several members do"] = ()
 
     @property
     def label(self) -> Annotated[str, "the whole step in words, as `Replay.step` takes them"]:
@@ -110,6 +111,7 @@ class PropertyResult:
         bool | None, "whether it was ever put to the test; null: it has no premise"
     ] = None
     trace: Trace | None = None
+    about: Annotated[str, "what it claims, in a sentence, where the world says so"] = ""
 
 
 @frozen
@@ -149,7 +151,7 @@ class Report:
     ] = field(default=(), kw_only=True)
     properties: Annotated[tuple[PropertyResult, ...], "every claim"]
     coverage: Annotated[Coverage, "What was exercised."]
-    members: Annotated[Count, "members of the world, all kinds together"]
+    members: Annotated[Count, "members of the world, as `--members` counts them"]
     expected: Annotated[Literal["holds", "violated"], "how the world must end"] = "holds"
     row_bits: Annotated[Count, "bits of what a state holds"] = 0
     bytes_per_state: Annotated[
@@ -165,3 +167,4 @@ class Report:
     trace: Annotated[Trace | None, Merged(optional=True)] = None
     stopped_by: Annotated[str, "the limit that ended it early, or empty"] = ""
     notes: Annotated[tuple[str, ...], "what else there is to know"] = field(default=())
+    about: Annotated[str, "what the world shows, in a sentence, where it says so"] = ""

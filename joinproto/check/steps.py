@@ -115,7 +115,9 @@ def to_step(move: Move, states: Mapping[str, Mapping[str, str]]) -> Step:
     )
     rules = tuple(rule for _, outcome in move.outcomes for rule in outcome.rules)
     message = None if move.message is None else text_of(move.message)
-    return Step(action, move.member, message, sent, states, rules, detail)
+    acting = tuple(name for name, _ in move.outcomes)
+    together = acting if len(acting) > 1 else ()
+    return Step(action, move.member, message, sent, states, rules, detail, together)
 
 
 def unanswered(name: str, event: Hashable, initial: States, steps: tuple[Step, ...]) -> Trace:

@@ -145,5 +145,6 @@ class World:
 
     @property
     def size(self) -> int:
-        """Return how many members there are, without what is beside them."""
-        return len(self.members) - len(set(self.beside))
+        """Return how many members there are, as `--members` counts; else without those beside."""
+        asked = self.source.get("members")
+        return asked if type(asked) is int else len(self.members) - len(set(self.beside))

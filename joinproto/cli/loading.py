@@ -42,6 +42,17 @@ _OPTIONS = (
 )
 
 
+def target(*, required: bool = True) -> Callable[..., Any]:
+    """Return the argument that names a world or a file, for a click command."""
+    words = "WORLD|FILE.py[::NAME]"
+    return click.argument(
+        "target",
+        metavar=words if required else f"[{words}]",
+        required=required,
+        shell_complete=completing.worlds,
+    )
+
+
 def world_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a click command the options that describe a world."""
     for option in reversed(_OPTIONS):

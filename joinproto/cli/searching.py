@@ -24,7 +24,7 @@ from joinproto.cli.show.amounts import size
 from joinproto.errors import LimitReached
 
 if TYPE_CHECKING:
-    from joinproto.check.answers import Answers
+    from joinproto.check.engine.answers import Answers
     from joinproto.cli.show.progress import Progress
 
 WORKERS_MOST = 16
@@ -153,7 +153,9 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
         workers = settings.at_once()
         warm_up(symmetry=settings.symmetry, workers=workers)
         _say_estimate(loaded, settings)
-        if settings.engine == "auto" and find_spec("pyspark") is not None:
+        # A limit that a person sets is where it stops, unless Spark was asked for.
+        goes_on = settings.memory_bytes is None or settings.master is not None
+        if settings.engine == "auto" and goes_on and find_spec("pyspark") is not None:
             from spark_explore import explore
 
             plan = _plan(loaded, settings, progress, interrupt)
@@ -180,7 +182,7 @@ def _answers(loaded: Loaded, settings: Settings, tell: Callable[[str], None]) ->
     """Return what is kept of members' answers; None for a world of somebody's own."""
     if not settings.cache or loaded.file is not None:
         return None
-    from joinproto.check.answers import Answers
+    from joinproto.check.engine.answers import Answers
 
     world = loaded.target, loaded.world.source
     return Answers.of(*world, tell, settings.memory_bytes)

@@ -24,7 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "plan": ("cli_do:plan", "Write down what would be written where."),
     "apply": ("cli_do:apply", "Carry out a plan, on the machine of its store."),
     "undo": ("cli_do:undo", "Take back what apply wrote, until it was used."),
-    "mark-clean": ("cli_do:mark_clean", "Plan and apply for one directory."),
+    "mark-clean": ("cli_do:mark_clean", "Write a permission to restart into one store."),
     "verify": ("cli_after:verify", "After the restart: ask the live members."),
     "rehearse": ("cli_after:rehearse", "What follows from each choice at restart."),
 }

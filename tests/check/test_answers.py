@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from joinproto.check import answers as room
-from joinproto.check import kept_file, kept_values, load_world, packages
-from joinproto.check.answers import Answers
+from joinproto.check import load_world, packages
 from joinproto.check.check import check
-from joinproto.check.kept_file import DIGEST_BYTES, HEAD_BYTES
-from joinproto.check.kept_values import Names, written
+from joinproto.check.engine import answers as room
+from joinproto.check.engine import kept_file, kept_values
+from joinproto.check.engine.answers import Answers
+from joinproto.check.engine.kept_file import DIGEST_BYTES, HEAD_BYTES
+from joinproto.check.engine.kept_values import Names, written
 from joinproto.check.member import Codes
 from joinproto.check.report import Report
 from joinproto.check.world import World
@@ -222,7 +223,10 @@ def names() -> Names:
         (writable_by_all, "others may write to it"),
         (naming("posix system"), "it names posix.system"),
         (naming("builtins eval"), "it names builtins.eval"),
-        (naming("joinproto.check.kept_file _forget_old"), "it names joinproto.check.kept_file."),
+        (
+            naming("joinproto.check.engine.kept_file _forget_old"),
+            "it names joinproto.check.engine.kept_file.",
+        ),
         (lying_of_steps, "answers otherwise than the members"),
         (lying_of_what_is_shown, "answers otherwise than the members"),
         (lying_of_choices, "answers otherwise than the members"),

@@ -22,10 +22,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joinproto.check import kept_values
+from joinproto.check.engine import kept_values
+from joinproto.check.engine.kept_values import CannotKeep, Names, read, written
 from joinproto.check.freeze import freeze
 from joinproto.check.frozen import FALSE, TRUE
-from joinproto.check.kept_values import CannotKeep, Names, read, written
 from joinproto.check.view import DOWN
 
 

@@ -88,7 +88,9 @@ def add_result(
 ) -> None:
     """Add what was found of `claim`."""
     item = claim.property
-    found.results[item.name] = PropertyResult(item.name, item.kind, result, length, trace=trace)
+    found.results[item.name] = PropertyResult(
+        item.name, item.kind, result, length, trace=trace, about=item.meaning
+    )
     if trace is not None:
         found.traces[item.name] = trace
 

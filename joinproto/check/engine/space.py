@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from attrs import Factory, define, field
 
-from joinproto.check.answers import Answers
 from joinproto.check.engine.alike import Alike
+from joinproto.check.engine.answers import Answers
 from joinproto.check.engine.crew import Crew
 from joinproto.check.engine.expander import Batch, Expander
 from joinproto.check.engine.judge import Judge

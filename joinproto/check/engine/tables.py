@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from joinproto.check.answers import Answers
 from joinproto.check.engine import kernel
+from joinproto.check.engine.answers import Answers
 from joinproto.check.engine.around import around
 from joinproto.check.engine.arrays import Arrays
 from joinproto.check.engine.beginnings import beginning

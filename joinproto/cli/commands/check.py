@@ -28,7 +28,7 @@ from joinproto.check.options import words_of
 from joinproto.check.parameters import takes_text
 from joinproto.check.problems import ModelProblem
 from joinproto.check.report import Report
-from joinproto.cli import completing, loading
+from joinproto.cli import loading
 from joinproto.cli.output import Terminal, alone_on_stdout, is_terminal
 from joinproto.cli.searching import Settings, identity, refuse_too_little, searched, watched
 from joinproto.cli.show import findings
@@ -59,12 +59,7 @@ class Checked:
 
 
 @click.command(cls=WorldCommand, epilog=EXAMPLE)
-@click.argument(
-    "target",
-    metavar="[WORLD|FILE.py[::NAME]]",
-    required=False,
-    shell_complete=completing.worlds,
-)
+@loading.target(required=False)
 @loading.world_options
 @click.option(
     "--engine",
@@ -314,10 +309,8 @@ def _text(loaded: Loaded, report: Report, settings: Settings) -> str:
     if settings.symmetry:
         command += " --symmetry"
     has_sizes = loaded.sized is not None
-    text = summary(report, command=command, has_sizes=has_sizes, **terminal.layout())
-    if report.trace is not None:
-        text += f"\n\n{terminal.chart(report.trace)}"
-    return text
+    run = "" if report.trace is None else terminal.chart(report.trace)
+    return summary(report, command=command, has_sizes=has_sizes, run=run, **terminal.layout())
 
 
 def _write(loaded: Loaded, found: Checked, settings: Settings) -> None:

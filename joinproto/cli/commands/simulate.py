@@ -16,7 +16,7 @@ from joinproto.check import catalogue
 from joinproto.check.loaded import Loaded
 from joinproto.check.simulate import ClaimMet, Simulation, Stride
 from joinproto.check.simulate import simulate as walk
-from joinproto.cli import completing, loading
+from joinproto.cli import loading
 from joinproto.cli.output import Terminal, alone_on_stdout, error_stream
 from joinproto.cli.show.amounts import count, duration, plural, short
 from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
@@ -57,7 +57,7 @@ class Simulated:
 
 
 @click.command(epilog=EXAMPLE)
-@click.argument("target", metavar="WORLD|FILE.py[::NAME]", shell_complete=completing.worlds)
+@loading.target()
 @loading.world_options
 @click.option(
     "--runs",

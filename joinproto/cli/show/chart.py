@@ -93,6 +93,9 @@ class _Chart:
         for text in _picture(self.story.moments[0]):
             yield from self._free(text.line, first=text.first, indent=text.indent)
         yield []
+        if self.lanes and (legend := self._legend()):
+            yield from self._free(line(Piece(legend, Role.QUIET)))
+            yield []
         yield from self._heads(self.story.moments[0])
         for moment in self.story.moments:
             yield from self._moment(moment)
@@ -105,6 +108,24 @@ class _Chart:
             yield []
         for statement in closing(self.story):
             yield from self._free(statement, indent=2)
+
+    def _legend(self) -> str:
+        """Return what the signs of this chart mean."""
+        glyphs, moments = self.glyphs, self.story.moments
+        steps = [moment for moment in moments if moment.step is not None]
+        signs = [
+            (f"{glyphs.own} acts", not all(_arrives(one) or one.crashes for one in steps)),
+            (f"{glyphs.dash}{glyphs.to_right} receives", any(map(_arrives, steps))),
+            (f"{glyphs.crash} crashes", any(one.fell for one in steps)),
+            (f"{glyphs.start} starts", any(one.rose for one in steps)),
+            (f"{glyphs.dead} is down", any(one.down for one in moments)),
+            (
+                f"{glyphs.own}{glyphs.joint}{glyphs.own} together",
+                any(one.is_joint for one in steps),
+            ),
+            ("x* is on disk", any("*" in key for at in moments[0].states.values() for key in at)),
+        ]
+        return "   ".join(text for text, occurs in signs if occurs)
 
     def _moment(self, moment: Moment) -> Iterator[list[Piece]]:
         last = moment is self.story.moments[-1]
@@ -192,6 +213,10 @@ class _Chart:
         line_ = self.glyphs.line(statement)
         for row in wrap(line_, self.width, first=first, indent=indent):
             yield list(row)
+
+
+def _arrives(moment: Moment) -> bool:
+    return moment.step is not None and moment.step.message is not None
 
 
 def _picture(moment: Moment) -> Iterator[_Text]:

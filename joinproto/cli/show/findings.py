@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 from attrs import frozen
 
@@ -103,18 +104,23 @@ def not_exercised(report: Report) -> Iterator[str]:
     void = report.coverage.void
     if len(void) > 1 and len({*void.values()}) == 1:
         yield f"claims are open: {visible(min(void.values()))}"
+    early = ended_early(report)
+    waiting = sum(item.result == "unknown" for item in report.properties)
     for item in report.properties:
         name = f"“{visible(item.name)}”"
         if is_empty(item):
             yield f"{name} says nothing here: its premise was never met"
         if item.result == "not-reached":
             yield f"{name} was not reached"
-        if item.result == "unknown":
+        if item.name in void:
+            yield f"{name} is open: {visible(void[item.name])}"
+        elif item.result == "unknown" and (not early or waiting == 1):
             why = "the search ended before it could be said"
-            if left_out(report) and not ended_early(report):
+            if left_out(report) and not early:
                 why = "not found, and it may lie behind the states that were left out"
-            why = visible(void.get(item.name, why))
             yield f"{name} is open: {why}"
+    if waiting > 1 and early:
+        yield f"{waiting} claims are open: {early} before they could be said"
     yield from map(visible, report.coverage.never)
 
 
@@ -176,6 +182,8 @@ def next_commands(report: Report, typed: str, *, has_sizes: bool = True) -> Iter
             return
         limit = next((flag for word, flag in LIMITS.items() if word in report.stopped_by), "")
         yield Fact(f"{typed} {limit or '--max-memory SIZE'}", "search on with a higher limit")
+        if limit == LIMITS["memory"] and find_spec("pyspark") is not None:
+            yield Fact(f"{typed} --master 'local[*]'", "search on with Spark, which keeps to disk")
     elif next(not_exercised(report), ""):
         yield Fact(f"{typed} --json", "see the counts of all that was exercised")
     elif has_sizes:

@@ -72,7 +72,8 @@ class Lanes:
         if moment.is_network:
             row.wall(moment.side)
         elif moment.is_joint:
-            row.together([name for name in moment.changed if name in self.members])
+            acting = {*moment.changed, *step.together}
+            row.together([name for name in self.members if name in acting])
         elif step.message is not None:
             for name in moment.addressees(self.members):
                 row.arrow(step.message.sender, name, lost=moment.is_lost, doubled=moment.is_doubled)

@@ -43,6 +43,7 @@ class Moment:
     up.  `sent_in`: the step that sent the message of this one, where that can be told.
     `apart`: the network is split after this step; `side`: the members on its one side,
     empty if they cannot be told.  `picture`: the model's own of this state, or empty.
+    `fixed`: members and their attributes that are the same in the whole run.
     """
 
     number: int
@@ -55,6 +56,7 @@ class Moment:
     apart: bool = False
     side: frozenset[str] = frozenset()
     picture: str = ""
+    fixed: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def down(self) -> frozenset[str]:
@@ -149,7 +151,8 @@ def tell(trace: Trace) -> Story:
     members = tuple(dict.fromkeys(_names(trace)))
     post = _Post()
     pictures = trace.pictures or ("",) * (len(trace.steps) + 1)
-    moments = [Moment(0, None, trace.initial, picture=pictures[0])]
+    fixed = frozenset(_fixed(trace))
+    moments = [Moment(0, None, trace.initial, picture=pictures[0], fixed=fixed)]
     for number, step in enumerate(trace.steps, start=1):
         before = moments[-1]
         apart, side = before.apart, before.side
@@ -171,6 +174,7 @@ def tell(trace: Trace) -> Story:
                 apart=apart,
                 side=side,
                 picture=pictures[number],
+                fixed=fixed,
             )
         )
     return Story(trace, members, _lifelines(trace, members), tuple(moments), _left(trace, post))
@@ -193,6 +197,16 @@ def changes(before: State, after: State, members: Sequence[str]) -> Iterator[Cha
         for attribute in dict.fromkeys([*old, *new]):
             if old.get(attribute) != new.get(attribute):
                 yield Change(name, attribute, old.get(attribute), new.get(attribute))
+
+
+def _fixed(trace: Trace) -> Iterator[tuple[str, str]]:
+    """Yield members that run at first, and their attributes that never have another value."""
+    for name, values in trace.initial.items():
+        later = [step.states.get(name, {}) for step in trace.steps]
+        for attribute, text in values.items() if "" not in values else ():
+            # A member that is down shows no more than its disk.
+            if all(state.get(attribute, text if "" in state else None) == text for state in later):
+                yield name, attribute
 
 
 def _names(trace: Trace) -> Iterator[str]:

@@ -6,7 +6,7 @@ what was *not* exercised is part of every report, also of a good one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
@@ -34,18 +34,25 @@ def summary(
     paint: Paint = plain,
     command: str = "",
     has_sizes: bool = True,
+    run: str = "",
 ) -> str:
     """Return the report as text, no line wider than `width` cells (at least 40).
 
-    `command`: the command line that gave it, for the next one to type.  `has_sizes`: whether
-    the world can be built with another number of members.
+    `run`: the chart of its run, which comes before all that was counted.  `command`: the command
+    line that gave it, for the next one to type.  `has_sizes`: whether the world can be built with
+    another number of members.
     """
     width = max(width, WIDTH_MIN)
-    return "\n".join(
-        "".join(paint(piece.text, piece.role) for piece in row).rstrip(" ")
-        for text in _texts(report, command or findings.command(report), width, has_sizes)
-        for row in wrap(glyphs.line(text.line), width, first=text.first, indent=text.indent)
-    )
+
+    def laid_out(texts: Iterable[_Text]) -> str:
+        return "\n".join(
+            "".join(paint(piece.text, piece.role) for piece in row).rstrip(" ")
+            for text in texts
+            for row in wrap(glyphs.line(text.line), width, first=text.first, indent=text.indent)
+        )
+
+    rest = laid_out(_texts(report, command or findings.command(report), width, has_sizes))
+    return "\n".join([laid_out(_head(report)), *([f"\n{run}\n"] if run else []), rest])
 
 
 @frozen
@@ -58,9 +65,17 @@ class _Text:
 _EMPTY = _Text(line(), 0, 0)
 
 
-def _texts(report: Report, command: str, width: int, has_sizes: bool) -> Iterator[_Text]:
+def _head(report: Report) -> Iterator[_Text]:
     where = f"{visible(report.world)} with {plural(report.members, 'member')}: "
     yield _Text(line(Piece(where, Role.TITLE), findings.result(report)), 0, 2)
+    if report.about:
+        yield _Text(line(visible(report.about)), 2, 2)
+    for item in report.properties:
+        if item.result == "violated" and item.about:
+            yield _Text(line(Piece(f"“{visible(item.name)}”", Role.NAME), f": {item.about}"))
+
+
+def _texts(report: Report, command: str, width: int, has_sizes: bool) -> Iterator[_Text]:
     for fact in findings.costs(report):
         yield _Text(line(Piece(fact.heading.ljust(9), Role.QUIET), fact.text), 2, 11)
     yield from _properties(report)

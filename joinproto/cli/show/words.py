@@ -175,7 +175,11 @@ def told(moment: Moment) -> tuple[Line, ...]:
     found = [
         statement
         for name in moment.changed
-        for statement in _changed(name, moment.changes, moment.states.get(name, {}))
+        for statement in _changed(
+            name,
+            [one for one in moment.changes if (one.member, one.attribute) not in moment.fixed],
+            moment.states.get(name, {}),
+        )
     ]
     if not found:
         found.append(line(Piece("no member changes", Role.QUIET)))

@@ -46,10 +46,8 @@ def _as_json(value: Any) -> str:
 
 
 def _text(report: Report) -> str:
-    parts = [summary(report, width=TEXT_WIDTH)]
-    if report.trace is not None:
-        parts.append(chart(report.trace, width=TEXT_WIDTH))
-    return "\n\n".join(parts) + "\n"
+    run = "" if report.trace is None else chart(report.trace, width=TEXT_WIDTH)
+    return summary(report, width=TEXT_WIDTH, run=run) + "\n"
 
 
 def _page(report: Report, options: Options) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from joinproto.check.kept_values import CannotKeep, Names, read, written
+from joinproto.check.engine.kept_values import CannotKeep, Names, read, written
 from joinproto.check.memory import resident_bytes, uncollected
 
 NAME = b"joinproto answers "

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from joinproto.check import packages
+from joinproto.check.engine.kept_file import KeptFile
+from joinproto.check.engine.kept_values import Names
 from joinproto.check.folders import answers_file, asked_for
-from joinproto.check.kept_file import KeptFile
-from joinproto.check.kept_values import Names
 from joinproto.check.known import Known
 
 if TYPE_CHECKING:
