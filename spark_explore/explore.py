@@ -42,7 +42,7 @@ class Plan:
     `seed`: the frontier from which on Spark takes over.  `owners`: shares of the states; None:
     one for each core.  `keeps_states`: write the dataset to `out`.  `tell`: hears what a person
     should know while it runs.  For a search here: `answers`, what members are
-    known to answer; `workers`, how many threads.
+    known to answer; `workers`, how many threads; `witnesses`: find the run to every `sometimes`.
     """
 
     limits: Limits = field(factory=Limits)
@@ -50,6 +50,7 @@ class Plan:
     out: Path | None = None
     resume: bool = False
     symmetry: bool = False
+    witnesses: bool = False
     identity: Mapping[str, Any] = field(factory=dict)
     seed: int = SEED
     owners: int | None = None
@@ -131,7 +132,7 @@ def here(world: World, plan: Plan) -> Report:
 
 
 def _concluded(search: Search, plan: Plan, began: float, cpu: float) -> Report:
-    report = conclude(search, began=began, cpu=cpu)
+    report = conclude(search, began=began, cpu=cpu, witnesses=plan.witnesses)
     if plan.out is not None:
         # Of a run before this one, on Spark.
         (plan.out / "search" / "growth.json").unlink(missing_ok=True)

@@ -38,6 +38,13 @@ def _mutants(context: click.Context) -> Iterable[str]:
     return sorted({mutant for item in found for mutant in item.mutants})
 
 
+def _reachable(context: click.Context) -> Iterable[str]:
+    load: Any = import_module("joinproto.check.catalogue").load_world
+    world = load(context.params["target"])
+    return [item.name for item in world.properties if item.kind == "sometimes"]
+
+
+sometimes = completes(_reachable)
 worlds = completes(
     _named("joinproto_worlds.entries", lambda at: [item.name for item in at.ENTRIES]), files=True
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -42,6 +42,18 @@ _OPTIONS = (
 )
 
 
+_LIMITS = (
+    _number("--max-states", 1, "Stop after so many states."),
+    click.option("--max-memory", metavar="SIZE", help="Stop at so much memory: 500M, 2G."),
+    click.option(
+        "--max-seconds",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="S",
+        help="Stop after so many seconds.",
+    ),
+)
+
+
 def target(*, required: bool = True) -> Callable[..., Any]:
     """Return the argument that names a world or a file, for a click command."""
     words = "WORLD|FILE.py[::NAME]"
@@ -55,7 +67,16 @@ def target(*, required: bool = True) -> Callable[..., Any]:
 
 def world_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a click command the options that describe a world."""
-    for option in reversed(_OPTIONS):
+    return _with(_OPTIONS, command)
+
+
+def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a click command the options that end a search early."""
+    return _with(_LIMITS, command)
+
+
+def _with(options: Sequence[Any], command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(options):
         command = option(command)
     return command
 

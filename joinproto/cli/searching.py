@@ -53,6 +53,7 @@ class Settings:
     cache: bool
     verify: bool
     workers: int | None
+    witness: str | None = None
 
     def limits(self) -> dict[str, Any]:
         return {
@@ -126,7 +127,9 @@ def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
             interrupted=interrupt.was_asked,
         )
         bounds = OWN if is_own else SHIPPED
-        return check_small(loaded.world, ends=ends, bounds=bounds)
+        return check_small(
+            loaded.world, ends=ends, bounds=bounds, witnesses=settings.witness is not None
+        )
 
 
 def _was_large(loaded: Loaded) -> bool:
@@ -173,6 +176,7 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
                 interrupted=interrupt.was_asked,
                 answers=answers,
                 workers=workers,
+                witnesses=settings.witness is not None,
                 **settings.limits(),
             )
     return report, compiled()
@@ -259,6 +263,7 @@ def _plan(loaded: Loaded, settings: Settings, progress: Progress, interrupt: Int
         resume=settings.resume,
         keeps_states=settings.states,
         symmetry=settings.symmetry,
+        witnesses=settings.witness is not None,
         identity=identity(loaded, settings),
         progress=progress,
         tell=partial(_say, progress),

@@ -410,3 +410,39 @@ def test_no_estimate_is_said_where_there_is_none(run: Run, tmp_path: Path) -> No
 
     assert "estimate: none" in run(path, "--estimate").err
     assert "" == run(path).remarks
+
+
+def test_a_witness_is_shown_as_a_violation_is(run: Run, tmp_path: Path) -> None:
+    """The chart, the JSON and a file; the code is that of the check."""
+    words = ("two-phase-commit", "--witness", "committed")
+
+    done, told = run(*words), run(*words, "--json")
+
+    assert (0, 0) == (done.code, told.code)
+    assert "“committed” is reached after 8 steps" in done.out
+    assert 8 == len(told.object["trace"])
+    assert 0 == run(*words, "--trace", str(tmp_path / "test_it.py")).code
+    compile((tmp_path / "test_it.py").read_text(), "test_it.py", "exec")
+
+
+def test_a_larger_search_shows_a_witness_too(run: Run) -> None:
+    done = run("durable-vote-split", "--witness", "a leader is elected")
+
+    assert 0 == done.code
+    assert "“a leader is elected” is reached after" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--witness", "commited"), "did you mean committed?"),
+        (("--witness", "consistent"), "it has committed, aborted"),
+        (("--witness", "committed", "--engine", "spark"), "leave out --engine spark"),
+    ],
+)
+def test_a_witness_that_cannot_be_shown_is_refused(
+    run: Run, words: tuple[str, ...], said: str
+) -> None:
+    done = run("two-phase-commit", *words)
+
+    assert (2, True) == (done.code, said in done.err)

@@ -28,14 +28,14 @@ from joinproto.check.options import words_of
 from joinproto.check.parameters import takes_text
 from joinproto.check.problems import ModelProblem
 from joinproto.check.report import Report
-from joinproto.cli import loading
+from joinproto.cli import completing, loading
 from joinproto.cli.output import Terminal, alone_on_stdout, is_terminal
 from joinproto.cli.searching import Settings, identity, refuse_too_little, searched, watched
 from joinproto.cli.show import findings
 from joinproto.cli.show.summary import summary
 from joinproto.cli.world_help import WorldCommand
 from joinproto.codec.json_form import Merged, Seconds, encoded, printed
-from joinproto.errors import JoinprotoError, UsageProblem
+from joinproto.errors import JoinprotoError, UsageProblem, did_you_mean
 
 EXAMPLE = """\b
 Examples:
@@ -75,16 +75,7 @@ class Checked:
 @click.option(
     "--states/--no-states", default=True, help="With --out: write every state, as a table."
 )
-@click.option(
-    "--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after so many states."
-)
-@click.option("--max-memory", metavar="SIZE", help="Stop at so much memory: 500M, 2G.")
-@click.option(
-    "--max-seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="S",
-    help="Stop after so many seconds.",
-)
+@loading.limit_options
 @click.option(
     "--symmetry/--no-symmetry", default=False, help="One state for each renaming of members."
 )
@@ -95,6 +86,12 @@ class Checked:
     metavar="FILE",
     help="Write the run found: .html, .json, .itf.json, .txt, or .py, a test."
     "  Without a run: .html, .json and .txt hold the report.",
+)
+@click.option(
+    "--witness",
+    metavar="CLAIM",
+    help="Show the shortest run that reaches this `sometimes`.",
+    shell_complete=completing.sometimes,
 )
 @click.option(
     "--workers",
@@ -232,6 +229,7 @@ def _refuse_with_tier(target: str | None, options: Mapping[str, Any], settings: 
         "--engine spark": settings.engine == "spark",
         "--symmetry": settings.symmetry,
         "--estimate": settings.estimate,
+        "--witness": settings.witness,
         **{word: True for word in words_of(options) if word.startswith("--")},
     }
     for flag, is_given in one_world.items():
@@ -257,8 +255,12 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
             from joinproto.cli import results
 
             results.prepare(settings.out, identity(loaded, settings))
+        _refuse_witness(loaded, settings)
         with _telling_what_led_there(settings):
             report, compiled = searched(loaded, settings)
+    for item in report.properties:
+        if item.name == settings.witness and item.trace is not None:
+            report = evolve(report, trace=item.trace)
     found = Checked(report, compiled, loaded.options, tuple(findings.not_exercised(report)))
     if settings.as_json:
         click.echo(printed(found))
@@ -266,6 +268,23 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
         click.echo(_text(loaded, report, settings))
     _write(loaded, found, settings)
     return _code(report, settings)
+
+
+def _refuse_witness(loaded: Loaded, settings: Settings) -> None:
+    """Refuse the name of what is no `sometimes` of the world, and what cannot show its run."""
+    if settings.witness is None:
+        return
+    reachable = [item.name for item in loaded.world.properties if item.kind == "sometimes"]
+    if settings.witness not in reachable:
+        near = did_you_mean(settings.witness, reachable)
+        raise UsageProblem(
+            f"{loaded.world.name} has no `sometimes` called {settings.witness!r}",
+            next=f"{near}it has {', '.join(reachable) or 'none'}",
+        )
+    if settings.engine == "spark":
+        raise UsageProblem(
+            "--witness is for a search in this process", next="leave out --engine spark"
+        )
 
 
 @contextmanager
