@@ -29,7 +29,7 @@ class Arms:
     def add(self, event: Hashable, *, takes: bool, acts: bool) -> None:
         """Note that a member was asked a message.  Of other events nothing is noted."""
         if isinstance(event, Message):
-            kind = _kind_of(thaw(event.content))
+            kind = kind_of(thaw(event.content))
             known = self._found.get(kind, (False, False))
             self._found[kind] = known[0] or takes, known[1] or acts
 
@@ -42,7 +42,7 @@ class Arms:
         ]
 
 
-def _kind_of(content: Any) -> str:
+def kind_of(content: Any) -> str:
     """Return what messages of one kind have in common: a text, the first of a tuple, a class."""
     first = content[0] if isinstance(content, tuple) and content else content
     if isinstance(first, (str, enum.Enum)):

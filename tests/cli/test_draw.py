@@ -66,20 +66,66 @@ def test_a_machine_is_drawn_with_all_its_arrows(capsys: pytest.CaptureFixture[st
                 assert case.label in edge
 
 
-def test_a_machine_that_settles_is_drawn_around_all_its_phases(
+def test_the_member_that_ships_is_drawn_with_the_arrows_that_searches_meet(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The chain's next phase follows from facts, not from the present phase."""
-    code = main(["draw", "chain"])
+    """Its next phase follows from what it knows: no table has the arrows."""
+    code = main(["draw", "join"])
     text = capsys.readouterr().out
 
     assert 0 == code
-    assert text.startswith("stateDiagram-v2\n    [*] --> any_running_phase\n")
+    assert text.startswith("stateDiagram-v2\n    [*] --> initializing\n")
     for arrow in arrows():
         for case in arrow.table.cases:
-            start = f"    any_running_phase --> {case.outcome.value} : "
-            edge = next(line for line in text.splitlines() if line.startswith(start))
-            assert f"{case.label} {case.name}" in edge
+            assert f" --> {case.outcome.value} : " in text, case.outcome
+    assert "    ready --> active : receive Ready\n" in text
+    assert "down --> active" not in text
+
+
+OWN = """
+from joinproto.check import World, sometimes
+class Lamp:
+    def __init__(self): self.state, self.n = "off", 0
+    def choices(self): return ["switch"] if self.n < 3 else []
+    def receive(self, event):
+        self.state = {"off": "on", "on": "off"}[self.state]
+        self.n += 1
+def world():
+    claims = [sometimes("on", lambda view: view["lamp"].state == "on")]
+    return World(name="lamps", members={"lamp": Lamp}, properties=claims)
+"""
+
+
+def test_the_members_of_a_model_of_ones_own_are_drawn(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """By the attribute that is called like a phase, with how often each arrow was met."""
+    (tmp_path / "lamps.py").write_text(OWN)
+
+    code = main(["draw", str(tmp_path / "lamps.py")])
+    done = capsys.readouterr()
+
+    assert 0 == code
+    assert "Lamp by its state: all 4 states of" in done.err
+    lines = ["    [*] --> off", "    off --> on : switch 2", "    on --> off : switch 1"]
+    assert ["stateDiagram-v2", *lines] == done.out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("two-phase-commit", "--member", "rm9"), "did you mean rm3?"),
+        (("two-phase-comit",), "did you mean two-phase-commit?"),
+        (("ring-election", "--by", "nothing"), "has no attribute 'nothing'"),
+        (("note", "--by", "x"), "--member and --by are for a world"),
+    ],
+)
+def test_what_cannot_be_drawn_of_a_world_is_said(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    code = main(["draw", *words])
+
+    assert (2, True) == (code, said in capsys.readouterr().err)
 
 
 def test_every_table_of_the_chain_can_be_drawn() -> None:
@@ -171,7 +217,7 @@ def test_a_drawing_is_also_one_json_object(
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["draw", "nothing"], 2, "no drawing 'nothing'"),
+        (["draw", "nothing"], 2, "no drawing and no world 'nothing'"),
         (["draw", "note", "--format", "png"], 2, "png"),
         (["draw", "--out", "x"], 2, "nothing is drawn"),
         (["draw", "note", "--out", "no/such/folder/x"], 4, "cannot write"),

@@ -1,5 +1,6 @@
 """`joinproto draw`: state machines and decision tables, drawn from the tables themselves."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +8,7 @@ import click
 from attrs import evolve, frozen
 
 from joinproto.cli import completing
-from joinproto.cli.diagrams.catalog import FORMATS, Drawing, drawings
+from joinproto.cli.diagrams.catalog import FORMATS, Drawing, drawings, machine_drawing
 from joinproto.codec.json_form import Absent, printed
 from joinproto.errors import EnvironmentProblem, UsageProblem, did_you_mean
 
@@ -40,25 +41,47 @@ class Drawn:
     out: Annotated[str | None, Absent(), "the file"] = None
 
 
-@click.command(epilog="Example: joinproto draw note --format svg --out note.svg")
+@click.command(
+    epilog="""\b
+Examples:
+  joinproto draw join --format svg --out join.svg
+  joinproto draw my_model.py --by state
+"""
+)
 @click.argument("what", required=False, shell_complete=completing.drawings)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="mermaid", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write a file.")
+@click.option("--member", metavar="NAME", help="Of a world: a member like this one.")
+@click.option("--by", metavar="ATTRIBUTE", help="Of a world: what is a member's phase.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def draw(what: str | None, form: str, out: Path | None, as_json: bool) -> int:
-    """Draw WHAT, a state machine or a decision table; without WHAT, list what there is."""
+def draw(
+    what: str | None,
+    form: str,
+    out: Path | None,
+    member: str | None,
+    by: str | None,
+    as_json: bool,
+) -> int:
+    """Draw WHAT: a state machine, a decision table, or the members of a world.
+
+    Without WHAT, list what there is.  WHAT may also be a world, or a FILE.py with a model of your
+    own: then the first states of its search say which phases a member has, and which steps lead
+    from one to another, with how often each was met.
+    """
     known = drawings()
+    what = "join" if what == "chain" else what  # its name in earlier versions
     if what is None:
         if out is not None:
             raise UsageProblem("--out names a file, but nothing is drawn", next="joinproto draw")
         _list(known, as_json)
         return 0
-    if what not in known:
-        raise UsageProblem(
-            f"there is no drawing {what!r}",
-            next=f"{did_you_mean(what, known)}joinproto draw   lists what can be drawn",
-        )
-    text = known[what].as_text(form)
+    if what in known:
+        if member or by:
+            raise UsageProblem(f"--member and --by are for a world; {what} is none", next="")
+        drawing = known[what]
+    else:
+        drawing = _of_world(what, member, by, known)
+    text = drawing.as_text(form)
     if out is not None:
         try:
             out.write_text(text + "\n", encoding="utf-8")
@@ -67,12 +90,35 @@ def draw(what: str | None, form: str, out: Path | None, as_json: bool) -> int:
                 f"cannot write {out}: {error.strerror}", next="name another file with --out"
             ) from error
     if as_json:
-        drawn = Drawn(name=what, kind=known[what].kind, format=form)
+        drawn = Drawn(name=what, kind=drawing.kind, format=form)
         to = evolve(drawn, text=text) if out is None else evolve(drawn, out=str(out))
         click.echo(printed(to))
     elif out is None:
         click.echo(text)
     return 0
+
+
+def _of_world(what: str, member: str | None, by: str | None, known: Iterable[str]) -> Drawing:
+    """Return the members of a world, as a search of it meets them."""
+    from joinproto.check import catalogue
+    from joinproto.check.files import is_file
+    from joinproto.cli.diagrams.observed import seen
+    from joinproto_worlds.entries import ENTRIES
+
+    worlds = [item.name for item in ENTRIES]
+    if not is_file(what) and what not in worlds:
+        raise UsageProblem(
+            f"there is no drawing and no world {what!r}",
+            next=f"{did_you_mean(what, [*known, *worlds])}joinproto draw lists drawings,"
+            " joinproto models worlds",
+        )
+    loaded = catalogue.load(what, {})
+    with loaded.at_work():
+        found = seen([loaded.world], member=member, by=by)
+    how = "all" if found.is_whole else "the first"
+    about = f"{found.kind} by its {found.by}: {how} {found.states:,} states of {what}"
+    click.echo(about, err=True)
+    return machine_drawing(about, found.graph())
 
 
 def _list(known: dict[str, Drawing], as_json: bool) -> None:

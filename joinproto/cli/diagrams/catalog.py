@@ -4,11 +4,12 @@ Another set of rules adds its machine and its tables to `drawings`, and nothing 
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from attrs import frozen
 
-from joinproto.cli.diagrams.graph import Graph, graph_of_machine, graph_of_settling, graph_of_stores
+from joinproto.cli.diagrams.graph import Graph, graph_of_machine, graph_of_stores
 from joinproto.cli.diagrams.mermaid import graph_as_mermaid, table_as_mermaid
 from joinproto.cli.diagrams.svg import graph_as_svg, table_as_svg
 from joinproto.clusterer import tables as clusterer
@@ -16,7 +17,6 @@ from joinproto.clusterer.status import MACHINES as CLUSTERER_MACHINES
 from joinproto.discovery import boot, cleanup, keep
 from joinproto.join.admission import admission
 from joinproto.join.awaiting import awaiting
-from joinproto.join.phases import machine as chain_machine
 from joinproto.join.phases import standing
 from joinproto.join.succession import founding, going_on, reopening
 from joinproto.machine.machine import StateMachine
@@ -50,24 +50,58 @@ class Drawing:
 def drawings() -> dict[str, Drawing]:
     """Return every drawing by its name."""
     found = {
-        "note": _machine("a member under the note's rules", graph_of_machine(note_machine())),
-        "note-store": _machine(
+        "note": machine_drawing(
+            "a member under the note's rules", graph_of_machine(note_machine())
+        ),
+        "note-store": machine_drawing(
             "the life of a store under the note's rules",
             graph_of_stores("note-store", STORE_CHANGES),
         ),
-        "qpid": _machine("a member under Qpid's rules", graph_of_machine(qpid_machine())),
-        "chain": _machine(
-            "a member as it ships", graph_of_settling(chain_machine(), "any running phase")
-        ),
+        "qpid": machine_drawing("a member under Qpid's rules", graph_of_machine(qpid_machine())),
+        "join": _join(),
         **{
-            machine.name: _machine(
-                f"a node of the Clusterer, release {release.value}", graph_of_machine(machine)
+            machine.name: machine_drawing(
+                f"a node of the Clusterer, release {release.value}",
+                graph_of_machine(machine),
             )
             for release, machine in CLUSTERER_MACHINES.items()
         },
-        "reconcile-clock": _machine("when a queue is looked at", graph_of_machine(timers.CLOCK)),
+        "reconcile-clock": machine_drawing(
+            "when a queue is looked at", graph_of_machine(timers.CLOCK)
+        ),
     }
     return found | {table.name: _table(table) for table in tables()}
+
+
+JOIN_WORLDS = ("join-two", "join-source-lost", "join-apart", "join-newcomer-options")
+"""Worlds in which a member is in every phase that it has."""
+
+
+def _join() -> Drawing:
+    """Return a member as it ships.
+
+    Its next phase follows from what it knows, whatever its phase was, so its table has no arrows:
+    these are the ones that searches meet.
+    """
+
+    @cache
+    def graph() -> Graph:
+        from joinproto.check.catalogue import load_world  # inside: most drawings need no search
+        from joinproto.cli.diagrams.observed import seen
+
+        return seen(map(load_world, JOIN_WORLDS), by="phase", states_max=5_000).graph(
+            with_counts=False
+        )
+
+    return Drawing(
+        "machine",
+        "a member as it ships, with the arrows that searches meet",
+        {
+            "mermaid": lambda: graph_as_mermaid(graph()),
+            "svg": lambda: graph_as_svg(graph()),
+            "markdown": lambda: f"```mermaid\n{graph_as_mermaid(graph())}\n```",
+        },
+    )
 
 
 def tables() -> list[Table[Any]]:
@@ -102,7 +136,8 @@ def _tables_of(machine: StateMachine[Any]) -> list[Table[Any]]:
     return list(dict.fromkeys(arrow.table for arrow in machine.arrows))
 
 
-def _machine(about: str, graph: Graph) -> Drawing:
+def machine_drawing(about: str, graph: Graph) -> Drawing:
+    """Return a machine in every format."""
     return Drawing(
         "machine",
         about,

@@ -57,21 +57,6 @@ def graph_of_machine(machine: StateMachine[P]) -> Graph:
     )
 
 
-def graph_of_settling(machine: StateMachine[P], hub: str) -> Graph:
-    """Return the graph of a machine whose next phase does not depend on the present one.
-
-    Drawn as it is, each phase would have an edge to each.  `hub`: a node that stands for all
-    from which an arrow leads; whatever its tables say of it, they say of all of these.
-    """
-    rules: dict[str, dict[str, None]] = {}
-    for arrow in machine.arrows:
-        for case in arrow.table.cases:
-            rules.setdefault(case.outcome.value, {})[f"{case.label} {case.name}"] = None
-    nodes = tuple(str(phase.value) for phase in machine.phases if phase.value in rules)
-    edges = tuple(Edge(hub, node, "; ".join(rules[node])) for node in nodes)
-    return Graph(machine.name, (hub, *nodes), edges)
-
-
 def graph_of_stores(title: str, changes: Iterable[StoreChange]) -> Graph:
     """Return the life of a store."""
     edges = tuple(

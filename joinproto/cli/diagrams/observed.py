@@ -1,0 +1,166 @@
+"""The phases of a member, with the arrows between them that a search of a world meets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
+
+from attrs import frozen
+
+from joinproto.check.exercised import kind_of
+from joinproto.check.freeze import thaw
+from joinproto.check.local import LocalState
+from joinproto.check.member import MemberCode
+from joinproto.check.plain_steps import Steps
+from joinproto.check.steps import Move, words
+from joinproto.check.world import World
+from joinproto.cli.diagrams.graph import Edge, Graph
+from joinproto.errors import UsageProblem, did_you_mean
+
+STATES_MAX = 6_000
+"""So many states are looked at; the first ones, which show most arrows."""
+
+PHASES = ("phase", "state", "status", "role", "mode")
+PHASES_MAX = 12
+LABELS_MAX = 3
+DOWN = "down"
+
+_Arrow = tuple[str, str]
+
+
+@frozen
+class Seen:
+    """What a search met of the members of one class.  `arrows`: by step, how often."""
+
+    kind: str
+    by: str
+    phases: tuple[str, ...]
+    arrows: Mapping[_Arrow, Counter[str]]
+    states: int
+    is_whole: bool
+
+    def graph(self, *, with_counts: bool = True) -> Graph:
+        """Return the phases in the order in which they were met, each arrow with its steps."""
+        order = {phase: at for at, phase in enumerate(self.phases)}
+        edges = [Edge(*arrow, _label(steps, with_counts)) for arrow, steps in self.arrows.items()]
+        edges.sort(key=lambda edge: (order[edge.source], order[edge.target]))
+        return Graph(self.kind, self.phases, tuple(edges))
+
+
+def seen(
+    worlds: Iterable[World],
+    *,
+    member: str | None = None,
+    by: str | None = None,
+    states_max: int = STATES_MAX,
+) -> Seen:
+    """Return what the first `states_max` states of each world show of one kind of member.
+
+    `member`: one of that kind; None: the first.  `by`: the attribute that is its phase.  Raises
+    `UsageProblem` where there is no such member or attribute.
+    """
+    found: list[tuple[_Arrow, str, int]] = []
+    phases: dict[str, None] = {}
+    kind, states, is_whole = "", 0, True
+    for world in worlds:
+        steps = Steps(world)
+        codes = steps.codes.members
+        names = [code.name for code in codes]
+        if member is not None and member not in names:
+            raise UsageProblem(
+                f"{world.name} has no member {member!r}",
+                next=f"{did_you_mean(member, names)}it has {', '.join(names)}",
+            )
+        one = codes[names.index(member)] if member else codes[0]
+        kind = one.objects.kind.__name__
+        alike = [code.objects.kind is one.objects.kind for code in codes]
+        changes, met = _changes(steps, alike, states_max)
+        shown = _attributes(one, [pair for pair, _ in changes])
+        by = by or _phase_of(world, one, shown)
+        if by not in shown:
+            raise UsageProblem(
+                f"{one.name} of {world.name} has no attribute {by!r}",
+                next=f"{did_you_mean(by, shown)}it has {', '.join(sorted(shown))}",
+            )
+        phase = cache(partial(_phase, one, by))
+        for (before, after), label in changes:
+            arrow = phase(before), phase(after)
+            phases.update(dict.fromkeys(arrow))
+            if arrow[0] != arrow[1]:
+                found.append((arrow, label, 1))
+        states, is_whole = states + met, is_whole and met < states_max
+    arrows: dict[_Arrow, Counter[str]] = {}
+    for arrow, label, times in found:
+        arrows.setdefault(arrow, Counter())[label] += times
+    if len(phases) > PHASES_MAX:
+        raise UsageProblem(
+            f"{by} of {kind} has {len(phases)} values or more, and is no phase",
+            next="name another attribute with --by",
+        )
+    return Seen(kind, by or "", tuple(phases), arrows, states, is_whole)
+
+
+def _changes(
+    steps: Steps, alike: Sequence[bool], states_max: int
+) -> tuple[list[tuple[tuple[LocalState, LocalState], str]], int]:
+    """Return each change of a member of the kind with the step's words, and the states met."""
+    queue = [*dict.fromkeys(steps.initials())]
+    known, found = set(queue), []
+    for state in queue:
+        for move, after in steps.successors(state):
+            for is_one, old, new in zip(alike, state.locals, after.locals, strict=True):
+                if is_one and old != new:
+                    found.append(((old, new), _words(move)))
+            if after not in known and len(known) < states_max:
+                known.add(after)
+                queue.append(after)
+    return found, len(queue)
+
+
+def _words(move: Move) -> str:
+    action = words(move)[0]
+    if action.startswith("crash"):
+        return "crash"
+    if move.message is not None:
+        return f"{action} {kind_of(thaw(move.message[2]))}"
+    return action
+
+
+def _phase(code: MemberCode, by: str, local: LocalState) -> str:
+    return code.describe(local).get(by, "-") if local.up else DOWN
+
+
+def _attributes(
+    code: MemberCode, changes: Sequence[tuple[LocalState, LocalState]]
+) -> dict[str, set[str]]:
+    """Return what is shown of a running member: attribute to its texts, of a sample."""
+    up = [local for pair in changes for local in pair if local.up]
+    values: dict[str, set[str]] = {}
+    for local in up[:: max(1, len(up) // 500)]:
+        for name, text in code.describe(local).items():
+            values.setdefault(name, set()).add(text)
+    return values
+
+
+def _phase_of(world: World, code: MemberCode, values: Mapping[str, set[str]]) -> str:
+    """Return which attribute is the member's phase: by its name, or the one with few words."""
+    named = [name for name in PHASES if name in values]
+    few = [
+        name
+        for name, texts in values.items()
+        if 1 < len(texts) <= PHASES_MAX and all(text.isidentifier() for text in texts)
+    ]
+    if not named and not few:
+        raise UsageProblem(
+            f"{world.name} shows no attribute of {code.name} that could be its phase",
+            next=f"name it with --by: {', '.join(values) or 'nothing is shown'}",
+        )
+    return (named or few)[0]
+
+
+def _label(steps: Counter[str], with_counts: bool) -> str:
+    most = steps.most_common(LABELS_MAX)
+    listed = [f"{name} {times:,}" if with_counts else name for name, times in most]
+    more = len(steps) - len(listed)
+    return "; ".join([*listed, *([f"{more} more"] if more else [])])
