@@ -9,7 +9,6 @@ These names are what a model of one's own is written with: `from joinproto.check
 
 from joinproto.check.beginnings import any_of
 from joinproto.check.catalogue import load_world
-from joinproto.check.check import check
 from joinproto.check.events import (
     NOT_ENABLED,
     Broadcast,
@@ -52,6 +51,7 @@ from joinproto.check.properties import (
 )
 from joinproto.check.replay import Replay
 from joinproto.check.report import Report, Step, Trace
+from joinproto.check.small_first import check
 from joinproto.check.view import DOWN, View
 from joinproto.check.world import Together, World
 

@@ -17,9 +17,9 @@ from joinproto.check import (
     World,
     always,
     any_of,
-    check,
     sometimes,
 )
+from joinproto.check.check import check
 from joinproto.check.plain import check_small
 from joinproto.check.reference import explore
 from joinproto.check.simulate import simulate

@@ -10,7 +10,8 @@ from attrs import define, evolve
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from joinproto.check import Faults, FifoLinks, MessageBag, ModelProblem, Send, World, always, check
+from joinproto.check import Faults, FifoLinks, MessageBag, ModelProblem, Send, World, always
+from joinproto.check.check import check
 from joinproto.check.network import Network
 from tests.check.compare import explored, same_report, same_search
 from tests.check.random_models import Plan, build, plans

@@ -16,11 +16,11 @@ from joinproto.check import (
     World,
     always,
     always_step,
-    check,
     eventually,
     load_world,
     sometimes,
 )
+from joinproto.check.check import check
 from joinproto_worlds.classics.two_phase_commit import Vote
 from tests.check.compare import explored, same_report, same_search
 from tests.check.random_models import Plan, build, plans

@@ -18,7 +18,6 @@ from joinproto.check import (
     EACH_STEP,
     Message,
     View,
-    check,
     eventually,
     eventually_always,
     infinitely_often,
@@ -27,6 +26,7 @@ from joinproto.check import (
     until,
     weak,
 )
+from joinproto.check.check import check
 from joinproto.check.properties import Property
 from tests.check.compare import explored
 from tests.check.random_models import Plan, build, plans

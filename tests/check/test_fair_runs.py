@@ -20,7 +20,6 @@ from joinproto.check import (
     View,
     World,
     any_of,
-    check,
     eventually,
     eventually_always,
     infinitely_often,
@@ -29,6 +28,7 @@ from joinproto.check import (
     until,
     weak,
 )
+from joinproto.check.check import check
 from joinproto.check.fairness import Fair
 from joinproto.check.reference import explore
 from tests.check.compare import report_as_judged

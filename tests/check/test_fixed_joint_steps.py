@@ -15,9 +15,9 @@ from joinproto.check import (
     World,
     always,
     always_pair,
-    check,
     no_deadlock,
 )
+from joinproto.check.check import check
 from tests.check.compare import same_report, same_search
 
 

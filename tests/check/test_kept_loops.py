@@ -181,7 +181,8 @@ def test_a_long_compilation_is_announced_once(monkeypatch: pytest.MonkeyPatch) -
 
 PROGRAM = """
 import tempfile, joinproto.check.engine, sys
-from joinproto.check import check, load_world
+from joinproto.check import load_world
+from joinproto.check.check import check
 with joinproto.check.engine.telling_of_compilation(print):
     report = check(load_world("two-phase-commit"))
 print(report.distinct, joinproto.check.engine.KEPT.lasting)

@@ -26,8 +26,8 @@ from joinproto.check import (
     Together,
     World,
     always,
-    check,
 )
+from joinproto.check.check import check
 from joinproto.check.plain import check_small
 from joinproto.check.reference import explore
 

@@ -11,7 +11,8 @@ from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joinproto.check import Call, ModelProblem, Return, check, linearizable, load_world, register
+from joinproto.check import Call, ModelProblem, Return, linearizable, load_world, register
+from joinproto.check.check import check
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 READ = ("read",)

@@ -9,7 +9,8 @@ from attrs import evolve
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from joinproto.check import FifoLinks, MessageBag, ModelProblem, Together, View, always, check
+from joinproto.check import FifoLinks, MessageBag, ModelProblem, Together, View, always
+from joinproto.check.check import check
 from joinproto.check.network import MessageSet
 from joinproto.check.properties import Property
 from tests.check.compare import explored, same_report, same_search

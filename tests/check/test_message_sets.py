@@ -20,9 +20,9 @@ from joinproto.check import (
     Send,
     World,
     always,
-    check,
     eventually,
 )
+from joinproto.check.check import check
 from joinproto.check.engine.search import Search
 from joinproto.check.plain import check_small
 from joinproto.check.reference import explore

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from joinproto.__main__ import main
-from joinproto.check import ModelProblem, World, always, check
+from joinproto.check import ModelProblem, World, always
+from joinproto.check.check import check
 from joinproto.check.plain import check_small
 from joinproto.check.report import Report
 from joinproto.check.simulate import simulate

@@ -19,12 +19,12 @@ from joinproto.check import (
     always_beside,
     always_each,
     always_pair,
-    check,
     eventually,
     implements,
     sometimes,
     sometimes_one,
 )
+from joinproto.check.check import check
 from joinproto.check.engine.search import Search
 from joinproto.check.reference import Reference
 from joinproto.check.replay import Replay

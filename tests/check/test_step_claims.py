@@ -21,9 +21,9 @@ from joinproto.check import (
     World,
     always_step,
     any_of,
-    check,
     implements,
 )
+from joinproto.check.check import check
 from joinproto.check.properties import Property
 from joinproto.check.reference import explore
 from joinproto.check.step_claims import StepClaim

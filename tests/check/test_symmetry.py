@@ -27,11 +27,11 @@ from joinproto.check import (
     always_each,
     always_monitor,
     always_pair,
-    check,
     load_world,
     sometimes_monitor,
     sometimes_one,
 )
+from joinproto.check.check import check
 from joinproto.check.report import Report
 
 NAMES = ("a", "b", "c")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from joinproto.check import Replay, always_step, any_of, check, implements, load_world
+from joinproto.check import Replay, always_step, any_of, implements, load_world
+from joinproto.check.check import check
 from joinproto.check.reference import explore
 from joinproto.check.simulate import simulate
 from tests.check.test_step_claims import by_hours, clock, hours

@@ -7,7 +7,8 @@ from functools import cache
 import pytest
 from attrs import evolve
 
-from joinproto.check import check, load_world
+from joinproto.check import load_world
+from joinproto.check.check import check
 from joinproto.check.report import Report
 from joinproto.cli.estimate import Sample, estimate, fit
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.check import check
+from joinproto.check.check import check
 from joinproto.check.report import Report
 from joinproto.check.world import World
 from spark_explore import cost

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from joinproto.check import always, check, implements, load_world
+from joinproto.check import always, implements, load_world
+from joinproto.check.check import check
 from spark_explore import analyses
 from tests.check.test_step_claims import Held, by_hours, clock, hours
 from tests.spark_explore.compare import on_spark

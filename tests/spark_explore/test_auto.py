@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from joinproto.check import check, load_world
+from joinproto.check import load_world
+from joinproto.check.check import check
 from joinproto.check.engine import space as space_room
 from joinproto.check.engine.found import Found
 from joinproto.check.engine.search import Search

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.check import check, load_world
+from joinproto.check import load_world
+from joinproto.check.check import check
 from joinproto.codec.json_form import encoded
 from tests.needs import need
 from tests.spark_explore.cluster import ROOT, below, cluster, kill_tree, parent_of

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from joinproto.check import EACH_STEP, check, load_world, strong
+from joinproto.check import EACH_STEP, load_world, strong
+from joinproto.check.check import check
 from joinproto.check.engine.duties import Duties
 from joinproto.check.engine.fair_runs import Family, fair_parts
 from joinproto.check.properties import ON_FAIR_RUNS

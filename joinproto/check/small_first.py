@@ -1,0 +1,56 @@
+"""`check(world)` as a model of one's own asks for it: in plain Python where that is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from joinproto.check.check import check as check_by_engine
+from joinproto.check.plain import OWN, Ends, check_small
+from joinproto.check.report import Report
+from joinproto.check.world import World
+
+
+def check(
+    world: World,
+    *,
+    symmetry: bool = False,
+    states_max: int | None = None,
+    memory_max_bytes: int | None = None,
+    seconds_max: float | None = None,
+    interrupted: Callable[[], bool] | None = None,
+    progress: Callable[[Any], None] | None = None,
+    witnesses: bool = False,
+    workers: int = 1,
+) -> Report:
+    """Return what a breadth-first search of `world` found.
+
+    A world of up to some 40,000 states is searched in plain Python, which needs no compiled loops;
+    a larger one, and one with `symmetry`, by the engine.
+
+    `symmetry`: one state for each renaming of the world's interchangeable members.  The limits end
+    the search early; the report then says `incomplete`.  `progress` hears how far it is.
+    `witnesses`: rebuild the shortest run to every `sometimes`, too.  `workers`: threads of the
+    engine.  Raises `ModelProblem` for a model that cannot be explored.
+    """
+    asks_for_more = (symmetry, memory_max_bytes, progress, workers > 1)
+    if not any(asks_for_more):
+        ends = Ends(
+            states_max=states_max,
+            seconds_max=seconds_max,
+            interrupted=interrupted or (lambda: False),
+        )
+        small = check_small(world, witnesses=witnesses, ends=ends, bounds=OWN)
+        if small is not None:
+            return small
+    return check_by_engine(
+        world,
+        symmetry=symmetry,
+        states_max=states_max,
+        memory_max_bytes=memory_max_bytes,
+        seconds_max=seconds_max,
+        interrupted=interrupted,
+        progress=progress,
+        witnesses=witnesses,
+        workers=workers,
+    )
