@@ -11,7 +11,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from joinproto.clusterer.beginning import rested, succeed
-from joinproto.clusterer.messages import AskLock, Boot, Locked, Send
+from joinproto.clusterer.messages import AskLock, Boot, Locked, Send, Unlock
 from joinproto.clusterer.state import Asked, Asking, Holder, State, Step, Why
 from joinproto.clusterer.status import WAITING
 from joinproto.clusterer.tables import LOCKS, Lock
@@ -77,7 +77,8 @@ def answered(state: State, sender: str, token: int, *, granted: bool) -> Step:
     """Return the step after a lock was granted, or refused."""
     round_ = state.round
     if round_ is None or round_.what is not Asking.LOCKS or round_.token != token:
-        return Step(state)
+        # Its round was given up meanwhile, and the lock with it: kept, nobody could take it again.
+        return Step(state, (Send(sender, Unlock(token)),) if granted else ())
     if not round_.left or sender != least(round_, state.who.me):
         return Step(state)
     if not granted:

@@ -225,10 +225,10 @@ LAYER = Layer(
         ),
         Claim(
             "one_goes_first",
-            "U4, U5: nobody goes first while another node of the config runs",
+            "U4, U5: nobody goes first while another node of the config runs with it",
             every(
                 (n, m, c),
-                all_of(waits(n), held(n, c), After(first(n)), names(c, m)) >> ~ready(m),
+                all_of(waits(n), held(n, c), After(first(n)), names(c, m), held(m, c)) >> ~ready(m),
             ),
             is_step=True,
         ),

@@ -115,6 +115,7 @@ UNLOCK = Step(
     (),
     {lock: Update((x, y), lock(x, y) & ~(same(x, n) & same(y, m)))},
 )
+_HEADS_ON = some(d, held(x, d) & below(version(c), version(d)))
 _GONE = {**_KEPT, **_RUNS, **_RESTS, **_FREES}
 _ALL_WAIT = Guard(
     "each node of the config waits for it",
@@ -141,14 +142,15 @@ EMPTY = Step(
 )
 GO = Step(
     "go first",
-    "U5: every node of the config waits and has given its lock, or is off",
+    "U5: every node of the config waits and has given its lock, or is off, or heads for a younger"
+    " one",
     (n, c),
     (
         _HOLDS,
         _NAMED,
         Guard(
-            "each node of the config has given its lock, or is off",
-            every(x, names(c, x) >> (lock(x, n) | every(d, ~held(x, d)))),
+            "each node of the config has given its lock, or is off, or heads for a younger one",
+            every(x, names(c, x) >> (lock(x, n) | every(d, ~held(x, d)) | _HEADS_ON)),
         ),
         _FITS,
     ),

@@ -37,7 +37,10 @@ GUARDS = {
     "say": ("it has what the config means", "said_of_what_is_meant"),
     "boot beside": ("the config means them", "ready_has_what_is_meant"),
     "settle": ("its gospel, if it heads for it, has these", "meant_are_the_gospels"),
-    "go first": ("each node of the config has given its lock, or is off", "one_goes_first"),
+    "go first": (
+        "each node of the config has given its lock, or is off, or heads for a younger one",
+        "one_goes_first",
+    ),
     "found": ("each node of the config waits for it", "one_goes_first"),
     "come back": (
         "somebody has said that it is ready with the same config",

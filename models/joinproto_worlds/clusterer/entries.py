@@ -92,6 +92,12 @@ RULES = (
         "U5: who answered ready is off when the answer comes: a boot asks again",
         "word-believed",
     ),
+    _entry(
+        "late-lock",
+        "late-lock",
+        "U5: a lock that is granted after its round was given up is given back",
+        "late-lock-kept",
+    ),
     _entry("late-word-join", "late-word-join", "U4: the same where data are given up on that word"),
     _entry(
         "paused",

@@ -209,10 +209,14 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
 }
 """What has come before, and what may come in any order."""
 SCENES["order-of-locks"] = SCENES["locks"]
+SCENES["late-lock"] = (
+    (*TWO, *_one(stop("a"), stop("b"), start("a"))),
+    ((start("b"), apply("a", config(2, "ab", "a"))),),
+)
 
 WRITING = frozenset({"rejoin", "hole-4", "late-word"})
 """Scenes in which data differ by who wrote last."""
-SPLIT = frozenset({"late-word", "late-word-join", "order-of-locks"})
+SPLIT = frozenset({"late-word", "late-word-join", "late-lock", "order-of-locks"})
 """Scenes in which who has answered may be gone before the answer comes."""
 
 

@@ -91,6 +91,16 @@ def _word_believed(original: Callable[..., bool]) -> Callable[..., bool]:
     return boot
 
 
+def _late_kept(original: Callable[..., Step]) -> Callable[..., Step]:
+    def answered(state: State, sender: str, token: int, *, granted: bool) -> Step:
+        round_ = state.round
+        if round_ is None or round_.token != token:
+            return Step(state)
+        return original(state, sender, token, granted=granted)
+
+    return answered
+
+
 def _told_unasked(_original: object) -> Callable[..., Any]:
     def spread(_state: State, nodes: frozenset[str], held: Held) -> Any:
         from joinproto.clusterer.beginning import told
@@ -130,6 +140,7 @@ CLUSTERER = (
             Patch("joinproto.clusterer.locking", "_refused", _kept),
         ),
     ),
+    Mutation.of("late-lock-kept", "joinproto.clusterer.locking", "answered", _late_kept),
     Mutation.of("word-believed", "joinproto.clusterer.broker", "boot", _word_believed),
     Mutation.of("gospel-told-unasked", "joinproto.clusterer.beginning", "spread", _told_unasked),
     Mutation.of("paused-told", TABLES, "FROM_PEER", dropping("the broker is paused")),
