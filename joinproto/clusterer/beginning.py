@@ -12,8 +12,16 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.clusterer.config import Held, Notes
-from joinproto.clusterer.identities import came, fits, renewed, stamped, tidy, transferred
+from joinproto.clusterer.config import Held
+from joinproto.clusterer.identities import (
+    data_of,
+    fits,
+    renewed,
+    stamped,
+    tidy,
+    transferred,
+    with_the_same,
+)
 from joinproto.clusterer.messages import (
     NOBODY,
     Arm,
@@ -47,7 +55,7 @@ def spread(state: State, nodes: frozenset[str], held: Held) -> tuple[Send, ...]:
     gospel, ids = held.config.gospel, held.ids
     known = state.contacts.union(name for name, _ in ids.pairs) - state.dead
     others = (known & held.config.nodes) - {gospel, state.who.me}
-    if state.who.rules.asks_who_came and gospel is not None and ids.get(gospel) is None and others:
+    if state.who.rules.names_data and gospel is not None and ids.get(gospel) is None and others:
         nodes -= {gospel}
     return told(nodes, held)
 
@@ -73,8 +81,8 @@ def begin(step: Step, new: Held) -> Step:
             held = stamped(held, before.achieved)
         others = config.nodes - {me}
         tells = told((before.contacts | others), held, achieved=True)
-        if rules.asks_who_came and before.achieved is not None:
-            held = evolve(held, ids=came(held, before.achieved.ids))
+        if rules.names_data:
+            held = evolve(held, ids=with_the_same(held.ids, before.identity))
         return begun.then(
             Keep(held, before.identity),
             *tells,
@@ -128,19 +136,27 @@ def armed(step: Step) -> Step:
     return step.then(Arm(timeout if isinstance(timeout, int) else None, number), timer=number)
 
 
-def succeed(step: Step, how: Boot, *, wipes: bool = False, forget: frozenset[str] = NOBODY) -> Step:
-    """Return the step after a transition has succeeded: stored first, then the broker boots."""
+def succeed(
+    step: Step,
+    how: Boot,
+    *,
+    wipes: bool = False,
+    forget: frozenset[str] = NOBODY,
+    beside: str | None = None,
+) -> Step:
+    """Return the step after a transition has succeeded: stored first, then the broker boots.
+
+    `beside`: the identity of one that is ready, whose data it is to have.
+    """
     state = step.state
     rules, held, identity = state.who.rules, state.config_now, state.identity
-    if wipes and rules.renews and held.config.gospel is None:
-        identity = renewed(identity)
-        held = tidy(held, state.who.me, identity)
+    data, founds = data_of(beside), how is Boot.FOUND
+    if rules.names_data and (wipes or state.status is Status.JOINING) and (founds or data):
+        identity = renewed(identity, data)
     if rules.carries and (how in (Boot.FOUND, Boot.FIRST) or not held.since.pairs):
         held = stamped(held, state.achieved)
-    if rules.asks_who_came:
-        before = Notes() if state.achieved is None or state.blank or wipes else state.achieved.ids
-        known = Notes() if how is Boot.FOUND else state.vouched.over(before)
-        held = tidy(evolve(held, ids=came(held, known)), state.who.me, identity)
+    if rules.names_data:
+        held = tidy(evolve(held, ids=with_the_same(held.ids, identity)), state.who.me, identity)
     why = state.why
     return (
         _released(moved(step, "success"))

@@ -12,7 +12,7 @@ from attrs import evolve
 from joinproto.clusterer import locking, transitioner
 from joinproto.clusterer.beginning import armed, begin, spread, told
 from joinproto.clusterer.config import Held, compare, default
-from joinproto.clusterer.identities import boot, noted, tidy, transferred, updated
+from joinproto.clusterer.identities import boot, data_of, noted, tidy, transferred, updated
 from joinproto.clusterer.messages import (
     NOBODY,
     Answer,
@@ -145,7 +145,7 @@ def _asked(state: State, sender: str, identity: str, token: int) -> Step:
         # begins, on what was known before.
         answer = Send(sender, Told(token, held, state.says))
         return _once_more(Step(state, (answer,)))
-    if not state.waits and who.rules.asks_who_came and held.ids.get(sender) is None:
+    if not state.waits and who.rules.names_data and held.ids.get(sender) is None:
         return _once_more(Step(state, (answer,)))  # it asks, and has not come yet
     kept: tuple[Any, ...] = ()
     if state.status is Status.READY and who.rules.carries and found.held != held:
@@ -193,13 +193,12 @@ def _note(state: State, remote: Held, sender: str, *, achieved: bool) -> Step:
     """Note what the sender of the same config says of itself; who is ready says it for sure."""
     rules, held = state.who.rules, state.config_now
     said = remote.ids.get(sender)
-    tells = achieved and state.status is Status.READY and rules.asks_who_came
-    strange = said != held.ids.get(sender) and remote.ids.get(state.who.me) != state.identity
-    if tells and strange:
+    tells = achieved and state.status is Status.READY and rules.names_data
+    if tells and not _has_the_same_data(state, remote, sender):
         return Step(evolve(state, why=Why("U3", "another is ready by itself")))
     if rules.believes_waiting or achieved:
         held = updated(held, sender, remote, rules)
-    elif not state.waits and rules.asks_who_came:
+    elif not state.waits and rules.names_data:
         return Step(state)
     elif said is not None and held.ids.get(sender) is None:
         held = noted(held, sender, said).held
@@ -209,6 +208,15 @@ def _note(state: State, remote: Held, sender: str, *, achieved: bool) -> Step:
         return Step(evolve(state, held=held))
     kept = () if held == state.held else (Keep(held, state.identity),)
     return Step(evolve(state, held=held, achieved=held), kept)
+
+
+def _has_the_same_data(state: State, remote: Held, sender: str) -> bool:
+    """Return whether another one that is ready with this config has the same data (ours)."""
+    said, mine = remote.ids.get(sender), data_of(state.identity)
+    if mine is None:  # identities of an earlier version
+        is_known = said == state.config_now.ids.get(sender)
+        return is_known or remote.ids.get(state.who.me) == state.identity
+    return data_of(said) == mine
 
 
 def _apply(state: State, config: Any) -> Step:

@@ -1,13 +1,17 @@
 """Bookkeeping of identities, and what they decide: whether a config goes with the data at hand.
 
-An identity says which node it was that had a name; in ours it changes with the data, too, as
-`NAME-identity+1`.  After every operation identities of nodes that the config does not name are
-dropped, and one's own is set.
+An identity says which node it was that had a name.  In ours it also says which set of data that
+node has, and changes with them: `NODE~COUNT=SET`.  SET is the `NODE~COUNT` of the node that founded
+the set; the founder leaves it out.  So two nodes that never heard of each other know that they have
+the same data, and the count tells which of two words about one node is the later one.  After every
+operation identities of nodes that the config does not name are dropped, and one's own is set.
 
 Source: Clusterer, U3; the real one's node ids.
 """
 
 from __future__ import annotations
+
+from functools import cache
 
 from attrs import evolve, frozen
 
@@ -36,8 +40,20 @@ def transferred(new: Held, old: Held | None, rules: Rules) -> Held:
     """
     if old is None:
         return new
-    ids = new.ids.over(old.ids) if rules.carries else old.ids
-    return evolve(new, ids=ids)
+    return evolve(new, ids=known(new.ids, old.ids) if rules.carries else old.ids)
+
+
+def known(first: Notes[str], second: Notes[str]) -> Notes[str]:
+    """Return both (ours): the first one is right, but where the second has a later word of a node.
+
+    Otherwise: c, left out by version 2 with gospel reset, comes back with version 4 and remembers
+    the a of version 1; a, the gospel, would take that for another node's data, and stop.
+    """
+    both = first.over(second)
+    for name, one in second.pairs:
+        if (said := first.get(name)) is not None and is_later(one, said):
+            both = both.with_(name, one)
+    return both
 
 
 def updated(held: Held, node: str, remote: Held, rules: Rules) -> Held:
@@ -77,25 +93,46 @@ def stamped(new: Held, old: Held | None) -> Held:
     return evolve(new, since=Notes.of(since))
 
 
-def came(held: Held, known: Notes[str]) -> Notes[str]:
-    """Return the identities of those of its nodes that were members (ours).  `known`: who was.
+def with_the_same(ids: Notes[str], identity: str) -> Notes[str]:
+    """Return the identities of those that have the same data as this one (ours).
 
     Who only asked, or is only named, may have other data, and so has a blank machine of a member's
     name: a config that makes it the gospel must not be taken for one that goes with the data at
     hand.
     """
-    return known.of_nodes(frozenset(name for name, _ in held.ids.pairs))
+    data = data_of(identity)
+    return Notes(tuple(pair for pair in ids.pairs if data_of(pair[1]) == data))
 
 
-def renewed(identity: str) -> str:
-    """Return the identity of the same node with other data."""
-    base, _, count = identity.partition("+")
-    return f"{base}+{int(count or 0) + 1}"
+@cache
+def _parts(identity: str) -> tuple[str, int, str | None]:
+    own, _, data = identity.partition("=")
+    node, has_count, count = own.rpartition("~")
+    if not has_count or not count.isdecimal():
+        return identity, 0, None  # a node without data, or of an earlier version
+    return node, int(count), data or own
+
+
+def renewed(identity: str, data: str | None = None) -> str:
+    """Return the identity of the same node with other data; None: it founds a set."""
+    node, count, _ = _parts(identity)
+    return f"{node}~{count + 1}" + ("" if data is None else f"={data}")
 
 
 def of_node(identity: str | None) -> str | None:
     """Return the node's identity, whatever its data."""
-    return None if identity is None else identity.partition("+")[0]
+    return None if identity is None else _parts(identity)[0]
+
+
+def data_of(identity: str | None) -> str | None:
+    """Return which set of data it speaks of; None: of none, or it does not say."""
+    return None if identity is None else _parts(identity)[2]
+
+
+def is_later(one: str, other: str) -> bool:
+    """Say whether both are of one node, and `one` of data that it had later."""
+    (node, count, _), (its, before, _) = _parts(one), _parts(other)
+    return node == its and count > before
 
 
 def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
@@ -105,14 +142,20 @@ def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
     if old is None:
         return COMPATIBLE.choose((Pair(has_old=False, resets=gospel is None),), 0)
     one, other = (new.ids.get(gospel), old.ids.get(gospel)) if gospel is not None else (None, None)
+    never_came, contradicts = False, one is not None and other is not None and one != other
+    if rules.names_data:
+        # Where nothing is said of identities, nothing is known of who came, either.
+        never_came = bool(old.ids.pairs) and other is None
+        if (mine := data_of(old.ids.get(me))) is not None:
+            its = known(new.ids, old.ids).get(gospel or "")
+            never_came, contradicts = its is None, data_of(its) != mine
     row = Pair(
         identical=config == old.config and new.ids == old.ids,
         resets=gospel is None,
         self_in_old=me in old.config.nodes,
         gospel_in_old=gospel in old.config.nodes,
-        # Where nothing is said of identities, nothing is known of who came, either.
-        never_came=rules.asks_who_came and bool(old.ids.pairs) and other is None,
-        contradicts=one is not None and other is not None and one != other,
+        never_came=never_came,
+        contradicts=contradicts,
         was_out=(new.since.get(me) or 0) > old.config.version,
     )
     return COMPATIBLE.choose((row,), 0)

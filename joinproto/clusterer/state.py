@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from joinproto.clusterer.config import NOTHING, Held, Notes
+from joinproto.clusterer.config import Held
 from joinproto.clusterer.messages import NOBODY, Told
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.status import MACHINES, SETTLED, WAITING, Status, Turn
@@ -74,9 +74,8 @@ class State:
     """`achieved`: what the next config is held against.  `held`: what the node is at or heads for.
 
     `contacts`: who is told of the next config.  `dead`: members that are away.  `awaited`,
-    `joining`: what the last round of a rejoining node found.  `vouched`: identities that
-    ready nodes told in the last round.  `timer`: number of the shutdown
-    timer that counts.  `blank`: its data were given up, and it has not booted since.
+    `joining`: what the last round of a rejoining node found.  `timer`: number of the shutdown timer
+    that counts.  `blank`: its data were given up, and it has not booted since.
     """
 
     who: Who
@@ -89,7 +88,6 @@ class State:
     round: Asked | None = None
     awaited: frozenset[str] | None = None
     joining: frozenset[str] = NOBODY
-    vouched: Notes[str] = NOTHING
     members: frozenset[str] = NOBODY
     ran: frozenset[str] = NOBODY
     lock: Holder | None = None
@@ -113,7 +111,7 @@ class State:
     @property
     def says(self) -> Status:
         """Return the status that others are told: nobody can join a broker that is paused."""
-        stands = self.paused and self.who.rules.asks_who_came and self.status is Status.READY
+        stands = self.paused and self.who.rules.names_data and self.status is Status.READY
         return Status.BOOTING if stands else self.status
 
     @property

@@ -74,13 +74,13 @@ COMPATIBLE = Table(
         Case(
             "U3",
             "the gospel never came",
-            _PAIR.fact("the old one names the gospel, which never was a member", never_came=True),
+            _PAIR.fact("nobody has said which data the gospel has", never_came=True),
             Fits.INCOMPATIBLE,
         ),
         Case(
             "U3",
             "another gospel of that name",
-            _PAIR.fact("they know two identities of the gospel", contradicts=True),
+            _PAIR.fact("the gospel is another node, or has other data", contradicts=True),
             Fits.INCOMPATIBLE,
         ),
         Case(

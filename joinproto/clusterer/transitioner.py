@@ -10,8 +10,8 @@ from attrs import evolve, frozen
 from joinproto.clusterer import locking
 from joinproto.clusterer.beginning import begin, rested, stopped, succeed, told
 from joinproto.clusterer.blocking import blockers
-from joinproto.clusterer.config import NOTHING, Age, Held, Notes, compare
-from joinproto.clusterer.identities import tidy
+from joinproto.clusterer.config import Age, Held, compare
+from joinproto.clusterer.identities import data_of, fits, tidy
 from joinproto.clusterer.messages import (
     NOBODY,
     AskAwaited,
@@ -29,6 +29,7 @@ from joinproto.clusterer.tables import (
     JOINERS,
     RAN,
     ROUND,
+    Fits,
     Heard,
     Next,
     Round,
@@ -100,10 +101,31 @@ def _judged(state: State) -> Step:
         case Round.TELL:
             told_ = told(found.older, found.merged)
             return rested(evolve(state, held=found.merged)).then(*told_)
-    state = evolve(state, held=found.merged, vouched=_vouched(state, answers))
+    if state.who.rules.names_data and _fits_now(state, found.merged):
+        return begin(Step(state), found.merged)
+    state = evolve(state, held=found.merged)
     seen = seen_by(state, {name: said.status for name, said in answers.items()})
-    strange = _strange(state, answers)
-    return _decided(state, tuple(evolve(one, strange=one.name in strange) for one in seen))
+    ready = {
+        name: said.held.ids.get(name)
+        for name, said in answers.items()
+        if said.status is Status.READY and said.held is not None
+    }
+    strange = {name for name, its in ready.items() if _is_strange(state, its, answers[name])}
+    if strange == ready.keys():  # one that has these data, too, is enough to keep them
+        seen = tuple(evolve(one, strange=one.name in strange) for one in seen)
+    return _decided(state, seen, next(iter(ready.values()), None))
+
+
+def _fits_now(state: State, merged: Held) -> bool:
+    """Return whether a node that joins has learned that its data are the gospel's (ours).
+
+    Otherwise: b and c came to a while they were cut off from each other; a ends, b is given a
+    config with gospel c, and gives up for c's data its own, which are these and newer.
+    """
+    achieved = state.achieved
+    if state.status is not Status.JOINING or achieved is None or state.blank:
+        return False
+    return fits(merged, achieved, state.who.me, state.who.rules).outcome is Fits.COMPATIBLE
 
 
 def folded(state: State, answers: dict[str, Told]) -> Folded:
@@ -155,31 +177,18 @@ def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
     return tidy(held, me, mine)
 
 
-def _vouched(state: State, answers: dict[str, Told]) -> Notes[str]:
-    """Return what ready nodes of the same config say of who came; of ours only."""
-    found: Notes[str] = NOTHING
-    if not state.who.rules.asks_who_came:
-        return found
-    for said in answers.values():
-        if said.status is Status.READY and said.held is not None:
-            found = said.held.ids.over(found)
-    return found
+def _is_strange(state: State, its: str | None, said: Told) -> bool:
+    """Return whether one that is ready has other data than this node (ours)."""
+    if not state.who.rules.names_data or said.held is None:
+        return False
+    mine = data_of(state.identity)
+    if mine is None:  # identities of an earlier version
+        return said.held.ids.get(state.who.me) != state.identity
+    return data_of(its) != mine
 
 
-def _strange(state: State, answers: dict[str, Told]) -> frozenset[str]:
-    """Return who is ready and does not know this node as a member; of ours only."""
-    if not state.who.rules.asks_who_came:
-        return NOBODY
-    return frozenset(
-        name
-        for name, said in answers.items()
-        if said.status is Status.READY
-        and said.held is not None
-        and said.held.ids.get(state.who.me) != state.identity
-    )
-
-
-def _decided(state: State, seen: tuple[Seen, ...]) -> Step:
+def _decided(state: State, seen: tuple[Seen, ...], beside: str | None) -> Step:
+    """`beside`: the identity of one that is ready."""
     me = next(at for at, one in enumerate(seen) if not one.other)
     case = choose(state.status, seen, me)
     state = evolve(state, why=Why(case.label, case.name), waits_for=NOBODY)
@@ -189,7 +198,7 @@ def _decided(state: State, seen: tuple[Seen, ...]) -> Step:
         state = evolve(state, awaited=ran - joining, joining=joining)
     match case.outcome:
         case Next.JOIN:
-            return succeed(Step(state), Boot.JOIN, wipes=True)
+            return succeed(Step(state), Boot.JOIN, wipes=True, beside=beside)
         case Next.FOUND:
             return succeed(Step(state), Boot.FOUND)
         case Next.FOUND_EMPTY:

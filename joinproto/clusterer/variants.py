@@ -28,36 +28,31 @@ class Rules:
 
     `carries`: a config keeps the identities that it came with, and from when on each node is a
     member; else they are copied from the last achieved one.  `believes_waiting`: a node that
-    waits takes over any identity that it is told.  `renews`: data that a reset throws away take
-    their identity along.  `crashes`: on three messages that its maker did not expect.
-    `joins_blank`: who gave its data up and was stopped before others came joins again; else the
-    stored config counts as achieved.  `asks_who_came`: a gospel that the last achieved config names
-    counts as known only where it was a member, which its identity tells.
+    waits takes over any identity that it is told.  `crashes`: on three messages that its maker did
+    not expect.  `joins_blank`: who gave its data up and was stopped before others came joins again;
+    else the stored config counts as achieved.  `names_data`: an identity says which set of data its
+    node has, and a gospel counts as known only where that is known.
     """
 
     carries: bool
     believes_waiting: bool
-    renews: bool
     crashes: bool
     joins_blank: bool = False
-    asks_who_came: bool = False
+    names_data: bool = False
 
 
-_DOCUMENT = Rules(carries=False, believes_waiting=True, renews=False, crashes=False)
+_DOCUMENT = Rules(carries=False, believes_waiting=True, crashes=False)
 _OURS = Rules(
     carries=True,
     believes_waiting=False,
-    renews=True,
     crashes=False,
     joins_blank=True,
-    asks_who_came=True,
+    names_data=True,
 )
 RULES = {
     (Variant.SEED, Release.SEED): _DOCUMENT,
     (Variant.SEED, Release.HEAD): _DOCUMENT,
-    (Variant.REAL, Release.SEED): Rules(
-        carries=False, believes_waiting=True, renews=False, crashes=True
-    ),
+    (Variant.REAL, Release.SEED): Rules(carries=False, believes_waiting=True, crashes=True),
     (Variant.REAL, Release.HEAD): _DOCUMENT,
     (Variant.OURS, Release.SEED): _OURS,
     (Variant.OURS, Release.HEAD): _OURS,

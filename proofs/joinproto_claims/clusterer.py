@@ -257,6 +257,6 @@ LAYER = Layer(
     assumes=(
         "who cannot be reached while another one takes the locks is off until that one goes",
         "who says that it joins does so still when the last answer of the round comes",
-        "identities tell which data a config means",
+        "the identity that a node says names the data that it has",
     ),
 )

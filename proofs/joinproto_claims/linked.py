@@ -22,7 +22,8 @@ SCENES = (
     *("order", "gospel", "form", "join", "rejoin", "locks", "leave", "spread"),
     *("hole-1", "hole-2", "hole-3", "hole-4", "hole-6", "hole-7-again"),
     *("hole-6-stranger", "hole-10", "splits", "conflict", "late-word", "late-word-join"),
-    *("order-of-locks", "late-lock", "hole-12", "hole-8", "hole-5"),
+    *("newcomers", "left-out-starts", "late-lock"),
+    *("order-of-locks", "hole-12", "hole-8", "hole-5"),
 )
 """Of the Clusterer: each is searched whole; the last two have most of the steps."""
 

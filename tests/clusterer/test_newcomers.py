@@ -1,26 +1,162 @@
-"""A lock that comes late, in many orders.  Source: Clusterer, U5."""
+"""Who comes at one moment, who was left out, and who gave its lock: in many orders.
+
+Source: Clusterer, U3 and U5: whose data count, and that nobody waits for a lock that is given up.
+"""
 
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 
+from joinproto.clusterer.config import Notes
+from joinproto.clusterer.identities import data_of, known, of_node, renewed
 from joinproto.clusterer.play import play
+from joinproto.clusterer.sim import Sim
+from joinproto.clusterer.story import Story
+from joinproto.clusterer.telling import StepTold
 from tests.clusterer.stories import apply, config, deed, start, story
+
+AB1, AB2 = config(1, "ab", "a"), config(2, "ab", "a")
+
+
+def named_gospel(nodes: str, formed_with: str | None, *, is_off: bool, at: str = "a") -> Story:
+    """Return the story in which the last of the nodes, formed at once, is named the gospel."""
+    last = nodes[-1]
+    wanted = config(2, nodes if at == "a" else at + last, last)
+    return story(
+        [start(name, config(1, nodes, formed_with)) for name in nodes],
+        [deed("stop", last)] if is_off else [],
+        [apply(at, wanted)],
+        nodes=nodes,
+    )
+
+
+def ends(told: Story, orders: int) -> list[StepTold]:
+    """Return what the last step comes to, in the plain order and in others."""
+    return [play(told)[-1], *(play(told, Random(seed).randrange)[-1] for seed in range(orders))]
+
+
+def all_stay(nodes: str, orders: int) -> None:
+    """Assert that whoever is named the gospel, all members stay ready, and keep their data."""
+    for formed_with in (None, "a"):
+        for is_off in (True, False):
+            up = nodes[:-1] if is_off else nodes
+            for end in ends(named_gospel(nodes, formed_with, is_off=is_off), orders):
+                assert {"ready"} == {end.nodes[name].state for name in up}
+                assert () == end.wiped
+    others = named_gospel(nodes, "a", is_off=True, at="b")
+    for end in ends(others, orders) if len(nodes) > 2 else ():
+        assert ("ready", ()) == (end.nodes["b"].state, end.wiped)
+
+
+@pytest.mark.parametrize("nodes", ["ab", "abc", "abcd", "abcde"])
+def test_a_member_that_is_named_the_gospel_wipes_no_member(nodes: str) -> None:
+    """Seed 000: only nodes that are not members of the gospel's cluster are reset, up or not.
+
+    Before: two that joined at one moment took each other for strangers; with three nodes a third of
+    the orders ended with a member that had stopped, or was wiped.
+    """
+    all_stay(nodes, 25)
+
+
+@pytest.mark.soak("system-worlds")
+@pytest.mark.parametrize("nodes", ["abc", "abcd", "abcde"])
+def test_a_member_that_is_named_the_gospel_wipes_no_member_in_1000_orders(nodes: str) -> None:
+    """The same, longer."""
+    all_stay(nodes, 1_000)
+
+
+@pytest.mark.parametrize("gospel", [None, "a"])
+def test_members_know_each_other_however_they_came(gospel: str | None) -> None:
+    """U3: of each member its identity, with the data that all have."""
+    for seed in range(40):
+        told = story([start(name, config(1, "abcd", gospel)) for name in "abcd"])
+        sim = Sim(told, Random(seed).randrange)
+        sim.play(told.steps[0].do)
+        states = [one.state for one in sim.machines.values()]
+
+        assert {tuple("abcd")} == {
+            tuple(name for name, _ in state.config_now.ids.pairs) for state in states if state
+        }
+        assert 1 == len({data_of(state.identity) for state in states if state})
+
+
+def test_who_never_heard_of_the_gospel_learns_from_it_that_their_data_are_the_same() -> None:
+    """U3: c came to a and b while it was cut off from b, and a is off now.
+
+    b stops, for it does not know that c came; it gives nothing up, and c tells it.
+    """
+    told = story(
+        [start("a", config(1, "ab", "a")), start("b")],
+        [apply("a", config(2, "abc", "a"))],
+        [{"op": "cut", "between": [["b"], ["c"]]}],
+        [start("c")],
+        [deed("stop", "c")],
+        [deed("stop", "a"), {"op": "heal"}],
+        [apply("b", config(3, "bc", "c"))],
+        [start("c")],
+        nodes="abc",
+    )
+    for seed in range(60):
+        steps = play(told, Random(seed).randrange)
+
+        assert ("joining", "a/1") == (steps[6].nodes["b"].state, steps[6].nodes["b"].data)
+        assert {"ready"} == {steps[7].nodes[name].state for name in "bc"}
+        assert () == steps[7].wiped == steps[7].wiped
+
+
+def test_a_stranger_does_not_know_better_whose_data_a_member_has() -> None:
+    """U3: c, left out by a config with gospel reset, comes back with another one, gospel a.
+
+    Before: a believed what c remembered of it, stopped, and waited for b, which was off.
+    """
+    told = story(
+        [start(name, config(1, "abc", "a", 0)) for name in "abc"],
+        [apply("a", config(2, "ab", None, 0))],
+        [apply("a", config(3, "abc", "a", 0))],
+        [deed("stop", "b")],
+        [start("c", config(4, "abc", "a", 0))],
+        nodes="abc",
+    )
+    for end in ends(told, 60):
+        assert {"a": ("ready", "a/2"), "c": ("ready", "a/2")} == {
+            name: (end.nodes[name].state, end.nodes[name].data) for name in "ac"
+        }
+        assert ("c",) == end.wiped
 
 
 @pytest.mark.parametrize("variant", ["ours", "seed"])
 def test_a_lock_that_comes_after_its_round_is_given_back(variant: str) -> None:
     """U5: b asks for a's lock, and begins with a younger config before the lock is granted."""
     told = story(
-        [start("a", config(1, "ab", "a")), start("b")],
+        [start("a", AB1), start("b")],
         [deed("stop", "a")],
         [deed("stop", "b")],
-        [start("a"), start("b"), apply("a", config(2, "ab", "a"))],
+        [start("a"), start("b"), apply("a", AB2)],
         nodes="ab",
         variant=variant,
     )
-    ends = (play(told, Random(seed).randrange)[-1] for seed in range(250))
 
-    assert {"ready"} == {node.state for end in ends for node in end.nodes.values()}
+    assert {"ready"} == {node.state for end in ends(told, 250) for node in end.nodes.values()}
+
+
+def test_an_identity_says_whose_data_its_node_has() -> None:
+    """U3: with each set of data another one; the later word about a node counts."""
+    founder = renewed("a#1")
+    joined = renewed(renewed("b#1"), data_of(founder))
+
+    assert ("a#1~1", "b#1~2=a#1~1") == (founder, joined)
+    assert ("b#1", "a#1~1", None) == (of_node(joined), data_of(joined), data_of("b#1"))
+    assert None is data_of("8f3a~no=x")
+    cases: tuple[tuple[Any, Any, Any], ...] = (
+        ("b#1~1", joined, joined),
+        (joined, "b#1~1", joined),
+        ("b#2", joined, "b#2"),  # another machine of that name
+        (None, joined, joined),
+    )
+    for first, second, expected in cases:
+        ids = Notes.of({} if first is None else {"b": first})
+
+        assert expected == known(ids, Notes.of({"b": second})).get("b")

@@ -57,6 +57,8 @@ SURVIVES = {
     "hole-6-stranger": "b",
     "late-word": "a",
     "late-word-join": "a",
+    "newcomers": "a",
+    "left-out-starts": "a",
 }
 """Whose data count, as they are when the search begins; or the label of data yet to be made."""
 
@@ -71,6 +73,7 @@ TOGETHER = {
     "hole-11": "ab",
     "hole-6-stranger": "ab",
     "splits": "b",
+    "newcomers": "b",
 }
 """Who is to be ready in the end, where it is not everybody."""
 

@@ -98,6 +98,18 @@ RULES = (
         "U5: a lock that is granted after its round was given up is given back",
         "late-lock-kept",
     ),
+    _entry(
+        "newcomers",
+        "newcomers",
+        "U3: of two that came at one moment one is named the gospel: the other one keeps its data",
+        "word-refused",
+    ),
+    _entry(
+        "left-out-starts",
+        "left-out-starts",
+        "U3: who was left out comes with a config: what it remembers of the gospel does not count",
+        "later-ignored",
+    ),
     _entry("late-word-join", "late-word-join", "U4: the same where data are given up on that word"),
     _entry(
         "paused",
@@ -108,7 +120,7 @@ RULES = (
     _entry("splits", "splits", "U7: one of two goes on alone: the other one hears it, and leaves"),
 )
 LARGE = ("5", "6-circle", "8", "9", "11")
-HELD_BY = {"11": ("gospel-told-unasked",), "12": ("came-by-name",)}
+HELD_BY = {"11": ("gospel-told-unasked",), "12": ("data-unnamed",)}
 """Rules of ours that close a hole, as mutants."""
 HOLES = (
     ("1", "a newcomer never learns the gospel's identity, and hands a blank one the config", 5),

@@ -188,6 +188,22 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
         THREE,
         ((apply("c", config(2, "ab", "a")),), (reset("a"),), (start("a"),)),
     ),
+    "newcomers": (
+        _one(start("a", config(1, "a", "a")), start("b"), start("c")),
+        (
+            (apply("a", GROWN),),
+            (stop("c"), stop("a")),
+            (apply("b", config(3, "bc", "c")),),
+        ),
+    ),
+    "left-out-starts": (
+        (
+            *THREE,
+            *_one(apply("a", config(2, "ab", None)), stop("c")),
+            *_one(apply("a", config(3, "abc", "a")), stop("b")),
+        ),
+        ((start("c", config(4, "abc", "a")),),),
+    ),
     "paused": (
         (*TWO, (Deed(op=Op.PAUSE, node="b"),)),
         ((apply("a", config(2, "ab", None)), Deed(op=Op.RESUME, node="b")),),

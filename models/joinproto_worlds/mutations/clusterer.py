@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.clusterer.config import Age, Config, Held, Notes
+from joinproto.clusterer.config import Age, Config, Held
 from joinproto.clusterer.messages import Boot, BootBroker
 from joinproto.clusterer.state import Asked, State, Step
 from joinproto.clusterer.status import Status
@@ -91,6 +91,15 @@ def _word_believed(original: Callable[..., bool]) -> Callable[..., bool]:
     return boot
 
 
+def _told_unasked(_original: object) -> Callable[..., Any]:
+    def spread(_state: State, nodes: frozenset[str], held: Held) -> Any:
+        from joinproto.clusterer.beginning import told
+
+        return told(nodes, held)
+
+    return spread
+
+
 def _late_kept(original: Callable[..., Step]) -> Callable[..., Step]:
     def answered(state: State, sender: str, token: int, *, granted: bool) -> Step:
         round_ = state.round
@@ -101,20 +110,21 @@ def _late_kept(original: Callable[..., Step]) -> Callable[..., Step]:
     return answered
 
 
-def _told_unasked(_original: object) -> Callable[..., Any]:
-    def spread(_state: State, nodes: frozenset[str], held: Held) -> Any:
-        from joinproto.clusterer.beginning import told
+def _word_refused(_original: object) -> Callable[..., bool]:
+    def has_the_same_data(state: State, remote: Held, sender: str) -> bool:
+        said = remote.ids.get(sender)
+        is_known = said == state.config_now.ids.get(sender)
+        return is_known or remote.ids.get(state.who.me) == state.identity
 
-        return told(nodes, held)
-
-    return spread
+    return has_the_same_data
 
 
-def _came_by_name(_original: object) -> Callable[..., Notes[str]]:
-    def came(held: Held, known: Notes[str]) -> Notes[str]:
-        return held.ids.of_nodes(frozenset(dict(known.pairs)))
+def _later_ignored(_original: object) -> Callable[..., Any]:
+    return lambda first, second: first.over(second)
 
-    return came
+
+def _data_unnamed(_original: object) -> Callable[..., str | None]:
+    return lambda _identity: None
 
 
 CLUSTERER = (
@@ -140,10 +150,14 @@ CLUSTERER = (
             Patch("joinproto.clusterer.locking", "_refused", _kept),
         ),
     ),
-    Mutation.of("late-lock-kept", "joinproto.clusterer.locking", "answered", _late_kept),
     Mutation.of("word-believed", "joinproto.clusterer.broker", "boot", _word_believed),
     Mutation.of("gospel-told-unasked", "joinproto.clusterer.beginning", "spread", _told_unasked),
     Mutation.of("paused-told", TABLES, "FROM_PEER", dropping("the broker is paused")),
-    Mutation.of("came-by-name", "joinproto.clusterer.identities", "came", _came_by_name),
+    Mutation.of("late-lock-kept", "joinproto.clusterer.locking", "answered", _late_kept),
+    Mutation.of(
+        "word-refused", "joinproto.clusterer.coordinator", "_has_the_same_data", _word_refused
+    ),
+    Mutation.of("later-ignored", "joinproto.clusterer.identities", "known", _later_ignored),
+    Mutation.of("data-unnamed", "joinproto.clusterer.identities", "data_of", _data_unnamed),
 )
 """The rules of the Clusterer, U1 to U7."""

@@ -1,0 +1,87 @@
+"""Random stories in random orders: what comes of them by our rules, and by the document's.
+
+Source: Clusterer, U3 to U5; docs/clusterer.md, Departures.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from joinproto.clusterer.sim import Sim
+from tests.clusterer.stories import config, deed, story
+
+OPS = ("start", "start", "stop", "reset", "apply", "apply")
+CUTS = ("cut", "heal")
+
+
+def steps_of(chance: Random, *, cuts: bool) -> tuple[str, list[list[dict[str, Any]]]]:
+    """Return the names of three or four nodes, and the steps of a story that ends with all up."""
+    names = "abcd"[: chance.choice((3, 3, 4))]
+    version = 0
+
+    def younger() -> dict[str, Any]:
+        nonlocal version
+        version += 1
+        some = chance.sample(names, min(chance.choice((2, 3, 4, 4)), len(names)))
+        gospel = None if chance.random() < 0.12 else chance.choice(some)
+        return config(version, "".join(some), gospel, "infinity")
+
+    def one() -> dict[str, Any]:
+        op, name = chance.choice(OPS + CUTS * cuts), chance.choice(names)
+        if op == "heal":
+            return {"op": op}
+        if op == "cut":
+            other = chance.choice([one for one in names if one != name])
+            return {"op": op, "between": [[name], [other]]}
+        gives = op == "apply" or (op == "start" and chance.random() < 0.2)
+        return deed(op, name) | ({"config": younger()} if gives else {})
+
+    version += 1
+    first = config(version, names, chance.choice(names), "infinity")
+    steps = [[deed("start", name) | {"config": first} for name in names]]
+    steps += [
+        [one() for _ in range(chance.choice((1, 1, 2, 3)))] for _ in range(chance.randint(2, 6))
+    ]
+    heal = [{"op": "heal"}] if cuts else []
+    return names, [*steps, heal + [deed("start", name) for name in names]]
+
+
+def sets_and_waiting(seed: int, variant: str, *, cuts: bool) -> tuple[int, int]:
+    """Return the most sets of data under one config, and how many nodes wait, in the end."""
+    names, steps = steps_of(Random(seed), cuts=cuts)
+    told = story(*steps, nodes=names, variant=variant)
+    sim = Sim(told, Random(seed).randrange)
+    for step in told.steps:
+        sim.play(step.do)
+    sets: dict[Any, set[str | None]] = {}
+    up = [one for one in sim.machines.values() if one.state is not None]
+    for one in up:
+        if one.state is not None and one.state.status.value == "ready":
+            sets.setdefault(one.state.config_now.config, set()).add(one.disk.data)
+    waiting = sum(one.state is not None and one.state.waits for one in up)
+    return max(map(len, sets.values()), default=0), waiting
+
+
+@pytest.mark.parametrize("cuts", [False, True])
+def test_one_config_has_one_set_of_data_and_nobody_waits(cuts: bool) -> None:
+    """By our rules, once all are up and hear each other."""
+    for seed in range(120):
+        sets, waiting = sets_and_waiting(seed, "ours", cuts=cuts)
+
+        assert sets <= 1, seed
+        assert 0 == waiting, seed
+
+
+@pytest.mark.soak("system-worlds")
+@pytest.mark.parametrize("cuts", [False, True])
+def test_one_config_has_one_set_of_data_in_5000_random_stories(cuts: bool) -> None:
+    """The same, longer; by the document's rules it is not so in more than one in a hundred."""
+    found = [sets_and_waiting(seed, "ours", cuts=cuts) for seed in range(5_000)]
+    others = [sets_and_waiting(seed, "seed", cuts=cuts) for seed in range(2_000)]
+
+    assert {0, 1} >= {sets for sets, _ in found}
+    assert {0} == {waiting for _, waiting in found}
+    assert sum(sets > 1 for sets, _ in others) > 20
