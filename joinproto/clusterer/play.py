@@ -14,6 +14,10 @@ from joinproto.clusterer.sim import Choose, Sim
 from joinproto.clusterer.story import Story
 from joinproto.clusterer.telling import NodeTold, StepTold, told
 from joinproto.codec.json_form import Absent, Count
+from joinproto.errors import LimitReached
+
+EVENTS_MAX = 100
+"""Events that are told of a step that does not come to rest."""
 
 
 @frozen(kw_only=True)
@@ -30,12 +34,27 @@ class Differing:
 
 
 @frozen(kw_only=True)
+class Outcome:
+    """One outcome of a story, and one order that comes to it."""
+
+    orders: Annotated[Count, "how many of those that were tried come to it"]
+    seed: Annotated[int, "of one such order; -1: the plain one"]
+    step: Annotated[Count | None, "the first step unlike the plain order's; null: none"]
+    steps: Annotated[tuple[StepTold, ...], "what each step comes to; none after one without rest"]
+    events: Annotated[tuple[str, ...], "what happened in `step`, in its order"]
+    rests: Annotated[bool, "false: a step does not come to rest"]
+
+
+@frozen(kw_only=True)
 class Played:
     """`clusterer run --json`: what each step of the story came to."""
 
     steps: Annotated[tuple[StepTold, ...], "one after the other"]
     orders: Annotated[Count | None, "how many were tried", Absent()] = None
     outcomes: Annotated[Count | None, "how many of them differ", Absent()] = None
+    ends: Annotated[
+        tuple[Outcome, ...] | None, "each outcome; the one of most orders first", Absent()
+    ] = None
     differs: Annotated[Differing | None, "null: no order made a difference", Absent()] = None
 
 
@@ -54,42 +73,73 @@ def play_orders(story: Story, seeds: int, chance: Callable[[int], Choose]) -> Pl
 
     `chance`: from a seed to what chooses.
     """
-    steps = play(story)
-    first = alike(steps)
-    outcomes = {first}
-    differs = None
-    for seed in range(seeds):
-        other = play(story, chance(seed))
-        found = alike(other)
-        if found not in outcomes:
-            outcomes.add(found)
-            differs = differs or _differing(story, first, found, seed, chance)
-    return Played(steps=steps, orders=seeds + 1, outcomes=len(outcomes), differs=differs)
-
-
-def _differing(
-    story: Story, first: tuple[Any, ...], found: tuple[Any, ...], seed: int, chance: Any
-) -> Differing:
-    at = next(
-        number for number, (one, other) in enumerate(zip(first, found, strict=True)) if one != other
+    plain = _run(story, None)
+    found: dict[tuple[Any, ...], list[Any]] = {}
+    for seed in range(-1, seeds):
+        run = plain if seed < 0 else _run(story, chance(seed))
+        # Runs of one outcome are counted at the first of them.
+        found.setdefault((alike(run.steps), run.rests), [0, seed, run])[0] += 1
+    ends = [_outcome(plain, *one) for one in found.values()]
+    others = [one for one in ends if one.seed >= 0]
+    return Played(
+        steps=plain.steps,
+        orders=seeds + 1,
+        outcomes=len(ends),
+        differs=None if not others else _differing(plain, others[0]),
+        ends=tuple(sorted(ends, key=lambda one: (-one.orders, one.seed))),
     )
-    sides = []
-    for choose in (None, chance(seed)):
-        sim = Sim(story, choose)
-        for step in story.steps[: at + 1]:
-            sim.events.clear()
+
+
+@frozen
+class _Run:
+    """A story played in one order.  `events`: of each step; `rests`: all of them come to rest."""
+
+    steps: tuple[StepTold, ...]
+    events: tuple[tuple[str, ...], ...]
+    rests: bool
+
+
+def _run(story: Story, choose: Choose | None) -> _Run:
+    sim = Sim(story, choose)
+    steps: list[StepTold] = []
+    events: list[tuple[str, ...]] = []
+    for step in story.steps:
+        sim.events.clear()
+        try:
             sim.play(step.do)
-        sides.append((told(sim), tuple(sim.events)))
-    (one, one_events), (other, other_events) = sides
-    before, after = dict(first[at].nodes), dict(found[at].nodes)
+        except LimitReached:
+            if choose is None:
+                raise
+            return _Run(tuple(steps), (*events, tuple(sim.events[:EVENTS_MAX])), rests=False)
+        steps.append(told(sim))
+        events.append(tuple(sim.events))
+    return _Run(tuple(steps), tuple(events), rests=True)
+
+
+def _outcome(plain: _Run, orders: int, seed: int, run: _Run) -> Outcome:
+    pairs = zip(alike(plain.steps), alike(run.steps), strict=False)
+    at = next((number for number, (one, other) in enumerate(pairs) if one != other), None)
+    if at is None and not run.rests:
+        at = len(run.steps)
+    events = () if at is None else run.events[at]
+    return Outcome(
+        orders=orders, seed=seed, step=at, steps=run.steps, events=events, rests=run.rests
+    )
+
+
+def _differing(plain: _Run, other: Outcome) -> Differing | None:
+    at = other.step
+    if at is None or at == len(other.steps):
+        return None
+    before, after = (dict(alike(steps)[at].nodes) for steps in (plain.steps, other.steps))
     return Differing(
         step=at,
         nodes=tuple(name for name in before if before[name] != after.get(name)),
-        one=one,
-        other=other,
-        one_events=one_events,
-        other_events=other_events,
-        seeds=(-1, seed),
+        one=plain.steps[at],
+        other=other.steps[at],
+        one_events=plain.events[at],
+        other_events=other.events,
+        seeds=(-1, other.seed),
     )
 
 

@@ -55,11 +55,15 @@ Choose = Callable[[int], int]
 Queues = dict[str, deque[Deed]]
 ACTIONS_MAX = 200_000
 """In one step of a story; beyond that it would go on for ever."""
+PLAIN_MAX = 1_000
+"""Events for each machine, in a step in the plain order, after which nodes poll in turn: the one
+whose name is the least could else begin so often that no other one's round comes to an end."""
 TOKENS = 16
 """Rounds of one node are told apart by their numbers modulo this: links keep the order of
 messages, so no answer is that late."""
 RETRIES_MAX = 8
-"""Rounds that a refused lock is repeated without anything else having changed."""
+"""Rounds that are repeated without anything else having changed, after a refused lock or one that
+was given up: the real ones ask again for ever."""
 
 
 @define
@@ -155,12 +159,15 @@ class Sim:
             machine.retries = 0
 
     def _settle(self, queues: Queues) -> None:
-        for _ in range(ACTIONS_MAX):
+        for number in range(ACTIONS_MAX):
             acts = self.possible(queues)
             if not acts:
                 return
-            chosen = acts[self.choose(len(acts)) if self.choose is not None else 0]
-            chosen.do(*chosen.args)
+            if self.choose is not None:
+                at = self.choose(len(acts))
+            else:
+                at = 0 if number < PLAIN_MAX * len(self.machines) else number % len(acts)
+            acts[at].do(*acts[at].args)
         raise LimitReached(
             f"a step of the story has not come to rest after {ACTIONS_MAX:,} events",
             next="send the story: something repeats for ever",
@@ -316,7 +323,7 @@ class Sim:
             self.events.append(f"{machine.name}: {after.status.value} ({after.why.case})")
         if after is not before and _essence(after) != _essence(before):
             self.stir()
-        elif after.why.case == "a lock is held by another" and before.round is not None:
+        elif before.round is not None and after.round is None and _is_repeated(after, event):
             machine.retries += 1
             if machine.retries <= RETRIES_MAX:
                 machine.stirred = True
@@ -390,6 +397,18 @@ def queued(deeds: tuple[Deed, ...]) -> Queues:
         if deed.op is not Op.WAIT:
             queues.setdefault(deed.node or f"{deed.op.value} {len(queues)}", deque()).append(deed)
     return queues
+
+
+def _is_repeated(state: State, event: Any) -> bool:
+    """Say whether a round that has ended so may end otherwise although nothing has changed.
+
+    One that was given up found nothing out.  Otherwise: in the document's variant a is asked by one
+    whose identity it does not know, begins again with what it knew, and rests.
+    """
+    is_answer = isinstance(event, Silence) or (
+        isinstance(event, Receive) and isinstance(event.content, Told | Awaited | Locked)
+    )
+    return not is_answer or state.why.case == "a lock is held by another"
 
 
 def _essence(state: State) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from attrs import evolve
 from joinproto.clusterer.config import Held, Notes
 from joinproto.clusterer.coordinator import step
 from joinproto.clusterer.messages import Record, Start
+from joinproto.clusterer.play import play
 from joinproto.clusterer.reading import of_json
 from joinproto.clusterer.state import State, Who
 from joinproto.clusterer.status import Status
@@ -268,3 +270,51 @@ def test_who_is_paused_takes_no_config_and_catches_up_when_it_runs_again() -> No
     assert ("a",) == told[2].nodes["a"].cluster
     assert {"ready 3 a/1"} == set(seen(told[-1]).values())
     assert ("a", "b") == told[-1].nodes["b"].cluster
+
+
+def test_every_outcome_is_shown_with_the_number_of_its_orders(run: Run) -> None:
+    """And with one order each; the plain one among them."""
+    done = run("two-younger-at-once", "--seeds", "40", "--json").object
+    ends = done["ends"]
+
+    assert 41 == done["orders"] == sum(one["orders"] for one in ends)
+    assert done["outcomes"] == len(ends) > 2
+    assert ends == sorted(ends, key=lambda one: -one["orders"])
+    assert [-1] == [one["seed"] for one in ends if one["step"] is None]
+    for number, end in enumerate(ends, 1):
+        told = run("two-younger-at-once", "--seeds", "40").out
+
+        assert f"outcome {number}: {end['orders']} of 41 orders" in told
+
+
+def test_an_order_that_does_not_come_to_rest_is_an_outcome(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told beside the others, and does not end the command."""
+    monkeypatch.setattr("joinproto.clusterer.sim.ACTIONS_MAX", 22)
+    done = run("two-younger-at-once", "--seeds", "40", "--json").object
+    endless = [one for one in done["ends"] if not one["rests"]]
+
+    assert endless
+    assert all(one["step"] is not None and one["events"] for one in endless)
+    assert "does not come to rest" in run("two-younger-at-once", "--seeds", "40").out
+
+
+def test_nodes_that_keep_each_other_from_asking_come_to_rest_all_the_same() -> None:
+    """The document's rules: who is asked by an unknown node begins again, and drops its round.
+
+    The real ones ask each half second, and so find out sooner or later; in the plain order nodes
+    poll in turn after a while.
+    """
+    told = story(
+        [start("a", config(1, "abc", "b")), start("b"), start("c", config(1, "abc", "b"))],
+        [deed("reset", "b"), apply("a", config(3, "bc", "b"))],
+        [deed("stop", "c"), deed("reset", "a")],
+        [start("b", config(4, "abc", "c"))],
+        [start("a"), start("c")],
+        nodes="abc",
+        variant="seed",
+    )
+    ends = [steps_of(told)[-1], *(play(told, Random(seed).randrange)[-1] for seed in range(40))]
+
+    assert {"ready 4 b/1"} == {one for end in ends for one in seen(end).values()}

@@ -164,7 +164,7 @@ def run(story: str, seeds: int, as_json: bool) -> int:
 
     STORY is a file, - for standard input, or the name of one that ships (`stories` lists them).
     With --seeds each step's events are tried in other orders, too; where the outcome depends on
-    the order, both are shown.
+    the order, each one is shown with its number of orders, and with one of them.
     """
     told = story_from(story)
     if seeds:
@@ -231,15 +231,25 @@ def _as_text(played: Played) -> Iterator[str]:
     if played.orders is not None:
         what = "outcome" if played.outcomes == 1 else "different outcomes"
         yield f"{played.orders} orders, {played.outcomes} {what}"
-    if played.differs is None:
+    ends = played.ends or ()
+    if len(ends) == 1:
         return
-    found = played.differs
-    yield f"the outcome of step {found.step} depends on the order:"
-    for step, events in ((found.one, found.one_events), (found.other, found.other_events)):
-        yield "  this order"
-        yield from (f"    {event}" for event in events)
+    for number, end in enumerate(ends, 1):
+        order = "the plain one" if end.seed < 0 else f"seed {end.seed}"
+        yield f"outcome {number}: {end.orders} of {played.orders} orders, among them {order}"
+        if end.step is None:
+            yield "  as shown above"
+            continue
+        yield f"  the outcome of step {end.step} depends on the order; in this one"
+        yield from (f"    {event}" for event in end.events)
+        if not end.rests and end.step == len(end.steps):
+            yield "  does not come to rest: something repeats for ever"
+            continue
         yield "  ends in"
-        yield from (f"  {line}" for line in _step_as_text(step))
+        yield from (f"  {line}" for line in _step_as_text(end.steps[end.step]))
+        if end.step < len(end.steps) - 1:
+            yield f"  and after step {len(end.steps) - 1}"
+            yield from (f"  {line}" for line in _step_as_text(end.steps[-1]))
 
 
 def _step_as_text(step: StepTold) -> Iterator[str]:
