@@ -1,36 +1,30 @@
 """What a new config will do to a cluster that has reached the current one.
 
-It is played as a story, and told as a plan: nothing is decided here.
+It is played as a story, in many orders, and the worst that comes of each node is told as a plan:
+nothing is decided here.
 
 Source: Clusterer, U3 to U7.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from joinproto.clusterer.config import Age, Config, compare
+from joinproto.clusterer.plan_start import Now, Up, formed
 from joinproto.clusterer.reading import Release
-from joinproto.clusterer.sim import Sim
-from joinproto.clusterer.story import Deed, Op, Story
-from joinproto.clusterer.telling import NodeTold, told
+from joinproto.clusterer.sim import Choose
+from joinproto.clusterer.story import Deed, Op
+from joinproto.clusterer.telling import NodeTold, StepTold, told
 from joinproto.clusterer.variants import Variant
 from joinproto.clusterer.writing import as_json
+from joinproto.codec.json_form import Count
 
 NOBODY_TELLS = "nobody who hears of the config is in it: give it to a node that it names"
-
-
-class Up(Enum):
-    """What a machine is before the new config: as `--status` names it."""
-
-    READY = "ready"
-    OFF = "off"
-    RESET = "reset"
-    BLANK = "blank"  # it runs, and nobody has written anything there: nothing of it can be lost
 
 
 class Effect(Enum):
@@ -45,6 +39,13 @@ class Effect(Enum):
     UNTOLD = "is not told"  # it is named, and nobody who hears of the config stays to tell it
 
 
+EFFECTS = (
+    *(Effect.AWAY, Effect.STAYS, Effect.JOINS, Effect.RESTARTS),
+    *(Effect.LEAVES, Effect.UNTOLD, Effect.WAITS),
+)
+"""The worst one last."""
+
+
 @frozen(kw_only=True)
 class PlannedNode:
     """One node."""
@@ -52,8 +53,10 @@ class PlannedNode:
     name: Annotated[str, "of the node"]
     does: Annotated[Effect, "what the new config does to it"]
     wiped: Annotated[bool, "the data that it has now are lost"]
+    at_risk: Annotated[bool, "it waits to join, and the data that it has now may be lost then"]
     waits_for: Annotated[tuple[str, ...], "whom it needs before it can go on"]
     why: Annotated[str, "the reason, in a sentence"]
+    orders: Annotated[Count, "in how many orders it comes to this, the worst; else to better"]
 
 
 @frozen(kw_only=True)
@@ -64,7 +67,8 @@ class Plan:
     applied_at: Annotated[str | None, "to which node it is given; null: none is up"]
     reply: Annotated[str | None, "what that node answers; null: none is up, or it starts with it"]
     nodes: Annotated[tuple[PlannedNode, ...], "of both configs, by name"]
-    wiped: Annotated[tuple[str, ...], "whose data are lost"]
+    wiped: Annotated[tuple[str, ...], "whose data are lost, in some order"]
+    orders: Annotated[Count, "how many were tried"]
     rule: Annotated[str, "the rule that decided"]
 
 
@@ -76,59 +80,70 @@ def plan(
     release: Release = Release.SEED,
     variant: Variant = Variant.OURS,
     at: str | None = None,
+    now: Now | None = None,
+    chances: Iterable[Choose] = (),
 ) -> Plan:
     """Return what a new config does.
 
     `statuses`: of nodes that are not ready; a node of the new config alone that is ready is by
     itself, with data of its own unless it is said to be blank.  `at`: to which node it is given;
-    None: to one that is ready.
+    None: to one that is ready.  `now`: the nodes as they are, in place of a cluster that would
+    have formed by the current config.  `chances`: other orders to try.
     """
     names = sorted(current.nodes | new.nodes)
-    sim = Sim(Story(steps=(), nodes=tuple(names), release=release, variant=variant))
-    first = min(current.disc, default=None)
-    members = sorted(current.nodes)
-    sim.play(tuple(_start(name, current if name == first else None) for name in members))
-    sim.play(tuple(_start(name) for name in names if name not in current.nodes))
-    ups = (Up.READY, Up.BLANK)
-    for name in names:
-        up = statuses.get(name, Up.READY)
-        if up not in ups:
-            op = Op.STOP if up is Up.OFF else Op.RESET
-            sim.play((Deed(op=op, node=name),))
-    ready = [name for name in names if statuses.get(name, Up.READY) in ups]
+    now = now or formed(current, new, statuses, release, variant)
+    ready = [one.name for one in now.machines if one.is_up]
     blank = {name for name, up in statuses.items() if up is Up.BLANK and name not in current.nodes}
     if at is None:
         at = next((name for name in ready if name in current.nodes), next(iter(ready), None))
-    sim.events.clear()
-    sim.play(() if at is None else (Deed(op=Op.APPLY, node=at, config=as_json(new)),))
-    found = told(sim)
-    wiped = tuple(name for name in found.wiped if name not in blank)
-    does = {
-        name: _effect(name, found.nodes[name], current, new, ready, sim.events) for name in names
-    }
-    nodes = tuple(
-        PlannedNode(
-            name=name,
-            does=does[name],
-            wiped=name in wiped,
-            waits_for=found.nodes[name].waits_for,
-            why=NOBODY_TELLS if does[name] is Effect.UNTOLD else found.nodes[name].why,
+    tried, reply = [], None
+    for choose in (None, *chances):
+        sim = now.sim(choose)
+        sim.play(() if at is None else (Deed(op=Op.APPLY, node=at, config=as_json(new)),))
+        found = told(sim)
+        reply = reply or found.replies.get(at or "")
+        tried.append(
+            {name: _planned(name, found, current, new, ready, blank, sim.events) for name in names}
         )
-        for name in names
-    )
+    nodes = tuple(worst([one[name] for one in tried]) for name in names)
     return Plan(
         result=compare(new, current),
         applied_at=at,
-        reply=None if at is None else found.replies.get(at),
+        reply=reply,
         nodes=nodes,
-        wiped=wiped,
+        wiped=tuple(one.name for one in nodes if one.wiped),
+        orders=len(tried),
         rule="U3",
     )
 
 
-def _start(name: str, given: Config | None = None) -> Deed:
-    config: dict[str, Any] | None = None if given is None else as_json(given)
-    return Deed(op=Op.START, node=name, config=config)
+def worst(tried: list[PlannedNode]) -> PlannedNode:
+    """Return the worst that comes of a node, with the number of orders in which it does."""
+    worst = max(tried, key=lambda one: (one.wiped, EFFECTS.index(one.does)))
+    same = sum((one.wiped, one.does) == (worst.wiped, worst.does) for one in tried)
+    return evolve(worst, orders=same)
+
+
+def _planned(
+    name: str,
+    found: StepTold,
+    current: Config,
+    new: Config,
+    ready: list[str],
+    blank: set[str],
+    events: list[str],
+) -> PlannedNode:
+    node = found.nodes[name]
+    does = _effect(name, node, current, new, ready, events)
+    return PlannedNode(
+        name=name,
+        does=does,
+        wiped=name in found.wiped and name not in blank,
+        at_risk=does is Effect.WAITS and node.state == "joining" and node.data is not None,
+        waits_for=node.waits_for,
+        why=NOBODY_TELLS if does is Effect.UNTOLD else node.why,
+        orders=1,
+    )
 
 
 def _effect(

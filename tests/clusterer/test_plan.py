@@ -5,11 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
+from joinproto.cli.commands.clusterer_asking import chances
 from joinproto.clusterer.config import Config
-from joinproto.clusterer.plan import Plan, Up, plan
+from joinproto.clusterer.plan import EFFECTS, Effect, Plan, plan, worst
+from joinproto.clusterer.plan_start import NodeSaid, Up, as_said
+from joinproto.clusterer.reading import Release
+from joinproto.clusterer.sim import Sim
+from joinproto.clusterer.telling import told
 from joinproto.clusterer.writing import as_toml
 from tests.cli.running import Run, run_here
+from tests.clusterer.stories import apply, deed, start, story
+from tests.clusterer.stories import config as json_config
 
 
 def config(version: int, nodes: str, gospel: str | None) -> Config:
@@ -96,3 +104,93 @@ def test_the_command_prints_the_plan(capsys: pytest.CaptureFixture[str], tmp_pat
     for bad in ("[]", '{"z": "off"}', '{"b": "asleep"}'):
         status.write_text(bad)
         assert 2 == run(str(current), str(new), "--status", str(status)).code
+
+
+def asked(sim: Sim) -> dict[str, NodeSaid]:
+    """Return what the running nodes of a simulation say of themselves."""
+    return {
+        one.name: NodeSaid(
+            name=one.name,
+            status=one.state.status,
+            identity=one.state.identity,
+            held=one.state.config_now,
+            achieved=one.state.achieved,
+            members=one.disk.members,
+            ran=one.disk.ran,
+            blank=one.state.blank,
+        )
+        for one in sim.machines.values()
+        if one.state is not None
+    }
+
+
+def cut_off_while_c_came() -> Sim:
+    """b is up, and never heard that c came; c and a are off."""
+    told = story(
+        [start("a", json_config(1, "ab", "a")), start("b")],
+        [apply("a", json_config(2, "abc", "a"))],
+        [{"op": "cut", "between": [["b"], ["c"]]}],
+        [start("c")],
+        [deed("stop", "c"), deed("stop", "a"), {"op": "heal"}],
+        nodes="abc",
+    )
+    sim = Sim(told)
+    for step in told.steps:
+        sim.play(step.do)
+    return sim
+
+
+def test_a_plan_goes_by_what_the_nodes_know() -> None:
+    """Not by a cluster that would have formed so: there b knows c, and here it does not."""
+    sim = cut_off_while_c_came()
+    current, new = config(2, "abc", "a"), config(3, "bc", "c")
+    off = {"a": Up.OFF, "c": Up.OFF}
+    now = as_said("abc", asked(sim), Release.SEED)
+    found = plan(current, new, {}, at="b", now=now, chances=chances())
+    (b,) = (one for one in found.nodes if one.name == "b")
+    sim.play(story([apply("b", json_config(3, "bc", "c"))], nodes="abc").steps[0].do)
+
+    assert {"a": "is away", "b": "stays", "c": "is away"} == said(plan(current, new, off, at="b"))
+    assert ("waits", ("c",), True) == (b.does.value, b.waits_for, b.at_risk)
+    assert "joining" == told(sim).nodes["b"].state
+    assert b.orders == found.orders == 101
+
+
+def test_the_nodes_of_a_plan_are_left_as_they_are() -> None:
+    """It may be asked again, and in other orders."""
+    told_ = story([start("a", json_config(1, "ab", "a")), start("b")], nodes="ab")
+    sim = Sim(told_)
+    sim.play(told_.steps[0].do)
+    now = as_said("ab", asked(sim), Release.SEED)
+    plans = [
+        plan(AB, config(2, "ab", None), {}, now=now, chances=orders)
+        for orders in ((), chances(), chances())
+    ]
+
+    assert {"a": "restarts!", "b": "restarts!"} == said(plans[0]) == said(plans[1])
+    assert plans[1] == plans[2]
+
+
+def test_of_each_node_the_worst_of_all_orders_is_told() -> None:
+    """With its number of orders; lost data are worse than all else."""
+    (stays, _) = plan(AB, config(2, "ab", "b"), {}).nodes
+    waits = evolve(stays, does=Effect.WAITS)
+    wiped = evolve(stays, does=Effect.RESTARTS, wiped=True)
+
+    assert evolve(wiped, orders=1) == worst([stays, wiped, waits, stays])
+    assert evolve(waits, orders=2) == worst([waits, stays, waits])
+    assert evolve(stays, orders=3) == worst([stays] * 3)
+    assert set(Effect) == set(EFFECTS)
+
+
+def test_plan_takes_a_node_or_a_current_config(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Not both, and neither not at all: exit code 2, with what to write."""
+    file = tmp_path / "now"
+    file.write_text(as_toml(AB))
+    for words in ((str(file),), (str(file), str(file), "--to", "127.0.0.1:1"), ()):
+        told_ = run_here(capsys, "clusterer", "plan", *words)
+
+        assert 2 == told_.code
+    assert 4 == run_here(capsys, "clusterer", "plan", str(file), "--to", "127.0.0.1:1").code

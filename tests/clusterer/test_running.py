@@ -188,3 +188,41 @@ def test_apply_asks_before_data_are_lost(
     assert [] == list(faults(status.object, schema.SCHEMAS["clusterer-status"]))
     assert [] == list(faults(done.object, schema.SCHEMAS["applied"]))
     assert ("ready", 1) == (status.object["status"], status.object["version"])
+
+
+def test_nodes_that_come_at_one_moment_know_each_other_and_a_plan_goes_by_that(
+    fleet: Fleet, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """U3: b and c join a while they are cut off from each other; then c is named the gospel.
+
+    Before, b never took c for a member, stopped, and gave up what had been acknowledged.
+    """
+    fleet.start("a", config(1, "a", "a"))
+    fleet.until_ready("a", 1)
+    fleet.cut("b", "c")
+    for name in "bc":
+        fleet.start(name)
+    fleet.until_ready("bc", 0)
+    fleet.apply("a", config(2, "abc", "a"))
+    fleet.until_ready("abc", 2)
+    file = tmp_path / "new.config"
+    file.write_text("[{version, 3}, {nodes, [b, c]}, {gospel, {node, c}}, {shutdown_timeout, 9}].")
+    to = str(fleet.ports["b"])
+    fleet.stop("a")
+
+    unknown = run_here(capsys, "clusterer", "plan", str(file), "--to", to, "--json")
+    assert {"a": ("is away", False), "b": ("waits", True), "c": ("is away", False)} == {
+        one["name"]: (one["does"], one["at_risk"]) for one in unknown.object["nodes"]
+    }
+    assert 2 == run_here(capsys, "clusterer", "apply", str(file), "--to", to).code
+    fleet.heal()
+    fleet.until("b has heard of c", lambda: "{c, " in str((fleet.status("b") or {})["config"]))
+    assert fleet.publish("b", "message")
+    fleet.stop("c")
+
+    done = run_here(capsys, "clusterer", "apply", str(file), "--to", to)
+    assert 0 == done.code
+    assert "no answer from a, c: what they know and hold is not in this plan" in done.out
+    fleet.start("c")
+    fleet.until_ready("bc", 3)
+    assert "message" in fleet.data("b")

@@ -168,6 +168,10 @@ class _Port:
             "version": None if held is None else held.config.version,
             "config": None if held is None else as_erlang(held),
             "identity": state.identity or None,
+            "achieved": None if state.achieved is None else as_erlang(state.achieved),
+            "members": sorted(host.memory.now.members),
+            "ran": sorted(host.memory.now.ran),
+            "blank": state.blank,
             "waits_for": sorted(state.waits_for),
             "why": reason_of(state.why.rule, state.why.case, state.waits_for),
             "service": {

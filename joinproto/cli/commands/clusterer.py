@@ -16,11 +16,18 @@ import click
 from attrs import frozen
 
 import joinproto
+from joinproto.cli.commands.clusterer_asking import SECRET, answers, asker, chances
 from joinproto.cli.commands.clusterer_files import config_of, text_of
-from joinproto.cli.commands.clusterer_run import apply, node, plan_as_text, status
+from joinproto.cli.commands.clusterer_run import (
+    apply,
+    node,
+    plan_as_text,
+    silent_as_text,
+    status,
+)
 from joinproto.clusterer.ask_config import AskRead, CompareAnswer, ReadAnswer, answer_read, compared
-from joinproto.clusterer.plan import Up
 from joinproto.clusterer.plan import plan as planned
+from joinproto.clusterer.plan_start import Up
 from joinproto.clusterer.play import Played, play, play_orders
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.story import Story
@@ -108,22 +115,42 @@ def compare(a: str, b: str, release: str, as_json: bool) -> int:
 )
 @options
 @click.option("--status", metavar="FILE", help="JSON: node to off, reset or blank; else ready.")
-@click.argument("current")
-@click.argument("new")
-def plan(current: str, new: str, status: str | None, release: str, as_json: bool) -> int:
-    """Say what config NEW does to a cluster that has reached CURRENT.
+@click.option("--to", metavar="HOST:PORT", help="Ask this running node, and those that it knows.")
+@SECRET
+@click.argument("configs", nargs=-1, required=True, metavar="[CURRENT] NEW")
+def plan(
+    configs: tuple[str, ...],
+    status: str | None,
+    to: str | None,
+    secret_file: Path | None,
+    release: str,
+    as_json: bool,
+) -> int:
+    """Say what config NEW does to a cluster that has reached CURRENT, or to running nodes (--to).
 
-    Who is wiped, leaves, restarts or waits, and for whom. A node of NEW alone counts as one that
-    is up by itself, with data of its own.
+    Who is wiped, leaves, restarts or waits, and for whom: the worst of many orders.  Without --to
+    each node of CURRENT knows all the others, and a node of NEW alone counts as one that is up by
+    itself, with data of its own.
     """
-    era = Release(release)
-    before, after = (config_of(file, era).held.config for file in (current, new))
-    statuses = {} if status is None else statuses_of(status, before.nodes | after.nodes)
-    found = planned(before, after, statuses, release=era)
+    new, silent = configs[-1], list[str]()
+    if len(configs) != (2 if to is None else 1) or (to is not None and status is not None):
+        raise UsageProblem(
+            f"{len(configs)} configs{' and --to' if to else ''}{' and --status' if status else ''}",
+            next="plan CURRENT NEW, or plan NEW --to HOST:PORT",
+        )
+    if to is not None:
+        known = answers(asker(secret_file), to)
+        after = config_of(new, known.release).held.config
+        found, silent = known.plan(after), known.silent(after)
+    else:
+        era = Release(release)
+        before, after = (config_of(file, era).held.config for file in configs)
+        statuses = {} if status is None else statuses_of(status, before.nodes | after.nodes)
+        found = planned(before, after, statuses, release=era, chances=chances())
     if as_json:
         click.echo(printed(found))
         return 0
-    click.echo("\n".join(plan_as_text(new, found)))
+    click.echo("\n".join([*plan_as_text(new, found), *silent_as_text(silent)]))
     return 0
 
 

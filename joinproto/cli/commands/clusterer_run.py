@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
 from attrs import frozen
 
+from joinproto.cli.commands.clusterer_asking import (
+    PATIENCE,
+    SECRET,
+    Ask,
+    answers,
+    asker,
+    status_of,
+)
 from joinproto.cli.commands.clusterer_files import config_of, text_of
-from joinproto.clusterer.plan import Plan, Up
-from joinproto.clusterer.plan import plan as planned
-from joinproto.clusterer.reading import NotConfig, Release, read
+from joinproto.clusterer.plan import Plan
+from joinproto.clusterer.reading import Release
 from joinproto.codec.json_form import printed
 from joinproto.codec.malformed import Malformed
-from joinproto.errors import JoinprotoError, PeerError, UsageProblem
+from joinproto.errors import PeerError, UsageProblem
 from joinproto.net.addresses import Address
 
 LOOK_SECONDS = 0.5
-PATIENCE = 120.0
-Ask = Callable[[Address, Mapping[str, Any], float], dict[str, Any]]
 TO = click.option("--to", required=True, metavar="HOST:PORT", help="Where the node answers.")
-SECRET = click.option(
-    "--secret-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The nodes' secret_file, if they have one.",
-)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 NODE_EXAMPLE = """\b
@@ -95,6 +94,7 @@ class Applied:
     to: Annotated[str, "where it was asked"]
     plan: Annotated[Plan, "what the config does, as far as can be known before"]
     unsure: Annotated[tuple[str, ...], "who is about to join, so its data may be lost, too"]
+    silent: Annotated[tuple[str, ...], "who does not answer, so the plan counts it as off"]
     sent: Annotated[bool, "false: not confirmed, so nothing was sent"]
     reply: Annotated[str | None, "what the node answered; null: not sent"] = None
     ready: Annotated[bool | None, "with --wait: all nodes of the config are ready"] = None
@@ -112,24 +112,27 @@ def apply(
 ) -> int:
     """Give a cluster config to a running node; the others follow.
 
-    Said beforehand: who is wiped, leaves, restarts or waits.  Where data are or may be lost it
-    asks; where it cannot ask, --yes is needed.  Exit codes: 1 refused, or not ready in time; 2 the
+    The nodes are asked what they know, and many orders are tried: said beforehand is the worst,
+    who is wiped, leaves, restarts or waits.  Where data are or may be lost it asks; where it
+    cannot ask, --yes is needed.  Exit codes: 1 refused, or not ready in time; 2 the
     config, or not confirmed; 4 no node answers.
     """
     address = Address.parse_local(to)
-    ask = _asker(secret_file)
-    found = ask(address, {"op": "status"}, PATIENCE)
-    release = Release(found["release"])
+    ask = asker(secret_file)
+    known = answers(ask, to)
+    found, unsure = known.found, known.joining
     text = text_of(config)
-    new = config_of(config, release, text).held.config
-    plan, unsure = _plan(ask, found, new, release, to)
+    new = config_of(config, known.release, text).held.config
+    plan, silent = known.plan(new), known.silent(new)
+    risked = [one.name for one in plan.nodes if one.at_risk]
     if not as_json:
         joining = [f"  {one} is about to join: what it has now may be lost" for one in unsure]
-        click.echo("\n".join([*plan_as_text(config, plan), *joining]))
-    lost = ", ".join(sorted({*plan.wiped, *unsure}))
+        click.echo("\n".join([*plan_as_text(config, plan), *joining, *silent_as_text(silent)]))
+    lost = ", ".join(sorted({*plan.wiped, *unsure, *risked}))
     if lost and not yes and not _confirmed(lost, as_json=as_json):
         if as_json:
-            click.echo(printed(Applied(to=to, plan=plan, unsure=unsure, sent=False)))
+            nothing = Applied(to=to, plan=plan, unsure=unsure, silent=tuple(silent), sent=False)
+            click.echo(printed(nothing))
         raise UsageProblem(
             f"not confirmed: the data of {lost} would be lost; nothing was sent",
             next="look at the plan, then --yes",
@@ -141,7 +144,15 @@ def apply(
         ready = _wait(ask, address, found, new, wait)
     reply = answer["reply"]
     if as_json:
-        done = Applied(to=to, plan=plan, unsure=unsure, sent=True, reply=reply, ready=ready)
+        done = Applied(
+            to=to,
+            plan=plan,
+            unsure=unsure,
+            silent=tuple(silent),
+            sent=True,
+            reply=reply,
+            ready=ready,
+        )
         click.echo(printed(done))
     else:
         late = f"not all are ready after {wait} s: `joinproto clusterer status` says why"
@@ -158,52 +169,22 @@ def plan_as_text(name: str, plan: Plan) -> list[str]:
     for one in plan.nodes:
         lost = ", its data are LOST" if one.wiped else ""
         waits = f", waits for {', '.join(one.waits_for)}" if one.waits_for else ""
-        rows.append(f"  {one.name:20} {one.does.value}{lost}{waits}: {one.why}")
+        some = "" if one.orders == plan.orders else f" (in {one.orders} of {plan.orders} orders)"
+        rows.append(f"  {one.name:20} {one.does.value}{lost}{waits}{some}: {one.why}")
     return rows
+
+
+def silent_as_text(names: list[str]) -> list[str]:
+    """Return a line for the nodes that did not answer."""
+    if not names:
+        return []
+    return [f"  no answer from {', '.join(names)}: what they know and hold is not in this plan"]
 
 
 def _confirmed(lost: str, *, as_json: bool) -> bool:
     if as_json or not sys.stdin.isatty():
         return False
     return click.confirm(f"The data of {lost} will be lost. Go on?")
-
-
-def _asker(secret_file: Path | None) -> Ask:
-    from joinproto.apps.clusterer.operator import ask
-    from joinproto.net.secret import read_secret
-
-    secret = b"" if secret_file is None else read_secret("--secret-file", secret_file)
-    return partial(ask, secret=secret)
-
-
-def _plan(
-    ask: Ask, found: Mapping[str, Any], new: Any, release: Release, to: str
-) -> tuple[Plan, tuple[str, ...]]:
-    """Return what the config does, from what the nodes say now; and who is about to join.
-
-    Such a node has data of which the current config says nothing.
-    """
-    try:
-        current = read(found["config"] or "", release=release).held.config
-    except NotConfig:
-        raise PeerError(f"{to}: {found['node']} has not started yet", next="ask again") from None
-    statuses = {name: Up.OFF for name in current.nodes | new.nodes if name != found["node"]}
-    said = {found["node"]: found}
-    for name, one in found["nodes"].items():
-        if name in statuses and (other := _status_of(ask, one["address"])) is not None:
-            statuses[name] = Up.READY
-            said[name] = other
-    unsure = tuple(name for name, one in sorted(said.items()) if one["status"] == "joining")
-    return planned(current, new, statuses, release=release, at=found["node"]), unsure
-
-
-def _status_of(ask: Ask, address: str | None) -> dict[str, Any] | None:
-    if address is None:
-        return None
-    try:
-        return ask(Address.parse(address), {"op": "status"}, 5.0)
-    except JoinprotoError:
-        return None
 
 
 def _wait(ask: Ask, address: Address, found: Mapping[str, Any], new: Any, seconds: float) -> bool:
@@ -214,7 +195,7 @@ def _wait(ask: Ask, address: Address, found: Mapping[str, Any], new: Any, second
     end = time.monotonic() + seconds
     while left and time.monotonic() < end:
         for name in sorted(left):
-            said = _status_of(ask, places.get(name))
+            said = status_of(ask, places.get(name))
             is_ready = said is not None and said["status"] == "ready"
             if is_ready and said is not None and said["version"] >= new.version:
                 left.remove(name)
@@ -248,7 +229,11 @@ class StatusShown:
     status: Annotated[str, "preboot, joining, rejoining, booting, ready, pending or shutdown"]
     version: Annotated[int | None, "of the config that it holds or heads for"]
     config: Annotated[str | None, "that config, as Erlang terms"]
-    identity: Annotated[str | None, "of the node"]
+    identity: Annotated[str | None, "of the node, and of its set of data"]
+    achieved: Annotated[str | None, "what the next config is held against; null: nothing yet"]
+    members: Annotated[tuple[str, ...], "of the service's cluster"]
+    ran: Annotated[tuple[str, ...], "who ran when the service ran last"]
+    blank: Annotated[bool, "its data were given up, and no others came yet"]
     waits_for: Annotated[tuple[str, ...], "whom it needs before it can go on"]
     why: Annotated[str, "the reason, in a sentence"]
     service: Annotated[ServiceShown, "what it manages"]
@@ -264,7 +249,7 @@ def status(to: str, secret_file: Path | None, as_json: bool) -> int:
     """Say what a running node is doing, and for whom it waits."""
     from joinproto.codec.json_form import read as read_form
 
-    said = _asker(secret_file)(Address.parse_local(to), {"op": "status"}, 30.0)
+    said = asker(secret_file)(Address.parse_local(to), {"op": "status"}, 30.0)
     try:
         found: StatusShown = read_form(StatusShown, said)
     except Malformed as error:

@@ -1,0 +1,146 @@
+"""What running nodes answer to an operator, and what a new config would do to them.
+
+Source: Clusterer, U3 and U7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import click
+from attrs import frozen
+
+from joinproto.clusterer.config import Config, Held
+from joinproto.clusterer.plan import Plan
+from joinproto.clusterer.plan import plan as planned
+from joinproto.clusterer.plan_start import NodeSaid, Up, as_said
+from joinproto.clusterer.reading import NotConfig, Release, read
+from joinproto.clusterer.sim import Choose
+from joinproto.clusterer.status import Status
+from joinproto.errors import JoinprotoError, PeerError
+from joinproto.net.addresses import Address
+
+PATIENCE = 120.0
+SILENCE = 5.0
+ORDERS = 100
+"""Orders that are tried beside the plain one."""
+Ask = Callable[[Address, Mapping[str, Any], float], dict[str, Any]]
+SECRET = click.option(
+    "--secret-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The nodes' secret_file, if they have one.",
+)
+
+
+def asker(secret_file: Path | None) -> Ask:
+    """Return what asks a node, and proves the secret if there is one."""
+    from joinproto.apps.clusterer.operator import ask
+    from joinproto.net.secret import read_secret
+
+    secret = b"" if secret_file is None else read_secret("--secret-file", secret_file)
+    return partial(ask, secret=secret)
+
+
+def chances() -> list[Choose]:
+    """Return the orders that a plan tries, the same each time."""
+    return [Random(seed).randrange for seed in range(ORDERS)]
+
+
+@frozen
+class Answers:
+    """What the nodes say.  `found`: the whole answer of the one that was asked first."""
+
+    found: Mapping[str, Any]
+    said: Mapping[str, NodeSaid]
+    current: Config
+
+    @property
+    def release(self) -> Release:
+        return Release(self.found["release"])
+
+    def plan(self, new: Config) -> Plan:
+        """Return what a config does that is given to the node that was asked first."""
+        names = self.current.nodes | new.nodes | set(self.said)
+        now = as_said(names, self.said, self.release)
+        statuses: dict[str, Up] = {}
+        return planned(
+            self.current,
+            new,
+            statuses,
+            release=self.release,
+            at=self.found["node"],
+            now=now,
+            chances=chances(),
+        )
+
+    def silent(self, new: Config) -> list[str]:
+        """Return the nodes of both configs that did not answer."""
+        return sorted((self.current.nodes | new.nodes) - set(self.said))
+
+    @property
+    def joining(self) -> tuple[str, ...]:
+        """Return who is about to join: what its service holds nobody can tell."""
+        return tuple(
+            name for name, one in sorted(self.said.items()) if one.status is Status.JOINING
+        )
+
+
+def answers(ask: Ask, to: str) -> Answers:
+    """Ask a node, and all that it knows; raises `EnvironmentProblem`, `PeerError`."""
+    found = ask(Address.parse_local(to), {"op": "status"}, PATIENCE)
+    release = Release(found["release"])
+    first = _node_said(found, release)
+    if first is None:
+        raise PeerError(f"{to}: {found['node']} has not started yet", next="ask again")
+    said = {first.name: first}
+    for name, one in found["nodes"].items():
+        other = status_of(ask, one["address"])
+        its = None if other is None else _node_said(other, release)
+        if its is not None and its.name == name:
+            said[name] = its
+    return Answers(found, said, first.held.config)
+
+
+def status_of(ask: Ask, address: str | None) -> dict[str, Any] | None:
+    """Return what a node says of itself; None: nobody answers."""
+    if address is None:
+        return None
+    try:
+        return ask(Address.parse(address), {"op": "status"}, SILENCE)
+    except JoinprotoError:
+        return None
+
+
+def _node_said(found: Mapping[str, Any], release: Release) -> NodeSaid | None:
+    """Return a node's answer as a value; None: it has not started, or ends."""
+    try:
+        held = _held(found["config"], release)
+        status = Status(found["status"])
+        if held is None or status in (Status.PREBOOT, Status.SHUTDOWN):
+            return None
+        return NodeSaid(
+            name=str(found["node"]),
+            status=status,
+            identity=str(found["identity"] or ""),
+            held=held,
+            achieved=_held(found["achieved"], release),
+            members=frozenset(found["members"]),
+            ran=frozenset(found["ran"]),
+            blank=bool(found["blank"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise PeerError(
+            f"{found.get('node')}: another answer than expected: {type(error).__name__}: {error}",
+            next="update the older one, this command or the node",
+        ) from None
+
+
+def _held(text: str | None, release: Release) -> Held | None:
+    try:
+        return None if text is None else read(text, release=release).held
+    except NotConfig as error:
+        raise ValueError(str(error)) from None

@@ -1,0 +1,129 @@
+"""What a plan begins with: nodes as they say that they are, or as they would be after the current
+config.
+
+Source: Clusterer, U3 to U7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from attrs import evolve, frozen
+
+from joinproto.clusterer.broker import Disk
+from joinproto.clusterer.config import Config, Held
+from joinproto.clusterer.identities import data_of
+from joinproto.clusterer.messages import NOBODY
+from joinproto.clusterer.reading import Release
+from joinproto.clusterer.sim import Choose, Machine, Sim
+from joinproto.clusterer.state import State, Who
+from joinproto.clusterer.status import Status
+from joinproto.clusterer.story import Deed, Op, Story
+from joinproto.clusterer.variants import Variant
+from joinproto.clusterer.writing import as_json
+
+
+class Up(Enum):
+    """What a machine is before the new config: as `--status` names it."""
+
+    READY = "ready"
+    OFF = "off"
+    RESET = "reset"
+    BLANK = "blank"  # it runs, and nobody has written anything there: nothing of it can be lost
+
+
+@frozen(kw_only=True)
+class NodeSaid:
+    """What a running node says of itself.  `achieved`: what the next config is held against."""
+
+    name: str
+    status: Status
+    identity: str
+    held: Held
+    achieved: Held | None
+    members: frozenset[str] = NOBODY
+    ran: frozenset[str] = NOBODY
+    blank: bool = False
+
+
+@frozen
+class Now:
+    """All machines before the new config.  `made`: labels and identities made so far."""
+
+    machines: tuple[Machine, ...]
+    made: Mapping[str, int]
+    release: Release
+    variant: Variant
+
+    def sim(self, choose: Choose | None) -> Sim:
+        """Return a simulation that begins with these machines, and leaves them as they are."""
+        sim = Sim(Story(steps=(), release=self.release, variant=self.variant), choose)
+        for one in self.machines:
+            machine = evolve(one, disk=evolve(one.disk))
+            sim.machines[one.name], sim.disks[one.name] = machine, machine.disk
+        sim.made = dict(self.made)
+        return sim
+
+
+def formed(
+    current: Config, new: Config, statuses: Mapping[str, Up], release: Release, variant: Variant
+) -> Now:
+    """Return a cluster that has reached the current config by itself, and the other nodes.
+
+    `statuses`: of nodes that are not ready.
+    """
+    names = sorted(current.nodes | new.nodes)
+    sim = Sim(Story(steps=(), nodes=tuple(names), release=release, variant=variant))
+    first = min(current.disc, default=None)
+    members = sorted(current.nodes)
+    sim.play(tuple(_start(name, current if name == first else None) for name in members))
+    sim.play(tuple(_start(name) for name in names if name not in current.nodes))
+    for name in names:
+        up = statuses.get(name, Up.READY)
+        if up in (Up.OFF, Up.RESET):
+            sim.play((Deed(op=Op.STOP if up is Up.OFF else Op.RESET, node=name),))
+    return Now(tuple(sim.machines.values()), sim.made, release, variant)
+
+
+def as_said(names: Iterable[str], said: Mapping[str, NodeSaid], release: Release) -> Now:
+    """Return the nodes as those say that answered; the others are off."""
+    machines = tuple(
+        _machine(said[name], release) if name in said else Machine(name, why="it does not answer")
+        for name in sorted(names)
+    )
+    return Now(machines, {}, release, Variant.OURS)
+
+
+def _machine(said: NodeSaid, release: Release) -> Machine:
+    status, me = said.status, said.name
+    if status is Status.BOOTING:  # whatever it does, it decides that again
+        status = Status.JOINING if said.blank or said.achieved is None else Status.REJOINING
+    others = said.held.config.nodes - {me}
+    state = State(
+        who=Who(me, release=release),
+        status=status,
+        identity=said.identity,
+        achieved=said.achieved,
+        held=said.held,
+        contacts=others if status is Status.READY else NOBODY,
+        members=said.members,
+        ran=said.ran,
+        blank=said.blank,
+    )
+    disk = Disk(
+        stored=said.achieved,
+        identity=said.identity,
+        data=None if said.blank else data_of(said.identity) or f"of {me}",
+        members=said.members,
+        ran=said.ran,
+        runs=status is Status.READY,
+        given_up=said.blank,
+    )
+    return Machine(me, disk, state, stirred=True)
+
+
+def _start(name: str, given: Config | None = None) -> Deed:
+    config: dict[str, Any] | None = None if given is None else as_json(given)
+    return Deed(op=Op.START, node=name, config=config)
