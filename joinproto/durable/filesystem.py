@@ -369,7 +369,7 @@ def _closing(files: FileSystem, file: int, progress: Progress, name: str) -> Ite
 
 def reason(error: OSError) -> str:
     """Return why an operation failed, without the name, which the caller says better."""
-    return error.strerror or str(error)
+    return error.strerror or str(error) or type(error).__name__
 
 
 def let_go(files: FileSystem, file: int) -> None:

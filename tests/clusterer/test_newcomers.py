@@ -104,7 +104,7 @@ def test_who_never_heard_of_the_gospel_learns_from_it_that_their_data_are_the_sa
 
         assert ("joining", "a/1") == (steps[6].nodes["b"].state, steps[6].nodes["b"].data)
         assert {"ready"} == {steps[7].nodes[name].state for name in "bc"}
-        assert () == steps[7].wiped == steps[7].wiped
+        assert () == steps[6].wiped == steps[7].wiped
 
 
 def test_a_stranger_does_not_know_better_whose_data_a_member_has() -> None:

@@ -17,7 +17,8 @@ from joinproto.apps.clusterer.keeping.members import MembersFile
 from joinproto.apps.clusterer.memory import Memory
 from joinproto.apps.clusterer.network import _reached
 from joinproto.apps.clusterer.peering import Peering
-from joinproto.apps.clusterer.service import ServiceFailed
+from joinproto.apps.clusterer.rabbitmq import RabbitMQ
+from joinproto.apps.clusterer.service import ServiceFailed, empty
 from joinproto.apps.clusterer.wire import AskService, ServiceTold
 from joinproto.clusterer.config import Config, Held
 from joinproto.clusterer.messages import NewConfig, Receive
@@ -85,3 +86,48 @@ def test_a_process_that_a_killed_node_left_is_found_without_a_file(tmp_path: Pat
         finally:
             process.kill()
     assert asked._running() is None
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+@pytest.mark.parametrize("kind", ["joinproto", "rabbitmq"])
+def test_wiping_takes_what_is_in_the_data_directory_and_leaves_that(
+    kind: str, is_link: bool, tmp_path: Path
+) -> None:
+    """U3: it may be a mount point or a symbolic link; before, its node could never join."""
+    place, data = tmp_path / "disk", tmp_path / "data" if is_link else tmp_path / "disk"
+    (place / "queues" / "1").mkdir(parents=True)
+    (place / "lost+found").mkdir()
+    (place / "schema").write_text("x")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept").write_text("x")
+    (place / "link").symlink_to(elsewhere)
+    if is_link:
+        data.symlink_to(place)
+    before = place.stat().st_ino
+    service: Any = (
+        RabbitMQ("a@localhost", data, ctl=("false",)) if kind == "rabbitmq" else node(data)
+    )
+    for _ in range(2):  # a crash in the middle of it comes to the same end
+        service.wipe()
+
+        assert (["lost+found"], before) == (
+            [one.name for one in place.iterdir()],
+            place.stat().st_ino,
+        )
+        assert is_link is data.is_symlink()
+        assert ["kept"] == [one.name for one in elsewhere.iterdir()]
+
+
+def test_an_error_without_text_is_told_with_its_kind(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Some errors of the system say nothing of themselves."""
+    (tmp_path / "file").write_text("x")
+
+    def fails(_: Path) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(Path, "unlink", fails)
+    with pytest.raises(ServiceFailed, match=f"{tmp_path}: TimeoutError"):
+        empty(tmp_path)

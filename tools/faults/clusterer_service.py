@@ -7,7 +7,6 @@ whoever publishes does so at all.
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import time
@@ -17,7 +16,7 @@ from secrets import token_hex
 
 from attrs import define, field
 
-from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus
+from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus, empty
 from joinproto.clusterer.messages import Boot
 from tools.faults import clusterer_broker
 from tools.faults.clusterer_broker import ask
@@ -65,8 +64,7 @@ class Labelled:
 
     def wipe(self) -> None:
         self._work()
-        if self.data.exists():
-            shutil.rmtree(self.data)
+        empty(self.data)
 
     def status(self) -> ServiceStatus:
         runs = self._process is not None and self._process.poll() is None

@@ -19,6 +19,7 @@ from attrs import field, frozen
 
 from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus
 from joinproto.clusterer.messages import Boot
+from joinproto.durable.filesystem import reason
 from joinproto.net.lines import one_line
 
 SAID_CHARS_MAX = 300
@@ -100,7 +101,7 @@ class Commands:
                     start_new_session=True,
                 )
             except (OSError, ValueError) as error:
-                why = getattr(error, "strerror", None) or str(error)
+                why = reason(error) if isinstance(error, OSError) else str(error)
                 raise ServiceFailed(f"{what}: {words[0]}: {why}", next="check the path") from error
             try:
                 code = process.wait(self.timeout)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -26,9 +25,9 @@ from typing import Any
 
 from attrs import define, field
 
-from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus
+from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus, empty
 from joinproto.clusterer.messages import Boot
-from joinproto.durable.filesystem import REAL, put
+from joinproto.durable.filesystem import REAL, put, reason
 from joinproto.errors import StoreWriteFailed
 from joinproto.net.addresses import Address
 
@@ -84,12 +83,11 @@ class JoinprotoNode:
             self._end_process()
 
     def wipe(self) -> None:
+        empty(self.data)
         try:
-            if self.data.exists():
-                shutil.rmtree(self.data)
             self._kept.unlink(missing_ok=True)
         except OSError as error:
-            raise ServiceFailed(f"{self.data}: {error.strerror}", next="check the disk") from error
+            raise ServiceFailed(f"{self._kept}: {reason(error)}", next="check the disk") from error
 
     def status(self) -> ServiceStatus:
         found = self._asked()
@@ -162,7 +160,7 @@ class JoinprotoNode:
                     words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
                 )
         except OSError as error:
-            raise ServiceFailed(f"{place}: {error.strerror}", next="check the disk") from error
+            raise ServiceFailed(f"{place}: {reason(error)}", next="check the disk") from error
         if self._until(
             self.timeout, lambda: self._asked() is not None or process.poll() is not None
         ):

@@ -30,6 +30,7 @@ from joinproto.clusterer.messages import (
     Told,
 )
 from joinproto.clusterer.reading import Release
+from joinproto.durable.filesystem import reason
 from joinproto.errors import EnvironmentProblem, UsageProblem
 from joinproto.net.addresses import EVERYWHERE, Address
 from joinproto.net.lines import one_line
@@ -285,7 +286,7 @@ class Network:
             return await asyncio.start_server(self._accepted, listen.host, listen.port)
         except OSError as error:
             raise EnvironmentProblem(
-                f"listen {listen}: {error.strerror or error}",
+                f"listen {listen}: {reason(error)}",
                 next="stop what has the port, or listen on another one",
             ) from error
 

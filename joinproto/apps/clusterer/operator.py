@@ -9,6 +9,7 @@ from typing import Any
 from joinproto.apps.clusterer import wire
 from joinproto.apps.clusterer.channel import ANY, OPERATOR, fed, length_of, session_of
 from joinproto.clusterer.reading import Release
+from joinproto.durable.filesystem import reason
 from joinproto.errors import EnvironmentProblem, PeerError
 from joinproto.net.addresses import Address
 from joinproto.net.framing import LENGTH_BYTES
@@ -41,7 +42,7 @@ def ask(
         ) from None
     except OSError as error:
         raise EnvironmentProblem(
-            f"{place}: {error.strerror or error}", next="start the node, or check the address"
+            f"{place}: {reason(error)}", next="start the node, or check the address"
         ) from error
     except Refused as error:
         raise PeerError(

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -25,8 +24,9 @@ from pathlib import Path
 
 from attrs import define, field
 
-from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus
+from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus, empty
 from joinproto.clusterer.messages import Boot
+from joinproto.durable.filesystem import reason
 from joinproto.net.lines import one_line
 
 log = logging.getLogger("joinproto.clusterer")
@@ -85,11 +85,7 @@ class RabbitMQ:
 
     def wipe(self) -> None:
         if not self._is_up():
-            try:
-                if self.data.exists():
-                    shutil.rmtree(self.data)
-            except OSError as error:
-                raise ServiceFailed(f"{self.data}: {error.strerror}", next="mend it") from error
+            empty(self.data)
             return
         try:
             self._ctl("reset")
@@ -164,7 +160,7 @@ class RabbitMQ:
                 )
             except OSError as error:
                 raise ServiceFailed(
-                    f"{self.server[0]}: {error.strerror}", next="check service.server"
+                    f"{self.server[0]}: {reason(error)}", next="check service.server"
                 ) from error
         end = time.monotonic() + self.timeout
         while time.monotonic() < end:
@@ -208,7 +204,7 @@ class RabbitMQ:
                 f"{words[0]}: no end after {self.timeout:g} s", next="mend the server"
             ) from None
         except OSError as error:
-            raise ServiceFailed(f"{self.ctl[0]}: {error.strerror}", next="check service.ctl") from (
+            raise ServiceFailed(f"{self.ctl[0]}: {reason(error)}", next="check service.ctl") from (
                 error
             )
         if done.returncode != 0:

@@ -9,12 +9,15 @@ Source: Clusterer, U3 to U6.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Protocol
 
 from attrs import field, frozen
 
 from joinproto.clusterer.messages import NOBODY, Boot
+from joinproto.durable.filesystem import reason
 from joinproto.errors import PeerError
 
 
@@ -71,3 +74,25 @@ class Service(Protocol):
 
     def end(self) -> None:
         """The node's process ends, after a stop."""
+
+
+LOST_AND_FOUND = "lost+found"
+"""What a file system has of its own where it is mounted; often nobody but root may remove it."""
+
+
+def empty(data: Path) -> None:
+    """Remove all that is in a data directory, and leave the directory itself.
+
+    It may be a mount point or a symbolic link, which cannot be removed; a node whose data cannot be
+    wiped could never join.  Where nothing is there, nothing is done.  Raises `ServiceFailed`.
+    """
+    try:
+        for one in data.iterdir() if data.exists() else ():
+            if one.name == LOST_AND_FOUND:
+                continue
+            if one.is_dir() and not one.is_symlink():
+                shutil.rmtree(one)
+            else:
+                one.unlink()
+    except OSError as error:
+        raise ServiceFailed(f"{data}: {reason(error)}", next="check the disk") from error

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from joinproto.clusterer.reading import NotConfig, Read, Release, read
+from joinproto.durable.filesystem import reason
 from joinproto.errors import UsageProblem
 
 
@@ -25,6 +26,6 @@ def text_of(file: str) -> str:
         found = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return found.decode("utf-8-sig")
     except OSError as error:
-        raise UsageProblem(f"{file}: {error.strerror}", next="name a file that is there") from None
+        raise UsageProblem(f"{file}: {reason(error)}", next="name a file that is there") from None
     except UnicodeDecodeError:
         raise UsageProblem(f"{file}: not UTF-8", next="save it as UTF-8") from None
