@@ -226,3 +226,29 @@ def test_nodes_that_come_at_one_moment_know_each_other_and_a_plan_goes_by_that(
     fleet.start("c")
     fleet.until_ready("bc", 3)
     assert "message" in fleet.data("b")
+
+
+def test_who_was_not_stopped_in_order_says_so_before_it_boots(
+    fleet: Fleet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """U5: after a power cut the lists of who ran do not tell whose data are the newest."""
+    start(fleet, config(1, "ab", "a"), "ab")
+    files = [MembersFile(fleet.place(name) / "data") for name in "ab"]
+    fleet.until("each sees both", lambda: {("a", "b")} == {one.load().ran for one in files})
+    for name in "ab":
+        fleet.kill(name)
+    fleet.start("a")
+    fleet.until("a waits for b", lambda: (fleet.status("a") or {}).get("waits_for") == ["b"])
+
+    assert "not stopped in order" in str((fleet.status("a") or {})["note"])
+    told = run_here(capsys, "clusterer", "status", "--to", str(fleet.ports["a"]))
+    assert "recover pick" in told.out
+    fleet.start("b")
+    fleet.until_ready("ab", 1)
+    assert {None} == {(fleet.status(name) or {})["note"] for name in "ab"}
+
+    for name in "ab":
+        fleet.stop(name)
+    fleet.start("a")
+    fleet.until("a has started", lambda: "rejoin" in str((fleet.status("a") or {}).get("status")))
+    assert None is (fleet.status("a") or {})["note"]

@@ -46,7 +46,6 @@ from joinproto.clusterer.messages import (
     Paused,
     Poke,
     Receive,
-    Record,
     Reply,
     Send,
     Silence,
@@ -63,6 +62,12 @@ from joinproto.host.eventlog import EventLog
 log = logging.getLogger("joinproto.clusterer")
 
 FORGET_TRIES = 20
+DOUBTFUL = (
+    "its service was not stopped in order. If the others were not, as in a power cut, nobody knows"
+    " whose data are the newest: the node that starts first may lack what another one has"
+    " acknowledged, and the others give that up. Compare the data directories before the nodes"
+    " start (`joinproto recover pick`), and start the node with the latest first"
+)
 
 
 @frozen
@@ -102,6 +107,7 @@ class Asked:
 class Host:
     """One node.  `fresh`: its identity if it is blank.  `ended`: why it has ended.
 
+    `note`: what an operator should know before it boots.
     `begun`: a boot was begun, so something of the service may be there; `runs`: it succeeded.
     """
 
@@ -117,6 +123,7 @@ class Host:
     network: Network = field(init=False)
     ended: str | None = None
     failure: str = ""
+    note: str = ""
     runs: bool = False
     begun: bool = False
     peering: Peering = field(init=False)
@@ -140,17 +147,12 @@ class Host:
         service that cannot be stopped or wiped."""
         kept = self.stored.load()
         self.memory.load()
+        self.note = _doubt(self.memory, self.events)
         # A node that was killed may have left its service running.
         await self._service("stop", lambda: self.service.stop(leaves=False))
         if self.memory.now.given_up:
             await self._service("wipe", self.service.wipe)
-        record = Record(
-            stored=None if kept is None else kept.held,
-            identity=None if kept is None else kept.identity,
-            members=frozenset(self.memory.now.members),
-            ran=frozenset(self.memory.now.ran),
-            blank=self.memory.now.given_up,
-        )
+        record = self.memory.with_stored(kept)
         clock = _watched(self.post, self._clock())
         try:
             await self._step(Start(record=record, given=self.given, fresh=self.fresh))
@@ -302,8 +304,11 @@ class Host:
 
     async def _stop(self, *, leaves: bool) -> None:
         self.runs = False  # from here on who ran stays as it is
+        ran = self.begun
         await self._service("stop", lambda: self.service.stop(leaves=leaves))
         self.begun = False
+        if ran:
+            self.memory.stopped()
 
     async def _booting(self, boot: BootBroker) -> None:
         """Boot the service; what comes of it is an event like others."""
@@ -344,7 +349,7 @@ class Host:
             return
         finally:
             self._boot = None
-        self.failure = ""
+        self.failure = self.note = ""
         former = set() if boot.how is Boot.FOUND else {*self.memory.now.members} & boot.nodes
         self.memory.booted(self.who.me, former, boot.forget)
         self.runs = True
@@ -398,6 +403,15 @@ class Host:
     def down(self, name: str) -> None:
         """A connection has ended, or there is none."""
         self.post(Down(name))
+
+
+def _doubt(memory: Memory, events: EventLog) -> str:
+    """Return what an operator should know before the service boots, and log it."""
+    if not memory.is_doubtful:
+        return ""
+    log.warning("%s", DOUBTFUL)
+    events.write("not stopped in order", ran=sorted(memory.now.ran))
+    return DOUBTFUL
 
 
 def _watched(post: Callable[[Any], None], work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from attrs import Factory, define, evolve
 
 from joinproto.apps.clusterer.keeping.members import Members, MembersFile
+from joinproto.apps.clusterer.keeping.stored import Kept
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.messages import AskStatus, Down, NewConfig, Receive, Record
 
@@ -37,6 +38,15 @@ class Memory:
         """Return what a round is told."""
         return Record(members=frozenset(self.now.members), ran=frozenset(self.now.ran))
 
+    def with_stored(self, kept: Kept | None) -> Record:
+        """Return what a start is told: all that is on the disk."""
+        return evolve(
+            self.record,
+            stored=None if kept is None else kept.held,
+            identity=None if kept is None else kept.identity,
+            blank=self.now.given_up,
+        )
+
     def saw(self, event: object, config: Config) -> None:
         """Note what an event says of others; the service runs with `config`."""
         match event:
@@ -54,6 +64,15 @@ class Memory:
             ran, members = ran | {node}, members | {node}
         self.keep(evolve(self.now, ran=tuple(sorted(ran)), members=tuple(sorted(members))))
 
+    def stopped(self) -> None:
+        """The service was stopped in order: who ran then is known."""
+        self.keep(evolve(self.now, stopped=True))
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Say whether the service ended with others, or before them, and none of them knows."""
+        return self.now.stopped is False and not self.now.given_up and len(self.now.ran) > 1
+
     def only(self, nodes: frozenset[str]) -> frozenset[str]:
         """Drop who is not among these; return them."""
         before = self.now
@@ -68,4 +87,4 @@ class Memory:
         ran = {me, *(self.boots or ())}
         members = (former | ran) - forget
         self.boots = None
-        self.keep(Members(members=tuple(sorted(members)), ran=tuple(sorted(ran))))
+        self.keep(Members(members=tuple(sorted(members)), ran=tuple(sorted(ran)), stopped=False))

@@ -174,6 +174,7 @@ class _Port:
             "blank": state.blank,
             "waits_for": sorted(state.waits_for),
             "why": reason_of(state.why.rule, state.why.case, state.waits_for),
+            "note": host.note or None,
             "service": {
                 "runs": host.runs,
                 "says": dict(await host.says()) if host.runs else {},

@@ -236,6 +236,7 @@ class StatusShown:
     blank: Annotated[bool, "its data were given up, and no others came yet"]
     waits_for: Annotated[tuple[str, ...], "whom it needs before it can go on"]
     why: Annotated[str, "the reason, in a sentence"]
+    note: Annotated[str | None, "what to know before its service boots; null: nothing"]
     service: Annotated[ServiceShown, "what it manages"]
     nodes: Annotated[Mapping[str, OtherShown], "other nodes that it knows, by name"]
     release: Annotated[Release, "whose config it takes"]
@@ -260,6 +261,8 @@ def status(to: str, secret_file: Path | None, as_json: bool) -> int:
     click.echo(f"{found.node}: {found.status}, version {found.version}: {found.why}")
     if found.waits_for:
         click.echo(f"  waits for {', '.join(found.waits_for)}")
+    if found.note:
+        click.echo(f"  note: {found.note}")
     failure = f", its last boot failed: {found.service.failure}" if found.service.failure else ""
     click.echo(f"  service {'runs' if found.service.runs else 'is off'}{failure}")
     if "waits" in found.service.says:
