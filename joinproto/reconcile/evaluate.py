@@ -12,7 +12,7 @@ from joinproto.machine.tables import Case
 from joinproto.machine.terms import Group
 from joinproto.reconcile.placement import Choice, Placement, placement_of
 from joinproto.reconcile.queue import Node, Situation, Variant
-from joinproto.reconcile.tables import CANDIDATES, GONE, TABLES, Action, Spot
+from joinproto.reconcile.tables import CANDIDATES, DROPPED, GONE, TABLES, Action, Spot
 from joinproto.reconcile.target import Wanted, wanted
 
 
@@ -58,7 +58,7 @@ def evaluate(situation: Situation, place: Placement | None = None) -> Decision:
         choice = (place or placement_of(situation))(candidates, situation)
         return evolve(decision, nodes=(choice.node,), choice=choice)
     if decision.action is Action.REMOVE:
-        gone = decision.names(GONE)
+        gone = decision.names(GONE) or decision.names(DROPPED)
         return evolve(decision, nodes=gone if situation.variant is Variant.REAL else gone[:1])
     return decision
 
@@ -84,12 +84,14 @@ def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
                 lost=name in members and _is_lost(situation, name, node),
                 takes=node is not None and name not in members and _takes(situation, node),
                 behind=name in queue.behind,
+                stays=name in queue.stays,
                 knows_nodes=bool(nodes),
                 knows_members=bool(queue.members),
                 leads=queue.leader in (None, here),
                 removes=situation.removes,
                 changing=queue.changing is not None,
                 has_majority=2 * running > len(members),
+                survives_less=situation.spare < (target - 1) // 2,
                 is_odd=len(members) % 2 == 1,
                 target=target,
             )

@@ -9,7 +9,16 @@ from collections.abc import Callable, Sequence
 
 from joinproto.reconcile.evaluate import Decision
 from joinproto.reconcile.queue import Variant
-from joinproto.reconcile.tables import AWAY, CANDIDATES, CATCHING_UP, GONE, LOST, PRESENT, Action
+from joinproto.reconcile.tables import (
+    AWAY,
+    CANDIDATES,
+    CATCHING_UP,
+    DROPPED,
+    GONE,
+    LOST,
+    PRESENT,
+    Action,
+)
 
 WHY = {
     "the nodes are not known": "the nodes of the cluster are not known: the question failed",
@@ -21,12 +30,17 @@ WHY = {
     "a change is under way": "a change of its members is not committed yet: {changing}",
     "no majority": "{running} of {size} replicas run, and a change needs {majority}",
     "one catches up": "{behind} still catches up",
-    "drop who left": "{gone} has a replica and is not in the cluster any more",
-    "enough": "{kept} of {target} wanted replicas are there{although}",
-    "nobody takes it": "{kept} of {target} wanted replicas are there, and no node can take one",
+    "drop who left": "{gone} has a replica and is not in the cluster any more{survives}",
+    "drop who is lost": "{lost} counts no more, and is listed: of {size} a majority is {majority}"
+    "{survives}",
+    "enough": "{kept} of {target} wanted replicas are there{although}{survives}",
+    "nobody takes it": "{kept} of {target} wanted replicas are there, and no node can take one"
+    "{survives}",
     "it would be even": "one more would make {next_size}, and no second node could take another",
     "a member is down": "{down} has a replica and does not run",
     "one more": "{kept} of {target} wanted replicas are there; {choice}",
+    "one more for one that stays": "{lost} counts no more, and is listed: of {size} a majority is"
+    " {majority}; {choice}{survives}",
     "away, not for long": "{away} is away, for {away_for:g} of {interval:g} seconds",
 }
 """By the name of the case: why it was taken."""
@@ -91,6 +105,11 @@ def _words(decision: Decision) -> _Words:
     def longest() -> float:
         return max((queue.away.get(name, 0.0) for name in decision.names(AWAY)), default=0.0)
 
+    def survives() -> str:
+        failures = max(0, situation.spare)
+        told = f"; the queue survives {failures} failure" + "s" * (failures != 1)
+        return "" if counts_all else told
+
     def counted() -> int:
         return size if counts_all else size - len(decision.names(LOST))
 
@@ -108,6 +127,8 @@ def _words(decision: Decision) -> _Words:
         next_size=lambda: size + 1,
         behind=lambda: listed(decision.names(CATCHING_UP)),
         gone=lambda: listed(gone()),
+        lost=lambda: listed(decision.names(LOST)),
+        survives=survives,
         down=lambda: listed(down),
         away=lambda: listed(decision.names(AWAY)),
         away_for=lambda: round(longest(), 1),
@@ -141,7 +162,7 @@ def _not_enough(decision: Decision, counted: int, down: Sequence[str], gone: Seq
     size, left = len(situation.members), len(decision.names(PRESENT)) - spare - 1
     if left > 0 and (2 * left > size or situation.variant is Variant.SEED):
         lost = f"{spare + 1} replicas" if spare else "a replica"
-        ways.append(_with(f"the loss of {lost}", room, ()))
+        ways.append(_with(f"the loss of {lost}", _room(decision, counted, loses=True), ()))
     return "; or ".join(ways)
 
 
@@ -168,10 +189,19 @@ def _mended(decision: Decision, down: Sequence[str], gone: Sequence[str], *, als
     return "; or ".join(ways)
 
 
-def _room(decision: Decision, size: int) -> str:
-    """Return which nodes are missing so that a queue of this size gets one more, if any are."""
+def _room(decision: Decision, size: int, *, loses: bool = False) -> str:
+    """Return which nodes are missing so that a queue of this size gets one more, if any are.
+
+    `loses`: once a replica of it is lost.
+    """
     variant = decision.situation.variant
-    needs = 2 if variant is Variant.REAL and size % 2 else 1
+    if variant is not Variant.REAL:
+        # Ours makes an odd number even only where a dead one may be dropped afterwards.
+        may_drop = decision.situation.removes and (loses or decision.names(DROPPED))
+        is_kept = (loses or decision.names(LOST)) and not may_drop
+        is_ours = variant is Variant.OURS
+        size = len(decision.situation.members) if is_ours and is_kept else 0
+    needs = 2 if size % 2 else 1
     missing = max(0, needs - len(decision.names(CANDIDATES)))
     if not missing:
         return ""

@@ -82,7 +82,11 @@ class Verdict:
 
 @frozen
 class Keeper:
-    """All that is remembered between two looks; `intents` are on disk as well."""
+    """All that is remembered between two looks; `intents` are on disk as well.
+
+    `stays`: whose replica of a stream could not be removed, as that of a node that is down cannot
+    in 3.x; it is tried again once a node has come or gone.
+    """
 
     rules: Rules
     nodes: tuple[Node, ...] = ()
@@ -90,6 +94,7 @@ class Keeper:
     down_since: Mapping[str, float] = field(factory=dict)
     clocks: Mapping[Key, Clock] = field(factory=dict)
     intents: Mapping[Key, Intent] = field(factory=dict)
+    stays: Mapping[Key, frozenset[str]] = field(factory=dict)
 
     def observe(self, facts: Facts, now: float) -> Keeper:
         """Return the keeper after one look at the broker."""
@@ -111,6 +116,7 @@ class Keeper:
             queues=facts.queues,
             down_since={name: self.down_since.get(name, now) for name in sorted(down)},
             clocks=clocks,
+            stays={} if events else self.stays,
         )
 
     def due(self, now: float) -> list[Key]:
@@ -157,21 +163,29 @@ class Keeper:
     def after(
         self, intent: Intent, ended: Ended, now: float, replicas: tuple[Replica, ...] | None
     ) -> Verdict | None:
-        """Return what follows from a change that came to nothing; None: the list may say.
+        """Return what follows from a change that has ended; None: the list may say.
 
         A call that ends half-way may have changed the list and not the group, and a list that
-        looks well is not doubted again: so what the leader said decides at once.
+        looks well is not doubted again: so what the leader said decides at once.  After one that
+        was done, too: until the dead member is dropped that it replaces, the new one's failure
+        may stop a queue that would have lived.
         """
-        if ended is Ended.DONE or intent.key not in self.queues or replicas is None:
+        if intent.key not in self.queues or replicas is None:
             return None
-        return self.judge(intent.key, now, replicas)
+        verdict = self.judge(intent.key, now, replicas)
+        is_left = ended is Ended.DONE and verdict.intent is None
+        return None if is_left else verdict
 
     def begun(self, intent: Intent) -> Keeper:
         return evolve(self, intents={**self.intents, intent.key: intent})
 
-    def ended(self, intent: Intent) -> Keeper:
+    def ended(self, intent: Intent, how: Ended) -> Keeper:
         rest = {key: one for key, one in self.intents.items() if key != intent.key}
-        return evolve(self, intents=rest)
+        stays = dict(self.stays)
+        is_removal = intent.action is Action.REMOVE and intent.kind is Kind.STREAM
+        if is_removal and how is Ended.UNDONE:
+            stays[intent.key] = stays.get(intent.key, frozenset()) | {intent.node}
+        return evolve(self, intents=rest, stays=stays)
 
     def looked(self, changed: Mapping[Key, bool], now: float) -> Keeper:
         """Return the keeper after these looks; `changed`: whether they did or lacked something."""
@@ -190,6 +204,7 @@ class Keeper:
             behind=tuple(name for name in queue.behind if name in running),
             away={name: now - self.down_since[name] for name in members if name in self.down_since},
             changing=None if intent is None else intent.said,
+            stays=tuple(sorted(self.stays.get(key, frozenset()) & set(members))),
         )
         return Situation(queue=queue, nodes=self.nodes, settings=self.rules.settings)
 

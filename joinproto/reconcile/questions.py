@@ -97,6 +97,7 @@ class AskQueue(Queue):
         if not self.members:
             return
         told = [*((f"behind[{at}]", name) for at, name in enumerate(self.behind))]
+        told += [(f"stays[{at}]", name) for at, name in enumerate(self.stays)]
         told += [(f"away.{name}", name) for name in self.away]
         for place, name in told:
             if name not in self.members:
@@ -115,6 +116,7 @@ class QueueAnswer:
     nodes: Annotated[tuple[str, ...], "whom it adds or removes"]
     candidates: Annotated[tuple[str, ...], "who could take a replica"]
     target: Annotated[int, "how many are wanted"]
+    survives: Annotated[int, "failures that the queue survives now; below 0: no majority runs"]
     rule: Annotated[str, "the rule that decided"]
     case: Annotated[str, "the case of the variant's table"]
     why: Annotated[str, "the reason, in a sentence"]
@@ -147,6 +149,7 @@ def answered(found: Decision) -> QueueAnswer:
         nodes=found.nodes,
         candidates=found.names(CANDIDATES),
         target=found.wanted.count,
+        survives=found.situation.spare,
         rule=found.rule,
         case=found.case.name,
         why=why(found),

@@ -64,7 +64,7 @@ class Settings:
     """What holds for all queues."""
 
     auto_remove: Annotated[
-        bool | None, "drop replicas of nodes that left; null: real no, seed and ours yes"
+        bool | None, "drop replicas that count no more; null: real no, seed and ours yes"
     ] = None
     failure_interval: Annotated[
         float, AtLeast(0), "seconds away until a replica counts as lost (seed, ours)"
@@ -89,6 +89,7 @@ class Queue:
         "seconds for which the replica on this node has not answered",
     ] = field(factory=dict)
     behind: Annotated[tuple[str, ...], "nodes whose replica still catches up"] = ()
+    stays: Annotated[tuple[str, ...], "nodes whose replica could not be removed"] = ()
     changing: Annotated[str | None, "a change of members that is not committed, in words"] = None
     size: Annotated[int, AtLeast(0), "bytes that a new replica copies"] = 0
 
@@ -120,7 +121,10 @@ class Situation:
 
     @property
     def spare(self) -> int:
-        """Return how many replicas may still be lost before no majority is left; less is worse."""
+        """Return how many failures the queue survives now; below 0 no majority runs.
+
+        A majority is one of all that are listed, dead ones too.
+        """
         return sum(map(self.runs, self.members)) - (len(self.members) // 2 + 1)
 
     @property

@@ -31,9 +31,10 @@ class Spot:
     """One node, and the replica on it if it has one.
 
     `in_cluster`: of the cluster now.  `lost`: its replica does not count any more.  `takes`:
-    it may be given a replica.  Of the evaluating node only: `knows_nodes`, `knows_members`,
-    `leads`, `drained`, `removes`, `changing`, `has_majority`, `is_odd` (the number of
-    replicas), `target`.
+    it may be given a replica.  `stays`: its replica could not be removed.  Of the evaluating node
+    only: `knows_nodes`, `knows_members`, `leads`, `drained`, `removes`, `changing`, `has_majority`,
+    `survives_less` (fewer failures than as many running replicas as the target would), `is_odd`
+    (the number of replicas), `target`.
     """
 
     name: str
@@ -44,20 +45,23 @@ class Spot:
     lost: bool = False
     takes: bool = False
     behind: bool = False
+    stays: bool = False
     knows_nodes: bool = True
     knows_members: bool = True
     leads: bool = True
     removes: bool = False
     changing: bool = False
     has_majority: bool = True
+    survives_less: bool = False
     is_odd: bool = True
     target: int = 0
 
 
 NODES = Members("N", Spot)
 M = NODES.where(has_replica=True).named("M")
-GONE = M.where(in_cluster=False).named("G")
+GONE = M.where(in_cluster=False, stays=False).named("G")
 LOST = M.where(lost=True).named("L")
+DROPPED = LOST.where(stays=False).named("D")
 KEPT = (M - LOST).named("K")
 CANDIDATES = NODES.where(takes=True).named("C")
 CATCHING_UP = KEPT.where(behind=True, running=True).named("B")
@@ -73,7 +77,13 @@ _ENOUGH_MEMBERS = ~M.fewer_than(NODES.mine("target"))
 _TOO_FEW = KEPT.fewer_than(NODES.mine("target"))
 _NOBODY_ASKS = _here("nobody says how many", target=0)
 _TOO_FEW_NOW = PRESENT.fewer_than(NODES.mine("target"))
-_REMOVES = _here("replicas of nodes that left are dropped", removes=True)
+_REMOVES = _here("replicas that count no more are dropped", removes=True)
+_SURVIVES_LESS = _here("fewer failures are survived than the target promises", survives_less=True)
+_IS_ODD = _here("the number of replicas is odd", is_odd=True)
+_HELPS = ~(_IS_ODD & DROPPED.fewer_than(2))
+"""Without one dead member an even number needs one vote less; an odd number without two."""
+_WOULD_BE_EVEN = _IS_ODD & CANDIDATES.fewer_than(2)
+_CANNOT_DROP = ~LOST.is_empty & (~_REMOVES | DROPPED.is_empty)
 
 
 def _table(variant: Variant, *cases: Case[Action]) -> Table[Action]:
@@ -90,12 +100,7 @@ REAL = _table(
     Case("Q4", "drop who left", _REMOVES & ~GONE.is_empty, Action.REMOVE),
     Case("Q4", "enough", _ENOUGH_MEMBERS, Action.NOTHING),
     Case("Q3", "nobody takes it", CANDIDATES.is_empty, Action.NOTHING),
-    Case(
-        "Q4",
-        "it would be even",
-        CANDIDATES.fewer_than(2) & _here("the number of replicas is odd", is_odd=True),
-        Action.NOTHING,
-    ),
+    Case("Q4", "it would be even", _WOULD_BE_EVEN, Action.NOTHING),
     Case("Q4", "a member is down", ~M.every(running=True), Action.NOTHING),
     Case("Q3", "one more", ALWAYS, Action.ADD),
 )
@@ -131,13 +136,36 @@ OURS = _table(
     Case("Q4", "no majority", _here("no majority runs", has_majority=False), Action.WAIT),
     Case("Q2", "nobody leads", _NO_LEADER, Action.WAIT),
     Case("Q4", "one catches up", ~CATCHING_UP.is_empty, Action.WAIT),
+    Case(
+        "Q4",
+        "it would be even",
+        _TOO_FEW & _CANNOT_DROP & _WOULD_BE_EVEN & ~CANDIDATES.is_empty,
+        Action.NOTHING,
+    ),
     Case("Q4", "one more", _TOO_FEW & ~CANDIDATES.is_empty, Action.ADD),
+    Case("Q4", "drop who left", ~_TOO_FEW & _REMOVES & ~GONE.is_empty, Action.REMOVE),
+    Case(
+        "Q4",
+        "drop who is lost",
+        _SURVIVES_LESS & _REMOVES & ~DROPPED.is_empty & _HELPS & ~(_TOO_FEW & _IS_ODD),
+        Action.REMOVE,
+    ),
     Case("Q3", "nobody takes it", _TOO_FEW, Action.NOTHING),
-    Case("Q4", "drop who left", _REMOVES & ~GONE.is_empty, Action.REMOVE),
+    Case(
+        "Q4",
+        "one more for one that stays",
+        _SURVIVES_LESS & ~LOST.is_empty & AWAY.is_empty & ~CANDIDATES.is_empty & ~_WOULD_BE_EVEN,
+        Action.ADD,
+    ),
     Case("Q2", "away, not for long", _TOO_FEW_NOW, Action.WAIT),
     Case("Q4", "enough", ALWAYS, Action.NOTHING),
 )
-"""The design, with one change at a time: the next only when the last is done and caught up."""
+"""The design, with one change at a time: the next only when the last is done and caught up.
+
+A dead member that is still listed counts towards the majority.  Of a, b and c, c dies and d is
+added: three of four run, and one failure more leaves two of four.  So a lost member is dropped
+where without it more failures are survived; where it cannot be, the number becomes odd.
+"""
 
 TABLES = {Variant.SEED: SEED, Variant.REAL: REAL, Variant.OURS: OURS}
-SETS = (NODES, M, GONE, LOST, KEPT, CANDIDATES, CATCHING_UP, AWAY, PRESENT)
+SETS = (NODES, M, GONE, LOST, DROPPED, KEPT, CANDIDATES, CATCHING_UP, AWAY, PRESENT)

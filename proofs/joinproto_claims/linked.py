@@ -31,8 +31,8 @@ WORLDS: tuple[Linked, ...] = (
     Linked("chain-register", (RegisterMapping.of,), _REGISTER, near=50_000, far=0),
     Linked("join-two", (ChainMapping, ServingMapping), _JOIN, near=50_000, far=12_000),
     Linked("join-votes", (ChainMapping, ServingMapping), _JOIN, near=5_000, far=6_000),
-    Linked("reconcile-one", (ReconcileMapping,), _RECONCILE, near=3_000, far=0),
-    Linked("reconcile-repair", (ReconcileMapping,), _RECONCILE, near=1_500, far=0),
+    Linked("reconcile-one", (ReconcileMapping,), _RECONCILE, near=4_000, far=0),
+    Linked("reconcile-repair", (ReconcileMapping,), _RECONCILE, near=1_600, far=0),
     Linked("reconcile-by-hand", (ReconcileMapping,), _RECONCILE, near=3_000, far=0),
     *(
         Linked(f"clusterer-{name}", (ClustererMapping,), _CLUSTERER, near=50_000, far=0, load=whole)

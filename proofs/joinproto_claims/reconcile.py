@@ -40,6 +40,7 @@ one_more = Relation(
     "one_more", (ENTRY, ENTRY, NODE), "{1} has the members of {0}, and {2}", rigid=True
 )
 within = Relation("within", (NODE, MAJORITY), "{0} belongs to {1}", rigid=True)
+even = Relation("even", (ENTRY,), "as of {0} the number of members is even", rigid=True)
 majority_of = Relation("majority_of", (MAJORITY, ENTRY), "{0} is most members of {1}", rigid=True)
 of = Relation("of", (NODE, ENOUGH), "{0} is one of {1}, which are as many as wanted", rigid=True)
 term = Function("term", ENTRY, TERM, "the term whose leader wrote it")
@@ -60,6 +61,8 @@ def _enough(group: Var, entry: Var) -> Formula:
     """Return that all of a group as large as wanted are members that count."""
     return every(x, of(x, group) >> (has(entry, x) & ~lost(x)))
 
+
+_SOME_LOST = some(x, has(e, x) & lost(x))
 
 # -- the steps ---------------------------------------------------------------------------------
 
@@ -108,12 +111,16 @@ BY_HAND = Step(
 )
 ADD = Step(
     "add",
-    "Q4: fewer count than wanted, and a node that runs gets a replica",
+    "Q4: fewer count than wanted, or one that counts no more stays listed, and a node that runs"
+    " gets a replica",
     (e, f, n, q),
     (
         *_TURN,
         _MOST,
-        Guard("fewer count than are wanted", every(k, ~_enough(k, e))),
+        Guard(
+            "fewer count than are wanted, or one that counts no more stays",
+            every(k, ~_enough(k, e)) | _SOME_LOST,
+        ),
         Guard("the node has none", ~has(e, n)),
         Guard("the node runs", runs(n)),
         Guard("it is the only change", one_more(e, f, n)),
@@ -122,12 +129,12 @@ ADD = Step(
 )
 DROP = Step(
     "drop",
-    "Q4: enough count, and a replica that does not is dropped",
+    "Q4: enough count, or one less makes an odd number, and a replica that does not is dropped",
     (e, f, n, q, k),
     (
         *_TURN,
         _MOST,
-        Guard("as many count as are wanted", _enough(k, e)),
+        Guard("as many count as are wanted, or the number is even", _enough(k, e) | even(e)),
         Guard("the replica counts no more", lost(n)),
         Guard("it is the only change", one_more(f, e, n) & ~has(f, n)),
     ),
@@ -230,6 +237,7 @@ LAYER = Layer(
         within,
         majority_of,
         of,
+        even,
         written,
         committed,
         added,
@@ -315,11 +323,15 @@ LAYER = Layer(
         ),
         Claim(
             "never_below_by_itself",
-            "Q4: what we drop leaves as many that count as are wanted; what we add takes none away",
+            "Q4: what we drop leaves all that count, and these are as many as are wanted, or the"
+            " number was even; what we add takes none away",
             every(
                 (e, f),
                 all_of(
-                    _NEW_DROP >> some(k, every(x, of(x, k) >> (has(f, x) & ~lost(x)))),
+                    _NEW_DROP
+                    >> all_of(
+                        _STILL, even(e) | some(k, every(x, of(x, k) >> (has(f, x) & ~lost(x))))
+                    ),
                     _NEW_ADD >> _STILL,
                 ),
             ),
@@ -327,15 +339,16 @@ LAYER = Layer(
         ),
         Claim(
             "it_ends",
-            "Q4: an add brings one more that counts, while too few do; a drop takes one that does"
-            " not, and leaves all that do: their numbers, in this order, can do so but so often",
+            "Q4: an add brings one more that counts, while too few do or a lost one is listed; a"
+            " drop takes one that does not, and leaves all that do: free nodes and lost members"
+            " become fewer",
             every(
                 (e, f),
                 all_of(
                     _NEW_ADD
                     >> all_of(
                         _STILL,
-                        every(k, ~_enough(k, e)),
+                        every(k, ~_enough(k, e)) | _SOME_LOST,
                         some(x, has(f, x) & ~has(e, x) & ~lost(x)),
                     ),
                     _NEW_DROP

@@ -73,7 +73,7 @@ def test_plan_says_order_bytes_load_and_what_is_left(run: Run) -> None:
     limits = {"bytes_per_second": 10**8, "copies_at_once": 1}
     found = run("plan", {**STATE, "limits": limits}, "--json").object
 
-    assert [("qq.1", "add", "d", 0, 10)] == [
+    assert [("qq.1", "add", "d", 0, 10), ("qq.1", "remove", "c", 10, 10)] == [
         (one["queue"], one["action"], one["node"], one["starts"], one["ends"])
         for one in found["changes"]
     ]

@@ -184,4 +184,6 @@ def _gather(term: Any, found: Values) -> None:
 
 
 def _other(value: object) -> object:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value + 1  # a number is compared with sizes, too
     return not value if isinstance(value, bool) else None if value is not None else "one"

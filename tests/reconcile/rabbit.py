@@ -133,6 +133,20 @@ class Rabbits:
         )
         assert answer.is_success, answer.text
 
+    def echoed(self, queue: str, text: str) -> str:
+        """Return a message that the queue took and gave back; fails where no majority does."""
+        base = f"http://127.0.0.1:{self.ports[self.names[0]]}/api"
+
+        def posted(path: str, **body: object) -> Any:
+            answer = httpx.post(f"{base}/{path}", auth=("guest", "guest"), json=body, timeout=30)
+            assert answer.is_success, answer.text
+            return answer.json()
+
+        message = {"payload": text, "payload_encoding": "string", "properties": {}}
+        posted("exchanges/%2f/amq.default/publish", routing_key=queue, **message)
+        asked = {"count": 1, "ackmode": "ack_requeue_false", "encoding": "auto"}
+        return str(posted(f"queues/%2f/{queue}/get", **asked)[0]["payload"])
+
     def members(self, name: str) -> set[str]:
         return set(self.get(f"queues/%2f/{name}").get("members", ()))
 

@@ -333,6 +333,61 @@ def test_who_left_is_dropped_after_another_one_was_added(broker: Broker) -> None
     assert ["add_member q d", "delete_member q c"] == found.rounds(3)
 
 
+def loses_c(broker: Broker, *, removes: str) -> None:
+    """Let c die for good; d, then e, become members when they are added."""
+    broker.runs("abde", down="c")
+    broker.has("q", "abc", online="ab")
+    broker.on("add_member", 'cp "with-$3.json" q.json')
+    broker.says("q", "abcd", online="abd", file="with-d.json")
+    broker.says("q", "abcde", online="abde", file="with-e.json")
+    broker.on("delete_member", removes)
+    broker.says("q", "abd", file="less.json")
+
+
+def test_a_dead_member_is_dropped_as_soon_as_another_one_is_there(broker: Broker) -> None:
+    """Q4: of a, b, c and d three run, and the failure of d would stop what a and b had kept."""
+    loses_c(broker, removes="cp less.json q.json")
+    found = rig(broker)
+    found.rounds(7)
+    assert ["add_member q d"] == broker.calls
+
+    assert ["add_member q d", "delete_member q c"] == found.rounds(1)
+    broker.has("q", "abd")
+    found.rounds(2)
+    assert (
+        "3 of 3 wanted replicas are there; the queue survives 1 failure"
+        == (found.said("decision", "why")[-1])
+    )
+
+
+def test_where_a_dead_replica_of_a_stream_stays_the_number_becomes_odd(broker: Broker) -> None:
+    """Q4: 3.10 removes no replica of a stream from a node that is down; four of five run then."""
+    loses_c(broker, removes="exit 69")
+    broker.queues["q"]["type"] = "stream"
+    broker.on("add_replica", 'cp "with-$3.json" q.json')
+    for name in ("q", "with-d", "with-e"):
+        rows = json.loads((broker.room / f"{name}.json").read_text())
+        status = [
+            {"node": one["Node Name"], "role": "writer", "offset": 9, "committed_offset": 9}
+            for one in rows
+            if one["Log Index"]
+        ]
+        (broker.room / f"{name}.json").write_text(json.dumps(status))
+    found = rig(broker)
+    while len(broker.calls) < 1:
+        found.rounds()
+    for members in ("abcd", "abcde"):
+        online = [one for one in members if one != "c"]
+        broker.queues["q"].update(members=list(members), online=online)
+        found.rounds(8)
+
+    assert ["add_replica q d", "delete_replica q c", "add_replica q e"] == broker.calls
+    assert (
+        "4 of 3 wanted replicas are there; the queue survives 1 failure"
+        == (found.said("decision", "why")[-1])
+    )
+
+
 def test_a_wait_is_told_once_and_what_is_left_is_counted(broker: Broker) -> None:
     """The seconds that somebody is away are no news; then it is back, and nothing is left."""
     broker.runs("abde", down="c")

@@ -202,3 +202,27 @@ def test_the_scenarios_of_the_design_end_as_it_says(
         three(cluster)
         one(cluster)
         two(cluster)
+
+
+@pytest.mark.soak("rabbitmq")
+def test_a_queue_lives_on_when_the_replica_that_was_added_dies(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Of a, b and c, c dies and d is added: with c still listed the death of d stops the queue."""
+    room = tmp_path_factory.mktemp("rabbits")
+    with rabbits(room, "abcd") as cluster:
+        cluster.declare("qq.7", **THREE)
+        until("qq.7 has three", lambda: 3 == len(cluster.members("qq.7")))
+        lost = victim(cluster, "qq.7")
+        kept = cluster.members("qq.7") - {lost}
+        (new,) = set(cluster.names) - kept - {lost}
+
+        with keeping(cluster, "seven", failure=6) as keeper:
+            cluster.kill(lost)
+            until("it is mended", lambda: f"remove {lost}" in keeper.changes("qq.7", "done"))
+            assert [f"add {new}", f"remove {lost}"] == keeper.changes("qq.7", "done")
+        until("the new one is there", lambda: kept | {new} == cluster.members("qq.7"))
+        cluster.kill(new)
+
+        until("its loss is seen", lambda: kept == running_of(cluster, "qq.7"))
+        assert "still here" == cluster.echoed("qq.7", "still here")

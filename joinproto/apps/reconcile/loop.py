@@ -83,7 +83,7 @@ class Loop:
             ended = Ended.LOST if is_old else Ended.NOT_YET
         if ended is Ended.NOT_YET:
             return
-        left = self.keeper.ended(intent)
+        left = self.keeper.ended(intent, ended)
         verdict = left.after(intent, ended, self.clock(), replicas)
         if verdict is not None and verdict.is_change and verdict.intent is None:
             return  # its nodes are busy: kept until they are not, as nothing else remembers it

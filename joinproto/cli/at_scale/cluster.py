@@ -22,7 +22,10 @@ class Copy:
 
 @define
 class Machine:
-    """`waiting`: copies that wait for one of its own to end, and what they wait with."""
+    """`waiting`: copies that wait for one of its own to end, and what they wait with.
+
+    `dropped`: how many replicas it has lost since it stopped, as others were made in their place.
+    """
 
     name: str
     zone: int
@@ -30,6 +33,7 @@ class Machine:
     down_since: float = 0.0
     load: int = 0
     copies: int = 0
+    dropped: int = 0
     waiting: list[tuple[int, float, int, Copy]] = field(factory=list)
 
 
@@ -84,6 +88,12 @@ class Cluster:
     def add(self, queue: int, node: int) -> None:
         self.members[queue].append(node)
         self.on[node].add(queue)
+
+    def drop(self, queue: int, node: int) -> None:
+        self.members[queue].remove(node)
+        self.on[node].remove(queue)
+        self.machines[node].dropped += 1
+        self.loaded(node, -1)
 
     def loaded(self, node: int, more: int) -> None:
         """Note that a node is to have so many replicas more."""

@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 
 from joinproto.cli.at_scale.cluster import Cluster, Copy
 from joinproto.cli.at_scale.stories import Blow, Shape, Way
-from joinproto.reconcile.evaluate import evaluate
+from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.queue import Queue, Settings, Situation, Target
 from joinproto.reconcile.tables import Action
 from joinproto.reconcile.timers import Clock, Happens, Pace
@@ -121,6 +121,8 @@ class Run:
             self.for_nothing += self.cluster.live[queue] > self.shape.replicas
             if queue in self.below_since:
                 self._plan(queue, self.now + self.shape.trigger_interval)
+        self.for_nothing += machine.dropped
+        machine.dropped = 0
 
     # -- looks -------------------------------------------------------------------------------
 
@@ -150,6 +152,16 @@ class Run:
             self._evaluate(queue)
 
     def _evaluate(self, queue: int) -> None:
+        found = self._decide(queue)
+        if found.action is Action.ADD:
+            self._begin(Copy(queue, _number(found.situation.evaluates), _number(found.nodes[0])))
+        elif found.case.name == "away, not for long":
+            longest = max(found.situation.queue.away.values())
+            self._plan(queue, self.now + self.shape.failure_interval - longest)
+        # else: no majority, or nobody takes one: a node that comes back brings the queue back
+
+    def _decide(self, queue: int) -> Decision:
+        """Return the shipped decision; what it drops, which copies nothing, is dropped."""
         cluster, machines = self.cluster, self.cluster.machines
         own = cluster.members[queue]
         away = {
@@ -169,12 +181,11 @@ class Run:
                 variant=self.way.variant,
             )
         )
-        if found.action is Action.ADD:
-            self._begin(Copy(queue, _number(found.situation.evaluates), _number(found.nodes[0])))
-        elif found.case.name == "away, not for long":
-            longest = max(away.values())
-            self._plan(queue, self.now + self.shape.failure_interval - longest)
-        # else: no majority, or nobody takes one: a node that comes back brings the queue back
+        if found.action is not Action.REMOVE:
+            return found
+        for name in found.nodes:
+            cluster.drop(queue, _number(name))
+        return self._decide(queue)
 
     # -- copies ------------------------------------------------------------------------------
 
@@ -209,6 +220,8 @@ class Run:
         self._one_more(queue)
         if queue in self.below_since:
             self._plan(queue, self.now + self.shape.trigger_interval)
+        elif self.way is Way.OURS:
+            self._decide(queue)  # who died is dropped as soon as another one is there
 
     def _end(self, queue: int) -> None:
         """Free both ends for others."""

@@ -51,7 +51,7 @@ def _drained_takes(_original: object) -> Callable[..., bool]:
 def _drops_first(tables: Tables) -> Tables:
     """Return the tables; ours drops who left before it adds."""
     ours = tables[Variant.OURS]
-    drop = next(case for case in ours.cases if case.name == "drop who left")
+    drop = next(case for case in tables[Variant.SEED].cases if case.name == "drop who left")
     rest = list(without(ours, drop.name).cases)
     at = next(at for at, case in enumerate(rest) if case.name == "one more")
     return {**tables, Variant.OURS: evolve(ours, cases=(*rest[:at], drop, *rest[at:]))}
@@ -60,6 +60,12 @@ def _drops_first(tables: Tables) -> Tables:
 def _next_at_once(tables: Tables) -> Tables:
     ours = without(without(tables[Variant.OURS], "one catches up"), "a change is under way")
     return {**tables, Variant.OURS: ours}
+
+
+def _stays_listed(tables: Tables) -> Tables:
+    """Return the tables; in ours a dead member stays listed where enough others are there."""
+    ours = without(tables[Variant.OURS], "drop who is lost")
+    return {**tables, Variant.OURS: without(ours, "one more for one that stays")}
 
 
 def _no_limit(_original: object) -> Callable[[Keeper, Intent], None]:
@@ -88,9 +94,10 @@ RECONCILING = (
     Mutation.of("drained-takes", EVALUATE, "_takes", _drained_takes),
     Mutation.of("drops-first", TABLES, "TABLES", _drops_first),
     Mutation.of("next-at-once", TABLES, "TABLES", _next_at_once),
+    Mutation.of("stays-listed", TABLES, "TABLES", _stays_listed),
     Mutation.of("no-limit", KEEPER, "Keeper._busy", _no_limit),
     Mutation.of("quorum-queues-only", "joinproto.reconcile.reading", "KINDS", _quorum_queues_only),
     Mutation.of("list-decides", KEEPER, "_as_told", _as_listed),
     Mutation.of("without-leader", KEEPER, "_as_told", _leader_or_list),
 )
-"""In the order of the rules: Q1, Q2 twice, Q3, Q4 twice, Q5, Q6; then what is read of a broker."""
+"""In the order of the rules: Q1, Q2 twice, Q3, Q4 thrice, Q5, Q6; then what is read of a broker."""

@@ -225,7 +225,7 @@ class _Steps:
                 if ended is Ended.NOT_YET:
                     continue
                 said = f"{key.name}: {intent.said}: {ended.value}"
-                verdict = keeper.ended(intent).after(intent, ended, 0, replicas)
+                verdict = keeper.ended(intent, ended).after(intent, ended, 0, replicas)
                 if verdict is None or not verdict.is_change:
                     yield Together("follows", {KEEPER: ("ended", key.name)}, said)
                 elif verdict.intent is not None:

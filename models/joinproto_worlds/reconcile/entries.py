@@ -12,7 +12,9 @@ GROWTH = Family("joinproto_worlds.reconcile.growth:build", members=(3, 6, 10))
 
 ENTRIES: tuple[Entry, ...] = (
     REPAIR(
-        "reconcile-repair", "one of three replicas is lost for good and replaced, whoever leads"
+        "reconcile-repair",
+        "one of three replicas is lost for good and replaced, whoever leads; then one may fail",
+        mutants=("stays-listed",),
     ),
     REPAIR("reconcile-seed", "the same by the design's own table", variant="seed"),
     REPAIR(

@@ -291,7 +291,12 @@ def claims(
         yield always("never below the minimum", _enough)
     if crashes and variant is not Variant.REAL:
         yield sometimes("one who is down is replaced", _replaced)
-        yield always_possible("three run, or none leads", partial(_repaired, terms))
+        is_ours = variant is Variant.OURS
+        also = ", and one may fail" if is_ours else ""
+        failures = (TARGET - 1) // 2 if is_ours else 0
+        yield always_possible(
+            f"three run{also}, or none leads", partial(_repaired, terms, failures)
+        )
     if forgets:
         yield sometimes("scenario One: a, b and d", lambda view: _committed(view) == set("abd"))
     if adds and crashes:
@@ -305,7 +310,7 @@ def _more_claims(
     if terms > 2:
         yield always("who leads has what is committed", _is_complete)
     if lost:
-        yield eventually("whoever may be repaired is repaired", partial(_repaired, terms))
+        yield eventually("whoever may be repaired is repaired", partial(_repaired, terms, 1))
     if drains:
         yield always("nobody in maintenance is given one", lambda view: not view[OPERATOR].mistaken)
         yield sometimes(
@@ -371,9 +376,14 @@ def _replaced(view: View) -> bool:
     )
 
 
-def _repaired(terms: int, view: View) -> bool:
-    """Three replicas run; or no majority does, or the elections are used up."""
-    if len(_committed(view) & set(view.up)) >= TARGET:
+def _repaired(terms: int, failures: int, view: View) -> bool:
+    """Three replicas run; or no majority does, or the elections are used up.
+
+    `failures`: of so many more of them a majority of all that are listed is left.
+    """
+    members = _committed(view)
+    left = len(members & set(view.up)) - failures
+    if left + failures >= TARGET and 2 * left > len(members):
         return True
     leaders = _leaders(view)
     newest = max(one.term for name, one in view.up.items() if name != OPERATOR)

@@ -96,6 +96,7 @@ class ReconcileMapping(RefinementMapping):
             reconcile.majority_of: frozenset(
                 (one, a) for one in majorities for a in entries if _members(a) == one[0]
             ),
+            reconcile.even: frozenset((a,) for a in entries if len(_members(a)) % 2 == 0),
             reconcile.of: frozenset((name, group) for group in groups for name in group),
         }
         return things, rigid, {reconcile.term: {entry: entry[-1].term for entry in entries}}
