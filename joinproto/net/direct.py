@@ -16,6 +16,7 @@ from typing import Any
 import anyio
 from anyio.abc import ByteStream, Listener, SocketAttribute, TaskGroup
 
+from joinproto.net.accepting import serve_each
 from joinproto.net.addresses import Address
 
 HELD_BYTES_MAX = 64 * 2**10
@@ -184,7 +185,7 @@ async def serve(
 ) -> None:
     """Answer each connection in a task, until cancelled; raises `OSError` where none can come."""
     if not is_asyncio():
-        await listener.serve(answer, tasks)
+        await serve_each(listener, answer, tasks)
         return
     async with listening(listener, lambda: Direct(lambda stream: tasks.start_soon(answer, stream))):
         await anyio.sleep_forever()

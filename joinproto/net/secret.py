@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import logging
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from joinproto.errors import UsageProblem
 
+log = logging.getLogger(__name__)
+
 SECRET_BYTES_MIN = 16
+
+
+def warn_if_public(name: str, path: Path) -> None:
+    """Warn of a secret in a file that every user of this machine can read or write.
+
+    It is not refused: what mounts secrets into containers chooses their mode.
+    """
+    with suppress(OSError):
+        mode = path.stat().st_mode
+        if mode & (stat.S_IROTH | stat.S_IWOTH):
+            what = "read" if mode & stat.S_IROTH else "change"
+            log.warning("%s %s: all users of this machine can %s it; chmod o= it", name, path, what)
 
 
 def read_secret(name: str, path: Path) -> bytes:
@@ -22,4 +39,5 @@ def read_secret(name: str, path: Path) -> bytes:
             f"{name} {path}: {len(secret)} bytes, expected at least {SECRET_BYTES_MIN}",
             next="`openssl rand -hex 32` makes one; the same file for all members",
         )
+    warn_if_public(name, path)
     return secret

@@ -12,6 +12,7 @@ from attrs import define, frozen
 
 from joinproto.errors import UsageProblem
 from joinproto.net.lines import one_line
+from joinproto.net.secret import warn_if_public
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class TlsFiles:
                 self.certificate, self.key, password=self._refuse_encrypted
             ),
         )
+        warn_if_public("security.key", self.key)
         self._load("ca", self.ca, lambda: context.load_verify_locations(self.ca))
         return context
 

@@ -23,6 +23,7 @@ import click
 from joinproto.cli.finite import Finite
 from joinproto.cli.placing import function_of
 from joinproto.errors import EnvironmentProblem, StoreError, StoreUnreadable, UsageProblem
+from joinproto.net.secret import warn_if_public
 from joinproto.reconcile.queue import Placing
 
 EXAMPLE = """\b
@@ -199,6 +200,7 @@ def _keeper(options: dict[str, Any]) -> Any:
 def _password(file: Path | None) -> str:
     if file is None:
         return os.environ.get(PASSWORD, "guest")
+    warn_if_public("--password-file", file)
     try:
         return file.read_text("utf-8").rstrip("\n")
     except (OSError, UnicodeDecodeError) as error:

@@ -21,6 +21,7 @@ from anyio.abc import ByteStream, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from joinproto.errors import EnvironmentProblem, UsageProblem
+from joinproto.net.accepting import Spare, serve_each
 
 SECONDS = 10.0
 PATH_BYTES_MAX = 107
@@ -66,7 +67,9 @@ async def serve_control(
     try:
         async with listener:
             task_status.started()
-            await listener.serve(answer)
+            async with anyio.create_task_group() as tasks:
+                # Where no file descriptor is left, this one still answers.
+                await serve_each(listener, answer, tasks, Spare())
     finally:
         _remove(path, own)
 

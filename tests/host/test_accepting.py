@@ -1,0 +1,120 @@
+"""Who listens while no file descriptor is left; who else can read a secret."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from attrs import define, field
+
+from joinproto.host.process.control import serve_control
+from joinproto.net.accepting import Spare, serve_each
+from joinproto.net.secret import read_secret
+
+
+@define
+class Exhausted:
+    """A listener whose accept fails so often, with these errors, before it gives a connection."""
+
+    errors: list[int]
+    spare: Spare
+    was_spared: list[bool] = field(factory=list)
+
+    async def accept(self) -> str:
+        if self.errors:
+            number = self.errors.pop(0)
+            raise OSError(number, os.strerror(number))
+        if self.was_spared:
+            await anyio.sleep_forever()
+        self.was_spared.append(self.spare._file < 0)
+        return "a connection"
+
+
+def served(errors: list[int]) -> tuple[list[str], list[bool]]:
+    """Return what was answered, and whether the spare descriptor was given up for it."""
+    answered: list[str] = []
+
+    async def told() -> None:
+        spare = Spare()
+        listener: Any = Exhausted(errors, spare)
+        done = anyio.Event()
+
+        async def answer(stream: str) -> None:
+            answered.append(stream)
+            done.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(serve_each, listener, answer, tasks, spare)
+            await done.wait()
+            tasks.cancel_scope.cancel()
+        spare.give()
+        spared.extend(listener.was_spared)
+
+    spared: list[bool] = []
+    anyio.run(told)
+    return answered, spared
+
+
+def test_an_accept_that_fails_for_want_of_a_descriptor_comes_again() -> None:
+    """It ended whoever listened: one `status` ended a primary."""
+    assert (["a connection"], [False]) == served([])
+    assert (["a connection"], [True]) == served([errno.EMFILE, errno.ENFILE])
+
+
+def test_another_error_of_an_accept_is_one() -> None:
+    with pytest.raises(BaseExceptionGroup) as raised:
+        served([errno.EBADF])
+    assert raised.group_contains(OSError)
+
+
+def test_the_control_socket_answers_where_no_descriptor_is_left(tmp_path: Path) -> None:
+    """A real limit: all descriptors are held, the spare one is enough for an answer."""
+
+    async def state() -> dict[str, object]:
+        return {"is": "there"}
+
+    async def told() -> bytes:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        link, held = socket.socket(socket.AF_UNIX), list[int]()
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(serve_control, path, {"status": state})
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
+            try:
+                with suppress(OSError):
+                    while True:
+                        held.append(os.open(os.devnull, os.O_RDONLY))
+                link.connect(os.fspath(path))
+                link.sendall(b"status\n")
+                said = await anyio.to_thread.run_sync(link.recv, 1_000)
+            finally:
+                for file in held:
+                    os.close(file)
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+                link.close()
+                tasks.cancel_scope.cancel()
+        return said
+
+    path = tmp_path / "control"
+    assert {"is": "there"} == json.loads(anyio.run(told))
+
+
+@pytest.mark.parametrize(("mode", "warned"), [(0o600, False), (0o640, False), (0o644, True)])
+def test_a_secret_that_all_can_read_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int, warned: bool
+) -> None:
+    """Not refused: what mounts secrets into containers chooses their mode."""
+    file = tmp_path / "secret"
+    file.write_text("0123456789abcdef")
+    file.chmod(mode)
+
+    assert b"0123456789abcdef" == read_secret("secret_file", file)
+    assert warned == ("all users of this machine can read it" in caplog.text)
+    assert b"0123456789abcdef".decode() not in caplog.text
