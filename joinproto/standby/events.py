@@ -62,9 +62,11 @@ class Demote:
     """The manager says: be primary no more."""
 
 
-@frozen
+@frozen(kw_only=True)
 class Stop:
-    """The process ends in order."""
+    """The process ends; `in_order`: all that it was told is done, or it is told so by nobody."""
+
+    in_order: bool = True
 
 
 @frozen
@@ -189,6 +191,13 @@ class KeepView:
     """Our own store keeps the view."""
 
     view: View
+
+
+@frozen
+class KeepMark:
+    """Our own store says what a start would find: dirty while it runs, and how it ended."""
+
+    mark: Mark
 
 
 @frozen

@@ -19,6 +19,7 @@ from joinproto.standby.broker import Mark, Role
 from joinproto.standby.events import (
     Answer,
     Demote,
+    KeepMark,
     KeepView,
     Linked,
     Lost,
@@ -34,16 +35,19 @@ from joinproto.standby.events import (
 from joinproto.standby.leading import Leading, Who
 from joinproto.standby.messages import Join, Refuse, View, Wired
 from joinproto.standby.promote import Promotion, promote
-from joinproto.standby.roles import Facts, machine
+from joinproto.standby.roles import MARKED, Facts, machine
 from joinproto.standby.stock import Stock
 from joinproto.standby.tables import Verdict
+
+GOOD = (Role.BACKUP, Role.RECOVERING, Role.PRIMARY)
 
 
 @frozen(kw_only=True)
 class Broker:
     """`standing`: what it is promoted as (H8): who loses its primary stays what it was.
 
-    `mark`: of its store when it started.  `side`: None while it does not run.
+    `mark`: of its store when it started, and clean once it was a backup or a primary: then it has
+    all that was confirmed, whatever its last end was.  `side`: None while it does not run.
     """
 
     who: Who
@@ -80,13 +84,22 @@ class _Phase:
 
 def step(state: Broker, event: Any) -> Step:
     """Return the next state, a `Broker`, and the effects in their order; see `events.py`."""
+    found = _stepped(state, event)
+    if found.state.role in GOOD and found.state.mark is not Mark.CLEAN:
+        return evolve(found, state=evolve(found.state, mark=Mark.CLEAN))
+    return found
+
+
+def _stepped(state: Broker, event: Any) -> Step:
     match event:
         case Start():
             side = Following(who=state.who, stock=event.stock, view=event.view)
             role = _next(state, "start", Facts())
-            return Step(Broker(who=state.who, role=role, mark=event.mark, side=side))
+            started = Broker(who=state.who, role=role, mark=event.mark, side=side)
+            return Step(started, (KeepMark(Mark.DIRTY),))
         case Stop():
-            return Step(evolve(state, role=_next(state, "stop", Facts()), side=None))
+            stopped = evolve(state, role=_next(state, "stop", Facts()), side=None)
+            return Step(stopped, (KeepMark(_mark(state, event)),))
         case Promote():
             return _promoted(state, event)
     match state.side:
@@ -95,6 +108,17 @@ def step(state: Broker, event: Any) -> Step:
         case Following():
             return _follows(state, state.side, event)
     raise MisuseError(f"{state.who.me} does not run", next="start it first: Start(...)")
+
+
+def _mark(state: Broker, event: Stop) -> Mark:
+    """Return what this end leaves on the disk: H10."""
+    facts = Facts(
+        dirty=state.mark is Mark.DIRTY,
+        copying=state.standing is Role.CATCHUP,
+        in_order=event.in_order,
+        untouched=state.role is state.standing is Role.CONNECTING,
+    )
+    return MARKED.choose((facts,), 0).outcome
 
 
 def _next(state: Broker, trigger: str, facts: Facts) -> Role:

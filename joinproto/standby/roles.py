@@ -12,7 +12,7 @@ from attrs import frozen
 from joinproto.machine.machine import Arrow, StateMachine
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Members
-from joinproto.standby.broker import Role
+from joinproto.standby.broker import Mark, Role
 
 
 @frozen(kw_only=True)
@@ -20,12 +20,19 @@ class Facts:
     """`member`: of the youngest view it knows; `lacks`: it has not caught up with all queues.
 
     `was_backup`: it was a backup before, on this link.  `waits`: expected backups are missing.
+    Of an end: `dirty`: its store was at the start, and it has not become better since; `copying`:
+    it stands as one that catches up; `in_order`: it was told to end; `untouched`: it has only been
+    started.
     """
 
     member: bool = False
     lacks: bool = False
     was_backup: bool = False
     waits: bool = False
+    dirty: bool = False
+    copying: bool = False
+    in_order: bool = True
+    untouched: bool = False
 
 
 FACTS = Members("R", Facts)
@@ -59,6 +66,19 @@ PROMOTED = _table(
 )
 TURNED = _table("turned", Case("H2", "it is primary no more", ALWAYS, CONNECTING))
 ENDED = _table("ended", Case("H1", "it stops", ALWAYS, STOPPED))
+MARKED = Table(
+    "standby-marked",
+    "hot standby, H10",
+    (
+        # Neither a crash nor half a copy is undone by an orderly end.
+        Case("H10", "it was dirty", _is("its store is dirty", dirty=True), Mark.DIRTY),
+        Case("H10", "half a copy", _is("it catches up", copying=True), Mark.DIRTY),
+        Case("H10", "in order", _is("it ends in order", in_order=True), Mark.CLEAN),
+        Case("H10", "it only started", _is("nothing has happened", untouched=True), Mark.CLEAN),
+        Case("H10", "it fails", ALWAYS, Mark.DIRTY),
+    ),
+)
+"""What an end leaves on the disk."""
 
 
 @cache

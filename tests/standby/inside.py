@@ -19,6 +19,7 @@ from attrs import define, field
 from joinproto.apps.standby.core import Core
 from joinproto.apps.standby.keeping.disk import open_disk
 from joinproto.apps.standby.keeping.shortening import clear
+from joinproto.apps.standby.performing import AtOnce, Done
 from joinproto.apps.standby.process import TICK_SECONDS
 from joinproto.apps.standby.queues import Held
 from joinproto.apps.standby.settings import BrokerFile, Timing, settings_of
@@ -66,7 +67,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self.jumps.now
 
-    async def create_server(self, factory: Any, host: Any, _: Any) -> Any:  # type: ignore[override]
+    async def create_server(  # type: ignore[override]
+        self, factory: Any, host: Any, _: Any, **more: Any
+    ) -> Any:
         self.listening[host] = factory
         return None
 
@@ -154,6 +157,22 @@ class End(asyncio.Transport):
 
 
 @define
+class SlowDisk:
+    """A worker (`performing.py`) whose work takes `seconds()` of virtual time."""
+
+    loop: VirtualLoop
+    seconds: Callable[[], float]
+    is_open: bool = True
+
+    def do(self, work: Callable[[], object], done: Done) -> None:
+        self.loop.call_later(self.seconds(), self._end, work, done)
+
+    def _end(self, work: Callable[[], object], done: Done) -> None:
+        if self.is_open:
+            AtOnce().do(work, done)
+
+
+@define
 class Taker:
     """A client with credit for `credit` messages."""
 
@@ -184,6 +203,7 @@ class Inside:
     names: str
     loop: VirtualLoop
     more: Mapping[str, Any] = field(factory=dict)  # of each broker's file
+    sync: Callable[[], float] | None = None  # seconds that a disk takes; None: no time
     cores: dict[str, Core] = field(factory=dict)
     _tasks: dict[str, list[asyncio.Task[None]]] = field(factory=dict)
 
@@ -203,7 +223,8 @@ class Inside:
             settings = settings_of(file, self.top)
             disk = open_disk(settings.data, name, cluster="storm", brokers=sorted(places))
             clear(disk.journal)
-            core = self.cores[name] = Core(settings, disk, NoLog())
+            worker = AtOnce() if self.sync is None else SlowDisk(self.loop, self.sync)
+            core = self.cores[name] = Core(settings, disk, NoLog(), worker)
             core.start()
             await core.links.peers.listen()
             calls, ticks = core.links.peers.call(), _tick(core)
@@ -214,13 +235,15 @@ class Inside:
         core = self.cores.pop(name)
         assert core.failure is None
         if orderly:
-            core.stop()
+            await core.stop()
         core.ended.set()
         self.loop.kill(name)
         for task in self._tasks.pop(name):
             task.cancel()
         await asyncio.sleep(0)  # what was due finds that it has ended
         core._turn_is_due = True  # nothing is due any more
+        if isinstance(core.worker, SlowDisk):
+            core.worker.is_open = False
         core.disk.close()
 
     async def promote(self, *names: str) -> str:
@@ -278,10 +301,17 @@ class Inside:
         return taker.delivered
 
 
-def play(top: Path, names: str, story: Callable[[Inside], Awaitable[None]], **more: Any) -> None:
+def play(
+    top: Path,
+    names: str,
+    story: Callable[[Inside], Awaitable[None]],
+    *,
+    sync: Callable[[], float] | None = None,
+    **more: Any,
+) -> None:
     """Let a story happen; what fails in any callback or task fails the test.
 
-    `more`: what else stands in the file of each broker.
+    `sync`: how many seconds a disk takes.  `more`: what else stands in the file of each broker.
     """
     failures: list[Any] = []
 
@@ -289,7 +319,7 @@ def play(top: Path, names: str, story: Callable[[Inside], Awaitable[None]], **mo
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         loop.set_exception_handler(lambda _, context: failures.append(context))
-        brokers = Inside(top, names, loop, more)
+        brokers = Inside(top, names, loop, more, sync)
         try:
             await story(brokers)
         finally:

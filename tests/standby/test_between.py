@@ -128,7 +128,7 @@ def test_queues_are_copied_beside_each_other(core: Core, monkeypatch: pytest.Mon
         serves(core, "q", "r", messages=1_000)
         joins(core, "1", "q", "r")
         for _ in range(20):
-            core._copy()
+            core.copies.go_on()
 
         assert isinstance(core.state.side, Leading)
         copying = core.state.side.followers["a"].copying
@@ -145,12 +145,12 @@ def test_of_long_messages_fewer_are_copied_at_once(core: Core) -> None:
     async def told() -> None:
         serves(core, "q", messages=5)
         line = core.state.stock.queues["q"].line
-        assert 100 == core._fitting("q", line)
+        assert 100 == core.copies.fitting("q", line)
         core.clients.publish("q", b"x" * 700_000, False, lambda _: None)
         core.clients.publish("q", b"x" * 700_000, False, lambda _: None)
         core._turn()
 
-        assert 2 == core._fitting("q", core.state.stock.queues["q"].line)
+        assert 2 == core.copies.fitting("q", core.state.stock.queues["q"].line)
 
     asyncio.run(told())
 

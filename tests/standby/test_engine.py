@@ -13,8 +13,10 @@ pytest.importorskip("proton", reason="the extra `standby` is not installed")
 
 from proton import Connection, Message, Terminus, Transport
 
+from joinproto.apps.standby import engine as engine_of_port
 from joinproto.apps.standby.amqp import ClientPort
 from joinproto.apps.standby.amqp_bytes import redelivered
+from joinproto.apps.standby.core import Core
 from joinproto.apps.standby.queues import LiveQueue
 from joinproto.apps.standby.service import Refusal
 from tests.standby.host import Wire
@@ -26,6 +28,9 @@ class Taking:
 
     message_bytes_max: int = 1 << 20
     bodies: list[bytes] = field(factory=list)
+
+    def makes_room(self) -> bool:
+        return True
 
     def refusal(self, *, is_admin: bool = False) -> Refusal | None:
         return None
@@ -169,3 +174,44 @@ def test_all_that_comes_in_one_piece_is_taken_though_proton_has_less_room() -> N
         assert not wire.has_ended
 
     asyncio.run(told())
+
+
+def test_a_connection_that_nobody_opens_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proton counts from the first bytes on; a thousand that say nothing stayed for ever."""
+    monkeypatch.setattr(engine_of_port, "TICK_SECONDS", 0.01)
+
+    async def ended(*, opens: bool, seconds: float) -> bool:
+        monkeypatch.setattr(engine_of_port, "OPEN_SECONDS", seconds)
+        port, wire = ClientPort("a", service=Taking(), ports=set()), Wire()
+        port.connection_made(wire)
+        port.is_opened = opens
+        await asyncio.sleep(0.1)
+        port._wire = None
+        return wire.has_ended
+
+    assert asyncio.run(ended(opens=False, seconds=0.02))
+    assert not asyncio.run(ended(opens=False, seconds=60))
+    assert not asyncio.run(ended(opens=True, seconds=0.02))
+
+
+def test_who_says_nothing_makes_room_for_who_does(core: Core) -> None:
+    """The oldest of those that were not opened; where all were there is no room."""
+    core.clients.most = 2
+    wires = [Wire() for _ in range(4)]
+
+    async def told() -> None:
+        ports = [
+            ClientPort(name, service=core.clients, ports=core.clients.ports) for name in "abcd"
+        ]
+        ports[0].connection_made(wires[0])
+        ports[0].is_opened = True
+        for port, wire in zip(ports[1:3], wires[1:3], strict=True):
+            port.connection_made(wire)
+        ports[2].is_opened = True
+        ports[3].connection_made(wires[3])
+        assert {ports[0], ports[2]} == core.clients.ports
+        for port in ports:
+            port._wire = None
+
+    asyncio.run(told())
+    assert [False, True, False, True] == [wire.has_ended for wire in wires]

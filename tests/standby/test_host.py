@@ -102,7 +102,7 @@ def test_a_store_that_was_catching_up_is_not_clean_by_an_orderly_stop(core: Core
         follows(core, View(generation=3, number=1, primary="b", members=("b", "c")))
         assert Role.CATCHUP is core.role
 
-        core.stop()
+        await core.stop()
 
         assert Mark.DIRTY is core.kept.mark
 

@@ -169,10 +169,10 @@ def test_two_that_are_promoted_apart_have_one_generation_until_one_is_again(
 
         assert not await brokers.until(lambda: not brokers.cores["b"].serves, seconds=10)
         assert brokers.cores["c"].serves
-        brokers.cores["c"].demote()
+        await brokers.cores["c"].demote()
         assert not await brokers.until_role("c", Role.CATCHUP, seconds=10)
         assert "b" == brokers.status("c")["primary"]
-        brokers.cores["b"].demote()
+        await brokers.cores["b"].demote()
         assert "b" == await brokers.promote("b")
         assert await brokers.until_role("c", Role.BACKUP)
 
@@ -268,11 +268,64 @@ def test_a_queue_under_load_is_caught_up_with_from_the_back_only(
     play(tmp_path, "ab", told, copying=Copying(order=Order(order), per_second=70.0))
 
 
+def test_a_disk_that_hangs_for_five_seconds_costs_latency_and_no_backup(tmp_path: Path) -> None:
+    """H4: a session is over after 3 s of silence; the event loop waits for no disk."""
+    slow = [0.0]
+
+    async def told(brokers: Inside) -> None:
+        await brokers.start()
+        await brokers.promote("a")
+        assert await brokers.until_in_view("a", "abc")
+        slow[0], began = 5.0, brokers.loop.time()
+
+        await brokers.publish("a", "1", "2")
+
+        # The queue here, the queue there, and the messages on all disks at once.
+        assert 15 <= brokers.loop.time() - began <= 16
+        assert ["a", "b", "c"] == brokers.status("a")["up_to_date"]
+        assert ["b", "c"] == brokers.status("a")["peers"]
+        assert {"q": 2} == brokers.status("b")["queues"] == brokers.status("c")["queues"]
+
+    play(tmp_path, "abc", told, sync=lambda: slow[0])
+
+
+def test_a_promotion_that_is_not_on_the_disk_is_told_to_nobody(tmp_path: Path) -> None:
+    """H2: the generation is durable before it serves; a crash meanwhile forgets it."""
+    slow = [0.0]
+
+    async def told(brokers: Inside) -> None:
+        await brokers.start("a", "b")
+        slow[0] = 5.0
+        promoting = asyncio.create_task(brokers.promote("a"))
+        await asyncio.sleep(3)
+
+        refusal = brokers.cores["a"].clients.refusal()
+        assert refusal is not None
+        assert not promoting.done()
+        assert (False, 0) == (brokers.status("a")["serves"], brokers.status("a")["generation"])
+        assert Role.CONNECTING is brokers.cores["b"].links.others["a"].role
+        assert "a" == await promoting
+        assert brokers.cores["a"].clients.refusal() is None
+        await brokers.kill("a", orderly=True)
+        slow[0] = 0.0
+        await brokers.start("a")
+        assert await brokers.until(lambda: brokers.status("a")["generation"] == 1)
+        assert "clean" == brokers.status("a")["store"]
+
+    play(tmp_path, "ab", told, sync=lambda: slow[0])
+
+
+@pytest.mark.parametrize("is_slow", [False, True], ids=["quick", "slow"])
 def test_nothing_confirmed_is_lost_while_the_primary_is_killed_twelve_times(
-    tmp_path: Path,
+    tmp_path: Path, is_slow: bool
 ) -> None:
-    """H4: a client publishes, and consumes, whoever is primary; what comes twice is marked."""
+    """H4: a client publishes, and consumes, whoever is primary; what comes twice is marked.
+
+    The disks of some take no time, and those of others up to a second for each write.
+    """
     random = Random(1)
+    disks = Random(2)
+    sync = (lambda: disks.choice((0.0, 0.01, disks.random()))) if is_slow else None
     confirmed: set[str] = set()
     delivered: list[tuple[str, bool]] = []
 
@@ -291,7 +344,7 @@ def test_nothing_confirmed_is_lost_while_the_primary_is_killed_twelve_times(
         for _ in range(12):
             assert await brokers.until_in_view(primary, "abc")
             working = asyncio.create_task(works())
-            await asyncio.sleep(0.1 * random.random())
+            await asyncio.sleep((10 if is_slow else 0.1) * random.random())
             working.cancel()
             await brokers.kill(primary)
             dead, primary = primary, await brokers.promote(*brokers.cores)
@@ -299,11 +352,12 @@ def test_nothing_confirmed_is_lost_while_the_primary_is_killed_twelve_times(
             await brokers.start(dead)
         await brokers.consume(primary, brokers.status(primary)["queues"]["q"], into=delivered)
 
-    play(tmp_path, "abc", told)
+    play(tmp_path, "abc", told, sync=sync)
 
     times = Counter(body for body, _ in delivered)
     unmarked = Counter(body for body, is_marked in delivered if not is_marked)
     assert len(confirmed) > 100
     assert confirmed <= times.keys()
-    assert max(times.values()) > 1
+    # What was taken is at the backups within milliseconds: seldom not, where a second is slow.
+    assert is_slow or max(times.values()) > 1
     assert max(unmarked.values()) == 1

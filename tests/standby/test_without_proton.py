@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.cli.running import ROOT
 from tests.project.test_arrows import SPEAK_AMQP
 
-NEED_IT = {"test_built_in", "test_broker", "test_engine", "test_rhea", "test_speed"}
+NEED_IT = {"test_built_in", "test_broker", "test_engine", "test_hanging", "test_rhea", "test_speed"}
 NEED_IT |= {"test_transacting", "test_transactions"}
 """The tests of those files, and of brokers as processes."""
 

@@ -153,11 +153,17 @@ class ClientPort(EnginePort):
     # -- events ----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if not self.service.makes_room():
+            assert isinstance(transport, asyncio.Transport)
+            transport.abort()
+            return
         self.ports.add(self)
         super().connection_made(transport)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.ports.discard(self)
+        if not self.is_there:
+            return
         for consumer in list(self._consumers.values()):
             consumer.gone()
         self._consumers.clear()
@@ -197,6 +203,7 @@ class ClientPort(EnginePort):
                 log.info("a client's connection ended: %s", condition)
 
     def _opened(self) -> None:
+        self.is_opened = True
         properties = self._connection.remote_properties or {}
         self.is_admin = bool(properties.get(ADMIN) or properties.get(symbol(ADMIN)))
         self._asks_where = bool(properties.get(WHERE) or properties.get(symbol(WHERE)))

@@ -54,8 +54,10 @@ class Bodies:
         return (queue, name) in self._kept
 
     def body(self, queue: str, name: str) -> bytes:
-        """Return the content of a message; it must be there."""
-        return self.queues[queue].messages[name].body
+        """Return the content of a message; it must be there, or have come just now."""
+        found = self.queues.get(queue)
+        put = None if found is None else found.messages.get(name)
+        return self._arrived[queue, name] if put is None else put.body
 
     def size(self, queue: str, name: str) -> int:
         """Return the length of a message's content; it must be there."""
@@ -123,9 +125,8 @@ class Bodies:
         self._unwritten.append(deed)
         self.has_unwritten = self.has_unwritten or not is_awaited
 
-    def write(self) -> None:
-        """Return once all that was done is on the disk, as far as it is durable."""
+    def unwritten(self) -> list[Deed]:
+        """Return what was done since the last time, as far as it is durable: for `Disk.append`."""
         self.has_unwritten = False
-        if self._unwritten:
-            deeds, self._unwritten = self._unwritten, []
-            self.disk.append(deeds)
+        deeds, self._unwritten = self._unwritten, []
+        return deeds

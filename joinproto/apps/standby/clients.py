@@ -20,6 +20,7 @@ from joinproto.apps.standby.keeping.disk import MESSAGE_BYTES_MAX
 from joinproto.apps.standby.queues import Held, LiveQueue
 from joinproto.apps.standby.recording import spans
 from joinproto.apps.standby.service import Port, Refusal
+from joinproto.net.accepting import connections_max
 from joinproto.standby.broker import Variant
 from joinproto.standby.clients import Entrance, admit
 from joinproto.standby.events import Commit, Declare, Draft
@@ -37,11 +38,15 @@ COUNTS = ("confirmed", "acknowledged", "promotions", "refused_clients")
 
 @define(eq=False)
 class Clients:
-    """Stands behind the port.  `live`: the queues, while this broker serves."""
+    """Stands behind the port.  `live`: the queues, while this broker serves.
+
+    `most`: so many clients are connected at a time.
+    """
 
     core: Core
     ports: set[Port]
     live: dict[str, LiveQueue] = field(factory=dict)
+    most: int = field(factory=connections_max)
     counts: dict[str, int] = field(factory=lambda: dict.fromkeys(COUNTS, 0))
     _gathered: Gathered = field(factory=Gathered)
     _waiting: dict[int, list[Callable[[], None]]] = field(factory=dict)
@@ -116,6 +121,19 @@ class Clients:
     @property
     def message_bytes_max(self) -> int:
         return MESSAGE_BYTES_MAX
+
+    def makes_room(self) -> bool:
+        """End the oldest connection that was never opened, where there are as many as may be."""
+        if len(self.ports) < self.most:
+            return True
+        unopened = [port for port in self.ports if not port.is_opened]
+        if not unopened:
+            log.warning("no room for another client: %d are connected", len(self.ports))
+            return False
+        oldest = min(unopened, key=lambda port: port.began)
+        self.ports.discard(oldest)
+        oldest.drop()
+        return True
 
     def refusal(self, *, is_admin: bool = False) -> Refusal | None:
         """Return why a client may not enter, None: it may (H11)."""
@@ -204,13 +222,14 @@ class Clients:
 
     def commit(self) -> None:
         """Have what clients did in this turn be one commit."""
-        if not self._gathered.work:
-            return
         gathered, self._gathered = self._gathered, Gathered()
+        if not gathered.work or not self.core.serves:
+            return
         drafts: list[Draft] = []
         waiting: list[Callable[[], None]] = []
         for queue, work in gathered.work.items():
-            if queue not in self.core.state.stock.queues or queue not in self.live:
+            there = self.core.state.stock.queues, self.live, self.core.bodies.queues
+            if any(queue not in one for one in there):
                 continue
             coming = self.core.state.stock.queues[queue].next
             helds = [

@@ -1,13 +1,28 @@
-"""How fast what was there before is copied to backups: as connections take it, or slower.  No I/O.
+"""What was there before is copied to backups: as their connections take it, or slower.
 
 Source: hot standby, H5.
 """
 
 from __future__ import annotations
 
-from attrs import define
+import asyncio
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from joinproto.standby.catch_up import Order
+from joinproto.standby.events import More
+from joinproto.standby.leading import Leading
+from joinproto.standby.line import Line
+
+if TYPE_CHECKING:
+    from joinproto.apps.standby.core import Core
 
 BURST_SECONDS = 0.1
+AGAIN_SECONDS = 0.001
+UNSENT_BYTES_MAX = 1 << 20
+"""No more is copied while a connection has so much to send."""
+COPY_AT_ONCE = 100
 
 
 @define
@@ -28,3 +43,44 @@ class Pace:
         count = min(most, int(self._left))
         self._left -= count
         return count
+
+
+@define(eq=False)
+class Copies:
+    """To all backups of one broker."""
+
+    core: Core
+    _turns: int = 0
+    _paces: dict[str, Pace] = field(factory=dict)
+
+    def go_on(self) -> None:
+        """Copy more, as far as connections take it (H5)."""
+        core = self.core
+        side = core.state.side
+        if not isinstance(side, Leading):
+            return
+        self._turns += 1
+        for name, follower in side.followers.items():
+            queues = list(follower.copying)
+            first = self._turns % len(queues) if queues else 0
+            # Each turn begins with another one: the first may take all that may be copied.
+            for queue in (*queues[first:], *queues[:first]):
+                if core.links.unsent(name) >= UNSENT_BYTES_MAX:
+                    break
+                most = self.fitting(queue, follower.copying[queue])
+                pace = self._paces.setdefault(name, Pace(core.settings.copying.per_second))
+                if count := pace.take(core.now(), most):
+                    core.do(More(name, queue, count))
+        side = core.state.side
+        if isinstance(side, Leading) and any(one.copying for one in side.followers.values()):
+            asyncio.get_running_loop().call_later(AGAIN_SECONDS, core.touched)
+
+    def fitting(self, queue: str, left: Line) -> int:
+        """Return how many of the messages that are copied next go at once."""
+        is_lifo = self.core.state.who.order is Order.LIFO
+        size = 0
+        for count, message in enumerate(left.split(COPY_AT_ONCE, back=is_lifo)[1], start=1):
+            size += self.core.bodies.size(queue, message.id)
+            if size >= UNSENT_BYTES_MAX:
+                return count
+        return COPY_AT_ONCE

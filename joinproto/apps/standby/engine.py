@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 FRAME_BYTES_MAX = 1 << 16
 IDLE_SECONDS = 30.0
+OPEN_SECONDS = 10.0
+"""A connection on which nobody has opened one by then is ended."""
 TICK_SECONDS = 5.0
 BROKEN = (ProtonException, UnicodeError, RecursionError)
 """What Proton raises of bytes: also of text that is no UTF-8, and of lists in lists without end."""
@@ -27,6 +29,8 @@ class EnginePort(asyncio.Protocol, ABC):
     """The bytes; `_see` is told what they say."""
 
     container: str
+    is_opened: bool = False
+    began: float = field(factory=time.monotonic)
     _engine: Transport = field(factory=lambda: Transport(Transport.SERVER))
     _connection: Connection = field(factory=Connection)
     _collector: Collector = field(factory=Collector)
@@ -114,6 +118,9 @@ class EnginePort(asyncio.Protocol, ABC):
 
     def _later(self) -> None:
         if self._wire is None:
+            return
+        if not self.is_opened and time.monotonic() - self.began >= OPEN_SECONDS:
+            self._wire.abort()
             return
         self._engine.tick(time.monotonic())
         self.soon()

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from joinproto.apps.standby.peers import Envelope, Me, Peers
 from joinproto.codec.json_form import encoded, read
@@ -48,6 +48,15 @@ class Other:
     view: View = View()
     cluster: str | None = None
     answers: int = 0
+
+
+@frozen
+class Outgoing:
+    """A message of the machine.  `parts`: the contents of the messages that it names."""
+
+    effect: Send
+    link: str
+    parts: tuple[bytes, ...]
 
 
 @define(eq=False)
@@ -114,14 +123,17 @@ class Links:
             was_primary=other.view.primary == name,
         )
 
-    def cluster_of(self, view: View) -> str | None:
-        """Return the cluster to which this broker belongs once it keeps this view."""
+    def cluster_of(self, view: View, teller: str | None) -> str | None:
+        """Return the cluster to which this broker belongs once it keeps this view.
+
+        `teller`: whom it followed when it heard of it.
+        """
         kept = self.core.kept.cluster
         if kept is not None:
             return kept
         if view.primary == self.core.settings.broker:
             return token_hex(16)
-        other = self.others.get(self.following or view.primary)
+        other = self.others.get(teller or view.primary)
         return None if other is None else other.cluster
 
     def _is_ours(self, other: Other) -> bool:
@@ -241,12 +253,17 @@ class Links:
         is_answer = self.core.serves or isinstance(effect.content, Refuse)
         return joined if is_answer else self._link
 
-    def send(self, effect: Send, link: str) -> None:
-        """Send what the machine says on this link, with the contents of its messages."""
-        to, content = effect.to, effect.content
-        parts = [self.core.bodies.body(queue, name) for queue, name in _messages(content)]
-        body = b"".join(len(one).to_bytes(LENGTH_BYTES, "big") + one for one in parts)
-        self.peers.send(to, "link", {"link": link, "content": to_tree(content)}, body)
+    def bound(self, effect: Send) -> Outgoing:
+        """Return what the machine sends, for the link of now, with the contents of its messages."""
+        bodies = self.core.bodies
+        parts = tuple(bodies.body(queue, name) for queue, name in _messages(effect.content))
+        return Outgoing(effect, self.link_of(effect), parts)
+
+    def send(self, one: Outgoing) -> None:
+        """Send it."""
+        body = b"".join(len(part).to_bytes(LENGTH_BYTES, "big") + part for part in one.parts)
+        facts = {"link": one.link, "content": to_tree(one.effect.content)}
+        self.peers.send(one.effect.to, "link", facts, body)
 
     def _received(self, name: str, envelope: Envelope) -> None:
         link, content = envelope.facts["link"], from_tree(envelope.facts["content"])
@@ -272,11 +289,12 @@ class Links:
         self.look()
 
     def _tell(self, name: str, *, answers: bool = False) -> None:
-        core = self.core
+        # What is on the disk: another broker may act on it.
+        core, shown = self.core, self.core.shown
         facts = {
-            "role": core.role.value,
-            "standing": core.state.standing.value,
-            "view": encoded(core.state.view),
+            "role": shown.role.value,
+            "standing": shown.standing.value,
+            "view": encoded(shown.view),
             "cluster": core.kept.cluster,
             "public": str(self.peers.me.public),
             "answers": answers,

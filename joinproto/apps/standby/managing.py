@@ -260,7 +260,7 @@ class Manager:
             self._closed_at = self._closed_at or now
             if core.serves and now - self._closed_at > core.settings.timing.silence:
                 log.warning("reaches no majority of the brokers: serves no more")
-                core.demote()
+                core.turn()
             return
         self._closed_at = None
         me = core.settings.broker

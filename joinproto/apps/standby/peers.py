@@ -36,6 +36,8 @@ UNSENT_BYTES_MAX = 256 << 20
 MORE, LAST = b"+", b"."
 """How a piece begins; a frame that is whole begins with a brace."""
 HELLO_SECONDS = 5.0
+STRANGERS_MAX = 50
+"""Connections that have not said who they are: of more, the oldest one is ended."""
 BEAT = "beat"
 HELLO = "hello"
 
@@ -106,13 +108,14 @@ class Peers:
     timing: Timing
     hears: Hears
     sessions: dict[str, Session] = field(factory=dict)
+    _strangers: dict[Session, None] = field(factory=dict)
 
     async def listen(self) -> asyncio.Server:
         """Return the open port; raises `EnvironmentProblem`."""
         at = self.brokers[self.me.broker]
         try:
             return await asyncio.get_running_loop().create_server(
-                lambda: Session(self), at.host, at.port
+                lambda: Session(self), at.host, at.port, backlog=STRANGERS_MAX
             )
         except OSError as error:
             raise EnvironmentProblem(
@@ -158,6 +161,18 @@ class Peers:
         if session is not None:
             session.end("ended here")
 
+    def came(self, session: Session) -> None:
+        """Somebody has called, who has not said yet who it is."""
+        self._strangers[session] = None
+        if len(self._strangers) > STRANGERS_MAX:
+            oldest = next(iter(self._strangers))
+            self.known(oldest)
+            oldest.end("too many have called")
+
+    def known(self, session: Session) -> None:
+        """It has said who it is, or is gone."""
+        self._strangers.pop(session, None)
+
     def close(self) -> None:
         for session in list(self.sessions.values()):
             session.end("this broker ends")
@@ -180,6 +195,8 @@ class Session(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._wire = transport
         self._heard_at = self._now()
+        if not self.called:
+            self.peers.came(self)
         me = self.peers.me
         facts = {
             "version": VERSION,
@@ -208,6 +225,7 @@ class Session(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._wire = None
+        self.peers.known(self)
         self.ended.set()
         if self.name and self.peers.sessions.get(self.name) is self:
             del self.peers.sessions[self.name]
@@ -259,6 +277,7 @@ class Session(asyncio.Protocol):
             before.end("replaced by another one")
             before.connection_lost(None)
         self.name = name
+        self.peers.known(self)
         self.peers.sessions[name] = self
         log.info("session with %s", name)
         self.peers.hears.met(name, public)

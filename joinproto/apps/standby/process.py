@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
+import socket
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
 from typing import Any
@@ -16,6 +18,7 @@ from joinproto import __version__
 from joinproto.apps.standby.core import Core
 from joinproto.apps.standby.keeping.disk import open_disk
 from joinproto.apps.standby.keeping.shortening import clear
+from joinproto.apps.standby.performing import Helper
 from joinproto.apps.standby.service import MakesPort
 from joinproto.apps.standby.settings import Settings
 from joinproto.apps.standby.telling import change_setting, numbers_of, status_of
@@ -30,6 +33,9 @@ from joinproto.host.process.notify import keep_watchdog, notify
 log = logging.getLogger("joinproto.standby")
 
 TICK_SECONDS = 0.05
+ACCEPTED_AT_ONCE = 50
+"""Connections of clients: fewer than are kept free for others."""
+QUEUED_MAX = 1_024
 
 
 def run_broker(settings: Settings, makes_port: MakesPort) -> int:
@@ -74,15 +80,21 @@ class Process:
             clear(disk.journal)
             events = open_log(settings.events, settings.broker)
             stack.callback(events.close)
-            core = Core(settings, disk, events)
+            helper = Helper()
+            stack.callback(helper.close)
+            core = Core(settings, disk, events, helper)
             if settings.chain:
                 # Inside: a broker without it does not load the member and its log.
                 from joinproto.apps.standby.managing import Manager
 
                 core.manager = Manager(core)
             core.start()
-            stack.callback(core.leave_as_found)
-            await self._serve(core)
+            try:
+                await self._serve(core)
+            finally:
+                # A start that fails leaves the store as it was; the disk is closed behind it.
+                with anyio.CancelScope(shield=True):
+                    await core.stop(in_order=False)
 
     async def _serve(self, core: Core) -> None:
         async with AsyncExitStack() as stack:
@@ -119,11 +131,17 @@ class Process:
     async def _listen(self, core: Core) -> asyncio.Server:
         at, clients = self.settings.clients, core.clients
         try:
-            return await asyncio.get_running_loop().create_server(
+            server = await asyncio.get_running_loop().create_server(
                 lambda: self.makes_port(self.settings.broker, service=clients, ports=clients.ports),
                 at.host,
                 at.port,
+                backlog=ACCEPTED_AT_ONCE,
             )
+            # Others wait in the system's queue; asyncio has one number for both.
+            for one in server.sockets:
+                with socket.socket(fileno=os.dup(one.fileno())) as listening:
+                    listening.listen(QUEUED_MAX)
+            return server
         except OSError as error:
             raise EnvironmentProblem(
                 f"clients {at}: {error.strerror or error}",
@@ -146,7 +164,7 @@ class Process:
                 notify("STOPPING=1")
                 log.info("%s: stops in order; once more ends at once", number.name)
                 end_within(END_SECONDS, AT_ONCE)
-                core.stop()
+                await core.stop()
 
     async def _control(self, core: Core) -> None:
         async def status() -> Mapping[str, Any]:
@@ -156,7 +174,7 @@ class Process:
             return await core.promote()
 
         async def demote() -> Mapping[str, Any]:
-            return core.demote()
+            return await core.demote()
 
         async def change(words: str) -> Mapping[str, Any]:
             return change_setting(core, words)

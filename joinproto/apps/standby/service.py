@@ -45,6 +45,9 @@ class Service(Commits, Protocol):
     def message_bytes_max(self) -> int:
         """The longest message that is taken."""
 
+    def makes_room(self) -> bool:
+        """Return whether there is room for one more connection."""
+
     def refusal(self, *, is_admin: bool = False) -> Refusal | None:
         """Return why a client may not enter now; None: it may (H11)."""
 
@@ -65,6 +68,8 @@ class Port(Protocol):
     """One connection of a client."""
 
     is_admin: bool
+    is_opened: bool
+    began: float
 
     def refuse(self, refusal: Refusal) -> None:
         """End the connection of an ordinary client, who may be told of the primary (H11)."""

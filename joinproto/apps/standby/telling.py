@@ -35,14 +35,14 @@ def change_setting(core: Core, words: str) -> dict[str, Any]:
 
 def status_of(core: Core) -> dict[str, Any]:
     """Return what `joinproto standby status` shows."""
-    state = core.state
+    state = core.shown
     view, me = state.view, core.settings.broker
     return {
         "broker": me,
         "cluster": core.settings.cluster,
-        "role": core.role.value,
+        "role": state.role.value,
         "standing": state.standing.value,
-        "serves": core.serves,
+        "serves": state.serves,
         "store": "dirty" if state.mark is Mark.DIRTY else "clean",
         "dropped": state.is_dropped,
         "generation": view.generation,

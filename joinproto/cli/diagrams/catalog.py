@@ -30,6 +30,7 @@ from joinproto.reference.note.shutdown import STORE_CHANGES
 from joinproto.reference.qpid.machine import qpid_machine
 from joinproto.reference.qpid.store_status import STORE_STATUS
 from joinproto.standby import tables as standby
+from joinproto.standby.roles import MARKED as STANDBY_MARKED
 
 FORMATS = ("mermaid", "svg", "markdown")
 
@@ -122,6 +123,7 @@ def tables() -> list[Table[Any]]:
         OURS,
         *_tables_of(timers.CLOCK),
         *standby.TABLES.values(),
+        STANDBY_MARKED,
         *boot.TABLES.values(),
         *cleanup.TABLES.values(),
         *keep.TABLES.values(),

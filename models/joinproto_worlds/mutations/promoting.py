@@ -13,7 +13,7 @@ from attrs import evolve
 from joinproto.machine.machine import StateMachine
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS
-from joinproto.standby.broker import Role, Variant
+from joinproto.standby.broker import Mark, Role, Variant
 from joinproto.standby.clients import Entrance
 from joinproto.standby.leading import Leading, with_follower
 from joinproto.standby.line import Line
@@ -55,6 +55,10 @@ def _never_backup(original: Callable[[], StateMachine[Role]]) -> Callable[[], St
 
 
 _STAYS = Case("H1", "it stays", ALWAYS, Role.CATCHUP)
+
+
+def _stops_clean(_original: object) -> Callable[..., Mark]:
+    return lambda _state, _event: Mark.CLEAN
 
 
 def _ended_at_once(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -101,6 +105,7 @@ STANDING = (
     _practised("transactions-apart", whole_transactions=False),
     # H10.
     Mutation.of("dirty-serves", PROMOTE, "TABLES", _dirty_serves),
+    Mutation.of("stops-clean", "joinproto.standby.machine", "_mark", _stops_clean),
     # H11.
     Mutation.of("lets-everybody-in", "joinproto.standby.clients", "ENTERING", _everybody),
 )

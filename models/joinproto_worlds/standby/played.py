@@ -28,6 +28,7 @@ from joinproto.standby.events import (
     Delete,
     Draft,
     Gone,
+    KeepMark,
     Leave,
     Linked,
     Lost,
@@ -37,6 +38,7 @@ from joinproto.standby.events import (
     Received,
     Send,
     Start,
+    Stop,
     Superseded,
     Tick,
     Turn,
@@ -87,7 +89,7 @@ class Played:
     `chain`: the last view of the manager that is built in; `writing`: views under way to it, or
     promotions that are in it, and of which who is promoted has not heard.
     `newest`: the youngest generation in which anything was confirmed.  `failed`: there was a
-    moment at which nobody ran.
+    moment at which nobody ran.  `stops`: how often a broker may still stop in order.
     """
 
     story: Story
@@ -103,6 +105,7 @@ class Played:
     cut_off: str = ""
     newest: int = 0
     failed: bool = False
+    stops: int = 0
 
     # -- what may happen ---------------------------------------------------------------------
 
@@ -128,6 +131,8 @@ class Played:
         broker = self.brokers[name]
         if deaths:
             yield Maybe(Act("dies", name))
+        if self.stops and (self.failed or not self.story.stops_late):
+            yield Maybe(Act("stops in order", name))
         if promotions and self._may_promote(name):
             yield Maybe(Act("is promoted", name))
         if cuts and not self.cut_off:
@@ -165,7 +170,12 @@ class Played:
                 self.disks[name] = evolve(self.disks[name], mark=Mark.CLEAN)
             case "dies":
                 self.left = (deaths - 1, starts, cuts, promotions)
-                self._die(name)
+                self._end(name, Mark.DIRTY)
+            case "stops in order":
+                self.stops -= 1
+                (kept,) = step(self.brokers[name], Stop()).effects
+                assert isinstance(kept, KeepMark)
+                self._end(name, kept.mark)
             case "is promoted":
                 return self._promote(name)
             case "is cut off":
@@ -261,9 +271,9 @@ class Played:
         self.cut_off = name
         self._unlink(name)
 
-    def _die(self, name: str) -> None:
+    def _end(self, name: str, mark: Mark) -> None:
         broker = self.brokers[name]
-        self.disks[name] = Disk(view=broker.view, stock=broker.stock, mark=Mark.DIRTY)
+        self.disks[name] = Disk(view=broker.view, stock=broker.stock, mark=mark)
         self.writing.pop(name, None)
         self._unlink(name)
         self.brokers[name] = Broker(who=broker.who)
@@ -423,6 +433,7 @@ def begun(story: Story) -> Played:
         it.cut_off = ""
     it.story, it.confirmed, it.newest = story, frozenset(), 0
     it.left = (story.deaths, story.starts, story.cuts, story.promotions)
+    it.stops = story.stops
     return it
 
 

@@ -99,6 +99,28 @@ SCENES: dict[str, Scene] = {
         ("lost", "generation"),
         _TAKEN_OVER,
     ),
+    "stopped": Scene(
+        Story(
+            warm=2, deaths=1, stops=1, starts=1, promotions=1, cuts=1, heals=False, ops=(put("x"),)
+        ),
+        ("lost", "generation"),
+        _TAKEN_OVER,
+    ),
+    "stopped-dirty": Scene(
+        Story(
+            warm=2,
+            deaths=2,
+            stops=1,
+            stops_late=True,
+            starts=2,
+            promotions=1,
+            cuts=1,
+            heals=False,
+            ops=(put("x"),),
+        ),
+        ("lost", "generation"),
+        ("done",),
+    ),
     "ahead": Scene(  # LM1
         evolve(_THREE, ops=(put("x"), put("y"))), ("lost", "differs"), ("second", "level")
     ),

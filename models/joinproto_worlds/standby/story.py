@@ -78,13 +78,14 @@ class Story:
     """`warm`: of the names, the first is primary already, and so many others are up to date.
 
     `before`: done before it begins, and everywhere.  `ops`: what clients do then, in this order.
-    `deaths`, `starts`, `cuts`, `promotions`: how many there may be; a cut parts one broker from
-    the others, for good or (`heals`) until it heals.  `marks`: an operator marks dirty stores
-    clean: `best` only the one that is proven to be the last, `any` whichever.  `apart`: what
-    answers a backup's query travels beside what happens (LC6).  `patient`: a new primary waits
-    for those that it expects without end.  `succeeded`: the first was cut off, the second was
-    promoted and the third follows it; the network is whole again, and the first serves.
+    `deaths`, `stops` (in order), `starts`, `cuts`, `promotions`: how many there may be; a cut parts
+    one broker from the others, for good or (`heals`) until it heals.  `marks`: an operator marks
+    dirty stores clean: `best` only the one that is proven to be the last, `any` whichever.
+    `apart`: what answers a backup's query travels beside what happens (LC6).  `patient`: a new
+    primary waits for those that it expects without end.  `succeeded`: the first was cut off, the
+    second was promoted and the third follows it; the network is whole again, and the first serves.
     `late`: who is promoted hears of it after the chain of the manager that is built in has it.
+    `stops_late`: nobody stops in order before all have failed.
     `able`: only these are promoted; empty: whoever the manager would.  `least`: nobody is, while
     fewer run.  `at_once`: what is under way arrives before anything else happens.
     """
@@ -97,6 +98,8 @@ class Story:
     variant: Variant = Variant.OURS
     order: Order = Order.LIFO
     deaths: int = 0
+    stops: int = 0
+    stops_late: bool = False
     starts: int = 0
     cuts: int = 0
     heals: bool = True

@@ -19,6 +19,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from attrs import define, evolve
 
@@ -95,6 +96,13 @@ class Disk:
         self._record.write(packed(kept))
         self.kept = kept
 
+    def keep(self, deeds: Sequence[Deed], **changes: Any) -> None:
+        """Return once these deeds, and behind them the changed metadata, are on the disk."""
+        self.append(deeds)
+        changed = evolve(self.kept, **changes)
+        if changed != self.kept:
+            self.write(changed)
+
     def append(self, deeds: Sequence[Deed]) -> None:
         """Return once these deeds are on the disk, behind the others, in one fsync.
 
@@ -124,6 +132,11 @@ class Disk:
         for _ in range(1 + 2 * grown // PIECE_BYTES):
             if not self.go_on():
                 break
+
+    @property
+    def has_more(self) -> bool:
+        """Return whether there is more to do to make the journal shorter."""
+        return self._chore is not None
 
     def go_on(self) -> bool:
         """Do a piece of what makes the journal shorter; return whether there are more."""
