@@ -11,7 +11,7 @@ from joinproto.machine.evaluate import members_of
 from joinproto.machine.tables import Case
 from joinproto.machine.terms import Group
 from joinproto.reconcile.placement import Choice, Placement, placement_of
-from joinproto.reconcile.queue import Node, Situation, Variant
+from joinproto.reconcile.queue import EVALUATING, Node, Situation, Variant
 from joinproto.reconcile.tables import CANDIDATES, DROPPED, GONE, TABLES, Action, Spot
 from joinproto.reconcile.target import Wanted, wanted
 
@@ -87,7 +87,9 @@ def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
                 stays=name in queue.stays,
                 knows_nodes=bool(nodes),
                 knows_members=bool(queue.members),
-                leads=queue.leader in (None, here),
+                leads=queue.leader in (None, EVALUATING, here),
+                has_leader=queue.leader is not None,
+                fails=queue.target.configuration == 0,
                 removes=situation.removes,
                 changing=queue.changing is not None,
                 has_majority=2 * running > len(members),

@@ -19,12 +19,16 @@ from joinproto.reconcile.tables import (
     PRESENT,
     Action,
 )
+from joinproto.reconcile.target import ANY
 
 WHY = {
     "the nodes are not known": "the nodes of the cluster are not known: the question failed",
     "the members are not known": "the queue did not say who its members are",
+    "no leader": "nobody leads: the replicas have not elected one, so nothing is committed, and no"
+    " replica can be added or removed",
     "another node leads": "{leader} leads the queue and evaluates it, not {here}",
     "nobody leads": "{here} has to evaluate it, and does not run",
+    "it fails": "{wanted}: its process ends, and no queue is evaluated",
     "in maintenance": "{here} is in maintenance and evaluates nothing",
     "nobody asks": "{wanted}",
     "a change is under way": "a change of its members is not committed yet: {changing}",
@@ -33,12 +37,11 @@ WHY = {
     "drop who left": "{gone} has a replica and is not in the cluster any more{survives}",
     "drop who is lost": "{lost} counts no more, and is listed: of {size} a majority is {majority}"
     "{survives}",
-    "enough": "{kept} of {target} wanted replicas are there{although}{survives}",
-    "nobody takes it": "{kept} of {target} wanted replicas are there, and no node can take one"
-    "{survives}",
+    "enough": "{there}{although}{survives}",
+    "nobody takes it": "{there}, and no node can take one{survives}",
     "it would be even": "one more would make {next_size}, and no second node could take another",
     "a member is down": "{down} has a replica and does not run",
-    "one more": "{kept} of {target} wanted replicas are there; {choice}",
+    "one more": "{there}; {choice}",
     "one more for one that stays": "{lost} counts no more, and is listed: of {size} a majority is"
     " {majority}; {choice}{survives}",
     "away, not for long": "{away} is away, for {away_for:g} of {interval:g} seconds",
@@ -48,12 +51,14 @@ WHY = {
 CHANGES = {
     "the nodes are not known": "an answer with the cluster's nodes",
     "the members are not known": "an answer of the queue",
+    "no leader": "an election: look at the logs of {up}, and restart one of them",
     "another node leads": "{leader} evaluates it at its next turn",
     "nobody leads": "another leader, or {here} running",
+    "it fails": "a configured size of 1 or more, or none",
     "in maintenance": "the end of the maintenance of {here}",
     "nobody asks": "an argument, a policy or a setting that says how many",
     "a change is under way": "the commit of that change, or its failure",
-    "no majority": "{missing} more of {down} running",
+    "no majority": "{missing} more of {down} running{shrink}",
     "one catches up": "{behind} being caught up, or lost",
     "enough": "{not_enough}",
     "nobody takes it": "{room}",
@@ -113,6 +118,21 @@ def _words(decision: Decision) -> _Words:
     def counted() -> int:
         return size if counts_all else size - len(decision.names(LOST))
 
+    def there() -> str:
+        if decision.wanted.count == ANY:
+            return f"{counted()} replicas are there, and the argument asks for one on each node"
+        return f"{counted()} of {decision.wanted.count} wanted replicas are there"
+
+    def shrink() -> str:
+        lost = decision.names(LOST)
+        if not lost or size - len(lost) >= size // 2 + 1 or counts_all:
+            return ""
+        up = [name for name in situation.members if situation.runs(name)]
+        return (
+            f"; or, as {listed(lost)} may never come back, a forced shrink to one of {listed(up)},"
+            " which loses what only the others had: force_shrink_member_to_current_member"
+        )
+
     return _Words(
         leader=lambda: queue.leader,
         here=lambda: situation.evaluates,
@@ -122,11 +142,12 @@ def _words(decision: Decision) -> _Words:
         running=lambda: size - len(down),
         majority=lambda: size // 2 + 1,
         missing=lambda: max(0, size // 2 + 1 - (size - len(down))),
-        kept=counted,
-        target=lambda: decision.wanted.count,
+        there=there,
         next_size=lambda: size + 1,
         behind=lambda: listed(decision.names(CATCHING_UP)),
         gone=lambda: listed(gone()),
+        up=lambda: listed([one for one in situation.members if situation.runs(one)]),
+        shrink=shrink,
         lost=lambda: listed(decision.names(LOST)),
         survives=survives,
         down=lambda: listed(down),

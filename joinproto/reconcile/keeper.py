@@ -231,7 +231,7 @@ def _as_told(queue: Queue, replicas: tuple[Replica, ...]) -> Queue:
     """Return the queue as its leader has it: who is a member, who leads, who is behind."""
     leader = next((one.node for one in replicas if one.leads and one.answers), None)
     if leader is None:
-        return evolve(queue, members=None)
+        return evolve(queue, leader=None)
     up_to_date = caught_up(replicas)
     members = _members(queue, replicas)
     return evolve(

@@ -73,13 +73,12 @@ class AskQueue(Queue):
         told = {
             **{f"nodes[{at}].name": node.name for at, node in enumerate(self.nodes)},
             **{f"members[{at}]": name for at, name in enumerate(self.members or ())},
-            "leader": self.leader,
             "at": self.at,
         }
         for place, name in told.items():
             if name == "":
                 raise DoesNotFit(place, "the name is empty", next="give the name of a node")
-        if self.leader is not None and self.members and self.leader not in self.members:
+        if self.leader and self.members and self.leader not in self.members:
             raise DoesNotFit(
                 "leader",
                 f"{self.leader!r} leads and has no replica",

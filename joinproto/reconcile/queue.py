@@ -22,6 +22,10 @@ class Variant(Enum):
     OURS = "ours"
 
 
+EVALUATING = ""
+"""In the place of a leader's name: whoever evaluates the queue leads it."""
+
+
 class Kind(Enum):
     """Of what there are replicas (Q6); the rules are the same for both."""
 
@@ -82,7 +86,9 @@ class Queue:
     members: Annotated[
         tuple[str, ...] | None, "nodes that have a replica; null: asked, and no answer"
     ] = ()
-    leader: Annotated[str | None, "the leader's node; null: the evaluating one"] = None
+    leader: Annotated[
+        str | None, "the leader's node; null: nobody leads; left out: the evaluating one"
+    ] = EVALUATING
     target: Annotated[Target, "who wants how many"] = Target()
     away: Annotated[
         Mapping[str, Annotated[float, AtLeast(0)]],
@@ -134,8 +140,8 @@ class Situation:
         Nobody says who leads: the first member that runs, as one that does not run cannot.
         """
         told = self.at or self.queue.leader
-        if told is not None or not self.members:
-            return told
+        if told or not self.members:
+            return told or None
         return next((name for name in self.members if self.runs(name)), self.members[0])
 
     def runs(self, name: str) -> bool:

@@ -32,7 +32,8 @@ class Spot:
 
     `in_cluster`: of the cluster now.  `lost`: its replica does not count any more.  `takes`:
     it may be given a replica.  `stays`: its replica could not be removed.  Of the evaluating node
-    only: `knows_nodes`, `knows_members`, `leads`, `drained`, `removes`, `changing`, `has_majority`,
+    only: `knows_nodes`, `knows_members`, `leads`, `has_leader`, `drained`, `removes`, `changing`,
+    `fails` (the shipped code does, at this target), `has_majority`,
     `survives_less` (fewer failures than as many running replicas as the target would), `is_odd`
     (the number of replicas), `target`.
     """
@@ -49,6 +50,8 @@ class Spot:
     knows_nodes: bool = True
     knows_members: bool = True
     leads: bool = True
+    has_leader: bool = True
+    fails: bool = False
     removes: bool = False
     changing: bool = False
     has_majority: bool = True
@@ -72,7 +75,9 @@ _here = NODES.fact
 _KNOWS_NO_NODES = _here("the cluster's nodes are not known", knows_nodes=False)
 _KNOWS_NO_MEMBERS = _here("the queue's members are not known", knows_members=False)
 _NOT_LEADER = _here("another node leads", leads=False)
-_NO_LEADER = _here("the leader does not run", running=False)
+_NO_LEADER = _here("nobody leads", has_leader=False)
+_LEADER_DOWN = _here("the leader does not run", running=False)
+_NOBODY_LEADS = Case("Q2", "no leader", _NO_LEADER, Action.WAIT)
 _ENOUGH_MEMBERS = ~M.fewer_than(NODES.mine("target"))
 _TOO_FEW = KEPT.fewer_than(NODES.mine("target"))
 _NOBODY_ASKS = _here("nobody says how many", target=0)
@@ -94,10 +99,12 @@ REAL = _table(
     Variant.REAL,
     Case("Q2", "the nodes are not known", _KNOWS_NO_NODES, Action.NOTHING),
     Case("Q2", "the members are not known", _KNOWS_NO_MEMBERS, Action.WAIT),
+    _NOBODY_LEADS,
     Case("Q2", "another node leads", _NOT_LEADER, Action.NOTHING),
-    Case("Q2", "nobody leads", _NO_LEADER, Action.WAIT),
+    Case("Q2", "nobody leads", _LEADER_DOWN, Action.WAIT),
     Case("Q2", "in maintenance", _here("this node is drained", drained=True), Action.NOTHING),
     Case("Q4", "drop who left", _REMOVES & ~GONE.is_empty, Action.REMOVE),
+    Case("Q1", "it fails", _here("the configured size is 0", fails=True), Action.NOTHING),
     Case("Q4", "enough", _ENOUGH_MEMBERS, Action.NOTHING),
     Case("Q3", "nobody takes it", CANDIDATES.is_empty, Action.NOTHING),
     Case("Q4", "it would be even", _WOULD_BE_EVEN, Action.NOTHING),
@@ -110,8 +117,9 @@ SEED = _table(
     Variant.SEED,
     Case("Q2", "the nodes are not known", _KNOWS_NO_NODES, Action.NOTHING),
     Case("Q2", "the members are not known", _KNOWS_NO_MEMBERS, Action.WAIT),
+    _NOBODY_LEADS,
     Case("Q2", "another node leads", _NOT_LEADER, Action.NOTHING),
-    Case("Q2", "nobody leads", _NO_LEADER, Action.WAIT),
+    Case("Q2", "nobody leads", _LEADER_DOWN, Action.WAIT),
     Case("Q1", "nobody asks", _NOBODY_ASKS, Action.NOTHING),
     Case("Q4", "one more", _TOO_FEW & ~CANDIDATES.is_empty, Action.ADD),
     Case("Q3", "nobody takes it", _TOO_FEW, Action.NOTHING),
@@ -125,6 +133,7 @@ OURS = _table(
     Variant.OURS,
     Case("Q2", "the nodes are not known", _KNOWS_NO_NODES, Action.NOTHING),
     Case("Q2", "the members are not known", _KNOWS_NO_MEMBERS, Action.WAIT),
+    _NOBODY_LEADS,
     Case("Q2", "another node leads", _NOT_LEADER, Action.NOTHING),
     Case("Q1", "nobody asks", _NOBODY_ASKS, Action.NOTHING),
     Case(
@@ -134,7 +143,7 @@ OURS = _table(
         Action.WAIT,
     ),
     Case("Q4", "no majority", _here("no majority runs", has_majority=False), Action.WAIT),
-    Case("Q2", "nobody leads", _NO_LEADER, Action.WAIT),
+    Case("Q2", "nobody leads", _LEADER_DOWN, Action.WAIT),
     Case("Q4", "one catches up", ~CATCHING_UP.is_empty, Action.WAIT),
     Case(
         "Q4",

@@ -10,11 +10,18 @@ from attrs import frozen
 from joinproto.reconcile.queue import Target, Variant
 
 RULE = "Q1"
+ANY = 1_000_000
+"""What the shipped broker takes a queue's argument for, whatever it says: the argument is compared
+as a pair with its type, and in the order of terms of the broker's language any pair is larger than
+any number.  Looked at in 3.13.7, 4.2.9 and 4.3.5 (rabbitmq-server 17307, 17310)."""
 
 
 @frozen
 class Wanted:
-    """So many replicas, and who asks for them; 0: nobody asks, nothing is added."""
+    """So many replicas, and who asks for them; 0: nobody asks, nothing is added.
+
+    `ANY`: more than any cluster has nodes.
+    """
 
     count: int
     said_by: str | None
@@ -25,7 +32,8 @@ def wanted(target: Target, variant: Variant) -> Wanted:
     """Return how many replicas this variant keeps.
 
     The seed and ours: who speaks of the fewest queues decides (argument, then policy, then
-    configuration; of two policies the larger).  Real: the largest of all.
+    configuration; of two policies the larger).  Real: the largest of all, as which an argument
+    always counts.
     """
     policies = {"policy": target.policy, "operator policy": target.operator_policy}
     levels = (
@@ -33,6 +41,11 @@ def wanted(target: Target, variant: Variant) -> Wanted:
         policies,
         {"configuration": target.configuration},
     )
+    if variant is Variant.REAL and target.argument:
+        why = f"the argument says {target.argument}, and counts as more than any number"
+        return Wanted(ANY, "argument", f"{why}: the queue grows to all nodes")
+    if variant is Variant.REAL and target.configuration == 0:
+        return Wanted(0, None, "the configuration says 0, at which the shipped broker fails")
     if variant is Variant.REAL:
         return _largest({name: count for level in levels for name, count in level.items()})
     for level in levels:

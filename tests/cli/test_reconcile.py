@@ -155,6 +155,17 @@ def test_in_each_variant_what_is_not_known_or_asked_is_clear(
     assert found["would_change"]
 
 
+def test_a_state_may_say_that_nobody_leads(run: Run) -> None:
+    """null: nobody; left out: whoever evaluates it."""
+    queue = {"name": "q", "members": ["a", "b"], "target": {"policy": 2}}
+    state = {**STATE, "queues": [{**queue, "leader": None}, {**queue, "name": "r"}]}
+    found = run("explain", state, "--json").object["queues"]
+
+    assert [("wait", "no leader"), ("noop", "enough")] == [
+        (one["action"], one["case"]) for one in found
+    ]
+
+
 def test_a_placement_of_ones_own_is_a_function_that_python_imports(run: Run) -> None:
     """Q3: a port; what cannot be imported is said."""
     own = "joinproto.reconcile.placement:least_loaded"

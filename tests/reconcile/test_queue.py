@@ -7,7 +7,7 @@ from attrs import evolve
 
 from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.explain import CHANGES, WHY, why, would_change
-from joinproto.reconcile.queue import Kind, Node, Queue, Settings, Situation, Variant
+from joinproto.reconcile.queue import Kind, Node, Queue, Settings, Situation, Target, Variant
 from joinproto.reconcile.tables import TABLES, Action
 from tests.reconcile.situations import situation
 
@@ -306,3 +306,46 @@ def test_a_queue_without_members_has_not_answered(variant: Variant) -> None:
 def test_queues_of_one_name_have_two_titles() -> None:
     """Explaining: the virtual host tells them apart."""
     assert ["q", "q in v"] == [Queue(name="q", vhost=one).title for one in ("/", "v")]
+
+
+def test_a_queue_without_a_leader_is_not_enough_whoever_runs() -> None:
+    """Q2: all replicas follow, and nothing is committed (rabbitmq-server 15725, 14779)."""
+    for variant in Variant:
+        asked = situation("ABC", "ABCD", leader=None, variant=variant)
+        found = evaluate(asked)
+
+        assert (Action.WAIT, "no leader") == (found.action, found.case.name)
+        assert "nobody leads" in why(found)
+        assert "look at the logs of A, B and C" in str(would_change(found))
+
+
+def test_a_majority_that_is_lost_for_good_may_be_given_up() -> None:
+    """Explaining, ours: what that costs; one that may come back is waited for."""
+    lost = situation("ABC", "ABCDE", running="ADE", away={"B": 75.0, "C": 75.0})
+    gone = situation("ABC", "ADE")
+    soon = situation("ABC", "ABCDE", running="ADE", away={"B": 75.0, "C": 5.0})
+
+    for asked in (lost, gone):
+        told = str(would_change(evaluate(asked)))
+        assert "a forced shrink to one of A, which loses what only the others had" in told
+    assert "1 more of B and C running" == would_change(evaluate(soon))
+
+
+def test_an_argument_makes_the_shipped_broker_grow_a_queue_to_all_nodes() -> None:
+    """Real, Q1: up to the largest odd number (rabbitmq-server 17307); a policy does not."""
+    ten, target = "ABCDEFGHIJ", {"policy": 3, "configuration": 3}
+    asked = situation("ABC", ten, variant=Variant.REAL)
+    pair = evolve(asked, queue=evolve(asked.queue, target=Target(argument=3, **target)))
+    number = evolve(asked, queue=evolve(asked.queue, target=Target(**target)))
+
+    assert 9 == len(ended(pair))
+    assert 3 == len(ended(number))
+    assert "3 replicas are there, and the argument asks for one on each node" in why(evaluate(pair))
+
+
+def test_a_configured_size_of_0_ends_the_shipped_brokers_process() -> None:
+    """Real, Q1: it passes the check of the settings."""
+    found = evaluate(situation("A", "ABC", target=0, variant=Variant.REAL))
+
+    assert (Action.NOTHING, "it fails") == (found.action, found.case.name)
+    assert "its process ends" in why(found)

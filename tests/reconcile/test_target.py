@@ -5,23 +5,25 @@ from __future__ import annotations
 import pytest
 
 from joinproto.reconcile.queue import Target, Variant
-from joinproto.reconcile.target import wanted
+from joinproto.reconcile.target import ANY, wanted
 
 
 @pytest.mark.parametrize(
     ("target", "seed", "real"),
     [
-        (Target(argument=3, policy=5, configuration=7), 3, 7),
+        (Target(argument=3, policy=5, configuration=7), 3, ANY),
         (Target(policy=3, operator_policy=5, configuration=7), 5, 7),
         (Target(configuration=7), 7, 7),
         (Target(argument=0, configuration=3), 0, 3),
+        (Target(policy=3, configuration=0), 3, 0),
         (Target(), 0, 0),
     ],
 )
 def test_the_design_takes_the_nearest_and_the_shipped_code_the_largest(
     target: Target, seed: int, real: int
 ) -> None:
-    """Seed: argument before policy before configuration.  Real: the maximum of all."""
+    """Seed: argument before policy before configuration.  Real: the maximum of all, and an argument
+    is compared as a pair, which is more than any number; a configured 0 ends its process."""
     assert seed == wanted(target, Variant.SEED).count == wanted(target, Variant.OURS).count
     assert real == wanted(target, Variant.REAL).count
 
@@ -31,7 +33,11 @@ def test_the_answer_says_who_was_heard_and_who_was_not() -> None:
     target = Target(argument=3, policy=5)
 
     assert "the argument says 3; it comes before the policy 5" == wanted(target, Variant.OURS).why
-    assert "the policy says 5, the largest of argument 3, policy 5" == (
-        wanted(target, Variant.REAL).why
+    assert (
+        "the argument says 3, and counts as more than any number: the queue grows to all nodes"
+        == (wanted(target, Variant.REAL).why)
+    )
+    assert "the policy says 5, the largest of policy 5, configuration 4" == (
+        wanted(Target(policy=5, configuration=4), Variant.REAL).why
     )
     assert "nobody says how many replicas there are to be" == wanted(Target(), Variant.OURS).why

@@ -22,8 +22,6 @@ from joinproto_worlds.mutations.named import mutation
 
 TARGET = 3
 mutated = inside(lambda leader: mutation(leader.mutant))
-ANY_PAIR = 1_000_000
-"""In the order of terms of the broker's language any pair is larger than any number."""
 
 
 @frozen
@@ -77,9 +75,17 @@ def build(
     variant: str = "real",
     policy: int | None = None,
 ) -> World:
-    """`members`: nodes of the cluster.  Mutant: `argument-is-a-pair`, as it shipped."""
+    """`members`: nodes of the cluster.
+
+    Mutant: `argument-is-a-pair`, as it shipped: the queue's argument says how many.
+    """
     is_pair = mutant == "argument-is-a-pair"
-    target = Target(argument=ANY_PAIR if is_pair else TARGET, policy=policy)
+    is_argument = is_pair or Variant(variant) is not Variant.REAL
+    target = (
+        Target(argument=TARGET, policy=policy)
+        if is_argument
+        else Target(configuration=TARGET, policy=policy)
+    )
     mutant = None if is_pair else mutant
     names = tuple("abcdefghij"[:members])
     return World(
