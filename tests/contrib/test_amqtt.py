@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,25 @@ def test_a_suspended_member_cuts_its_clients_off(
     all_open(three)
     client(three["a"]).hears("lamp", b"without a")
     other.close()
+
+
+def test_a_packet_of_256_mb_ends_its_client_and_is_not_read(
+    three: Fleet, client: Callable[[Node], Client]
+) -> None:
+    """MQTT allows so much, and amqtt reads it whole: a few clients filled the memory."""
+    three.start()
+    all_open(three)
+    other = client(three["a"])
+    with socket.create_connection((three["a"].clients.host, three["a"].clients.port), 30) as raw:
+        raw.sendall(b"\x10\x0d\x00\x04MQTT\x04\x02\x00\x3c\x00\x01x")
+        assert b"\x20\x02\x00\x00" == raw.recv(4)
+
+        raw.sendall(b"\x30\xff\xff\xff\x7f\x00\x01t")
+
+        with suppress(ConnectionResetError):
+            assert b"" == raw.recv(1)
+    other.client.publish("t", b"1", qos=1, retain=True).wait_for_publish(SECONDS)
+    assert not other.gone.is_set()
 
 
 def test_an_abort_stops_the_broker(three: Fleet) -> None:

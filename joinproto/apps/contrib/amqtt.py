@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from amqtt.adapters import ReaderAdapter
 from amqtt.broker import Broker, RetainedApplicationMessage
 from amqtt.contexts import Action
 
@@ -50,8 +51,58 @@ from joinproto.net.tcp import TcpTransport
 
 log = logging.getLogger(__name__)
 
+PACKET_BYTES_MAX = FRAME_BYTES_MAX
+"""Longest packet of a client; MQTT allows 256 MB, which amqtt reads whole into memory."""
 SHUTDOWN_SECONDS = 10.0
 END_SECONDS = 3.0
+
+
+class Limited(ReaderAdapter):  # type: ignore[misc]  # amqtt ships no types
+    """What a client sends, up to the first packet longer than `most` bytes: that is its end.
+
+    `end`: ends its connection, which amqtt would leave open.
+    """
+
+    def __init__(self, reader: Any, most: int, end: Callable[[], None]) -> None:
+        self._reader = reader
+        self._most = most
+        self._end = end
+        self._left = 0  # of this packet
+        self._digits: int | None = None  # bits of its length that were read; None: no packet yet
+        self._length = 0
+        self.has_ended = False
+
+    async def read(self, n: int = -1) -> bytes:
+        if not self.has_ended and n <= self._most:
+            data = bytes(await self._reader.read(n))
+            if self._fits(data):
+                return data
+        if not self.has_ended:
+            log.warning("a client's packet is longer than %d bytes: it is cut off", self._most)
+            self.has_ended = True
+            self._end()
+        return b""
+
+    def feed_eof(self) -> None:
+        self._reader.feed_eof()
+
+    def _fits(self, data: bytes) -> bool:
+        """Follow the packets; return whether the one that is read now is no longer than it may."""
+        while data:
+            if self._left:
+                self._left, data = max(0, self._left - len(data)), data[self._left :]
+                continue
+            byte, data = data[0], data[1:]
+            if self._digits is None:
+                self._digits = self._length = 0  # its kind
+                continue
+            self._length |= (byte & 0x7F) << self._digits
+            self._digits += 7
+            if not byte & 0x80:
+                self._left, self._digits = self._length, None
+                if self._left > self._most:
+                    return False
+        return True
 
 
 class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
@@ -65,8 +116,11 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
         network: Network,
         data: Path,
         events: EventLog | None = None,
+        packet_bytes_max: int = PACKET_BYTES_MAX,
     ) -> None:
+        """`packet_bytes_max`: a client that sends a longer packet is cut off."""
         super().__init__(broker_config)
+        self.packet_bytes_max = packet_bytes_max
         self.member_config = config
         self.network = network
         self.data = data
@@ -200,10 +254,7 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
             if server.instance is not None:
                 server.instance.close()
         for _, handler in list(self._sessions.values()):
-            writer = getattr(handler.writer, "_writer", None)
-            transport = getattr(writer, "transport", None)
-            if transport is not None:
-                transport.abort()
+            _abort(handler.writer)
 
     def _do(self, deed: Awaitable[None]) -> None:
         async def done() -> None:
@@ -214,6 +265,10 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
         task.add_done_callback(self._background.discard)
 
     # -- clients -------------------------------------------------------------------------------
+
+    async def _client_connected(self, listener_name: str, reader: Any, writer: Any) -> None:
+        limited = Limited(reader, self.packet_bytes_max, lambda: _abort(writer))
+        await super()._client_connected(listener_name, limited, writer)
 
     async def _handle_client_session(
         self,
@@ -306,6 +361,14 @@ def read_message(body: bytes) -> tuple[str, int | None, bytes]:
 
 def _message(topic: str, data: bytes, qos: int | None) -> Any:
     return RetainedApplicationMessage(None, topic, data, qos)
+
+
+def _abort(writer: Any) -> None:
+    """End a client's connection at once, over TCP or a web socket."""
+    stream = getattr(writer, "_writer", None) or getattr(writer, "_protocol", None)
+    transport = getattr(stream, "transport", None)
+    if transport is not None:
+        transport.abort()
 
 
 def _is_odd(topic: str) -> bool:

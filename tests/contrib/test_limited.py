@@ -1,0 +1,71 @@
+"""How long a packet of an MQTT client may be: read by amqtt's own classes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+
+import pytest
+
+pytest.importorskip("amqtt", reason="needs the extra amqtt")
+
+from amqtt.adapters import StreamReaderAdapter
+from amqtt.errors import NoDataError
+from amqtt.mqtt.packet import MQTTFixedHeader
+from amqtt.mqtt.publish import PublishPacket
+
+from joinproto.apps.contrib.amqtt import Limited
+
+
+def header(length: int) -> bytes:
+    """Return the first bytes of a PUBLISH packet."""
+    found = bytearray(b"\x30")
+    while True:
+        length, digit = divmod(length, 128)
+        found.append(digit | (0x80 if length else 0))
+        if not length:
+            return bytes(found)
+
+
+def ends() -> None:
+    """Nobody is there."""
+
+
+def published(most: int, packets: Sequence[bytes]) -> list[int]:
+    """Return how long each message is that amqtt reads, up to the end."""
+
+    async def told() -> list[int]:
+        stream = asyncio.StreamReader()
+        stream.feed_data(b"".join(packets))
+        stream.feed_eof()
+        reader, found = Limited(StreamReaderAdapter(stream), most, ends), list[int]()
+        with suppress(NoDataError):
+            while fixed := await MQTTFixedHeader.from_stream(reader):
+                packet = await PublishPacket.from_stream(reader, fixed_header=fixed)
+                found.append(len(packet.payload.data))
+        return found
+
+    return asyncio.run(told())
+
+
+def packet(size: int) -> bytes:
+    return header(3 + size) + b"\x00\x01t" + b"x" * size
+
+
+def test_packets_up_to_the_limit_are_read_and_the_first_longer_one_is_the_end() -> None:
+    """What is behind it is not read either: nobody knows where it begins."""
+    assert [10, 997, 0] == published(1_000, [packet(10), packet(997), packet(0)])
+    assert [10] == published(1_000, [packet(10), packet(998), packet(0)])
+
+
+def test_nothing_of_a_packet_without_end_is_read() -> None:
+    """256 MB are announced, and none of them has come."""
+    assert [3] == published(1_000, [packet(3), header(2**28 - 1)])
+
+
+def test_a_length_that_amqtt_reads_otherwise_is_no_way_around() -> None:
+    """Of a packet of two bytes whose topic is said to be longer, amqtt reads on in the next one."""
+    hidden = b"\x30\x02\xff\xff" + b"t" * 65_535
+    assert [0, 90_000] == published(100_000, [hidden, packet(90_000)])
+    assert [0] == published(100_000, [hidden, packet(200_000)])
