@@ -136,14 +136,15 @@ class Names:
     hostname_paths: Annotated[
         tuple[tuple[str, ...], ...], "from an instance to its host names; numbers count from 1"
     ] = (("privateDnsName",),)
-    use_private_ip: Annotated[bool, "the private address in place of the private name"] = False
+    use_private_ip: Annotated[
+        bool, "the private address in place of the private name, in each path that is that alone"
+    ] = False
 
     @property
     def paths(self) -> tuple[HostPath, ...]:
-        plain = (("privateDnsName",),)
-        if self.use_private_ip and (self.hostname_paths or plain) == plain:
-            return (("privateIpAddress",),)
-        return self.hostname_paths or plain
+        name: HostPath = ("privateDnsName",)
+        address: HostPath = ("privateIpAddress",) if self.use_private_ip else name
+        return tuple(address if path == name else path for path in self.hostname_paths or (name,))
 
     def nodes(self, found: tuple[str, ...]) -> tuple[str, ...]:
         """Return the nodes on these hosts."""

@@ -132,7 +132,10 @@ def _listed(about: Configuration) -> tuple[str, Host | None]:
             key = "k8s.hostname_suffix" if suffix else "k8s.address_type"
             return key, Host.LONG if suffix else Host.SHORT
         case values.AWS:
-            if about.get("aws.use_private_ip"):
+            # It takes the place of this path alone, among several, too.
+            paths = about.below("aws.hostname_path").values() or [about.get("aws.hostname_path")]
+            is_name = any([*(path or ("privateDnsName",))] == ["privateDnsName"] for path in paths)
+            if about.get("aws.use_private_ip") and is_name:
                 return "aws.use_private_ip", Host.ADDRESS
         case values.CONSUL if not rules.SELECTS.holds(about.release):
             # Later releases read the name that the node itself wrote into its record.

@@ -175,12 +175,26 @@ def test_nodes_have_the_own_prefix_and_short_names() -> None:
 
 
 def test_the_private_address_replaces_only_the_plain_path() -> None:
-    """use_private_ip replaces only the path [privateDnsName]."""
+    """use_private_ip replaces the path [privateDnsName] and no other, alone or one of several."""
     other = (("publicDnsName",),)
+    several = (("networkInterfaceSet", "1", "privateDnsName"), ("privateDnsName",), *other)
 
     assert (("privateIpAddress",),) == Names(use_private_ip=True).paths
     assert other == Names(use_private_ip=True, hostname_paths=other).paths
     assert (("privateDnsName",),) == Names(hostname_paths=()).paths
+    assert several == Names(hostname_paths=several).paths
+    assert (several[0], ("privateIpAddress",), several[2]) == (
+        Names(use_private_ip=True, hostname_paths=several).paths
+    )
+
+
+def test_a_name_and_an_address_that_become_one_are_one_host() -> None:
+    """What the plugin's own test says: of [privateDnsName], [privateIpAddress] the address."""
+    both = (("privateDnsName",), ("privateIpAddress",))
+    text = page(instance("a", more="<privateIpAddress>10.0.16.29</privateIpAddress>"))
+
+    assert ("a", "10.0.16.29") == hosts(text, Names(hostname_paths=both).paths)
+    assert ("10.0.16.29",) == hosts(text, Names(hostname_paths=both, use_private_ip=True).paths)
 
 
 @pytest.mark.parametrize(

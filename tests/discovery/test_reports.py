@@ -194,6 +194,25 @@ def test_addresses_are_no_hosts_of_short_names() -> None:
     assert not any("IP addresses" in one.why for one in mended.problems)
 
 
+@pytest.mark.parametrize(
+    ("paths", "listed"),
+    [
+        ("aws.hostname_path = publicDnsName", False),
+        ("aws.hostname_path = privateDnsName", True),
+        ("aws.hostname_path.1 = publicDnsName\n{F}.aws.hostname_path.2 = privateDnsName", True),
+    ],
+)
+def test_the_private_address_is_listed_in_the_place_of_the_private_name_alone(
+    paths: str, listed: bool
+) -> None:
+    """As `ask discovery.aws.hostnames`: a path that is not that alone stays as it is."""
+    text = f"{F}.peer_discovery_backend = aws\n{F}.aws.use_autoscaling_group = true\n"
+    text += f"{F}.aws.use_private_ip = true\n{F}.{paths.format(F=F)}\n"
+    found = lint(text, Given(release=release("4.3"), node="rabbit@ip-10-141-111-159"))
+
+    assert listed == any("by IP addresses" in why for _, why in said(found, UNSAFE))
+
+
 @pytest.mark.parametrize(("at", "why"), [("3.7.8", "accepted since 3.7.9"), ("4.0", "expected")])
 def test_tags_are_no_list_in_brackets(at: str, why: str) -> None:
     """`svc_tags = ["rabbitmq"]` (rabbitmq-peer-discovery-consul 18)."""
