@@ -9,10 +9,12 @@ Source: hot standby, H2 to H4.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from attrs import evolve
 
+from joinproto.standby.best import best
+from joinproto.standby.broker import Mark, Role, Store
 from joinproto.standby.messages import View
 from joinproto.standby.promote import Peer
 
@@ -59,3 +61,31 @@ def turn(chain: View, me: str, there: Collection[str]) -> int | None:
         return None
     able = {name for name in there if may_promote(chain, name)}
     return sorted(able, key=lambda name: (name == chain.primary, name)).index(me)
+
+
+def seen(name: str, role: Role, standing: Role, mark: Mark, view: View) -> Store | None:
+    """Return what a broker's store holds, by what it says of itself.
+
+    None: it has been something since it started, so this is no total failure any more.
+    """
+    if role is not Role.CONNECTING or standing is not Role.CONNECTING:
+        return None
+    return Store(
+        name=name,
+        mark=mark if view.members else Mark.EMPTY,
+        generation=view.generation,
+        primary=view.primary == name,
+        caught_up=name in view.members,
+        position=view.number,
+    )
+
+
+def is_proven(me: str, stores: Mapping[str, Store | None], chain: View) -> bool:
+    """Return whether the store of this broker is proven to be the last primary's (H10).
+
+    `stores`: of all brokers; None: it was not seen.  Where one is missing, nobody knows.
+    """
+    there = [store for store in stores.values() if store is not None]
+    missing = [name for name, store in stores.items() if store is None]
+    found = best(there, missing, chain)
+    return found.proven and found.store is not None and found.store.name == me

@@ -48,13 +48,15 @@ class Promote:
 
     `view`: of the manager that is built in: the one it has written down for this promotion, with
     its generation, and who is expected; None: the manager is outside, and writes nothing down.
-    `now`, `timeout`: seconds; so long expected backups are awaited (H8).
+    `now`, `timeout`: seconds; so long expected backups are awaited (H8).  `proven`: this manager
+    has seen what all stores hold after a total failure, and ours is the last primary's (H10).
     """
 
     peers: tuple[Peer, ...] = ()
     view: View | None = None
     now: float = 0.0
     timeout: float = 10.0
+    proven: bool = False
 
 
 @frozen

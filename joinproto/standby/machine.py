@@ -224,6 +224,7 @@ def _promoted(state: Broker, event: Promote) -> Step:
         generation=view.generation,
         was_primary=view.primary == state.who.me,
         dropped=state.is_dropped,
+        proven=event.proven,
         peers=event.peers,
         expected=expected,
     )

@@ -37,6 +37,7 @@ class Promotion:
     generation: int = 0
     was_primary: bool = False
     dropped: bool = False
+    proven: bool = False
     peers: tuple[Peer, ...] = ()
     expected: tuple[str, ...] = ()
 
@@ -86,7 +87,13 @@ def _said(names: list[str], of_one: str, of_several: str) -> str:
 
 def rows_of(about: Promotion) -> tuple[Row, ...]:
     """Return the rows of the tables: facts, nothing is decided here."""
-    mine = Row(name=about.me, role=about.role, mark=about.mark, dropped=about.dropped)
+    mine = Row(
+        name=about.me,
+        role=about.role,
+        mark=about.mark,
+        dropped=about.dropped,
+        proven=about.proven,
+    )
     return (mine, *(_row(about, peer) for peer in about.peers))
 
 

@@ -74,6 +74,9 @@ class AskPromote:
     generation: Annotated[int, AtLeast(0), "of the last primary it knows; 0: none"] = 0
     was_primary: Annotated[bool, "whether it was that primary"] = False
     dropped: Annotated[bool, "the primary went on without it, and it knows"] = False
+    proven: Annotated[
+        bool, "all stores were seen after a total failure, and its own is the last primary's (ours)"
+    ] = False
     peers: Annotated[tuple[PeerTold, ...], "the others, as far as they were asked"] = ()
     expected: Annotated[
         tuple[str, ...], "backups that were up to date at the last primary, without the dead one"
@@ -92,6 +95,7 @@ class AskPromote:
             generation=self.generation,
             was_primary=self.was_primary,
             dropped=self.dropped,
+            proven=self.proven,
             peers=peers,
             expected=self.expected,
         )

@@ -29,7 +29,8 @@ class Row:
     """One broker.  `answers`: the others: it could be asked.  `better`: it has what the promoted
     one lacks, or follows a primary.  `ahead`: it knows of a younger generation.
 
-    Of the promoted one only: `mark`, `dropped` (the primary went on without it).
+    Of the promoted one only: `mark`, `dropped` (the primary went on without it), `proven` (all
+    stores were seen, and its own is the last primary's).
     """
 
     name: str
@@ -39,6 +40,7 @@ class Row:
     ahead: bool = False
     mark: Mark = Mark.CLEAN
     dropped: bool = False
+    proven: bool = False
 
 
 BROKERS = Members("B", Row)
@@ -58,6 +60,7 @@ _STOPPED = _is("it does not run", role=Role.STOPPED)
 _CATCHES_UP = _is("it catches up", role=Role.CATCHUP)
 _CONNECTS = _is("it follows nobody yet", role=Role.CONNECTING)
 _DIRTY = _is("its store is dirty", mark=Mark.DIRTY)
+_PROVEN = _is("it is proven to be the last", proven=True)
 
 REAL = Table(
     "standby-real",
@@ -94,7 +97,7 @@ OURS = Table(
         Case("H2", "a younger generation answers", ~AHEAD.is_empty, Verdict.REFUSED),
         Case("H3", "it catches up", _CATCHES_UP, Verdict.REFUSED),
         Case("H4", "the primary went on without it", _is("dropped", dropped=True), Verdict.REFUSED),
-        Case("H10", "its store is dirty", _CONNECTS & _DIRTY, Verdict.REFUSED),
+        Case("H10", "its store is dirty", _CONNECTS & _DIRTY & ~_PROVEN, Verdict.REFUSED),
         Case("H3", "a better one answers", _CONNECTS & ~BETTER.is_empty, Verdict.REFUSED),
         Case("H3", "promoted", ALWAYS, Verdict.ACCEPTED),
     ),

@@ -132,6 +132,31 @@ def test_whom_pick_names_is_primary_although_a_promotion_was_never_kept(three: M
     assert [("1", True)] == consume(three.urls(), 1)
 
 
+@pytest.mark.parametrize("continues", [False, True])
+def test_after_a_total_failure_they_go_on_where_all_are_there_and_asked_to(
+    tmp_path: Path, continues: bool
+) -> None:
+    """H10: three stores that say the same: the last primary's is proven to be the last."""
+    more = 'total_failure = "continue"' if continues else ""
+    with running(Manager.of(tmp_path, "abc", built_in=True, more=more)) as manager:
+        manager.start()
+        primary = manager.serving()
+        assert manager.until_in_view(primary, "abc")
+        publish(manager.urls(), "1", "2")
+        for name in "abc":
+            manager.kill(name)
+        *there, last = sorted("abc", key=lambda name: name != primary)
+        manager.start(*there)
+        assert "" == manager.serving(seconds=6), "one that was not seen may know more"
+        manager.start(last)
+
+        assert (primary if continues else "") == manager.serving(seconds=30 if continues else 8)
+        if continues:
+            found = consume(manager.urls(), 2)
+            assert [("1", True), ("2", True)] == found
+            assert 2 == manager.status(primary)["generation"]
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_queue_under_load_is_caught_up_with_from_the_back_only(
     tmp_path: Path, order: str

@@ -20,7 +20,8 @@ from joinproto.apps.standby.settings import read_settings
 from joinproto.durable.journal.journal import Frame
 from joinproto.errors import UsageProblem
 from joinproto.log import entry
-from joinproto.standby.chain import follows, may_promote, promoted, turn
+from joinproto.standby.broker import Mark, Role, Store
+from joinproto.standby.chain import follows, is_proven, may_promote, promoted, seen, turn
 from joinproto.standby.messages import View
 from tools.failover.manager import Manager
 
@@ -116,8 +117,13 @@ def test_turns_differ_and_the_former_primary_comes_last() -> None:
             "manager: expected one of .*, found .inside",
         ),
         ('manager = "built-in"', 'manager = "outside"', r"\[chain\] is there"),
+        (
+            'manager = "built-in"',
+            'manager = "outside"\ntotal_failure = "continue"',
+            "total_failure is .continue., and the manager is outside",
+        ),
     ],
-    ids=["unknown-table", "unknown-manager", "chain-without-it"],
+    ids=["unknown-table", "unknown-manager", "chain-without-it", "continues-without-it"],
 )
 def test_a_wrong_manager_in_the_file_is_said(tmp_path: Path, old: str, new: str, told: str) -> None:
     file = Manager.of(tmp_path, "abc", built_in=True).files["a"]
@@ -185,3 +191,32 @@ def test_a_broker_s_name_makes_no_directory(tmp_path: Path) -> None:
 
     with pytest.raises(UsageProblem, match="'b/c'"):
         read_settings(file)
+
+
+V = View(generation=3, number=2, primary="a", members=("a", "b"))
+STORES = {
+    name: seen(name, Role.CONNECTING, Role.CONNECTING, Mark.DIRTY, V) for name in ("a", "b", "c")
+}
+
+
+@pytest.mark.parametrize(
+    ("me", "changed", "chain", "proven"),
+    [
+        ("a", {}, V, True),
+        ("b", {}, V, False),  # a had what b has, and may have more
+        ("a", {"c": None}, V, False),  # not seen
+        ("a", {"b": seen("b", Role.BACKUP, Role.BACKUP, Mark.DIRTY, V)}, V, False),
+        ("a", {"b": seen("b", Role.CONNECTING, Role.BACKUP, Mark.CLEAN, V)}, V, False),
+        # Emptied: nothing of what it had is known.
+        ("a", {"a": seen("a", Role.CONNECTING, Role.CONNECTING, Mark.CLEAN, View())}, V, False),
+        ("a", {}, View(generation=4, number=1, primary="b", members=("a", "b")), False),
+        ("b", {}, View(generation=4, number=1, primary="b", members=("a", "b")), True),
+        # By the chain b was dropped, and does not know.
+        ("b", {}, View(generation=3, number=3, primary="a", members=("a",)), False),
+    ],
+)
+def test_after_a_total_failure_the_last_primary_alone_is_proven_to_be_the_last(
+    me: str, changed: dict[str, Store | None], chain: View, proven: bool
+) -> None:
+    """H10: all stores were seen, and nobody has been anything since it started."""
+    assert proven == is_proven(me, {**STORES, **changed}, chain)

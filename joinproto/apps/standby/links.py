@@ -21,7 +21,8 @@ from joinproto.codec.json_form import encoded, read
 from joinproto.errors import JoinprotoError, PeerError
 from joinproto.net.addresses import Address
 from joinproto.standby.backup import Following
-from joinproto.standby.broker import Role
+from joinproto.standby.broker import Mark, Role, Store
+from joinproto.standby.chain import seen
 from joinproto.standby.events import Gone, Linked, Lost, Received, Send, Superseded
 from joinproto.standby.messages import Changed, Copy, Join, Refuse, Subscribe, View
 from joinproto.standby.promote import Peer
@@ -47,6 +48,7 @@ class Other:
     standing: Role = Role.CONNECTING
     view: View = View()
     cluster: str | None = None
+    mark: Mark | None = None
     answers: int = 0
 
 
@@ -123,6 +125,19 @@ class Links:
             was_primary=other.view.primary == name,
         )
 
+    def stores(self) -> dict[str, Store | None]:
+        """Return what the stores of all brokers hold; None: it was not seen."""
+        core = self.core
+        mine, me = core.state, core.settings.broker
+        found = {me: seen(me, mine.role, mine.standing, mine.mark, mine.view)}
+        for name in core.settings.others:
+            other = self.others.get(name)
+            if other is None or other.mark is None or not self._is_ours(other):
+                found[name] = None
+            else:
+                found[name] = seen(name, other.role, other.standing, other.mark, other.view)
+        return found
+
     def cluster_of(self, view: View, teller: str | None) -> str | None:
         """Return the cluster to which this broker belongs once it keeps this view.
 
@@ -184,6 +199,7 @@ class Links:
         other.role, other.view = Role(facts["role"]), read(View, facts["view"])
         # Earlier versions did not say it.
         other.standing = Role(facts.get("standing", Role.CONNECTING.value))
+        other.mark = None if facts.get("mark") is None else Mark(facts["mark"])
         other.cluster = facts["cluster"]
         other.public = Address.parse(facts["public"])
         other.answers += bool(facts["answers"])
@@ -294,6 +310,7 @@ class Links:
         facts = {
             "role": shown.role.value,
             "standing": shown.standing.value,
+            "mark": shown.mark.value,
             "view": encoded(shown.view),
             "cluster": core.kept.cluster,
             "public": str(self.peers.me.public),

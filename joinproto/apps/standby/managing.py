@@ -36,7 +36,7 @@ from joinproto.log.keeper import Keeping
 from joinproto.log.replicated import ReplicatedLog
 from joinproto.net.network import Network
 from joinproto.net.tcp import TcpTransport
-from joinproto.standby.chain import follows, heard, may_promote, promoted, turn
+from joinproto.standby.chain import follows, heard, is_proven, may_promote, promoted, turn
 from joinproto.standby.events import Answer, Promote, Superseded
 from joinproto.standby.machine import step
 from joinproto.standby.messages import View
@@ -206,7 +206,10 @@ class Manager:
     def _event(self, view: View) -> Promote:
         core = self.core
         peers = heard(core.links.peers_told())
-        return Promote(peers=peers, view=view, now=core.now(), timeout=core.patience)
+        proven = core.settings.continues and is_proven(
+            core.settings.broker, core.links.stores(), self.chain
+        )
+        return Promote(peers=peers, view=view, now=core.now(), timeout=core.patience, proven=proven)
 
     def _answered(self, answer: Answer) -> None:
         waiting, self._answer = self._answer, None

@@ -71,6 +71,7 @@ class BrokerFile:
     brokers: dict[str, str]
     public: str | None = None
     manager: Literal["outside", "built-in"] = "outside"
+    total_failure: Literal["wait", "continue"] = "wait"
     chain: dict[str, str] = field(factory=dict)
     control: str | None = None
     http: str | None = None
@@ -93,6 +94,8 @@ class Settings:
     """What a broker needs, checked.  `brokers`: all of them, with where each is called.
 
     `chain`: where they call each other as members of the view chain; empty: the manager is outside.
+    `continues`: after a total failure it goes on by itself, where all stores were seen and one is
+    proven to be the last primary's.
     """
 
     broker: str
@@ -104,6 +107,7 @@ class Settings:
     brokers: Mapping[str, Address]
     chain: Mapping[str, Address]
     is_chain_insecure: bool
+    continues: bool
     http: Address | None
     events: Path | None
     queues: Mapping[str, QueueSettings]
@@ -154,6 +158,7 @@ def settings_of(file: BrokerFile, top: Path) -> Settings:
         brokers=brokers,
         chain=chain,
         is_chain_insecure="chain" in file.insecure,
+        continues=file.total_failure == "continue",
         http=http,
         events=None if file.events is None else top / file.events,
         queues={
@@ -171,6 +176,11 @@ def settings_of(file: BrokerFile, top: Path) -> Settings:
 def _chain(file: BrokerFile) -> dict[str, Address]:
     """Return where the members of the view chain listen; empty: the manager is outside."""
     if file.manager == "outside":
+        if file.total_failure == "continue":
+            raise UsageProblem(
+                'total_failure is "continue", and the manager is outside',
+                next='write manager = "built-in", or leave total_failure out: an operator chooses',
+            )
         if file.chain:
             raise UsageProblem(
                 "[chain] is there, and the manager is outside",

@@ -76,6 +76,10 @@ def _dirty_serves(original: Mapping[Variant, Table[Any]]) -> Mapping[Variant, Ta
     return {**original, Variant.OURS: without(original[Variant.OURS], "its store is dirty")}
 
 
+def _never_proven(original: Callable[..., bool]) -> Callable[..., bool]:
+    return lambda _me, _stores, _chain: False
+
+
 def _everybody(original: Table[Entrance]) -> Table[Entrance]:
     return changing(original, "it follows", outcome=Entrance.ADMITTED)
 
@@ -105,6 +109,9 @@ STANDING = (
     _practised("transactions-apart", whole_transactions=False),
     # H10.
     Mutation.of("dirty-serves", PROMOTE, "TABLES", _dirty_serves),
+    Mutation.of(
+        "waits-for-a-person", "joinproto_worlds.standby.played", "is_proven", _never_proven
+    ),
     Mutation.of("stops-clean", "joinproto.standby.machine", "_mark", _stops_clean),
     # H11.
     Mutation.of("lets-everybody-in", "joinproto.standby.clients", "ENTERING", _everybody),

@@ -121,6 +121,12 @@ STORIES: tuple[Entry, ...] = (
         marks="any",
     ),
     _scene(
+        "continues",
+        "all have failed, and the one that is proven to be the last goes on by itself",
+        ("waits-for-a-person",),
+        manager="built in",
+    ),
+    _scene(
         "stopped",
         "some stop in order, others fail; the manager is the one built in",
         manager="built in",

@@ -18,22 +18,19 @@ from attrs import define, evolve, frozen
 from joinproto.check.events import NOT_ENABLED, Maybe
 from joinproto.standby.best import best
 from joinproto.standby.broker import Mark, Role, Store
-from joinproto.standby.catch_up import Message
-from joinproto.standby.chain import follows, heard, may_promote, promoted
+from joinproto.standby.chain import follows, heard, is_proven, may_promote, promoted, seen
 from joinproto.standby.events import (
     Answer,
     Commit,
     Confirm,
     Declare,
     Delete,
-    Draft,
     Gone,
     KeepMark,
     Leave,
     Linked,
     Lost,
     More,
-    New,
     Promote,
     Received,
     Send,
@@ -55,7 +52,7 @@ from joinproto.standby.stock import Stock, with_queue
 from joinproto.standby.tables import Verdict
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
-from joinproto_worlds.standby.story import QUEUE, Manager, Op, Story
+from joinproto_worlds.standby.story import QUEUE, Manager, Op, Story, draft_of
 
 mutated = inside(lambda played: mutation(played.mutant))
 LATE = 1e9  # seconds: after every deadline
@@ -327,7 +324,8 @@ class Played:
             if other != name
         )
         if self.story.manager is Manager.BUILT_IN:
-            return Promote(peers=heard(peers), view=promoted(self.chain, name))
+            proven = self.story.continues and is_proven(name, _stores(self, name), self.chain)
+            return Promote(peers=heard(peers), view=promoted(self.chain, name), proven=proven)
         return Promote(peers=peers)
 
     def _promote(self, name: str) -> Any:
@@ -377,30 +375,23 @@ class Played:
             self._do(name, Delete(token, op.deletes))
         elif op.puts or op.takes:
             queues = sorted({queue for queue, _ in (*op.puts, *op.takes)})
-            self._do(name, Commit(token, tuple(_draft(stock, op, queue) for queue in queues)))
+            self._do(name, Commit(token, tuple(draft_of(stock, op, queue) for queue in queues)))
 
 
-def _draft(stock: Stock, op: Op, queue: str) -> Draft:
-    line: tuple[Message, ...] = tuple(stock.queues[queue].line) if queue in stock.queues else ()
-    taken = {one for of, one in op.takes if of == queue}
-    return Draft(
-        queue=queue,
-        puts=tuple(New(id=one) for of, one in op.puts if of == queue),
-        takes=tuple(one for one in line if one.id in taken),
-    )
+def _stores(it: Played, name: str) -> dict[str, Store | None]:
+    """Return what this broker sees of all stores (H10)."""
+    away = {*it.disks, *(it.brokers if it.cut_off == name else (it.cut_off,))} - {name}
+    return {
+        other: None if other in away else seen(other, one.role, one.standing, one.mark, one.view)
+        for other, one in it.brokers.items()
+    }
 
 
 def store_of(name: str, disk: Disk) -> Store:
     """Return what `best` reads of a store."""
-    view = disk.view
-    return Store(
-        name=name,
-        mark=disk.mark if view.members else Mark.EMPTY,
-        generation=view.generation,
-        primary=view.primary == name,
-        caught_up=name in view.members,
-        position=view.number,
-    )
+    found = seen(name, Role.CONNECTING, Role.CONNECTING, disk.mark, disk.view)
+    assert found is not None
+    return found
 
 
 @cache

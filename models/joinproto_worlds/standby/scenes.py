@@ -99,6 +99,19 @@ SCENES: dict[str, Scene] = {
         ("lost", "generation"),
         _TAKEN_OVER,
     ),
+    "continues": Scene(
+        Story(
+            warm=2,
+            deaths=2,
+            starts=2,
+            promotions=1,
+            able=("a",),
+            continues=True,
+            ops=(put("x"),),
+        ),
+        ("lost", "generation"),
+        _TAKEN_OVER,
+    ),
     "stopped": Scene(
         Story(
             warm=2, deaths=1, stops=1, starts=1, promotions=1, cuts=1, heals=False, ops=(put("x"),)

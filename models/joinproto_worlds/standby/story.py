@@ -10,10 +10,12 @@ from enum import Enum
 from attrs import frozen
 
 from joinproto.standby.broker import Variant
-from joinproto.standby.catch_up import Order
+from joinproto.standby.catch_up import Message, Order
+from joinproto.standby.events import Draft, New
 from joinproto.standby.leading import Keeper
 from joinproto.standby.messages import Kind, Thing
 from joinproto.standby.replicates import Level
+from joinproto.standby.stock import Stock
 
 QUEUE = Thing(kind=Kind.QUEUE, name="q", id="q1")
 OTHER = Thing(kind=Kind.QUEUE, name="r", id="r1")
@@ -65,6 +67,17 @@ class Op:
         return ", ".join(words)
 
 
+def draft_of(stock: Stock, op: Op, queue: str) -> Draft:
+    """Return what an operation does to one queue."""
+    line: tuple[Message, ...] = tuple(stock.queues[queue].line) if queue in stock.queues else ()
+    taken = {one for of, one in op.takes if of == queue}
+    return Draft(
+        queue=queue,
+        puts=tuple(New(id=one) for of, one in op.puts if of == queue),
+        takes=tuple(one for one in line if one.id in taken),
+    )
+
+
 def put(*ids: str) -> Op:
     return Op(puts=tuple(("q", one) for one in ids))
 
@@ -85,6 +98,7 @@ class Story:
     primary waits for those that it expects without end.  `succeeded`: the first was cut off, the
     second was promoted and the third follows it; the network is whole again, and the first serves.
     `late`: who is promoted hears of it after the chain of the manager that is built in has it.
+    `continues`: after a total failure the built-in manager goes on where all stores were seen.
     `stops_late`: nobody stops in order before all have failed.
     `able`: only these are promoted; empty: whoever the manager would.  `least`: nobody is, while
     fewer run.  `at_once`: what is under way arrives before anything else happens.
@@ -100,6 +114,7 @@ class Story:
     deaths: int = 0
     stops: int = 0
     stops_late: bool = False
+    continues: bool = False
     starts: int = 0
     cuts: int = 0
     heals: bool = True
