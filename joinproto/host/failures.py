@@ -12,7 +12,18 @@ def what_helps(reason: Reason | None) -> str:
     """Return what an operator does where a member waits for the next view for this reason."""
     if reason is Reason.NO_CLEAN_STORE:
         return "if no better store comes: stop all members, and `joinproto recover pick`"
+    if reason is Reason.STORE_WENT_BACK:
+        return _WENT_BACK
     return "look which members are up, and whether they reach each other"
+
+
+ASKS_OPERATOR = (Reason.NO_CLEAN_STORE, Reason.STORE_WENT_BACK)
+"""Why members wait until somebody has looked at their stores."""
+
+_WENT_BACK = (
+    "put the newest directory of that member back, or give it an empty one: the others update it;"
+    " if too few are left for that: stop all members, and `joinproto recover pick`"
+)
 
 
 class NotActive(JoinprotoError):
@@ -55,6 +66,7 @@ class Aborted(JoinprotoError):
 _NEXT = {
     "wrong-store": "this store is of another cluster, or of another branch: check the path;"
     " `joinproto recover compare` shows both; give the member an empty directory to join anew",
+    "store-went-back": _WENT_BACK,
     "options-differ": "give all members the same options and the same wait_for",
 }
 

@@ -22,7 +22,7 @@ from joinproto.join.member import Member
 from joinproto.join.messages import Action, Batch, Event, Learned, Message
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, View
-from joinproto.join.wire import MISSES, encode
+from joinproto.join.wire import LATEST, encode
 from joinproto.store.codec import encode as encode_contents
 from joinproto.store.contents import Contents
 
@@ -180,7 +180,7 @@ def view_as_json(view: View) -> Any:
 
 
 def _message_as_json(message: Message) -> Any:
-    return json.loads(encode(message, speaks=MISSES))
+    return json.loads(encode(message, speaks=LATEST))
 
 
 def batch_as_json(batch: Batch, member: str) -> dict[str, Any]:

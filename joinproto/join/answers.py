@@ -3,13 +3,19 @@
 A store that has answered stands still, so an answer stays true until its store learns the
 successor.  That is why answers may be collected one by one, late and twice.
 
-Source: join protocol, 3.3 and 3.4.  The words *never served*, *covers* and *sure* have their
-one definition here; initialization, the recovery tool and the checker all ask `Evidence`.
+One answer decides much alone: that its store was never ready in a view means that nobody was
+served there.  So it is held against the others first.  A disk that was put back from a backup
+says less than it once said, and what was acknowledged since would be lost by its word.
+
+Source: join protocol, 3.3, 3.4 and 3.6.  The words *never served*, *covers*, *sure* and *went
+back* have their one definition here; initialization, the recovery tool and the checker all ask
+`Evidence`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import pairwise
 
 from attrs import frozen
 
@@ -54,16 +60,25 @@ class Answer:
 
 @frozen
 class Evidence:
-    """Answers about the tip of `lineage`, one for each seat."""
+    """Answers about the tip of `lineage`, one for each seat.
+
+    `answers`: those that count.  `went_back`: those of stores that are not what they were, which
+    count as little as if their disks were lost.
+    """
 
     lineage: Lineage
     answers: tuple[Answer, ...]
+    went_back: tuple[Answer, ...] = ()
 
     @classmethod
     def of(cls, lineage: Lineage, answers: Iterable[Answer]) -> Evidence:
         """Return the evidence with its answers in one order, whoever collected them."""
         by_seat = sorted(answers, key=lambda item: (item.seat.member, item.seat.store_id))
-        return cls(lineage, tuple(by_seat))
+        shown = views_shown(lineage, by_seat)
+        odd = [item for item in by_seat if forgets(item, lineage, shown) is not None]
+        if not odd:
+            return cls(lineage, tuple(by_seat))
+        return cls(lineage, tuple(item for item in by_seat if item not in odd), tuple(odd))
 
     def was_never_served(self, view: View) -> bool:
         """Return whether these answers show that no client was served in `view`.
@@ -76,7 +91,8 @@ class Evidence:
         if not view.is_open:
             return True
         return any(
-            answer.seat in view.members and not self._held(answer, view) for answer in self.answers
+            answer.seat in view.members and last_ready(answer, self.lineage) < view.number
+            for answer in self.answers
         )
 
     def covers(self, answer: Answer) -> bool:
@@ -145,9 +161,42 @@ class Evidence:
     def _has_held(self, answer: Answer, view: View) -> bool:
         return answer.held == view.id
 
-    def _held(self, answer: Answer, view: View) -> bool:
-        """Return whether the newest view that it was ready in is `view` or a later one."""
-        if answer.held is None:
-            return False
-        number = self.lineage.number_of(answer.held)
-        return number is not None and number >= view.number
+
+def views_shown(lineage: Lineage, answers: Iterable[Answer]) -> frozenset[ViewId]:
+    """Return the views in which all members were ready, as these answers or the chain show.
+
+    Frames are sent in a view, and it is active, only after each of its members has written down
+    that it was ready in it, and said so.
+    """
+    shown = {view.position.view for view in lineage.views if view.position is not None}
+    # N counts no more: somebody was active in the one before.
+    steps = pairwise(lineage.views)
+    shown |= {before.id for before, view in steps if view.activated and not before.activated}
+    for answer in answers:
+        if answer.position is not None:
+            shown.add(answer.position.view)
+        if answer.was_active and lineage.tip is not None and lineage.tip.is_open:
+            shown.add(lineage.tip.id)
+    return frozenset(shown)
+
+
+def forgets(answer: Answer, lineage: Lineage, shown: Collection[ViewId]) -> View | None:
+    """Return the newest of the views `shown` in which this store was ready and does not say so.
+
+    Then its disk is an older copy of what it was.  None: it says all that it must.
+    """
+    last = last_ready(answer, lineage)
+    for view in reversed(lineage.views):
+        if view.number <= last:
+            return None
+        if view.id in shown and answer.seat in view.members:
+            return view
+    return None
+
+
+def last_ready(answer: Answer, lineage: Lineage) -> int:
+    """Return the number of the newest view that it was ready in, 0 for none.
+
+    One that is forgotten is older than all that are kept.
+    """
+    return 0 if answer.held is None else lineage.number_of(answer.held) or 0

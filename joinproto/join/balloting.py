@@ -11,9 +11,11 @@ from attrs import evolve
 
 from joinproto.codec.malformed import Malformed, Said
 from joinproto.join.answers import Answer
+from joinproto.join.backups import gone_back, look_back, notice
 from joinproto.join.choice_messages import (
     AskRegister,
     ChoiceMessage,
+    Chosen,
     Free,
     Learned,
     Outbid,
@@ -27,13 +29,14 @@ from joinproto.join.choice_messages import (
 from joinproto.join.chooser import Step
 from joinproto.join.draft import Draft
 from joinproto.join.greeting import hello, tell
+from joinproto.join.heard import Heard
 from joinproto.join.learning import learn
 from joinproto.join.messages import CompareAndSet, ReadRegister, Ready, Waiting
 from joinproto.join.phases import Phase
 from joinproto.join.proposing import expected, proposal
 from joinproto.join.state import Known
 from joinproto.join.turns import is_out_of_turn, patience, pause
-from joinproto.join.view import View
+from joinproto.join.view import Seat, View
 from joinproto.machine.vocabulary import Reason
 
 IMPOSSIBLE = "what the stores say cannot be"
@@ -120,18 +123,38 @@ def hear_choice(m: Draft, now: float, peer: str, message: ChoiceMessage) -> None
     if isinstance(message, Prepare) and is_out_of_turn(m, now, peer, message):
         return
     asked = message if message.parent == m.choice.parent else None
+    heard, choice, odd = m.heard, m.choice, frozenset[Seat]()
+    if isinstance(message, Promise) and _collects(m, message):
+        heard = _answered(m, peer, message)
+        odd = gone_back(m, heard)
+        choice = choice.without(odd)
     # What it raises must have changed nothing.
-    step = m.choice.receive(peer, message)
+    step = choice.receive(peer, message)
     if isinstance(message, Promise | Voted):
         m.pace = m.pace.answered(now, message.ballot)
-    if isinstance(message, Promise) and _collects(m, message):
-        answer = message.answer
-        if answer is None or answer.seat != message.voter:
-            raise Malformed("answer", Said(str(answer)), f"the status of {peer}, who sent it")
-        m.heard = m.heard.answered(answer, message.misses)
+    if heard is not m.heard:
+        m.heard = heard
+        look_back(m, heard.answers)
+        if m.verdict is not None:
+            return
+        for name in notice(m, odd):
+            m.send(name, hello(m))  # by which it finds it out itself
+    if isinstance(message, Chosen) and message.has_frames:
+        # Before it is written: a disk that knows the view is ready there at the next start.
+        look_back(m, shown=[message.views[-1].id], lineage=step.choice.record.lineage)
+        if m.verdict is not None:
+            return
     take(m, now, step)
     if isinstance(asked, Prepare) and m.record.promised == asked.ballot:
         m.pace = m.pace.given_to(now, peer)
+
+
+def _answered(it: Known, peer: str, promise: Promise) -> Heard:
+    """Return what is heard with this answer; raises `Malformed` if it is not the voter's."""
+    answer = promise.answer
+    if answer is None or answer.seat != promise.voter:
+        raise Malformed("answer", Said(str(answer)), f"the status of {peer}, who sent it")
+    return it.heard.answered(answer, promise.misses)
 
 
 def take(m: Draft, now: float, step: Step) -> None:

@@ -184,7 +184,7 @@ class Choice(Chooser):
         # Also what a stranger has accepted counts here: its ballot's proposer was bound, too.
         told = [item for item in (attempt.bound, heard.accepted) if item is not None]
         bound = max(told, key=lambda item: item.ballot, default=None)
-        answered = attempt.answered | {heard.voter}
+        answered = attempt.answered | ({heard.voter} - attempt.forgetful)
         heard_of = evolve(attempt, answered=answered, bound=bound)
         return self._with(self.record, heard_of)._go_on()
 
@@ -229,7 +229,8 @@ class Choice(Chooser):
         attempt = self.attempt
         if attempt is None or heard.ballot != attempt.ballot:
             return Step(self)
-        counted = evolve(attempt, voted=attempt.voted | {heard.voter})
+        voted = attempt.voted | ({heard.voter} - attempt.forgetful)
+        counted = evolve(attempt, voted=voted)
         return self._with(self.record, counted)._count()
 
     def _count(self) -> Step:

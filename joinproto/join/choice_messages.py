@@ -14,7 +14,6 @@ from attrs import frozen
 
 from joinproto.join.answers import Answer
 from joinproto.join.ids import ViewId
-from joinproto.join.lineage import Lineage
 from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Seat, View
 
@@ -103,23 +102,36 @@ class Chosen:
     """The choice is made: the views behind the parent, as far as the sender knows.
 
     `initial`: the initial signature where the first views behind the parent are forgotten;
-    only a store that is empty, or knows only the FOUND, can go on there.
+    only a store that is empty, or knows only the FOUND, can go on there.  `has_frames`: to a
+    member of the last of them, of which the sender has frames: so all its members were ready in
+    it.  Older versions never say.
     """
 
     parent: ViewId | None
     views: tuple[View, ...]
     initial: ViewId | None = None
+    has_frames: bool = False
 
     @classmethod
-    def telling(cls, parent: ViewId | None, number: int, lineage: Lineage) -> Chosen | None:
-        """Return what tells a store with the tip `parent`, of this number, the rest of `lineage`.
+    def telling(
+        cls, to: str, parent: ViewId | None, number: int, record: StoreRecord
+    ) -> Chosen | None:
+        """Return what tells a store with the tip `parent`, of this number, the rest of the chain.
 
         None: it is too old; what would show that its chain goes on there is forgotten.
         """
+        lineage, tip, end = record.lineage, record.tip, record.position
+        has_frames = (
+            tip is not None
+            and end is not None
+            and end.view == tip.id
+            and any(seat.member == to for seat in tip.members)
+        )
         if number >= lineage.forgotten:
-            return cls(parent, lineage.views[number - lineage.forgotten :])
+            views = lineage.views[number - lineage.forgotten :]
+            return cls(parent, views, has_frames=has_frames)
         if number <= 1:  # the initial signature shows it
-            return cls(parent, lineage.views, lineage.initial)
+            return cls(parent, lineage.views, lineage.initial, has_frames)
         return None
 
     def __str__(self) -> str:

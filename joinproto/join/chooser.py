@@ -43,7 +43,7 @@ class Attempt:
 
     `answered`: who promised.  `bound`: the latest acceptance among the promises.
     `proposed`: the view of this ballot, None until enough have promised.  `voted`: who
-    accepted it.
+    accepted it.  `forgetful`: whose stores went back; neither promise nor vote of theirs counts.
     """
 
     ballot: Ballot
@@ -51,6 +51,7 @@ class Attempt:
     bound: Accepted | None = None
     proposed: View | None = None
     voted: frozenset[Seat] = frozenset()
+    forgetful: frozenset[Seat] = frozenset()
 
 
 @frozen
@@ -157,6 +158,15 @@ class Chooser(ABC):
         """Return the same with what the host has changed about its store and its data."""
         return evolve(self, record=record)
 
+    def without(self, forgetful: frozenset[Seat]) -> Self:
+        """Return the same where these seats, and no others, do not count in the own ballot."""
+        attempt = self.attempt
+        if attempt is None or forgetful == attempt.forgetful:
+            return self
+        answered = attempt.answered - forgetful
+        judged = evolve(attempt, answered=answered, forgetful=forgetful)
+        return evolve(self, attempt=judged)
+
     def _require_may_begin(self) -> None:
         if not self.may_begin:
             tip = self.record.tip
@@ -193,7 +203,7 @@ class Chooser(ABC):
         lineage = self.record.lineage
         parent = message.parent
         number = 0 if parent is None else lineage.number_of(parent)
-        later = None if number is None else Chosen.telling(parent, number, lineage)
+        later = None if number is None else Chosen.telling(sender, parent, number, self.record)
         if later is None:
             # Not on this chain, or so old that the views behind it are forgotten.
             return Step(self, (OutOfStep(sender, parent),))

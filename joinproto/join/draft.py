@@ -20,10 +20,12 @@ from joinproto.join.messages import (
     Message,
     OpenForClients,
     Sent,
+    Waiting,
 )
 from joinproto.join.state import Known, MemberState, frozen_copy, values_of
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Seat
+from joinproto.machine.vocabulary import Reason
 
 Happened = TypeVarTuple("Happened")
 
@@ -53,6 +55,17 @@ class Draft(Known):
 
     def say(self, *events: Event) -> None:
         self.events += events
+
+    def waits(
+        self, label: str, case: str, reason: Reason | None, detail: str = "", table: str = ""
+    ) -> None:
+        """Say for what it waits; where stores went back, these are what is missing."""
+        if self.heard.went_back:
+            names = ", ".join(sorted(self.heard.went_back))
+            lack = f"older copies of what they were: the stores of {names}"
+            detail = f"{detail}; {lack}" if detail else lack
+            reason = Reason.STORE_WENT_BACK if reason is Reason.TOO_FEW_MEMBERS else reason
+        self.say(Waiting(label, case, reason, detail, table))
 
     @property
     def batch(self) -> Batch:

@@ -5,7 +5,10 @@ Source: join protocol, 3.6; rules I2, I4, J1 to J3.
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from joinproto.join.admission import Admit, Newcomer, admission, mismatch, newcomer
+from joinproto.join.backups import look_back
 from joinproto.join.choice_messages import Chosen
 from joinproto.join.draft import Draft
 from joinproto.join.ids import ViewId
@@ -37,7 +40,7 @@ def hello_to_members(m: Draft) -> None:
 
 def tell(m: Draft, peer: str, tip: ViewId | None, number: int) -> None:
     """Tell `peer`, whose tip that is, what was chosen behind it."""
-    later = Chosen.telling(tip, number, m.record.lineage)
+    later = Chosen.telling(peer, tip, number, m.record)
     if later is not None:
         m.send(peer, later)
 
@@ -56,6 +59,10 @@ def row_of(it: Known, heard: Hello) -> Newcomer:
 
 def hear_hello(m: Draft, now: float, peer: str, heard: Hello) -> None:
     tip = m.view
+    its_tip = tip is not None and heard.tip == tip.id
+    look_back(m, [evolve(heard.status, was_active=heard.status.was_active and its_tip)])
+    if m.verdict is not None:
+        return
     if heard.status.ran_on and tip is not None and tip.is_open and heard.tip == tip.id:
         m.see_it_run()
     m.notice(heard.status.seat)
@@ -87,6 +94,11 @@ def hear_hello(m: Draft, now: float, peer: str, heard: Hello) -> None:
 
 
 def hear_refused(m: Draft, peer: str, refused: Refused) -> None:
+    if refused.reason is Reason.STORE_WENT_BACK:
+        why = f"found {refused.found}, expected {refused.expected}"
+        m.say(Refusal(peer, f"{refused.reason.value}: {why}"))
+        m.heard = evolve(m.heard, went_back=m.heard.went_back | {peer})
+        return
     m.say(Refusal(peer, f"it refuses us: {refused.reason.value}"))
     expected = f"{refused.expected}, says {peer}"
     _cannot_join(m, peer, Abort(refused.reason, refused.found, expected, False))

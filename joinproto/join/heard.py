@@ -25,7 +25,7 @@ class Heard:
     `beyond`: who is known to have answered a ballot about the tip, or to know a later view.
     `strangers`: names of peers with stores of another cluster.  `replaced`: names of members of
     the tip that are here with other stores.  `apart`: who said, when it answered, that it does
-    not hear whom.
+    not hear whom.  `went_back`: names of those whose stores were last found to be older copies.
     """
 
     in_reach: frozenset[str] = frozenset()
@@ -37,6 +37,7 @@ class Heard:
     strangers: frozenset[str] = frozenset()
     replaced: frozenset[str] = frozenset()
     apart: Apart = Apart()
+    went_back: frozenset[str] = frozenset()
 
     # -- what changes it -------------------------------------------------------------------
 
@@ -101,6 +102,12 @@ class Heard:
 
     def without_beyond(self, seat: Seat) -> Heard:
         return evolve(self, beyond=self.beyond - {seat})
+
+    def knowing(self, went_back: frozenset[Seat]) -> Heard:
+        """Return the same where the stores of these have gone back, and no others that answered."""
+        answered = {item.seat.member for item in self.answers}
+        names = frozenset(self.went_back - answered | {seat.member for seat in went_back})
+        return evolve(self, went_back=names) if names != self.went_back else self
 
     def with_stranger(self, peer: str) -> Heard:
         return evolve(self, strangers=self.strangers | {peer})

@@ -5,6 +5,7 @@ Source: join protocol, 3.3 to 3.5; rule S2.
 
 from __future__ import annotations
 
+from joinproto.join.backups import look_back
 from joinproto.join.draft import Draft
 from joinproto.join.messages import Learned, Ready, Refusal
 from joinproto.join.view import View
@@ -38,6 +39,7 @@ def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
     if m.leaves and m.seat not in tip.members:
         # It stays until the others know: see `hear_ready`.
         _hear_of_leaving(m, tip)
+    look_back(m)
 
 
 def _went_on_without(m: Draft, now: float, before: View | None, views: tuple[View, ...]) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from joinproto.join.answers import Evidence
 from joinproto.join.awaiting import unanswered
+from joinproto.join.backups import look_back
 from joinproto.join.draft import Draft
 from joinproto.join.messages import Abort, Forbids, Proposes, Refused, Waiting
 from joinproto.join.state import Known, by_name
@@ -29,6 +30,9 @@ def proposal(m: Draft, now: float) -> View | None:
     Raises `Malformed` where what the stores say cannot be.
     """
     answers = {*m.heard.answers, m.status}
+    look_back(m, answers)
+    if m.verdict is not None:
+        return None
     own = {item for item in answers if not m.is_copy(item.seat)}
     evidence = Evidence.of(m.record.lineage, own)
     promised = m.record.promised
@@ -50,7 +54,7 @@ def proposal(m: Draft, now: float) -> View | None:
         _abort_all(m, reason)
         return None
     if case.outcome.kind is None:
-        m.say(Waiting(case.label, case.name, case.reason, table=table.name))
+        m.waits(case.label, case.name, case.reason, table=table.name)
         return None
     view = proposer.view(case.outcome.kind, evidence)
     if _yields(m, now, proposer, view, evidence):
@@ -81,7 +85,7 @@ def say_who_is_silent(m: Draft) -> None:
     attempt = m.choice.attempt
     if attempt is not None:
         detail = unanswered(attempt, expected(m), m.heard, m.view, m.config, m.seat)
-        m.say(Waiting("I1", SILENT, Reason.TOO_FEW_MEMBERS, detail))
+        m.waits("I1", SILENT, Reason.TOO_FEW_MEMBERS, detail)
 
 
 def _yields(it: Known, now: float, proposer: Proposer, view: View, evidence: Evidence) -> bool:

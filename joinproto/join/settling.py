@@ -17,7 +17,6 @@ from joinproto.join.messages import (
     PhaseChanged,
     Ready,
     Stop,
-    Waiting,
 )
 from joinproto.join.phases import ON_LEAVING, RUNNING, Deed, Facts, Phase, machine
 from joinproto.join.state import Known
@@ -83,7 +82,7 @@ def say_for_whom(m: Draft) -> None:
     table = awaiting()
     case = table.choose((row_of(facts(m), *about),), 0)
     detail = named(case.outcome, *about)
-    m.say(Waiting(case.label, case.name, case.reason, detail, table.name))
+    m.waits(case.label, case.name, case.reason, detail, table.name)
 
 
 def _do(m: Draft, deed: Deed) -> None:

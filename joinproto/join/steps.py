@@ -11,6 +11,7 @@ from attrs import evolve
 
 from joinproto.codec.malformed import Malformed
 from joinproto.errors import MisuseError
+from joinproto.join.backups import look_back
 from joinproto.join.balloting import (
     ask_again,
     begin,
@@ -98,7 +99,12 @@ def start(
         next_beat=now + config.heartbeat if config.heartbeat else None,
         pace=Pace(started=now, rounds=record.promised.round if record.promised else 0),
     )
-    return step(state, settle, now)
+    return step(state, _begin, now)
+
+
+def _begin(m: Draft, now: float) -> None:
+    look_back(m)
+    settle(m, now)
 
 
 def peer_up(m: Draft, now: float, peer: str) -> None:

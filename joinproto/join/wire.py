@@ -54,6 +54,11 @@ SEATS_MAX = 1_000
 MISSES = 3
 """The version of the wire from which on it is understood what a `Promise` says of `misses`."""
 
+HAS_FRAMES = 4
+"""And what a `Chosen` says of `has_frames`."""
+
+LATEST = HAS_FRAMES
+
 KINDS: dict[str, type] = {
     "prepare": Prepare,
     "promise": Promise,
@@ -70,6 +75,9 @@ KINDS: dict[str, type] = {
 }
 """The messages by their names."""
 
+_SINCE: dict[type, tuple[int, Any]] = {Promise: (MISSES, []), Chosen: (HAS_FRAMES, False)}
+"""From which version on the last field is understood, and what stands for it where it is absent."""
+
 
 def encode(message: Message, *, speaks: int = MISSES - 1) -> bytes:
     """Return the message as bytes; raises `MisuseError` for what no member sends.
@@ -83,7 +91,8 @@ def encode(message: Message, *, speaks: int = MISSES - 1) -> bytes:
             next="encode what `poll` returns",
         )
     tree = [word, *_CODEC.put(message)]
-    if isinstance(message, Promise) and (speaks < MISSES or not message.misses):
+    since, absent = _SINCE.get(type(message), (0, None))
+    if since and (speaks < since or tree[-1] == absent):
         del tree[-1]
     data = _dumped(tree)
     if len(data) > BYTES_MAX:
@@ -111,10 +120,13 @@ def decode(data: bytes) -> Message:
     kind = KINDS.get(word) if isinstance(word, str) else None
     if kind is None:
         raise Malformed("message", word, f"one of {' '.join(KINDS)}")
-    if kind is Promise and len(found) < len(fields(Promise)):
-        found.append([])
-    elif kind is Promise:
-        require("Promise.misses", found[-1] != [], Said("none"), "it is left out then")
+    if kind in _SINCE:
+        _, absent = _SINCE[kind]
+        if len(found) < len(fields(kind)):
+            found.append(absent)
+        else:
+            what = f"{kind.__name__}.{fields(kind)[-1].name}"
+            require(what, found[-1] != absent, Said("none"), "it is left out then")
     try:
         message: Message = _CODEC.take(kind, found)
     except Malformed as error:

@@ -48,6 +48,7 @@ class Reason(Enum):
     MIXED_TRANSIENT_PERSISTENT = "mixed-transient-persistent"
     WRONG_STORE = "wrong-store"
     STORE_NEWER_THAN_CLUSTER = "store-newer-than-cluster"
+    STORE_WENT_BACK = "store-went-back"
 
 
 @frozen

@@ -30,15 +30,16 @@ from typing import Any
 from attrs import define, field, frozen
 
 from joinproto.codec.malformed import FORBIDDEN
-from joinproto.join.wire import BYTES_MAX
+from joinproto.join.wire import BYTES_MAX, LATEST
 from joinproto.net.framing import Reader, framed
 from joinproto.net.refused import Refused
 
-VERSIONS = (1, 3)
+VERSIONS = (1, LATEST)
 """Lowest and highest version of the wire that this code speaks.
 
 2: the letters of `joinproto/log` by which frames come to rest before a close.  3: a `Promise` says
 whom its sender does not hear; a joiner gets the base that stands for dropped frames.
+4: a `Chosen` says whether its sender has frames of the view.
 """
 
 GREETING_BYTES_MAX = 4_096

@@ -50,7 +50,7 @@ def examine(
         )
 
     on_chain = [item for item in stores if item.is_on_chain]
-    copies = _copies(stores) | _gone_back(on_chain, newest)
+    copies = _copies(stores) | _went_back(on_chain, newest)
     believed = [item for item in on_chain if item.candidate.name not in copies]
     evidence = Evidence.of(newest, map(_answer, believed))
     answers = {item.candidate.name: _answer(item) for item in believed}
@@ -166,27 +166,14 @@ def _copies(stores: Sequence[Store]) -> set[str]:
     return set().union(*found)
 
 
-def _gone_back(stores: Sequence[Store], newest: Lineage) -> set[str]:
-    """Return the names of stores that say less than they must once have said.
+def _went_back(stores: Sequence[Store], newest: Lineage) -> set[str]:
+    """Return the names of stores that were put back from an older copy.
 
-    Frames are sent in a view only after all its members were ready in it, which each wrote
-    down before it said so.  A member of such a view whose store does not know that is not
-    what it was: a backup was put in its place.  What it says about views that were never
-    served is worth nothing; believed, it would let an older store pass for the latest.
+    What they say about views that were never served is worth nothing; believed, it would let an
+    older store pass for the latest.
     """
-    served = {item.record.position.view for item in stores if item.record.position}
-    served |= {view.position.view for view in newest.views if view.position}
-    views = [view for view in newest.views if view.id in served]
-    found = set()
-    for item in stores:
-        held = item.record.held
-        number = 0 if held is None else newest.number_of(held)
-        # Held in a view that is forgotten: nothing is known, so nothing is said.
-        if number is not None and any(
-            view.number > number and item.seat in view.members for view in views
-        ):
-            found.add(item.candidate.name)
-    return found
+    odd = Evidence.of(newest, map(_answer, stores)).went_back
+    return {item.candidate.name for item in stores if _answer(item) in odd}
 
 
 def _answer(item: Store) -> Answer:

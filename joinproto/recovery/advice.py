@@ -162,7 +162,8 @@ def next_step(
     if found.case == NOT_READ:
         return "; ".join(dict.fromkeys(one.advice for one, _ in _not_read(stores)))
     if len(_copies(found)) == 1:
-        return "look for what that store was before the backup; without it, pick with --lost NAME"
+        found_again = "look for what that store was before the backup"
+        return f"{found_again}; without it, pick the others with --lost NAME"
     if _copies(found):
         return "find out which directory the member really ran on, and name only that one"
     if found.findings.missing:

@@ -16,7 +16,7 @@ from attrs import define, field
 
 from joinproto.host.ports import Channel
 from joinproto.join.messages import Message
-from joinproto.join.wire import MISSES, encode
+from joinproto.join.wire import LATEST, encode
 from joinproto.swarm.scenario import Scenario
 
 
@@ -196,4 +196,4 @@ def _pair(one: str, two: str) -> str:
 @lru_cache(maxsize=256)
 def _encoded(message: Message) -> bytes:
     # The same goes to all peers, one after the other.
-    return encode(message, speaks=MISSES)
+    return encode(message, speaks=LATEST)

@@ -11,6 +11,7 @@ from joinproto_worlds.clusterer.entries import ENTRIES as CLUSTERER
 from joinproto_worlds.discovery.entries import ENTRIES as DISCOVERY
 from joinproto_worlds.fair.entries import ENTRIES as FAIR
 from joinproto_worlds.join.entries import ENTRIES as JOIN
+from joinproto_worlds.join.entries_backups import ENTRIES as JOIN_BACKUPS
 from joinproto_worlds.join.entries_deep import ENTRIES as JOIN_DEEP
 from joinproto_worlds.join.entries_live import ENTRIES as JOIN_LIVE
 from joinproto_worlds.join.entries_special import ENTRIES as JOIN_SPECIAL
@@ -48,6 +49,7 @@ ENTRIES: tuple[Entry, ...] = (
     *JOIN,
     *JOIN_SPECIAL,
     *JOIN_LIVE,
+    *JOIN_BACKUPS,
     *JOIN_DEEP,
     *CLUSTERER,
     *DISCOVERY,

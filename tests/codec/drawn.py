@@ -97,6 +97,7 @@ JOIN = (
     join.Ready(SECOND.id, SEAT),
     join.WantUpdate(SECOND.id),
     join.Heartbeat(SECOND.id, 2, SEAT, is_frozen=True),
+    choice.Chosen(FIRST.id, (SECOND,), has_frames=True),
 )
 THING = standby.Thing(kind=standby.Kind.QUEUE, name="q", id="q1", says=Level.ALL, durable=True)
 VIEW = standby.View(generation=2, number=3, primary="a", members=("a", "b"))
@@ -170,6 +171,8 @@ DEEDS = (
 
 def _says_less(message: Any, version: int) -> bool:
     is_cut = isinstance(message, join.Refused)
+    if isinstance(message, choice.Chosen):
+        return version < wire.HAS_FRAMES and message.has_frames
     return is_cut or (version < wire.MISSES and bool(getattr(message, "misses", ())))
 
 

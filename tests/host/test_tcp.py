@@ -286,7 +286,7 @@ async def test_a_peer_that_reads_too_slowly_is_given_up() -> None:
     [
         ({"cluster_name": "another"}, "it is of cluster 'another', b of 'cluster'"),
         ({"secret": b"another, of 16 bytes or more"}, "does not know the secret"),
-        ({"versions": (9, 9)}, "it speaks wire versions 9 to 9, b 1 to 3"),
+        ({"versions": (9, 9)}, "it speaks wire versions 9 to 9, b 1 to 4"),
     ],
 )
 async def test_a_stranger_is_refused_with_a_line(

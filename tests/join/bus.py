@@ -36,7 +36,7 @@ from joinproto.join.perform import perform
 from joinproto.join.phases import RUNNING, Phase
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, Seat, View
-from joinproto.join.wire import MISSES, decode, encode
+from joinproto.join.wire import LATEST, decode, encode
 from joinproto.store.handle import Store, create_store, open_store
 
 # -- what hosts say to each other beside messages of members ---------------------------------
@@ -166,7 +166,7 @@ class Host:
 
     def send_all(self, sends: tuple[Sent, ...]) -> None:
         for sent in sends:
-            self.bus.send(self.name, sent.to, encode(sent.message, speaks=MISSES))
+            self.bus.send(self.name, sent.to, encode(sent.message, speaks=LATEST))
 
     def see(self, event: Event) -> None:
         self.seen.append(event)

@@ -17,7 +17,7 @@ GOING_ON = "F C@F.3"
 def said(text: str, chain: str = GOING_ON) -> Answer:
     """Return an answer: "a C C.5 ran-on" was ready in C, has frame 5 of it, and ran on; "-": none.
 
-    More words: "unfinished", "transient".  "a2": a with another store.
+    More words: "unfinished", "transient", "active".  "a2": a with another store.
     """
     name, held, at, *words = text.split()
     there = views(chain)
@@ -28,6 +28,7 @@ def said(text: str, chain: str = GOING_ON) -> Answer:
         held=None if held == "-" else there[held].id,
         position=None if at == "-" else Position(there[view].id, int(seq)),
         ran_on="ran-on" in words,
+        was_active="active" in words,
         update_unfinished="unfinished" in words,
         transient="transient" in words,
     )
@@ -48,12 +49,12 @@ def view(word: str, chain: str = GOING_ON) -> View:
     ("word", "answers", "chain", "expected"),
     [
         # One member that was not ready in it is enough: a view is active after all were.
-        ("C", ["a C C.5", "b F F.3"], GOING_ON, True),
-        ("C", ["a C C.5", "b - -"], GOING_ON, True),
+        ("C", ["a C F.3", "b F F.3"], GOING_ON, True),
+        ("C", ["a C -", "b - -"], "F:ac C:abc", True),
         ("C", ["a C C.5", "b C C.4"], GOING_ON, False),
         # Who was ready in a later view was in this one, as far as anybody knows.
         ("F", ["a C C.5", "b C C.4"], GOING_ON, False),
-        ("F", ["a C C.5", "b F F.3"], GOING_ON, False),
+        ("F", ["a C F.3", "b F F.3"], GOING_ON, False),
         # Who is no member of it, and who has another store now, tell nothing.
         ("C", ["a C C.5", "c F F.3"], "F C:ab@F.3", False),
         ("C", ["a C C.5", "b2 - -"], GOING_ON, False),
@@ -83,24 +84,24 @@ NEITHER, COVERS, SURE = (False, False), (True, False), (True, True)
         (COVERS, ["a C C.5", "b C C.5", "c C C.5"], GOING_ON),
         # Nothing can have happened in a view in which c was not ready: where it starts is all.
         (SURE, ["a C F.3", "b C F.3", "c F F.2"], GOING_ON),
-        (SURE, ["a - F.3", "b C F.3", "c C F.3"], GOING_ON),
+        (SURE, ["a - F.3", "b C F.3", "c C F.3"], "F:bc C:abc@F.3"),
         # Then what it was ready in before counts: all of it, also where that goes on further.
         (SURE, ["a F F.5 ran-on", "b C F.3", "c C F.3"], GOING_ON),
         (SURE, ["a F F.2 ran-on", "b C F.3", "c C F.3"], GOING_ON),
         (COVERS, ["a F F.5", "b C F.3", "c C F.3"], GOING_ON),
         (COVERS, ["a F F.2", "b C F.3", "c C F.3"], GOING_ON),
         # It was ready in neither, and the one before was served.
-        (NEITHER, ["a - F.2 ran-on", "b C F.3", "c C F.3"], GOING_ON),
-        (NEITHER, ["a - F.2", "b F F.3", "c F F.3"], GOING_ON),
+        (NEITHER, ["a - F.2 ran-on", "b C F.3", "c C F.3"], "F:bc C:abc@F.3"),
+        (NEITHER, ["a - F.2", "b F F.3", "c F F.3"], "F:bc C:abc@F.3"),
         # It was given up: the others may have gone on, whatever it has.
         (NEITHER, ["a F F.3 ran-on", "b C C.5", "c C C.5"], "F C:bc@F.3"),
         # In the middle of an update its data is no data.
         (NEITHER, ["a C C.5 ran-on unfinished", "b C C.5"], GOING_ON),
-        (NEITHER, ["a - F.3 unfinished", "b C F.3"], GOING_ON),
+        (NEITHER, ["a - F.3 unfinished", "b C F.3"], "F:bc C:abc@F.3"),
         # Behind a CLOSE: at its start, or not.  It covers where it was ready in what was closed.
         (SURE, ["a F F.3", "b F F.3"], "F X@F.3"),
         (COVERS, ["a F F.2 ran-on", "b F F.3"], "F X@F.3"),
-        (NEITHER, ["a - F.2", "b F F.3"], "F X@F.3"),
+        (NEITHER, ["a - F.2", "b C F.3"], "F:bc C:abc@F.3 X@F.3"),
         # Nobody was ready in the FOUND: an empty store is all there is.
         (SURE, ["a - -", "b - -"], "F"),
         (COVERS, ["a F F.1", "b F F.1"], "F"),
@@ -123,6 +124,57 @@ def test_what_is_forgotten_is_no_evidence() -> None:
     found = Evidence.of(short, [one])
 
     assert (False, False) == (found.covers(one), found.is_sure(one))
+
+
+# -- a disk that was put back --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answers", "chain", "expected"),
+    [
+        # A frame of C is there, so b was ready in C, and its disk says that it was not.
+        (["a C C.5", "b F F.3", "c C F.3"], GOING_ON, "b"),
+        (["a C C.5", "b - -", "c F F.2"], GOING_ON, "bc"),
+        (["a C C.5", "b F F.3 unfinished"], GOING_ON, "b"),
+        # Of the chain: C2 starts behind a frame of C1, or N was forgotten because it was active.
+        (["a C1 C1.5", "b C2 C1.5", "c F F.3"], "F C1@F.3 C2@C1.5", "c"),
+        (["a C -", "b C -", "c - -"], "F C", "c"),
+        # Somebody was active in it, without a frame.
+        (["a C F.3 active", "b F F.3"], GOING_ON, "b"),
+        # Its own journal has what its record does not know.
+        (["a F C.5"], GOING_ON, "a"),
+        # Not one that says what it must; nor one whose view nobody shows to have been served; nor
+        # one that was no member of it, or is here with another store.
+        (["a C C.5", "b C F.3", "c C C.4"], GOING_ON, ""),
+        (["a C F.3", "b F F.3", "c F F.2"], GOING_ON, ""),
+        (["a C C.5", "c F F.3"], "F C:ab@F.3", ""),
+        (["a C C.5", "b2 - -"], GOING_ON, ""),
+        # A CLOSE is served by nobody.
+        (["a F F.3", "b F F.3"], "F X@F.3", ""),
+    ],
+)
+def test_a_store_that_says_less_than_it_once_said_counts_no_more(
+    answers: list[str], chain: str, expected: str
+) -> None:
+    """3.6: frames are sent after all members were ready, which each wrote down before it said so.
+
+    Otherwise: the backup of b says that C was never served, and all go on without its frames.
+    """
+    found = evidence(*answers, chain=chain)
+
+    assert expected == "".join(item.seat.member for item in found.went_back)
+    assert len(answers) == len(found.answers) + len(found.went_back)
+    assert not {item.seat for item in found.answers} & {item.seat for item in found.went_back}
+
+
+def test_a_store_whose_last_view_is_forgotten_was_ready_in_none_that_is_kept() -> None:
+    """3.1: it is older than those."""
+    chain = "F C1@F.3 C2@C1.5"
+    one, other = said("a F F.3", chain), said("b C2 C2.6", chain)
+
+    found = Evidence.of(lineage(chain, keep=1), [one, other])
+
+    assert (one,) == found.went_back
 
 
 # -- clean ---------------------------------------------------------------------------------------
@@ -165,7 +217,7 @@ def test_the_highest_has_the_most_data(answers: list[str], expected: str) -> Non
 
 def test_two_sources_that_cannot_be_ordered_are_a_split_brain() -> None:
     """3.4: each has a frame that the other has not, or what would tell is forgotten."""
-    apart = evidence("a F F.5", "b C C.4")
+    apart = evidence("a F F.5", "b C C.4", chain="F C:b@F.3")
     with pytest.raises(Malformed, match="positions of two sources"):
         apart.highest(apart.answers)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from attrs import evolve
 
@@ -17,18 +19,19 @@ from joinproto.join.balloting import (
     reason_to_begin,
     take,
 )
-from joinproto.join.choice_messages import Prepare, Promise, SendTo
+from joinproto.join.choice_messages import Chosen, Prepare, Promise, SendTo, Voted
 from joinproto.join.chooser import Step
 from joinproto.join.draft import Draft
 from joinproto.join.greeting import hello
 from joinproto.join.heard import Heard
 from joinproto.join.lineage import Lineage
-from joinproto.join.messages import Waiting
+from joinproto.join.messages import Refusal, Refused, Waiting
 from joinproto.join.pace import Pace
 from joinproto.join.phases import Phase
 from joinproto.join.store import Ballot
 from joinproto.join.turns import pause
-from joinproto.join.view import Seat
+from joinproto.join.view import Position, Seat, View, change
+from joinproto.machine.vocabulary import Reason
 from tests.join.bus import config
 from tests.join.drafts import draft, sends
 from tests.join.pictures import lineage, seats, views
@@ -47,8 +50,8 @@ def asking(chain: str | Lineage = "F C", **more: object) -> Draft:
     return m
 
 
-def promised(voter: Seat = B, *, by: Seat | None = None) -> Promise:
-    return Promise(TIP.id, OWN, voter, None, Answer(seat=by or voter))
+def promised(voter: Seat = B, *, by: Seat | None = None, **said: Any) -> Promise:
+    return Promise(TIP.id, OWN, voter, None, Answer(seat=by or voter, **said))
 
 
 # -- why -----------------------------------------------------------------------------------------
@@ -293,9 +296,9 @@ def test_a_ballot_is_not_heard_while_another_one_has_its_time(now: float, heard:
 
 def test_who_waits_for_the_rest_of_the_answers_does_so_twice_its_patience() -> None:
     """3.3: a majority has answered; c may still."""
-    m = asking(heard=Heard(in_reach=frozenset("bc")), phase=Phase.FROZEN)
+    m = asking(heard=Heard(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=TIP.id)
 
-    hear_choice(m, 1.5, "b", promised())
+    hear_choice(m, 1.5, "b", promised(held=TIP.id))
 
     assert m.choice.is_free
     assert 1.5 + 2 * pause(m) == m.patience_until
@@ -337,3 +340,105 @@ def test_an_answer_about_no_view_tells_nothing_of_the_tip() -> None:
     ((_, message),) = sends(m)
     assert isinstance(message, Promise)
     assert Answer(seat=m.seat, options=m.config.digest) == message.answer
+
+
+# -- a disk that was put back ----------------------------------------------------------------------
+
+FIRST = views("F C")["F"]
+FRAME = Position(TIP.id, 5)
+IN_TIP: dict[str, Any] = {"held": TIP.id, "position": FRAME}
+
+
+def test_an_older_copy_has_no_vote_and_is_told_why() -> None:
+    """3.6: b says that it was never ready in the view of which a has a frame."""
+    m = asking(heard=Heard(in_reach=frozenset("bc")), phase=Phase.FROZEN, **IN_TIP)
+
+    hear_choice(m, 1.5, "b", promised(held=FIRST.id))
+
+    before = m.choice
+    assert before.attempt is not None
+    assert (False, frozenset({m.seat})) == (before.is_free, before.attempt.answered)
+    assert [("b", hello(m))] == sends(m)
+    assert ["b"] == [event.peer for event in m.events if isinstance(event, Refusal)]
+
+    hear_choice(m, 1.6, "c", promised(C, **IN_TIP))
+    assert m.choice.is_free
+    m.choice = m.choice.propose(_next()).choice
+    before = m.choice
+    hear_choice(m, 1.7, "b", Voted(TIP.id, OWN, B))
+    assert before == m.choice
+
+
+def test_a_later_answer_shows_that_an_earlier_one_is_of_an_older_copy() -> None:
+    """3.6: a has no frame of the view itself; c has."""
+    m = asking(heard=Heard(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=TIP.id)
+    hear_choice(m, 1.5, "b", promised(held=FIRST.id))
+
+    hear_choice(m, 1.6, "c", promised(C, **IN_TIP))
+
+    assert m.choice.attempt is not None
+    assert {m.seat, C} == m.choice.attempt.answered
+    assert "b" in {to for to, _ in sends(m)}
+
+
+def test_who_gets_its_disk_back_counts_again() -> None:
+    """3.6: the operator had taken the wrong copy."""
+    m = asking(heard=Heard(in_reach=frozenset("bc")), phase=Phase.FROZEN, **IN_TIP)
+    hear_choice(m, 1.5, "b", promised(held=FIRST.id))
+    assert {"b"} == m.heard.went_back
+
+    hear_choice(m, 1.6, "b", promised(**IN_TIP))
+
+    assert m.choice.is_free
+    assert not m.heard.went_back
+
+
+def test_who_finds_its_own_disk_to_be_an_older_copy_ends() -> None:
+    """3.6: and tells the others, who say what they wait for."""
+    m = asking(heard=Heard(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=FIRST.id)
+
+    hear_choice(m, 1.5, "b", promised(**IN_TIP))
+
+    assert m.verdict is not None
+    assert Reason.STORE_WENT_BACK is m.verdict.reason
+    refused = Refused(Reason.STORE_WENT_BACK, m.verdict.found, m.verdict.expected)
+    assert [("b", refused), ("c", refused)] == sends(m)
+
+
+def test_it_ends_before_it_writes_that_it_knows_the_view() -> None:
+    """3.6: otherwise it is where the view starts, and ready there once more at its next start."""
+    m = draft("F", held=FIRST.id)
+
+    hear_choice(m, 1.5, "b", Chosen(FIRST.id, (TIP,), has_frames=True))
+
+    assert m.verdict is not None
+    assert m.persist is None
+    assert FIRST == m.view
+
+
+def test_what_is_chosen_is_learned_where_it_has_no_frames() -> None:
+    """3.3: b knows the view already, and nobody was served in it."""
+    m = draft("F", held=FIRST.id)
+
+    hear_choice(m, 1.5, "b", Chosen(FIRST.id, (TIP,)))
+
+    assert m.verdict is None
+    assert TIP == m.view
+
+
+def test_for_older_copies_a_member_waits_by_name() -> None:
+    """3.6: too few are left, and the operator has to know why."""
+    m = draft("F C", heard=Heard(went_back=frozenset("bc")))
+
+    m.waits("I1", "too few", Reason.TOO_FEW_MEMBERS, "no answer from b, c")
+    m.waits("I6", "no clean store", Reason.NO_CLEAN_STORE)
+
+    few, none = [event for event in m.events if isinstance(event, Waiting)]
+    assert Reason.STORE_WENT_BACK is few.reason
+    assert few.detail.endswith("the stores of b, c")
+    assert (Reason.NO_CLEAN_STORE, True) == (none.reason, "of b, c" in none.detail)
+
+
+def _next() -> View:
+    nonce = {"nonce": "-", "time": 0}
+    return change(TIP, members=TIP.members, position=FRAME, activated=True, **nonce)  # type: ignore[arg-type]

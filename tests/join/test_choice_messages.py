@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from joinproto.join.choice_messages import Chosen
+from joinproto.join.lineage import Lineage
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position
 from tests.join.pictures import lineage, views
 
 CHAIN = "F C1 C2 C3"
+
+
+def _store(chain: Lineage) -> StoreRecord:
+    return StoreRecord(store_id="a1", lineage=chain)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +40,7 @@ def test_a_store_is_told_what_goes_on_where_its_own_chain_ends(
     there = views(CHAIN)
     parent = there[tip].id if tip else None
 
-    said = Chosen.telling(parent, there[tip].number if tip else 0, known)
+    said = Chosen.telling("b", parent, there[tip].number if tip else 0, _store(known))
 
     expected = tuple(there[word] for word in told.split())
     assert Chosen(parent, expected, known.initial if is_shown else None) == said
@@ -42,4 +50,16 @@ def test_who_ends_in_what_is_forgotten_is_told_nothing() -> None:
     """3.1: what would show that its chain goes on here is not known any more."""
     there = views(CHAIN)
 
-    assert Chosen.telling(there["C1"].id, 2, lineage(CHAIN, keep=1)) is None
+    assert Chosen.telling("b", there["C1"].id, 2, _store(lineage(CHAIN, keep=1))) is None
+
+
+def test_it_is_told_of_frames_in_the_last_of_them() -> None:
+    """3.6: a store that was ready there and does not know it is an older copy."""
+    there = views(CHAIN)
+    whole = _store(lineage(CHAIN))
+    ends = (None, Position(there["C2"].id, 4), Position(there["C3"].id, 5))
+
+    told = [Chosen.telling("b", None, 0, evolve(whole, position=end)) for end in ends]
+    told.append(Chosen.telling("d", None, 0, evolve(whole, position=ends[-1])))
+
+    assert [False, False, True, False] == [said is not None and said.has_frames for said in told]

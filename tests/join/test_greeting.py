@@ -9,16 +9,21 @@ from joinproto.join.answers import Answer
 from joinproto.join.greeting import hear_hello, hear_refused
 from joinproto.join.greeting import hello as say_hello
 from joinproto.join.heard import Heard
+from joinproto.join.ids import ViewId
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Hello, Refused, Welcome
 from joinproto.join.phases import Phase
-from joinproto.join.view import change
+from joinproto.join.view import Position, change
 from joinproto.machine.vocabulary import Reason
 from tests.join.drafts import draft, sends
 from tests.join.pictures import lineage, seats
 
 CHAIN = lineage("F C")
 (D,) = seats("d")
+
+
+def held_of(chain: Lineage) -> ViewId | None:
+    return None if chain.tip is None or not chain.tip.is_open else chain.tip.id
 
 
 def hello(chain: Lineage = CHAIN, hears: str = "abc", **status: object) -> Hello:
@@ -40,7 +45,7 @@ def test_a_newcomer_says_whom_it_hears_and_a_member_does_not(chain: str, hears: 
 @pytest.mark.parametrize(("phase", "expected"), [(Phase.ACTIVE, True), (Phase.SUSPENDED, False)])
 def test_who_serves_has_a_newcomer_updated(phase: Phase, expected: bool) -> None:
     """J1: who hears no majority may not know where the data ends."""
-    m = draft(CHAIN, phase=phase, was_active=True)
+    m = draft(CHAIN, phase=phase, was_active=True, held=held_of(CHAIN))
 
     hear_hello(m, 0.0, "d", hello())
 
@@ -51,7 +56,7 @@ def test_who_serves_has_a_newcomer_updated(phase: Phase, expected: bool) -> None
 def test_only_a_member_of_the_view_takes_in_a_newcomer(picture: str, expected: bool) -> None:
     """J2: who has the data of the view comes in by the next one, which its members propose."""
     chain = lineage(picture)
-    m = draft(chain, heard=Heard(in_reach=frozenset("bcd")))
+    m = draft(chain, heard=Heard(in_reach=frozenset("bcd")), held=held_of(chain))
 
     hear_hello(m, 0.0, "d", evolve(hello(chain), status=Answer(seat=D, options="options")))
 
@@ -67,7 +72,7 @@ def test_a_guest_that_does_not_hear_all_is_none_any_more(
     """3.4: in a view with both, each would give the other up; behind a CLOSE nobody comes in."""
     known = lineage(chain)
     heard = Heard(in_reach=frozenset("bcd"), guests=frozenset({D}))
-    m = draft(known, phase=Phase.ACTIVE, was_active=True, heard=heard)
+    m = draft(known, phase=Phase.ACTIVE, was_active=True, heard=heard, held=held_of(known))
 
     hear_hello(m, 0.0, "d", hello(known, hears))
 
@@ -80,7 +85,7 @@ def test_a_guest_that_does_not_hear_all_is_none_any_more(
 )
 def test_who_ran_on_shows_that_the_view_ran(chain: str, ran_on: bool, expected: bool) -> None:
     """S2: a CLOSE behind it is then meant for this member, too."""
-    m = draft(CHAIN)
+    m = draft(CHAIN, held=held_of(CHAIN))
 
     hear_hello(m, 0.0, "d", hello(lineage(chain), ran_on=ran_on))
 
@@ -179,3 +184,43 @@ def test_a_member_stops_where_it_would_wait_for_strangers_for_ever(
         hear_refused(m, peer, Refused(reason, "x", "y"))
 
     assert expected is (m.verdict is not None)
+
+
+def test_a_hello_shows_a_member_that_its_own_disk_is_an_older_copy() -> None:
+    """3.6: b has a frame of the view, in which a must have been ready, and was not by its disk."""
+    first = CHAIN.id_at(1)
+    tip = CHAIN.tip
+    assert tip is not None
+    m = draft(CHAIN, held=first, heard=Heard(in_reach=frozenset("b")))
+    (b,) = seats("b")
+    said = Answer(seat=b, held=tip.id, position=Position(tip.id, 4))
+
+    hear_hello(m, 0.0, "b", evolve(hello(), status=said))
+
+    assert m.verdict is not None
+    assert Reason.STORE_WENT_BACK is m.verdict.reason
+    assert ["b"] == [to for to, said in sends(m) if isinstance(said, Refused)]
+
+
+@pytest.mark.parametrize(("other_tip", "expected"), [(False, True), (True, False)])
+def test_that_a_view_was_active_is_said_of_the_own_tip(other_tip: bool, expected: bool) -> None:
+    """3.6: the word is about the tip of who says it."""
+    chain, first = lineage("F:ab C:ab"), lineage("F:ab")
+    (b,) = seats("b")
+    m = draft(first, heard=Heard(in_reach=frozenset("b")))
+    said = evolve(hello(chain if other_tip else first), status=Answer(seat=b, was_active=True))
+
+    hear_hello(m, 0.0, "b", said)
+
+    assert expected is (m.verdict is not None)
+
+
+def test_who_ended_for_an_older_copy_is_no_stranger() -> None:
+    """3.6: it is named while the others wait; with the right disk it is welcome."""
+    m = draft(CHAIN, held=held_of(CHAIN), heard=Heard(in_reach=frozenset("bc")))
+
+    for name in "bc":
+        hear_refused(m, name, Refused(Reason.STORE_WENT_BACK, "x", "y"))
+
+    assert (frozenset("bc"), frozenset()) == (m.heard.went_back, m.heard.strangers)
+    assert m.verdict is None

@@ -28,7 +28,7 @@ from joinproto.join.messages import (
 )
 from joinproto.join.pace import Pace
 from joinproto.join.phases import Phase
-from joinproto.join.store import Ballot
+from joinproto.join.store import Ballot, StoreRecord
 from joinproto.join.succession import Next, Row, going_on
 from joinproto.join.turns import _is_held
 from joinproto.join.view import Position, verify_successor
@@ -292,9 +292,8 @@ def test_who_is_too_far_behind_is_told_nothing() -> None:
     chain = views("F C1 C2 C3 C4")
     lineage = Lineage((chain["C3"], chain["C4"]), chain["F"].id)
     told: list[object] = []
-    member: Any = SimpleNamespace(
-        record=SimpleNamespace(lineage=lineage), send=lambda peer, what: told.append(what)
-    )
+    record = StoreRecord(store_id="a'", lineage=lineage)
+    member: Any = SimpleNamespace(record=record, send=lambda peer, what: told.append(what))
 
     tell(member, "b", chain["C1"].id, 2)
     assert [] == told

@@ -11,7 +11,7 @@ from joinproto.join.config import Config, TotalFailure
 from joinproto.join.lineage import Lineage
 from joinproto.join.succession import Next
 from joinproto.join.together import Apart
-from joinproto.join.view import Kind, Position, Seat, View, close
+from joinproto.join.view import Kind, Position, Seat, View, change, close
 from joinproto_worlds.mutations.mutation import applied
 from joinproto_worlds.mutations.named import mutation
 from tests.join.test_together import OPTIONS, SEATS, answered, proposer, tip_of
@@ -187,7 +187,7 @@ TIP = tip_of("abc", "abc")
 def test_the_last_clean_store_does_not_leave() -> None:
     """I6: c is not clean, and covers; a restart starts from what was closed."""
     clean = says(TIP, "a", 2, leaves=True)
-    view = closed(clean, says(TIP, "b", 1, held=None), says(TIP, "c", 1))
+    view = closed(clean, says(TIP, "b", update_unfinished=True), says(TIP, "c", 1))
 
     assert ("abc", 2) == (names_of(view), seq_of(view))
 
@@ -416,3 +416,39 @@ def test_a_view_that_no_answer_leads_to_is_not_made() -> None:
 
     with pytest.raises(MisuseError, match="no store to start the next view from"):
         proposer("a", Apart()).view(Kind.CHANGE, of(tip, *stopped))
+
+
+# -- a disk that was put back ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("total_failure", list(TotalFailure))
+def test_a_backup_of_one_does_not_take_the_frames_of_all(total_failure: TotalFailure) -> None:
+    """3.6: by the word of b alone nobody was served in the last view, and b would be sure."""
+    first = tip_of("abc", "abc")
+    start = Position(first.id, 1)
+    last = change(first, members=first.members, position=start, activated=True, nonce="v", time=0)
+    chain = Lineage().append(first).append(last)
+    new = {"held": last.id, "position": Position(last.id, 9), "options": OPTIONS}
+    answers = [
+        Answer(seat=SEATS["a"], **new),  # type: ignore[arg-type]
+        Answer(seat=SEATS["b"], held=first.id, position=start, options=OPTIONS),
+        Answer(seat=SEATS["c"], **new),  # type: ignore[arg-type]
+    ]
+    config = evolve(
+        proposer("a", Apart()).config,
+        electors=frozenset("abc"),
+        wait_for=2,
+        total_failure=total_failure,
+    )
+    proposes = evolve(proposer("a", Apart()), config=config)
+
+    def ends() -> tuple[Next, int | None]:
+        evidence = Evidence.of(chain, answers)
+        _, case = proposes.decide(evidence)
+        kind = case.outcome.kind
+        return case.outcome, None if kind is None else seq_of(proposes.view(kind, evidence))
+
+    permitted = total_failure is TotalFailure.AUTOMATIC
+    assert ends() == ((Next.RESTART, 9) if permitted else (Next.WAIT, None))
+    with applied(mutation("backup-believed")):
+        assert (Next.CHANGE, 1) == ends()

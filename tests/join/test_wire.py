@@ -27,7 +27,16 @@ from joinproto.join.messages import (
 )
 from joinproto.join.store import Accepted, Ballot
 from joinproto.join.view import Position, Seat
-from joinproto.join.wire import BYTES_MAX, MISSES, SEATS_MAX, TEXT_MAX, decode, encode
+from joinproto.join.wire import (
+    BYTES_MAX,
+    HAS_FRAMES,
+    LATEST,
+    MISSES,
+    SEATS_MAX,
+    TEXT_MAX,
+    decode,
+    encode,
+)
 from joinproto.machine.vocabulary import Reason
 from tests.join.pictures import views
 
@@ -87,13 +96,13 @@ def said(tree: object) -> bytes:
 
 @given(messages)
 def test_every_message_comes_back_as_it_was(message: Message) -> None:
-    assert message == decode(encode(message, speaks=MISSES))
+    assert message == decode(encode(message, speaks=LATEST))
 
 
 @given(messages)
 def test_equal_messages_are_equal_bytes(message: Message) -> None:
-    assert encode(message, speaks=MISSES) == encode(
-        decode(encode(message, speaks=MISSES)), speaks=MISSES
+    assert encode(message, speaks=LATEST) == encode(
+        decode(encode(message, speaks=LATEST)), speaks=LATEST
     )
 
 
@@ -114,7 +123,7 @@ def test_a_damaged_message_is_malformed_or_another_message(
     message: Message, data: st.DataObject
 ) -> None:
     """Nothing but `Malformed` is ever raised, and what is read is what would be written."""
-    whole = bytearray(encode(message, speaks=MISSES))
+    whole = bytearray(encode(message, speaks=LATEST))
     for _ in range(data.draw(st.integers(1, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
 
@@ -122,7 +131,7 @@ def test_a_damaged_message_is_malformed_or_another_message(
         read = decode(bytes(whole))
     except Malformed:
         return
-    assert bytes(whole) == encode(read, speaks=MISSES)
+    assert bytes(whole) == encode(read, speaks=LATEST)
 
 
 @given(messages, st.data())
@@ -130,7 +139,7 @@ def test_a_message_with_a_foreign_part_is_malformed_or_another_message(
     message: Message, data: st.DataObject
 ) -> None:
     """Any value stands in the place of any part, however deep."""
-    tree = json.loads(encode(message, speaks=MISSES))
+    tree = json.loads(encode(message, speaks=LATEST))
     part: Any = tree
     while True:
         at = data.draw(st.integers(0, len(part) - 1))
@@ -143,14 +152,14 @@ def test_a_message_with_a_foreign_part_is_malformed_or_another_message(
         read = decode(said(tree))
     except Malformed:
         return
-    assert said(tree) == encode(read, speaks=MISSES)
+    assert said(tree) == encode(read, speaks=LATEST)
 
 
 @given(messages, st.data())
 def test_a_message_that_is_cut_off_or_goes_on_is_malformed(
     message: Message, data: st.DataObject
 ) -> None:
-    whole = encode(message, speaks=MISSES)
+    whole = encode(message, speaks=LATEST)
     length = data.draw(st.integers(0, len(whole) - 1))
 
     for wrong in (whole[:length], whole + b" ", whole + b"0", b" " + whole, whole + whole):
@@ -271,10 +280,23 @@ def test_an_older_version_is_not_told_whom_a_member_misses() -> None:
     told, old = encode(whole, speaks=MISSES), encode(whole, speaks=MISSES - 1)
 
     assert ["c", "d"] == json.loads(told)[-1]
-    assert old == encode(whole) == encode(decode(old), speaks=MISSES)
+    assert old == encode(whole) == encode(decode(old), speaks=LATEST)
     assert 7 == len(json.loads(told)) == 1 + len(json.loads(old))
     with pytest.raises(Malformed, match="left out"):
         decode(said([*json.loads(old), []]))
+
+
+def test_an_older_version_is_not_told_of_frames() -> None:
+    """It takes a chosen of three fields; one that says nothing of frames has no fourth one."""
+    whole = Chosen(None, tuple(DRAWN.values()), has_frames=True)
+
+    told, old = encode(whole, speaks=HAS_FRAMES), encode(whole, speaks=HAS_FRAMES - 1)
+
+    assert json.loads(told)[-1] is True
+    assert old == encode(evolve(whole, has_frames=False), speaks=LATEST)
+    assert 5 == len(json.loads(told)) == 1 + len(json.loads(old))
+    with pytest.raises(Malformed, match="left out"):
+        decode(said([*json.loads(old), False]))
 
 
 def test_names_of_a_searched_world_are_not_sent() -> None:

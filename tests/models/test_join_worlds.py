@@ -43,6 +43,8 @@ QUICK = {
     "join-reopened-options": (22, 81, 7),
     "join-changed-options": (26_660, 568_741, 25),
     "join-newcomer-options": (903, 13_830, 17),
+    "join-put-back-empty": (17_572, 278_649, 22),
+    "join-two-put-back": (2_336, 26_289, 14),
 }
 """Distinct states, steps and depth, of the worlds small enough for `make test`."""
 
@@ -53,7 +55,7 @@ COUNTS = {
     "join-votes-crash": (42_558, 194_506, 33),
     "join-rivals": (1_990_855, 35_088_205, 47),
     "join-failed": (206_012, 1_129_326, 39),
-    "join-transient": (316_576, 3_701_388, 37),
+    "join-transient": (388_633, 4_691_528, 37),
     "join-lone": (759_537, 7_626_098, 40),
     "join-newcomers": (134_174, 2_092_329, 43),
     "join-leave": (458_541, 8_515_332, 46),
@@ -70,6 +72,10 @@ COUNTS = {
     "join-live-leave": (174_868, 2_345_397, 41),
     "join-replaced": (2_286_344, 51_520_977, 53),
     "join-live-mixed": (185_065, 4_325_668, 32),
+    "join-put-back": (123_837, 2_162_821, 26),
+    "join-put-back-marked": (42_888, 700_761, 29),
+    "join-put-back-outside": (52_617, 852_723, 25),
+    "join-put-back-in-update": (66_276, 1_468_121, 31),
 }
 
 HUGE = {
@@ -92,7 +98,7 @@ TWO = {
     "goes-on-after-a-restart": ("nothing_lost", 14),
     "frozen-goes-on": ("closed_is_quiet", 13),
     "dirty-not-written": ("position_is_data", 19),
-    "held-not-persisted": ("nothing_lost", 14),
+    "held-not-persisted": ("permitted_after_total_failure", 15),
     "update-in-place": ("position_is_data", 15),
     "joiner-marked-clean": ("position_is_data", 14),
     "older-frame-accepted": ("nothing_lost", 20),
@@ -112,7 +118,7 @@ THREE = {
     "close-before-all-are-quiet": ("closed_is_quiet", 16),
     "status-does-not-freeze": ("closed_is_quiet", 17),
     "goes-on-after-a-restart": ("nothing_lost", 19),
-    "held-not-persisted": ("nothing_lost", 19),
+    "held-not-persisted": ("permitted_after_total_failure", 25),
     "joiner-marked-clean": ("position_is_data", 20),
     "frozen-goes-on": ("closed_is_quiet", 20),
     "update-in-place": ("position_is_data", 21),
@@ -150,6 +156,15 @@ FAILS = {
     ("join-lone", "unfinished-counts"): ("position_is_data", 23),
     ("join-wiped", "found-by-majority"): ("one_successor", 14),
     ("join-wiped", "later-view-not-told"): ("one_successor", 16),
+    ("join-put-back", "backup-believed"): ("nothing_lost", 2),
+    ("join-put-back", "backup-goes-on"): ("nothing_lost", 2),
+    ("join-put-back", "backup-not-told"): ("nothing_lost", 2),
+    ("join-put-back-marked", "backup-believed"): ("nothing_lost", 2),
+    ("join-put-back-outside", "backup-believed"): ("nothing_lost", 2),
+    ("join-put-back-empty", "backup-believed"): ("nothing_lost", 9),
+    ("join-put-back-in-update", "backup-believed"): ("nothing_lost", 13),
+    ("join-put-back-in-update", "backup-answers"): ("nothing_lost", 13),
+    ("join-two-put-back", "backup-believed"): ("nothing_lost", 2),
     **{("join-two", mutant): found for mutant, found in TWO.items()},
     **{("join", mutant): found for mutant, found in THREE.items()},
 }
@@ -165,6 +180,8 @@ ALSO = {
 """The harm itself, where another claim breaks before, in `join-two`."""
 
 
+PUT_BACK = [name for name in COUNTS if "put-back" in name]
+
 LARGE = "join-worlds"
 """The slice of the soak for worlds of up to some 10^6 states."""
 
@@ -172,7 +189,7 @@ LARGE = "join-worlds"
 def _weight(case: tuple[str, str]) -> Any:
     """Return the mark of a case by how long its search takes."""
     name, steps = case[0], FAILS[case][1]
-    if name in ("join-options", "join-cut") or (name == "join-two" and steps < 12):
+    if name in ("join-options", "join-cut", *PUT_BACK) or (name == "join-two" and steps < 12):
         return ()
     return _soak(name)
 

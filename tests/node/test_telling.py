@@ -14,6 +14,7 @@ from joinproto.machine.vocabulary import Reason
 
 FEW = Waiting("I1", "too few members", Reason.TOO_FEW_MEMBERS, "no answer from c")
 FAILED = Waiting("I6", "no clean store", Reason.NO_CLEAN_STORE)
+OLDER = Waiting("I1", "too few members", Reason.STORE_WENT_BACK, "older copies: of b")
 
 
 def test_waiting_is_told_when_it_changes(caplog: pytest.LogCaptureFixture) -> None:
@@ -29,6 +30,17 @@ def test_waiting_is_told_when_it_changes(caplog: pytest.LogCaptureFixture) -> No
     assert 3 == len(caplog.messages)
     assert "waiting, I1: too few members (too-few-members) no answer from c" == caplog.messages[0]
     assert caplog.messages[1].endswith("and `joinproto recover pick`")
+
+
+def test_older_copies_are_told_with_what_helps(caplog: pytest.LogCaptureFixture) -> None:
+    """3.6: the right directory, an empty one, or the recovery tool."""
+    Teller().see(OLDER)
+
+    (line,) = caplog.messages
+    assert line.startswith(
+        "waiting, I1: too few members (store-went-back) older copies: of b; next"
+    )
+    assert line.endswith("`joinproto recover pick`")
 
 
 def test_after_something_else_happened_it_is_told_again(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,7 @@ import sys
 
 from attrs import define
 
-from joinproto.host.failures import what_helps
+from joinproto.host.failures import ASKS_OPERATOR, what_helps
 from joinproto.host.process.notify import notify
 from joinproto.join.messages import Event, Learned, PhaseChanged, Refusal, Waiting
 from joinproto.machine.vocabulary import Reason
@@ -42,7 +42,7 @@ class Teller:
                 if waits != self._waits:
                     self._waits = waits
                     why = "" if reason is None else f" ({reason.value})"
-                    helps = what_helps(reason) if reason is Reason.NO_CLEAN_STORE else ""
+                    helps = what_helps(reason) if reason in ASKS_OPERATOR else ""
                     detail = f" {detail}" if detail else ""
                     helps = f"; next: {helps}" if helps else ""
                     log.warning("waiting, %s: %s%s%s%s", label, case, why, detail, helps)

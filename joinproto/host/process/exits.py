@@ -5,8 +5,9 @@
 3    not active within `timing.wait`                              restart
 4    the machine: an address in use, a disk that is full          restart after a while
 5    this store must not run here: wrong store, other options,    do not restart
-     damaged, of a newer version
-6    nobody has a clean store: `joinproto recover` first          do not restart
+     damaged, of a newer version, an older copy of what it was
+6    nobody has a clean store, or too few have one that is not    do not restart
+     an older copy: `joinproto recover` first
 10   a bug of ours                                                restart
 143  stopped at once, by a second SIGTERM, or not in time         as you like
 """
@@ -14,7 +15,7 @@
 from __future__ import annotations
 
 from joinproto.errors import JoinprotoError, StoreError, StoreInUse, StoreWriteFailed
-from joinproto.host.failures import Aborted, NotActive
+from joinproto.host.failures import ASKS_OPERATOR, Aborted, NotActive
 from joinproto.machine.vocabulary import Reason
 
 TOO_LATE = 3
@@ -31,7 +32,7 @@ def with_code(error: JoinprotoError, reason: Reason | None) -> JoinprotoError:
         case Aborted():
             error.code = RECOVER_FIRST if error.abort.needs_recovery else MUST_NOT_RUN
         case NotActive():
-            error.code = RECOVER_FIRST if reason is Reason.NO_CLEAN_STORE else TOO_LATE
+            error.code = RECOVER_FIRST if reason in ASKS_OPERATOR else TOO_LATE
         case StoreInUse() | StoreWriteFailed():
             error.code = MACHINE
         case StoreError():

@@ -103,7 +103,9 @@ class Host:
             if isinstance(message, Hello) and self.member.phase is Phase.UPDATING:
                 continue  # it asks who is ready; whoever is has said so to all
             # A view that is chosen is no secret: telling all is one message instead of several.
-            to = plan.peers if isinstance(message, Chosen) else told
+            # What is said of frames is for a member of it.
+            is_for_all = isinstance(message, Chosen) and not message.has_frames
+            to = plan.peers if is_for_all else told
             if to >= plan.peers and not plan.is_cut:
                 yield Broadcast(message)
                 continue

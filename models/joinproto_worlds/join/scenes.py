@@ -1,7 +1,7 @@
 """Scenes: what the disks of a join world hold when it begins, beside nothing at all.
 
 A scene is the end of a run that other worlds have searched; to start there keeps a world
-small enough to search what comes after.  No frame was written, but in one of them.
+small enough to search what comes after.  No frame was written, but in few of them.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ class Scene:
     """`stores`: what is on the disk of which member; the others are empty.  `chain`: chosen.
 
     `others`: members whose views stand on other chains, or are too old to be compared.
+    `committed`: frames that were acknowledged.
     """
 
     stores: Mapping[str, StoreRecord]
     chain: Lineage
     others: str = ""
+    committed: frozenset[Position] = frozenset()
 
 
 def _seat(name: str) -> Seat:
@@ -208,6 +210,42 @@ def long_ago() -> Scene:
     return Scene(stores, chain, others="c")
 
 
+def put_back() -> Scene:
+    """All were killed, and `b` got its disk of the view before: the last frame is not there."""
+    first = _founded("abc")
+    before = Position(_tip(first).id, 1)
+    chain = _changed(first, "abc", position=before)
+    last = Position(_tip(chain).id, 2)
+    new = {name: evolve(_store(name, chain, ready_at=2), position=last) for name in "ac"}
+    old = evolve(_store("b", first, ready_at=1), position=before)
+    return Scene({**new, "b": old}, chain, committed=frozenset({before, last}))
+
+
+def put_back_empty() -> Scene:
+    """The same, and the copy was made before the cluster was founded."""
+    scene = put_back()
+    return evolve(scene, stores={**scene.stores, "b": _empty("b")})
+
+
+def put_back_in_update() -> Scene:
+    """The same, made while `b` was updated in the view, which `d`, given up before, is not in."""
+    first = _founded("abcd", wait_for=3)
+    before = Position(_tip(first).id, 1)
+    chain = _changed(first, "abc", position=before)
+    last = Position(_tip(chain).id, 2)
+    new = {name: evolve(_store(name, chain, ready_at=2), position=last) for name in "ac"}
+    old = evolve(_store("b", chain, ready_at=1), position=None)
+    away = evolve(_store("d", first, ready_at=1), position=before)
+    return Scene({**new, "b": old, "d": away}, chain, committed=frozenset({before, last}))
+
+
+def two_put_back() -> Scene:
+    """The same with `c`, too: `a` alone has the last frame, and is no majority."""
+    scene = put_back()
+    old = evolve(scene.stores["b"], store_id="c1")
+    return evolve(scene, stores={**scene.stores, "c": old})
+
+
 SCENES: Mapping[str, Callable[[], Scene]] = {
     scene.__name__.replace("_", "-"): scene
     for scene in (
@@ -226,5 +264,9 @@ SCENES: Mapping[str, Callable[[], Scene]] = {
         branch,
         copied,
         long_ago,
+        put_back,
+        put_back_empty,
+        put_back_in_update,
+        two_put_back,
     )
 }

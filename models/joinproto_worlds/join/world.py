@@ -83,7 +83,7 @@ def build(
             spared=frozenset({*(() if votes else (REGISTER,)), *it.never_crash}),
         ),
         start="down" if it.live and it.beats else "up",
-        monitor=partial(Ledger, it.n, all_have_it, chosen, eras=eras),
+        monitor=partial(Ledger, it.n, all_have_it, chosen, eras=eras, committed=before.committed),
         beside=() if votes else (REGISTER,),
         # Numbers say nothing about views of other chains.
         expiry=None

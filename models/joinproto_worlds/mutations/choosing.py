@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.join.answers import Answer, Evidence
+from joinproto.join.answers import Answer, Evidence, last_ready
 from joinproto.join.choice import Choice
 from joinproto.join.choice_messages import (
     Accept,
@@ -24,6 +24,7 @@ from joinproto.join.choice_messages import (
     Voted,
 )
 from joinproto.join.chooser import Chooser, Step
+from joinproto.join.lineage import Lineage
 from joinproto.join.phases import Facts
 from joinproto.join.state import Known
 from joinproto.join.view import Seat, View
@@ -33,6 +34,8 @@ CHOICE = "joinproto.join.choice"
 CHOOSER = "joinproto.join.chooser"
 OUTSIDE = "joinproto.join.outside"
 ANSWERS = "joinproto.join.answers"
+BACKUPS = "joinproto.join.backups"
+CHOICE_MESSAGES = "joinproto.join.choice_messages"
 SETTLING = "joinproto.join.settling"
 
 
@@ -84,7 +87,7 @@ def _as_if_empty(original: Callable[..., Step]) -> Callable[..., Step]:
 
     def about_another(self: Chooser, sender: str, message: ChoiceMessage) -> Step:
         is_asked = isinstance(message, Prepare | Accept) and message.parent is None
-        if not is_asked or Chosen.telling(None, 0, self.record.lineage) is None:
+        if not is_asked or Chosen.telling(sender, None, 0, self.record) is None:
             return original(self, sender, message)
         ballot = message.ballot  # type: ignore[union-attr]
         if isinstance(message, Accept):
@@ -120,9 +123,26 @@ CHOOSING = (
 
 def _held_by_position(_original: object) -> Callable[..., bool]:
     def has_held(self: Evidence, answer: Answer, view: View) -> bool:
-        return answer.position == view.position or self._held(answer, view)
+        is_later = last_ready(answer, self.lineage) >= view.number
+        return answer.position == view.position or is_later
 
     return has_held
+
+
+def _all_answers(_original: object) -> Any:
+    def of(cls: type[Evidence], lineage: Lineage, answers: Iterable[Answer]) -> Evidence:
+        by_seat = sorted(answers, key=lambda item: (item.seat.member, item.seat.store_id))
+        return cls(lineage, tuple(by_seat))
+
+    return classmethod(of)
+
+
+def _without_frames(original: Any) -> Any:
+    def telling(cls: type, *about: Any) -> Chosen | None:
+        told = original.__func__(cls, *about)
+        return None if told is None else evolve(told, has_frames=False)
+
+    return classmethod(telling)
 
 
 def _tip_is_data(original: Callable[..., bool]) -> Callable[..., bool]:
@@ -155,5 +175,13 @@ ANSWERING = (
     ),
     # Who knows the tip is counted as having held it.
     Mutation.of("tip-is-data", ANSWERS, "Evidence._has_held", _tip_is_data),
+    # A disk that was put back is taken for what it says.
+    Mutation.of("backup-believed", ANSWERS, "forgets", lambda _: lambda *_: None),
+    # Others take it for what it says; it finds out itself.
+    Mutation.of("backup-answers", ANSWERS, "Evidence.of", _all_answers),
+    # Others count it no more; it does not look itself, and gets ready again where it was.
+    Mutation.of("backup-goes-on", BACKUPS, "look_back", lambda _: lambda *_, **__: None),
+    # It is not told that frames were sent in a view that it learns.
+    Mutation.of("backup-not-told", CHOICE_MESSAGES, "Chosen.telling", _without_frames),
 )
 """Rules about answers."""

@@ -1,0 +1,66 @@
+"""Backups: a store that was put back from an older copy is noticed, and counts as a lost disk.
+
+It says less than it once said.  Others that have frames of a view in which it must have been
+ready, and was not by its own word, show that: `Evidence` has the rule, here is what follows.
+Whoever proposes counts neither its answer nor its vote; whoever finds it out about itself ends.
+It has to, before it is ready in that view a second time.  Otherwise: its disk says once more that
+it was ready there, nothing shows any more that its frames are gone, and the next view starts
+where its data ends.
+
+Source: join protocol, 3.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from joinproto.join.answers import Answer, Evidence, forgets, views_shown
+from joinproto.join.draft import Draft
+from joinproto.join.heard import Heard
+from joinproto.join.ids import ViewId
+from joinproto.join.lineage import Lineage
+from joinproto.join.messages import Abort, Refusal, Refused
+from joinproto.join.state import Known
+from joinproto.join.view import Seat
+from joinproto.machine.vocabulary import Reason
+
+
+def look_back(
+    m: Draft,
+    told: Iterable[Answer] = (),
+    shown: Iterable[ViewId] = (),
+    lineage: Lineage | None = None,
+) -> None:
+    """End where the own store is an older copy of what it was.
+
+    `told`: what others say of their stores; `shown`: views in which all members were ready.
+    `lineage`: the chain that it is about to learn, None: that it knows.
+    """
+    lineage, mine = lineage or m.record.lineage, m.status
+    if lineage.tip is None or mine.held == lineage.tip.id or m.verdict is not None:
+        return
+    view = forgets(mine, lineage, views_shown(lineage, (mine, *told)) | {*shown})
+    if view is None:
+        return
+    last = None if mine.held is None else lineage.find(mine.held)
+    found = f"store {m.seat.store_id}, last ready in {last or 'no view that it keeps'}"
+    expected = f"ready in {view}, as all its members were"
+    m.verdict = Abort(Reason.STORE_WENT_BACK, found, expected, False)
+    for name in sorted(m.heard.in_reach):
+        m.send(name, Refused(Reason.STORE_WENT_BACK, found, expected))
+
+
+def gone_back(it: Known, heard: Heard) -> frozenset[Seat]:
+    """Return whose stores are older copies, by all that was answered to the own ballot."""
+    evidence = Evidence.of(it.record.lineage, {*heard.answers, it.status})
+    return frozenset(item.seat for item in evidence.went_back)
+
+
+def notice(m: Draft, seats: frozenset[Seat]) -> list[str]:
+    """Note whose stores are older copies, of those that answered; return the names that are new."""
+    before = m.heard.went_back
+    m.heard = m.heard.knowing(seats)
+    new = sorted(m.heard.went_back - before)
+    for name in new:
+        m.say(Refusal(name, "its store is an older copy of what it was, and counts no more"))
+    return new
