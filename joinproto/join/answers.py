@@ -105,7 +105,7 @@ class Evidence:
             if not self.was_never_served(view):
                 return False
             # Nothing happened in this view, so whoever is where it starts has all of it.
-            if answer.position == view.position:
+            if self._is_at_start(answer, view):
                 return True
         return False
 
@@ -122,7 +122,7 @@ class Evidence:
                 return True
             if not self.was_never_served(view):
                 return False
-            if answer.position == view.position:
+            if self._is_at_start(answer, view):
                 return True
             if not view.is_open:
                 return False
@@ -133,7 +133,7 @@ class Evidence:
         tip = self.lineage.tip
         if tip is None or tip.is_open or answer.transient or self._is_unfinished(answer):
             return False
-        return answer.position == tip.position
+        return self._is_at_start(answer, tip)
 
     def highest(self, among: Iterable[Answer]) -> Answer:
         """Return one of those with the most data; raises `Malformed` if two cannot be ordered.
@@ -157,6 +157,10 @@ class Evidence:
 
     def _is_unfinished(self, answer: Answer) -> bool:
         return answer.update_unfinished
+
+    def _is_at_start(self, answer: Answer, view: View) -> bool:
+        # The whole position: an equal number may be of a tail that this view has dropped.
+        return answer.position == view.position
 
     def _has_held(self, answer: Answer, view: View) -> bool:
         return answer.held == view.id

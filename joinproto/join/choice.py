@@ -21,7 +21,7 @@ otherwise has its reason in `docs/protocol.md`, "Choosing".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from attrs import evolve, frozen
 
@@ -183,7 +183,7 @@ class Choice(Chooser):
             self._require_fits(heard.accepted.view)
         # Also what a stranger has accepted counts here: its ballot's proposer was bound, too.
         told = [item for item in (attempt.bound, heard.accepted) if item is not None]
-        bound = max(told, key=lambda item: item.ballot, default=None)
+        bound = self._latest(told)
         answered = attempt.answered | ({heard.voter} - attempt.forgetful)
         heard_of = evolve(attempt, answered=answered, bound=bound)
         return self._with(self.record, heard_of)._go_on()
@@ -196,6 +196,10 @@ class Choice(Chooser):
         if self._binding is not None:
             return self._propose(attempt, self._binding)
         return Step(self, (Free(attempt.ballot, attempt.answered),))
+
+    def _latest(self, told: Sequence[Accepted]) -> Accepted | None:
+        """Return the acceptance of the latest ballot: that one may have been chosen."""
+        return max(told, key=lambda item: item.ballot, default=None)
 
     @property
     def _binding(self) -> View | None:

@@ -13,6 +13,7 @@ from joinproto.check.replay import Replay
 from joinproto.check.report import Report
 from joinproto_worlds.entries import ENTRIES
 from joinproto_worlds.mutations.catalogue import OF_THE_CHOICE
+from joinproto_worlds.register.binding import CANDIDATES, FORMER, LATTER
 from joinproto_worlds.register.chain import KINDS, TOO_FEW, build, by_nonce
 from tests.census import searched
 from tests.join.pictures import views
@@ -21,6 +22,8 @@ REGISTER = [item for item in ENTRIES if item.build == "joinproto_worlds.register
 
 COUNTS = {
     "chain-register": (88_271, 1_229_078, 24),
+    "chain-register-older": (5_193_270, 128_726_276, 34),
+    "chain-register-tie": (5_307_416, 130_265_373, 34),
     "chain-register-observer": (787, 6_892, 19),
     "chain-register-wiped": (182_090, 2_781_048, 27),
     "chain-register-founding": (32_141, 298_293, 23),
@@ -32,6 +35,8 @@ FAILS = {
     ("chain-register", "promise-not-persisted"): ("one_successor", 10),
     ("chain-register", "accepted-not-honoured"): ("one_successor", 8),
     ("chain-register", "minority"): ("learned_is_chosen", 1),
+    ("chain-register-older", "last-acceptance-binds"): ("one_successor", 11),
+    ("chain-register-tie", "round-alone-binds"): ("one_successor", 11),
     ("chain-register-observer", "ballots-not-persisted"): ("learned_is_chosen", 15),
     ("chain-register-wiped", "stranger-votes"): ("learned_is_chosen", 8),
     ("chain-register-founding", "accepted-not-honoured"): ("one_successor", 8),
@@ -53,7 +58,13 @@ def report(name: str, mutant: str | None = None) -> Report:
     return searched(name, mutant)
 
 
-@pytest.mark.parametrize("name", COUNTS)
+SIZES = [
+    pytest.param(name, marks=pytest.mark.soak("join-worlds")) if states > 10**6 else name
+    for name, (states, *_) in COUNTS.items()
+]
+
+
+@pytest.mark.parametrize("name", SIZES)
 def test_one_successor_is_chosen(name: str) -> None:
     """3.3: every view has at most one successor, through a crash at any point."""
     found = report(name)
@@ -109,14 +120,24 @@ def test_every_world_and_every_mutant_is_pinned() -> None:
     assert {mutant for _, mutant in FAILS} - {TOO_FEW} <= set(OF_THE_CHOICE)
 
 
-@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize("name", SIZES)
 def test_every_kind_of_message_is_received(name: str) -> None:
     """An observer alone, in one round, is never refused."""
     lone = {"Nack"} if name == "chain-register-observer" else set()
 
     taken = {kind for kind, times in report(name).coverage.rules.items() if times}
 
-    assert set(KINDS) - lone == taken
+    assert set(KINDS) - lone == taken - set(CANDIDATES)
+
+
+@pytest.mark.soak("join-worlds")
+def test_a_ballot_chooses_between_two_acceptances_in_either_order() -> None:
+    """Only where there are two is the choice of the latest tried."""
+    taken = {name: report(name).coverage.rules for name in COUNTS}
+
+    assert "chain-register-older" in {name for name, times in taken.items() if times[FORMER]}
+    assert "chain-register-tie" in {name for name, times in taken.items() if times[LATTER]}
+    assert not taken["chain-register"][FORMER] + taken["chain-register"][LATTER]
 
 
 def test_three_founders_of_five_are_too_few() -> None:

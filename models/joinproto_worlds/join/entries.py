@@ -69,6 +69,12 @@ ENTRIES: tuple[Entry, ...] = (
         mutants=(*JOIN_MUTANTS, *DUTIES),
     ),
     JOIN(
+        "join-two-frames",
+        "the same with two frames",
+        members=2,
+        frames=2,
+    ),
+    JOIN(
         "join-two-closing",
         "the same, and a wish to close the cluster outlives a view without its member",
         members=2,

@@ -35,6 +35,7 @@ from joinproto.join.proposing import BETTER, SILENT
 from joinproto.join.state import MemberState
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Seat, View
+from joinproto_worlds.join.outcomes import outcomes
 from joinproto_worlds.join.plan import HostLapse
 from joinproto_worlds.join.words import (
     REGISTER,
@@ -62,11 +63,16 @@ class ProtocolBug(Exception):
 
 @frozen
 class Host:
-    """What the host of `node` does while it performs one batch of its `member`."""
+    """What the host of `node` does while it performs one batch of its `member`.
+
+    `before`: the member before it, None at its start; `told`: what it was told.
+    """
 
     node: Node
     member: MemberState
     is_ready_now: bool
+    before: MemberState | None = None
+    told: tuple[object, ...] = ()
 
     def close(self, why: Closing) -> None:
         """Nothing: who is served is what the phase says."""
@@ -124,6 +130,8 @@ class Host:
                 pass  # of no table
             case Waiting() | Proposes() | Forbids():
                 yield Took(row(event.table, event.label, event.case))
+                if isinstance(event, Proposes) and self.before is not None:
+                    yield from map(Took, outcomes(self.before, self.told))
 
     def act(self, action: Action) -> Iterator[Any]:
         node = self.node

@@ -263,14 +263,16 @@ class Node:
         *happened: *Happened,
     ) -> Generator[Any, None, MemberState]:
         """Let this happen, do what follows, and return what the member is then."""
-        member, batch = step(member, event, *happened)
-        yield from self._perform(member, batch)
+        before, (member, batch) = member, step(member, event, *happened)
+        yield from self._perform(member, batch, before, happened)
         return member
 
-    def _perform(self, member: MemberState, batch: Batch) -> Iterator[Any]:
+    def _perform(
+        self, member: MemberState, batch: Batch, before: Any = None, told: tuple[Any, ...] = ()
+    ) -> Iterator[Any]:
         """Do what the member asks for, and go on from there."""
         ready_in = None if self.state is None else self.state.ready_in
-        host = Host(self, member, member.ready_in not in (None, ready_in))
+        host = Host(self, member, member.ready_in not in (None, ready_in), before, told)
         if HostLapse.PERSIST_FIRST in self.plan.lapses:
             yield from host.tell(batch.sends)
             batch = evolve(batch, sends=())

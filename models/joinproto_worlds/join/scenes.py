@@ -210,6 +210,18 @@ def long_ago() -> Scene:
     return Scene(stores, chain, others="c")
 
 
+def tails() -> Scene:
+    """`a` crashed with a frame that nobody acknowledged; `b` alone wrote one of its number."""
+    first = _founded("ab", wait_for=1)
+    chain = _changed(first, "b")
+    ends = {"a": Position(_tip(first).id, 1), "b": Position(_tip(chain).id, 1)}
+    stores = {
+        "a": evolve(_store("a", first, ready_at=1), position=ends["a"]),
+        "b": evolve(_store("b", chain, ready_at=2), position=ends["b"]),
+    }
+    return Scene(stores, chain, committed=frozenset({ends["b"]}))
+
+
 def put_back() -> Scene:
     """All were killed, and `b` got its disk of the view before: the last frame is not there."""
     first = _founded("abc")
@@ -264,6 +276,7 @@ SCENES: Mapping[str, Callable[[], Scene]] = {
         branch,
         copied,
         long_ago,
+        tails,
         put_back,
         put_back_empty,
         put_back_in_update,

@@ -35,6 +35,7 @@ from joinproto_worlds.join.claims import (
 from joinproto_worlds.join.expiry import expiry, name_of
 from joinproto_worlds.join.ledger import Ledger, era_of
 from joinproto_worlds.join.member import Node, Register
+from joinproto_worlds.join.outcomes import OUTCOMES
 from joinproto_worlds.join.plan import HostLapse, Plan
 from joinproto_worlds.join.words import REGISTER
 
@@ -91,6 +92,7 @@ def build(
         else partial(expiry, names, votes, mutant != "older-frame-accepted"),
         together=partial(_together, deeds) if deeds else None,
         properties=_properties(it, before.chain.length),
+        labels=OUTCOMES if it.frames else (),
         about="members of the view chain found, change, close and restart their cluster",
     )
 

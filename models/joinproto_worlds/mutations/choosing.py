@@ -5,7 +5,7 @@ Source: join protocol, 3.3, 3.4, 3.6 and 3.7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -27,6 +27,7 @@ from joinproto.join.chooser import Chooser, Step
 from joinproto.join.lineage import Lineage
 from joinproto.join.phases import Facts
 from joinproto.join.state import Known
+from joinproto.join.store import Accepted
 from joinproto.join.view import Seat, View
 from joinproto_worlds.mutations.mutation import Mutation, Patch
 
@@ -109,6 +110,9 @@ CHOOSING = (
     Mutation.of(
         "accepted-not-honoured", CHOICE, "Choice._binding", lambda _: property(lambda self: None)
     ),
+    # Of several acceptances the one that was heard last, or of a later round, is proposed again.
+    Mutation.of("last-acceptance-binds", CHOICE, "Choice._latest", lambda _: _last),
+    Mutation.of("round-alone-binds", CHOICE, "Choice._latest", lambda _: _by_round),
     Mutation.of("stranger-votes", CHOICE, "Choice._count_of", _by_name),
     Mutation.of("minority", CHOICE, "Choice._is_majority", _one_less),
     Mutation.of("found-by-majority", CHOOSER, "Chooser._founders_answered", _most_founders),
@@ -129,12 +133,25 @@ def _held_by_position(_original: object) -> Callable[..., bool]:
     return has_held
 
 
+def _as_many(_self: Evidence, answer: Answer, view: View) -> bool:
+    one, other = answer.position, view.position
+    return (0 if one is None else one.seq) == (0 if other is None else other.seq)
+
+
 def _all_answers(_original: object) -> Any:
     def of(cls: type[Evidence], lineage: Lineage, answers: Iterable[Answer]) -> Evidence:
         by_seat = sorted(answers, key=lambda item: (item.seat.member, item.seat.store_id))
         return cls(lineage, tuple(by_seat))
 
     return classmethod(of)
+
+
+def _last(_self: Choice, told: Sequence[Accepted]) -> Accepted | None:
+    return told[-1] if told else None
+
+
+def _by_round(_self: Choice, told: Sequence[Accepted]) -> Accepted | None:
+    return max(told, key=lambda item: item.ballot.round, default=None)
 
 
 def _without_frames(original: Any) -> Any:
@@ -175,6 +192,8 @@ ANSWERING = (
     ),
     # Who knows the tip is counted as having held it.
     Mutation.of("tip-is-data", ANSWERS, "Evidence._has_held", _tip_is_data),
+    # Who has as many frames as there were where a view starts is taken to have these.
+    Mutation.of("equal-number-covers", ANSWERS, "Evidence._is_at_start", lambda _: _as_many),
     # A disk that was put back is taken for what it says.
     Mutation.of("backup-believed", ANSWERS, "forgets", lambda _: lambda *_: None),
     # Others take it for what it says; it finds out itself.

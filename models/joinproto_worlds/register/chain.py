@@ -32,14 +32,7 @@ from joinproto.check.view import View as Seen
 from joinproto.check.world import Together, World
 from joinproto.codec.malformed import Malformed
 from joinproto.join.choice import Choice
-from joinproto.join.choice_messages import (
-    ChoiceMessage,
-    Free,
-    Learned,
-    PersistRecord,
-    SendTo,
-    said,
-)
+from joinproto.join.choice_messages import ChoiceMessage, Free, Learned, PersistRecord, SendTo, said
 from joinproto.join.chooser import Step
 from joinproto.join.config import fewest_founders
 from joinproto.join.ids import ViewId
@@ -48,6 +41,7 @@ from joinproto.join.store import Accepted, StoreRecord
 from joinproto.join.view import Facts, Seat, View, change, found
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
+from joinproto_worlds.register.binding import CANDIDATES, binds
 
 NAMES = ("a", "b", "c", "d", "e")
 
@@ -55,7 +49,7 @@ TOO_FEW = "found-with-too-few"
 """The mutant in which fewer found a cluster than the configuration lets them."""
 
 KINDS = tuple(kind.__name__ for kind in get_args(ChoiceMessage))
-"""Every kind of message; the search says which were never received."""
+"""Every kind of message; a report says which were never received."""
 
 
 def by_nonce(facts: Facts) -> str:
@@ -174,8 +168,9 @@ class Elector:
                     if self.plan.mutation is None:
                         raise
                     return NOT_ENABLED
+                took = [type(content).__name__, *binds(self.choice, content, step.choice)]
                 # Lazily: what is on disk at a crash point is what was written until then.
-                return chain([Rule(type(content).__name__)], self._perform(step))
+                return chain(map(Rule, took), self._perform(step))
         return NOT_ENABLED
 
     def offline(self, event: Any) -> Any:
@@ -318,6 +313,7 @@ def build(
     observer: bool = False,
     wiped: bool = False,
     few: bool = False,
+    again: str = "",
 ) -> World:
     """`members`: 2 to 5; the first two propose.  Mutants: `OF_THE_CHOICE`, and `TOO_FEW`.
 
@@ -325,7 +321,7 @@ def build(
     all must answer, else 1.  `founding`: there is no view yet.  `observer`: the last member is
     no elector, and alone proposes, one of two views.  `wiped`: the last member's disk is lost
     while it is down, once.  `few`: as few found the cluster as the configuration lets them;
-    then the first and the last propose.
+    then the first and the last propose.  `again`: names of those that have one more round.
     """
     names = NAMES[:members]
     found_with = fewest_founders(members) if few else None
@@ -352,7 +348,7 @@ def build(
             record,
             frozenset(names) if founding else frozenset(),
             tuple(candidates) if name in proposers else (),
-            rounds,
+            rounds + (name in again),
             found_with,
             mutant,
         )
@@ -378,7 +374,7 @@ def build(
         show_disk=lambda disk: _tip(disk.kept),
         together=partial(_wipe, names[-1]) if wiped else None,
         properties=properties,
-        labels=[kind for kind in KINDS if not (observer and kind == "Nack")],
+        labels=[*(kind for kind in KINDS if not (observer and kind == "Nack")), *CANDIDATES],
         about="the electors of a view choose one successor, with the code that ships",
     )
 

@@ -14,6 +14,20 @@ CHAIN: tuple[Entry, ...] = (
         mutants=("promise-not-persisted", "accepted-not-honoured", "minority"),
     ),
     REGISTER(
+        "chain-register-older",
+        "an older acceptance is heard behind a later one; the later one may have been chosen",
+        mutants=("last-acceptance-binds",),
+        crashes=0,
+        again="b",
+    ),
+    REGISTER(
+        "chain-register-tie",
+        "two acceptances of one round: the one of the later ballot may have been chosen",
+        mutants=("round-alone-binds",),
+        crashes=0,
+        again="a",
+    ),
+    REGISTER(
         "chain-register-observer",
         "a member that is not an elector proposes, crashes, and proposes another view",
         mutants=("ballots-not-persisted",),

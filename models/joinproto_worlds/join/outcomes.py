@@ -1,0 +1,57 @@
+"""Which outcome each comparison had where a view was decided on, and between how many.
+
+A rule that compares is tried only where both outcomes occur, and a choice only where there is
+more than one to choose from: a report says which of these a world never had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+
+from joinproto.join.answers import Evidence
+from joinproto.join.choice_messages import Promise
+from joinproto.join.position import PositionOrder, compare_positions
+from joinproto.join.state import MemberState
+
+QUESTIONS = ("never served", "covers", "is sure", "is clean", "went back")
+"""What is asked of a view or a store, with two outcomes each."""
+
+ALONE, EQUAL, MORE = "one source", "several sources, all equal", "several sources, one has more"
+"""How the position of the next view was chosen."""
+
+TWICE = "one number in two views"
+"""Frames of one number, of which a view has dropped one."""
+
+OUTCOMES = (
+    *(f"{question}: {word}" for question in QUESTIONS for word in ("yes", "no")),
+    *(ALONE, EQUAL, MORE, TWICE),
+)
+
+
+def outcomes(before: MemberState, told: Iterable[object]) -> Iterator[str]:
+    """Yield what the evidence of a decision shows; `told`: what the step brings."""
+    promises = [item for item in told if isinstance(item, Promise)]
+    new = {item.voter.member: item.answer for item in promises if item.answer is not None}
+    kept = (item for item in before.heard.answers if item.seat.member not in new)
+    evidence = Evidence.of(before.record.lineage, {*kept, *new.values(), before.status})
+    tip = evidence.lineage.tip
+    if tip is None:
+        return
+    found = {("never served", evidence.was_never_served(tip))}
+    for answer in evidence.answers:
+        found.add(("covers", evidence.covers(answer)))
+        found.add(("is sure", evidence.is_sure(answer)))
+        if not tip.is_open:
+            found.add(("is clean", evidence.is_clean(answer)))
+    found |= {("went back", False)} if evidence.answers else set()
+    found |= {("went back", True)} if evidence.went_back else set()
+    yield from (f"{question}: {'yes' if is_so else 'no'}" for question, is_so in sorted(found))
+    sources = [item for item in evidence.answers if evidence.covers(item)]
+    pairs = list(combinations([item.position for item in sources], 2))
+    orders = {compare_positions(one, other, (evidence.lineage,)) for one, other in pairs}
+    if sources:
+        yield MORE if orders - {PositionOrder.EQUAL} else EQUAL if pairs else ALONE
+    ends = {item.position for item in evidence.answers if item.position is not None}
+    if len({end.seq for end in ends}) < len(ends):
+        yield TWICE

@@ -1,0 +1,26 @@
+"""Between how many accepted views a ballot of the register's worlds chose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from joinproto.join.choice_messages import Promise
+from joinproto.join.chooser import Chooser
+
+ONE = "one acceptance binds"
+FORMER, LATTER = "two acceptances, the former binds", "two acceptances, the one heard last binds"
+CANDIDATES = (ONE, FORMER, LATTER)
+"""The choice of the latest is tried only where there are two; a report says what never occurred."""
+
+
+def binds(before: Chooser, heard: object, after: Chooser) -> Iterator[str]:
+    """Yield which acceptance binds the own ballot, where this answer tells of one."""
+    attempt, then = before.attempt, after.attempt
+    if not isinstance(heard, Promise) or heard.accepted is None:
+        return
+    if attempt is None or then is None or heard.ballot != attempt.ballot or attempt.proposed:
+        return
+    if attempt.bound is None:
+        yield ONE
+    elif attempt.bound.view != heard.accepted.view:
+        yield FORMER if then.bound == attempt.bound else LATTER
