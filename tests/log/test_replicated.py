@@ -385,6 +385,41 @@ def test_all_disks_are_written_at_the_same_time(three: Three) -> None:
     assert [1] == a.done
 
 
+def test_a_frame_is_reported_once_it_is_on_the_disk(three: Three) -> None:
+    """The sequencer counts it as kept from then on, whatever happens to this process."""
+    a, b = three["a"], three["b"]
+    a.submit("one")
+    (data,) = [data for sender, to, data in three.wire if (sender, to) == ("a", "b")]
+    three.wire.clear()
+    b.log.hear("a", data)
+
+    work = b.log.work()
+    write = next(work)
+
+    assert not three.wire
+    assert 0 == b.journal.last_seq
+    write()
+    list(work)
+    assert [("b", "a")] == [(sender, to) for sender, to, _ in three.wire]
+
+
+@pytest.mark.parametrize("name", "ab")
+def test_opening_again_commits_nothing_that_is_on_some_disks_alone(three: Three, name: str) -> None:
+    """Whoever heard no majority for a while goes on in its view; c has not got the frame yet."""
+    three.lost = {("a", "c")}
+    three["a"].submit("one")
+    three.settle()
+    bench = three[name]
+    assert 1 == bench.journal.last_seq
+
+    bench.log.close(Closing.NO_MAJORITY)
+    bench.open()
+
+    assert (0, []) == (bench.log.committed, bench.app.texts)
+    three.reconnect()
+    assert (1, ["one"]) == (bench.log.committed, bench.app.texts)
+
+
 def test_what_came_together_is_handed_in_together(three: Three) -> None:
     for number in range(5):
         three["b"].log.submit(f"text {number}".encode(), lambda at: three["b"].done.append(at.seq))
