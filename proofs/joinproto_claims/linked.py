@@ -29,6 +29,8 @@ SCENES = (
 
 WORLDS: tuple[Linked, ...] = (
     Linked("chain-register", (RegisterMapping.of,), _REGISTER, near=50_000, far=0),
+    # A second acceptance is many steps from the beginning.
+    Linked("chain-register-tie", (RegisterMapping.of,), _REGISTER, near=0, far=8_000),
     Linked("join-two", (ChainMapping, ServingMapping), _JOIN, near=50_000, far=12_000),
     Linked("join-votes", (ChainMapping, ServingMapping), _JOIN, near=5_000, far=6_000),
     Linked("reconcile-one", (ReconcileMapping,), _RECONCILE, near=4_000, far=0),

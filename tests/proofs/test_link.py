@@ -68,6 +68,17 @@ def test_a_vote_that_counts_twice_is_rejected() -> None:
     assert found.rejected is not None
 
 
+@pytest.mark.soak("proofs")
+def test_the_older_of_two_acceptances_is_not_proposed_again() -> None:
+    """A ballot hears two: the step that proposes the latest is taken, and no other one is."""
+    (found,) = link(BY_NAME["chain-register-tie"])
+    assert found.rejected is None
+    assert "propose what was accepted" in found.used
+
+    (other,) = link(BY_NAME["chain-register-tie"], mutant="round-alone-binds")
+    assert other.rejected is not None
+
+
 NOT_WALKED = {"follow a source", "begin an update", "answer, unfinished"}
 """Hosts that follow frame by frame are in `join-source-lost`, which begins with a scene; the mark
 of an update that overwrites is seen only where a crash falls into it, too rare for these walks."""

@@ -215,7 +215,7 @@ def _options_agree(one: tuple[Name | None, str], other: tuple[Name | None, str])
 
 
 def one_view_is_served(view: View) -> bool:
-    """`no_split_brain`: two that serve, each with a majority behind it, serve in one view."""
+    """With votes, two that serve, each with a majority behind it, serve in one view."""
     members = [shown for shown in view.up.values() if isinstance(shown, Shown)]
     served = {shown.tip for shown in members if shown.phase is Phase.ACTIVE and shown.tip}
     return len([tip for tip in served if _has_majority(tip, members)]) < 2

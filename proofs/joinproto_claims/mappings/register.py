@@ -49,13 +49,12 @@ class RegisterMapping(RefinementMapping):
         plans = [make.args[0] for make in members]
         (about,) = {plan.record.tip for plan in plans}
         seats = tuple(sorted(plan.record.store_id for plan in plans))
+        rounds = range(1, max(plan.rounds for plan in plans) + 1)
         return cls(
             reference,
             electors=tuple(sorted(seat.store_id for seat in about.electors)),
             seats=seats,
-            ballots=tuple(
-                Ballot(number, seat) for number in range(1, plans[0].rounds + 1) for seat in seats
-            ),
+            ballots=tuple(Ballot(number, seat) for number in rounds for seat in seats),
             successors=tuple(view.id for plan in plans for view in plan.candidates),
             about=about.id,
         )

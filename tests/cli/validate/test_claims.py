@@ -1,0 +1,19 @@
+"""The page of the protocol says which of its claims are asked of event logs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from joinproto.cli.validate.properties import PROPERTIES
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "protocol.md"
+
+
+def test_the_claims_with_a_star_are_those_that_are_asked() -> None:
+    """Of 14 claims 8 are; the page once said all."""
+    table = PAGE.read_text("utf-8").partition("### 4.1 Claims")[2].partition("Beside them")[0]
+    claims = dict(re.findall(r"^\| `(\w+)` (\*?) ?\|", table, flags=re.MULTILINE))
+
+    assert len(claims) > 10
+    assert {name for name, star in claims.items() if star} == claims.keys() & PROPERTIES.keys()
