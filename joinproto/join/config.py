@@ -38,7 +38,9 @@ class Config:
     `is_transient`: it keeps nothing.  `found_with`: how many of the electors found the
     cluster, None: all.  `outside`: an outside register chooses, not the electors' votes.
     `patience`, `heartbeat`: seconds until it gives up waiting for others, and between two
-    heartbeats; 0: no heartbeats.
+    heartbeats.  0: no heartbeats, for searches and tests alone.  Then nothing is said twice over
+    one connection, and members may wait for ever although all are up and all disks whole; a new
+    connection between them, or a start, leads on.
     """
 
     member: str

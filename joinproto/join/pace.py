@@ -27,7 +27,8 @@ class Pace:
 
     `holder`: whose ballot has its time, "" for nobody's; `since` when; `turns`: how many had
     since the last view was learned.  `started`, `rounds`: when this process began,
-    and after how many ballots in vain.  `starters`: who has said that it was started, too.
+    and after how many ballots in vain.  `starters`: who has said that it was started, too;
+    `runners`: who has said that it ran on.
     """
 
     trip: float = 0.0
@@ -39,6 +40,7 @@ class Pace:
     started: float = 0.0
     rounds: int = 0
     starters: frozenset[str] = frozenset()
+    runners: frozenset[str] = frozenset()
 
     # -- what is measured ----------------------------------------------------------------------
 
@@ -79,21 +81,26 @@ class Pace:
     def without(self, name: str) -> Pace:
         """That member is not heard of any more."""
         holder = "" if name == self.holder else self.holder
-        return evolve(self, holder=holder, starters=self.starters - {name})
+        starters, runners = self.starters - {name}, self.runners - {name}
+        return evolve(self, holder=holder, starters=starters, runners=runners)
 
     def greeted_by(self, name: str, *, ran_on: bool) -> Pace:
         """That member says whether it has run since it was ready."""
-        others = self.starters - {name}
-        return evolve(self, starters=others if ran_on else others | {name})
+        starters, runners = self.starters - {name}, self.runners - {name}
+        if ran_on:
+            return evolve(self, starters=starters, runners=runners | {name})
+        return evolve(self, starters=starters | {name}, runners=runners)
 
     def deferred_until(self, in_reach: frozenset[str], patience: float) -> float | None:
         """Return until when a member that was started lets those that ran on finish a ballot.
 
-        Otherwise: it crashes in its ballot, starts, and begins everybody's ballot anew.
+        Otherwise: it crashes in its ballot, starts, and begins everybody's ballot anew.  For whom
+        it has not heard from it waits once more, and no longer: a hello may be lost, or never sent.
         """
         if not self.rounds or in_reach <= self.starters:
             return None
-        return self.started + patience * 2.0 ** min(self.rounds, TURNS_MAX)
+        turns = min(self.rounds, TURNS_MAX) if in_reach & self.runners else 1
+        return self.started + patience * 2.0**turns
 
     def learned(self) -> Pace:
         """The choice is made, and another one begins."""

@@ -10,7 +10,10 @@ from joinproto.swarm.rest import Up, newest, who_must_serve
 from joinproto.swarm.simulation import Simulation
 
 PATIENCES_MOST = 400
-"""So many times its patience a cluster has to serve again, and to come to rest."""
+"""So many times its patience a cluster has to come to rest."""
+
+SERVES_MOST = 100
+"""And so many to serve again, once whoever is asked has permitted it."""
 
 PATIENCES_OF_REST = 6
 
@@ -48,7 +51,7 @@ def _await_service(it: Simulation) -> bool:
     patience = it.scenario.patience
     began = changed = it.now
     views = len(it.oracle.views)
-    marked = it.scenario.automatic
+    marked, permitted = it.scenario.automatic, 0
     for turn in range(PATIENCES_MOST):
         it.advance(it.now + patience)
         for name in list(it.processes):
@@ -59,9 +62,9 @@ def _await_service(it: Simulation) -> bool:
             return True
         if turn % 20 == 19 and it.acked_at < began:
             if not marked:
-                marked = True
+                marked, permitted = True, turn
                 _mark_all(it)
-            elif not _owing(it):
+            elif not _owing(it) or turn - permitted >= SERVES_MOST:
                 break
     owing = _owing(it)
     if owing:

@@ -194,9 +194,22 @@ def test_a_starter_defers_only_to_those_that_ran_on() -> None:
     pace = Pace(started=10.0, rounds=3)
     both = frozenset("ab")
 
-    assert 14.0 == pace.deferred_until(both, 0.5)
-    assert None is evolve(pace, rounds=0).deferred_until(both, 0.5)
-    assert None is pace.deferred_until(frozenset(), 0.5)
+    ran = pace.greeted_by("a", ran_on=True)
+    assert 14.0 == ran.deferred_until(both, 0.5)
+    assert None is evolve(ran, rounds=0).deferred_until(both, 0.5)
+    assert None is ran.deferred_until(frozenset(), 0.5)
     told = pace.greeted_by("a", ran_on=False).greeted_by("b", ran_on=False)
     assert None is told.deferred_until(both, 0.5)
     assert 14.0 == told.greeted_by("b", ran_on=True).deferred_until(both, 0.5)
+
+
+def test_a_starter_does_not_wait_long_for_whom_it_has_not_heard_from() -> None:
+    """Its hello may be lost; of who is not here any more, or was started again, nothing counts."""
+    pace = Pace(started=10.0, rounds=4).greeted_by("a", ran_on=False)
+    both = frozenset("ab")
+
+    assert 11.0 == pace.deferred_until(both, 0.5)
+    ran = pace.greeted_by("b", ran_on=True)
+    assert 18.0 == ran.deferred_until(both, 0.5)
+    assert 11.0 == ran.without("b").deferred_until(both, 0.5)
+    assert None is ran.greeted_by("b", ran_on=False).deferred_until(both, 0.5)

@@ -5,6 +5,8 @@ A world searches everything within small bounds; these runs are too long for one
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from attrs import evolve
 
@@ -488,6 +490,35 @@ def test_with_the_clean_store_lost_automatic_recovery_goes_on() -> None:
     bus = closed_with_a_tail(total_failure=TotalFailure.AUTOMATIC)
 
     assert "a active, b active, c active" == bus.phases()
+
+
+@pytest.mark.parametrize("heartbeat", [0.0, 0.5])
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_vain_try_before_does_not_keep_members_waiting(heartbeat: float, is_lost: bool) -> None:
+    """3.3: who is started leaves those that ran on their time, longer after each ballot in vain.
+
+    Their hellos were lost, so each took the other for one that had run on: 33 s instead of 3.
+    """
+    given: dict[str, Any] = {
+        "total_failure": TotalFailure.AUTOMATIC,
+        "patience": 2.0,
+        "heartbeat": heartbeat,
+    }
+    bus = cluster(**given)
+    for name in "abc":
+        bus.crash(name)
+    start_all(bus, "ab", **{**given, "wait_for": 3})
+    bus.wait(20)
+    assert not any(bus[name].serves for name in "ab")
+    for name in "ab":
+        bus.crash(name)
+    bus.wire.clear()
+    start_all(bus, "ab", **given)
+    if is_lost:
+        bus.wire.clear()
+    bus.wait(8)
+
+    assert "a active, b active, c down" == bus.phases()
 
 
 # -- ballots that are not heard --------------------------------------------------------------------
