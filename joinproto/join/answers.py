@@ -74,6 +74,9 @@ class Evidence:
     def of(cls, lineage: Lineage, answers: Iterable[Answer]) -> Evidence:
         """Return the evidence with its answers in one order, whoever collected them."""
         by_seat = sorted(answers, key=lambda item: (item.seat.member, item.seat.store_id))
+        tip = lineage.tip
+        if tip is None or all(item.held == tip.id for item in by_seat):
+            return cls(lineage, tuple(by_seat))  # nobody can have been ready in a later one
         shown = views_shown(lineage, by_seat)
         odd = [item for item in by_seat if forgets(item, lineage, shown) is not None]
         if not odd:
