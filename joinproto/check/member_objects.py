@@ -24,8 +24,8 @@ class MemberObjects:
     """The class of the member `name`, as `make` makes it; `calls` counts calls of its methods.
 
     `names`: its attributes; `persistent`: the durable ones; `fresh`, `empty`: all of them, and
-    these, as it is made; `shares_disk`: whether other attributes of a fresh one name what durable
-    ones name.
+    these, as it is made; `shares_disk`: whether other attributes of a fresh one, or of another
+    member, name what durable ones name.
     """
 
     def __init__(self, name: str, make: Callable[[], Any]) -> None:
@@ -52,9 +52,12 @@ class MemberObjects:
         self.fresh = made = self.values(fresh)
         self.empty = self.disk(fresh)
         self._shared = self._make_again(fresh, made)
-        # Whether an attribute of a fresh one shares something with a durable one: no start after
-        # a crash finds that on disk.
-        self.shares_disk = bool(self.persistent) and self.values(self.stopped(self.empty)) != made
+        # Whether an attribute of a fresh one shares something with a durable one, or a durable one
+        # is what another member has, too (a default): no start after a crash finds that on disk.
+        self.shares_disk = bool(self.persistent) and (
+            self.values(self.stopped(self.empty)) != made
+            or any(self.names[at] in self.persistent for at in self._shared)
+        )
 
     def has(self, method: str) -> bool:
         """Return whether the member has the method, one of `OPTIONAL`."""

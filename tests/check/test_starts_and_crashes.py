@@ -11,6 +11,7 @@ from joinproto.check import (
     NOT_ENABLED,
     Faults,
     MessageBag,
+    ModelProblem,
     Persist,
     Record,
     Send,
@@ -200,3 +201,29 @@ def test_such_a_crash_counts_for_the_shortest_run(sender: type[Sender]) -> None:
 
     assert [("reached", 2)] == [(item.result, item.trace_length) for item in report.properties]
     same_everywhere(world)
+
+
+class Defaulting:
+    """Every one of them has the same list, until it is read from a disk."""
+
+    persistent = ("log",)
+
+    def __init__(self, log: list[int] = []) -> None:  # noqa: B006
+        self.log = log
+
+    def start(self) -> None:
+        self.log.append(1)
+
+    def receive(self, event: Any) -> Any: ...
+
+
+def test_a_durable_default_that_a_first_start_changes_is_refused() -> None:
+    """The second member begins with what the first one wrote."""
+    world = World(
+        name="defaults",
+        members={"a": Defaulting, "b": Defaulting},
+        properties=[always_each("one", lambda shown: len(shown.log) == 1)],
+    )
+
+    with pytest.raises(ModelProblem, match=r"share a default argument of Defaulting.__init__"):
+        check(world)
