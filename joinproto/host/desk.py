@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 import anyio
-from attrs import define, field
+from attrs import define, evolve, field
 
 from joinproto.host.engine import Engine
 from joinproto.host.inbox import Bell
@@ -49,6 +49,10 @@ class Desk:
     def takes(self, question: Question) -> None:
         """Ask soon; never waits."""
         slot = self.writes if isinstance(question, CompareAndSet) else self.reads
+        before = slot.question
+        if isinstance(before, ReadRegister) and isinstance(question, ReadRegister):
+            # It is asked later than the one that reads wait for, so its answer is theirs, too.
+            question = evolve(question, question=question.question or before.question)
         slot.question = question
         slot.bell.ring()
 
@@ -79,5 +83,6 @@ class Desk:
         if isinstance(found, View):
             await self.inbox.send(Call(partial(member.register_says, found)))
         elif isinstance(found, NoSuccessor) and isinstance(question, ReadRegister):
-            free = partial(member.register_free, question.parent, question.asked)
+            asked = question.parent, question.asked, question.question
+            free = partial(member.register_free, *asked)
             await self.inbox.send(Call(free))

@@ -16,7 +16,7 @@ from attrs import define, field
 from joinproto.codec.malformed import Malformed
 from joinproto.errors import MisuseError
 from joinproto.host.outcome import Outcome, outcome_of
-from joinproto.host.ports import Call, Came, Channel, Down, Host, Item, Resting, Up, Work
+from joinproto.host.ports import Call, Came, Channel, Down, Host, Item, Reading, Resting, Up, Work
 from joinproto.host.recorded import RecordedMember
 from joinproto.join.config import Config
 from joinproto.join.frames import Frame
@@ -30,6 +30,7 @@ from joinproto.join.messages import (
     Learned,
     OpenForClients,
     ReadRegister,
+    ReadsConfirmed,
     Sent,
     ServeUpdate,
     StartUpdate,
@@ -127,7 +128,7 @@ class Engine:
         match item:
             case Up(peer, version):
                 self._speaks[peer] = version
-                self.member.peer_up(peer)
+                self.member.peer_up(peer, version)
                 self.host.service.peer_up(peer)
             case Down(peer):
                 self._speaks.pop(peer, None)
@@ -178,6 +179,9 @@ class Engine:
             case Stop() | Abort():
                 self.close(Closing.STOPPED if isinstance(action, Stop) else Closing.ABORTED)
                 self.ended = action
+            case ReadsConfirmed(upto):
+                if self.opened is not None and isinstance(self.host.service, Reading):
+                    self.host.service.confirmed(upto)
             case CompareAndSet() | ReadRegister():
                 self.asks(action)
 
@@ -228,6 +232,13 @@ class Engine:
 
     def speaks(self, peer: str) -> int:
         return self._speaks.get(peer, 0)
+
+    @property
+    def older_electors(self) -> frozenset[str]:
+        return self.member.it.older_electors
+
+    def read(self) -> int:
+        return self.member.read()
 
     def may_append(self, view: ViewId, seq: int) -> Frame:
         return self.member.it.may_append(view, seq)

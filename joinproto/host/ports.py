@@ -109,6 +109,16 @@ class Strand(Protocol):
     def speaks(self, peer: str) -> int:
         """Return the version of the wire on the connection to `peer`, 0: there is none."""
 
+    @property
+    def older_electors(self) -> frozenset[str]:
+        """Return the electors for whose version no read can be confirmed, by name."""
+
+    def read(self) -> int:
+        """Have reads confirmed, and return the number under which `Reading.confirmed` names them.
+
+        0: they cannot be, because of `older_electors`, or because the member is not active.
+        """
+
     def may_append(self, view: ViewId, seq: int) -> Frame: ...
     def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
         """Say that these frames are durable here; `digest`: what stands for each in event logs."""
@@ -157,6 +167,17 @@ class Resting(Protocol):
         """Take no more into the order, and call `then` when all members have the same frames.
 
         Only asked while open; calls within a bounded time, whatever happens.
+        """
+
+
+@runtime_checkable
+class Reading(Protocol):
+    """A service that has reads confirmed: it calls `Strand.read`."""
+
+    def confirmed(self, upto: int) -> None:
+        """Those with numbers up to `upto` see all that was acknowledged before they were handed in.
+
+        Those that were not confirmed when the service closes never are.
         """
 
 

@@ -22,7 +22,7 @@ from joinproto.join.member import Member
 from joinproto.join.messages import Action, Batch, Event, Learned, Message
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, View
-from joinproto.join.wire import LATEST, encode
+from joinproto.join.wire import CONFIRMS, LATEST, encode
 from joinproto.store.codec import encode as encode_contents
 from joinproto.store.contents import Contents
 
@@ -79,8 +79,10 @@ class RecordedMember:
             self.log.write("receive", now=now, peer=peer, message=_message_as_json(message))
         self.it.receive(now, peer, message)
 
-    def peer_up(self, peer: str) -> None:
-        self.it.peer_up(self._told("peer_up", peer=peer), peer)
+    def peer_up(self, peer: str, version: int) -> None:
+        """`version`: of the wire, on this connection."""
+        now = self._told("peer_up", peer=peer, version=version)
+        self.it.peer_up(now, peer, confirms=version >= CONFIRMS)
 
     def peer_down(self, peer: str) -> None:
         self.it.peer_down(self._told("peer_down", peer=peer), peer)
@@ -89,9 +91,12 @@ class RecordedMember:
         message = _message_as_json(Chosen(view.parent, (view,))) if self.log.is_on else None
         self.it.register_says(self._told("register_says", message=message), view)
 
-    def register_free(self, parent: ViewId, asked: float) -> None:
-        now = self._told("register_free", parent=parent, asked=asked)
-        self.it.register_free(now, parent, asked)
+    def register_free(self, parent: ViewId, asked: float, question: int) -> None:
+        now = self._told("register_free", parent=parent, asked=asked, question=question)
+        self.it.register_free(now, parent, asked, question)
+
+    def read(self) -> int:
+        return self.it.read(self._told("read"))
 
     def tick(self) -> None:
         self.it.tick(self._told("tick"))

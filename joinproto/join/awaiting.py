@@ -160,6 +160,7 @@ def named(whom: For, heard: Heard, tip: View | None, config: Config, me: Seat) -
             return "no answer from the register"
         case For.MAJORITY:
             gone = heard.beyond | {item.seat for item in heard.answers}
+            gone |= {seat for seat in tip.electors if seat.member in heard.doubted}
             away = tip.electors - (_here(tip.electors, heard) - gone) - {me}
             return f"not heard, or on the way to another view: {_seats(away, heard, me)}"
         case _:

@@ -178,7 +178,7 @@ def take(m: Draft, now: float, step: Step) -> None:
                 _tell_of_the_end(m, views[-1])
                 read_register(m, now)
             case OutOfStep(sender, _):
-                m.send(sender, hello(m))
+                m.send(sender, hello(m, sender))
             case AskRegister(parent, view):
                 m.act(CompareAndSet(parent, view))
             case Outbid():

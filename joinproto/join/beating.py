@@ -24,16 +24,18 @@ def hear_heartbeat(m: Draft, peer: str, beat: Heartbeat) -> None:
     m.notice(beat.seat)
     lineage = m.record.lineage
     if lineage.id_at(beat.number) != beat.tip:
-        m.heard = m.heard.with_beyond(beat.seat)
-        m.send(peer, hello(m))
+        # Who is at no later view says so of a time before our tip: that it has gone on since
+        # can be known already, and stays so.
+        if beat.number >= lineage.length:
+            m.heard = m.heard.with_beyond(beat.seat)
+        m.send(peer, hello(m, peer))
     elif beat.number < lineage.length:
-        m.heard = m.heard.without_beyond(beat.seat)
         tell(m, peer, beat.tip, beat.number)
     elif beat.is_frozen:
         m.heard = m.heard.with_beyond(beat.seat)
     elif _waits_for(m, beat.seat):
         # Our hello was lost, or came before anybody was active; nobody else begins again.
-        m.send(peer, hello(m))
+        m.send(peer, hello(m, peer))
 
 
 def _waits_for(it: Known, seat: Seat) -> bool:

@@ -14,12 +14,12 @@ from joinproto.join.draft import Draft
 from joinproto.join.ids import ViewId
 from joinproto.join.messages import Abort, Hello, Ready, Refusal, Refused, Welcome
 from joinproto.join.phases import Phase
-from joinproto.join.state import Known
+from joinproto.join.state import Known, Met
 from joinproto.join.turns import taking_in
 from joinproto.machine.vocabulary import Reason
 
 
-def hello(it: Known) -> Hello:
+def hello(it: Known, to: str = "") -> Hello:
     """Return what it says of itself to whoever it meets."""
     lineage = it.record.lineage
     tip = lineage.tip
@@ -30,12 +30,28 @@ def hello(it: Known) -> Hello:
         lineage.initial,
         it.config.cluster_name,
         frozenset() if tip is not None and it.seat in tip.members else it.heard.in_reach,
+        meeting(it, to),
     )
+
+
+def meeting(it: Known, peer: str) -> str:
+    """Return what stands for this process and its connection to `peer`."""
+    return f"{it.setup.seed}.{_times(it, peer)}"
+
+
+def meet(m: Draft, peer: str) -> None:
+    """There is a new connection to `peer`."""
+    others = frozenset(met for met in m.met if met.peer != peer)
+    m.met = others | {Met(peer, _times(m, peer) + 1)}
+
+
+def _times(it: Known, peer: str) -> int:
+    return next((met.times for met in it.met if met.peer == peer), 0)
 
 
 def hello_to_members(m: Draft) -> None:
     for name in m.neighbours:
-        m.send(name, hello(m))
+        m.send(name, hello(m, name))
 
 
 def tell(m: Draft, peer: str, tip: ViewId | None, number: int) -> None:
@@ -73,14 +89,14 @@ def hear_hello(m: Draft, now: float, peer: str, heard: Hello) -> None:
         case Admit.REFUSE:
             found, expected = mismatch(case.name, heard, m.record.lineage, m.config)
             reason = case.reason or Reason.WRONG_STORE
-            m.send(peer, Refused(reason, found, expected))
+            m.send(peer, Refused(reason, found, expected, heard.meeting))
             m.say(Refusal(peer, f"{case.label} {case.name}: {found}"))
             if row.is_foreign or row.has_diverged:
                 _cannot_join(m, peer, Abort(reason, expected, f"{found}, as {peer}", False))
         case Admit.TELL:
             tell(m, peer, heard.tip, heard.number)
         case Admit.ASK:
-            m.send(peer, hello(m))
+            m.send(peer, hello(m, peer))
         case Admit.UPDATE if tip is not None and m.phase is Phase.ACTIVE:
             m.send(peer, Welcome(tip.id))
         case Admit.TAKE_IN if tip is not None and m.seat in tip.members:
@@ -98,6 +114,11 @@ def hear_refused(m: Draft, peer: str, refused: Refused) -> None:
         why = f"found {refused.found}, expected {refused.expected}"
         m.say(Refusal(peer, f"{refused.reason.value}: {why}"))
         m.heard = evolve(m.heard, went_back=m.heard.went_back | {peer})
+        return
+    # Otherwise: its operator mends its options and starts it again, and it ends by the refusal
+    # of its former process; or a peer that has got another store since is taken for a stranger.
+    if refused.meeting not in ("", meeting(m, peer)):
+        m.say(Refusal(peer, f"it refused an earlier process or connection: {refused.reason.value}"))
         return
     m.say(Refusal(peer, f"it refuses us: {refused.reason.value}"))
     expected = f"{refused.expected}, says {peer}"

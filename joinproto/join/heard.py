@@ -15,6 +15,14 @@ from joinproto.join.together import Apart
 from joinproto.join.view import Seat, View
 
 
+@frozen(cache_hash=True)
+class Doubt:
+    """An elector over a new connection: question `number` asks it whether the view stands."""
+
+    peer: str
+    number: int
+
+
 @frozen(kw_only=True, cache_hash=True)
 class Heard:
     """Of whom, and what.
@@ -26,6 +34,8 @@ class Heard:
     `strangers`: names of peers with stores of another cluster.  `replaced`: names of members of
     the tip that are here with other stores.  `apart`: who said, when it answered, that it does
     not hear whom.  `went_back`: names of those whose stores were last found to be older copies.
+    `doubts`: who has not said yet, over a new connection, that the view stands.  `older`: peers
+    that do not understand that question.
     """
 
     in_reach: frozenset[str] = frozenset()
@@ -38,17 +48,32 @@ class Heard:
     replaced: frozenset[str] = frozenset()
     apart: Apart = Apart()
     went_back: frozenset[str] = frozenset()
+    doubts: frozenset[Doubt] = frozenset()
+    older: frozenset[str] = frozenset()
 
     # -- what changes it -------------------------------------------------------------------
 
-    def up(self, peer: str) -> Heard:
-        return evolve(self, in_reach=self.in_reach | {peer})
+    def up(self, peer: str, *, confirms: bool = True) -> Heard:
+        older = self.older - {peer} if confirms else self.older | {peer}
+        return evolve(self, in_reach=self.in_reach | {peer}, older=older)
+
+    def doubting(self, peer: str, number: int) -> Heard:
+        """The peer was asked, as question `number`, whether the view stands."""
+        others = frozenset(doubt for doubt in self.doubts if doubt.peer != peer)
+        return evolve(self, doubts=others | {Doubt(peer, number)})
+
+    def sure_of(self, peer: str, number: int) -> Heard:
+        """The peer said so, in answer to question `number`."""
+        left = (one for one in self.doubts if one.peer != peer or one.number > number)
+        return evolve(self, doubts=frozenset(left))
 
     def down(self, peer: str) -> Heard:
         """Return what is left when `peer` is not heard of any more."""
         return evolve(
             self,
             in_reach=self.in_reach - {peer},
+            older=self.older - {peer},
+            doubts=frozenset(doubt for doubt in self.doubts if doubt.peer != peer),
             strangers=self.strangers - {peer},
             replaced=self.replaced - {peer},
             guests=frozenset(seat for seat in self.guests if seat.member != peer),
@@ -58,7 +83,12 @@ class Heard:
     def in_view(self, tip: View) -> Heard:
         """Return what still counts in a new tip."""
         guests = frozenset(seat for seat in self.guests if seat not in tip.members and tip.is_open)
-        return Heard(in_reach=self.in_reach, guests=guests, transients=self.transients & guests)
+        return Heard(
+            in_reach=self.in_reach,
+            guests=guests,
+            transients=self.transients & guests,
+            older=self.older,
+        )
 
     def answered(self, answer: Answer, misses: frozenset[str] = frozenset()) -> Heard:
         """A member has one store: an answer of its former life is worth nothing now."""
@@ -100,9 +130,6 @@ class Heard:
     def with_beyond(self, seat: Seat) -> Heard:
         return evolve(self, beyond=self.beyond | {seat})
 
-    def without_beyond(self, seat: Seat) -> Heard:
-        return evolve(self, beyond=self.beyond - {seat})
-
     def knowing(self, went_back: frozenset[Seat]) -> Heard:
         """Return the same where the stores of these have gone back, and no others that answered."""
         answered = {item.seat.member for item in self.answers}
@@ -120,9 +147,16 @@ class Heard:
 
     # -- what follows from it --------------------------------------------------------------
 
+    @property
+    def doubted(self) -> frozenset[str]:
+        """Return the names of `doubts`."""
+        return frozenset(doubt.peer for doubt in self.doubts)
+
     def is_majority(self, tip: View, me: Seat) -> bool:
         """Return whether most electors of the tip are heard, and none of these has gone on."""
         heard = self.reached(tip, me)
+        if self.doubts:
+            heard = frozenset(seat for seat in heard if seat.member not in self.doubted)
         if self.beyond or self.answers:
             gone_on = self.beyond | {item.seat for item in self.answers}
             heard = heard - gone_on

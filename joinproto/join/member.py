@@ -29,6 +29,7 @@ from joinproto.join.ids import Digest, ViewId, by_hash
 from joinproto.join.messages import Batch, Message
 from joinproto.join.outbox import Outbox
 from joinproto.join.phases import Phase
+from joinproto.join.reading import older_electors
 from joinproto.join.state import MemberState, Setup
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, Seat, View
@@ -133,9 +134,9 @@ class Member:
 
     # -- what happens ----------------------------------------------------------------------
 
-    def peer_up(self, now: float, peer: str) -> None:
-        """A connection to `peer` is there."""
-        self._take(*step(self.state, steps.peer_up, now, peer))
+    def peer_up(self, now: float, peer: str, *, confirms: bool = True) -> None:
+        """A connection to `peer` is there; `confirms`: it speaks version 4 or later."""
+        self._take(*step(self.state, steps.peer_up, now, peer, confirms))
 
     def peer_down(self, now: float, peer: str) -> None:
         """`peer` is not heard of any more; it may be dead, or just far away."""
@@ -189,9 +190,24 @@ class Member:
         """The outside register holds `view` as the successor of its parent."""
         self._take(*step(self.state, steps.register_says, now, view))
 
-    def register_free(self, now: float, parent: ViewId, asked: float) -> None:
-        """The outside register answers `ReadRegister(parent, asked)`: no successor yet."""
-        self._take(*step(self.state, steps.register_free, now, parent, asked))
+    def register_free(self, now: float, parent: ViewId, asked: float, question: int = 0) -> None:
+        """The outside register answers `ReadRegister` with these fields: no successor yet."""
+        self._take(*step(self.state, steps.register_free, now, parent, asked, question))
+
+    def read(self, now: float) -> int:
+        """Reads have come together: return the number under which `ReadsConfirmed` names them.
+
+        0: they can be confirmed here only by `older_electors`, or this member is not active.  Of
+        those that were given numbers none is confirmed any more once the member has closed.
+        """
+        called = self.state.reads.called
+        self._take(*step(self.state, steps.read, now))
+        return self.state.reads.called if self.state.reads.called > called else 0
+
+    @property
+    def older_electors(self) -> frozenset[str]:
+        """Return the electors without which no read is confirmed, and that cannot confirm one."""
+        return older_electors(self.state)
 
     def may_append(self, view: ViewId, seq: int) -> Frame:
         """Return whether the frame `seq` of `view` may be written, and acknowledged then."""

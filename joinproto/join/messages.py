@@ -1,19 +1,20 @@
 """What members say to each other beside the choice, and what a member asks of its host.
 
-Every message tells a fact that stays true: it may arrive late, twice, or never.  A `Hello` is
-the only one that can be outdated, and nothing is concluded from it that needs it to be new.
+Every message may arrive late, twice, or never, also at a later process of that name.  Most
+tell a fact that stays true.  `Refused` and `Confirmed` say what they answer.  From the others
+nothing is concluded that needs them to be new: see the table in the join protocol, 3.9.
 
-Source: join protocol, 3.3 to 3.5.
+Source: join protocol, 3.3 to 3.5, 3.8 and 3.9.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 from attrs import frozen
 
-from joinproto.codec.marks import Count
+from joinproto.codec.marks import AtLeast, Count
 from joinproto.join.answers import Answer
 from joinproto.join.choice_messages import ChoiceMessage
 from joinproto.join.ids import ViewId, short
@@ -31,6 +32,7 @@ class Hello:
 
     `number`: of the tip, 0 for none.  `initial`: the initial signature, None if empty.
     `hears`: to whom a newcomer has a connection, by name; a member of the tip does not say.
+    `meeting`: stands for this process and its connection to the receiver; older versions say none.
     """
 
     status: Answer
@@ -39,6 +41,7 @@ class Hello:
     initial: ViewId | None
     cluster_name: str
     hears: frozenset[str] = frozenset()
+    meeting: str = ""
 
     def __str__(self) -> str:
         return f"hello, tip {short(self.tip)}; {self.status}"
@@ -56,11 +59,15 @@ class Welcome:
 
 @frozen(cache_hash=True)
 class Refused:
-    """You cannot join: `reason`, with what was found and what was expected (J3, I2, I4)."""
+    """You cannot join: `reason`, with what was found and what was expected (J3, I2, I4).
+
+    `meeting`: of the hello that this answers; older versions say none.
+    """
 
     reason: Reason
     found: str
     expected: str
+    meeting: str = ""
 
     def __str__(self) -> str:
         return f"refused: {self.reason.value}"
@@ -100,7 +107,32 @@ class Heartbeat:
         return f"heartbeat, tip {short(self.tip)}{', frozen' if self.is_frozen else ''}"
 
 
-MemberMessage: TypeAlias = Hello | Welcome | Refused | Ready | WantUpdate | Heartbeat
+@frozen(cache_hash=True)
+class Confirm:
+    """To an elector: does this view still stand?  `number`: of the question, in this process."""
+
+    view: ViewId
+    number: Annotated[int, AtLeast(1)]
+
+    def __str__(self) -> str:
+        return f"does {short(self.view)} stand? ({self.number})"
+
+
+@frozen(cache_hash=True)
+class Confirmed:
+    """From an elector: when I was asked, I had answered no ballot about the view's successor."""
+
+    view: ViewId
+    number: Annotated[int, AtLeast(1)]
+    seat: Seat
+
+    def __str__(self) -> str:
+        return f"{short(self.view)} stands ({self.number})"
+
+
+MemberMessage: TypeAlias = (
+    Hello | Welcome | Refused | Ready | WantUpdate | Heartbeat | Confirm | Confirmed
+)
 Message: TypeAlias = ChoiceMessage | MemberMessage
 
 
@@ -186,16 +218,33 @@ class NoSuccessor:
 class ReadRegister:
     """Ask the outside register which successor `parent` has.
 
-    Call `register_says` with it, or `register_free` if there is none, with `asked`.  Where the
-    register is out of reach, do nothing: the member suspends itself in time.
+    Call `register_says` with it, or `register_free` if there is none, with `asked` and
+    `question`.  Where the register is out of reach, do nothing: the member suspends itself in time.
+    `question`: reads wait for the answer; 0: none do.
     """
 
     parent: ViewId
     asked: float
+    question: int = 0
+
+
+@frozen
+class ReadsConfirmed:
+    """Answer the reads that `read` gave numbers up to `upto`: all that was acknowledged before
+    they began is on the disk, or will be known to be committed."""
+
+    upto: int
 
 
 Action: TypeAlias = (
-    StartUpdate | ServeUpdate | OpenForClients | Stop | Abort | CompareAndSet | ReadRegister
+    StartUpdate
+    | ServeUpdate
+    | OpenForClients
+    | Stop
+    | Abort
+    | CompareAndSet
+    | ReadRegister
+    | ReadsConfirmed
 )
 
 

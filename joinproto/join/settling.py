@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from joinproto.join import reading
 from joinproto.join.awaiting import awaiting, named, row_of
 from joinproto.join.balloting import reason_to_begin
 from joinproto.join.draft import Draft
@@ -90,6 +91,7 @@ def _do(m: Draft, deed: Deed) -> None:
     match deed:
         case Deed.CLOSE_FOR_CLIENTS:
             m.close(_CLOSING.get(m.phase, Closing.NEXT_VIEW))
+            reading.void(m)
         case Deed.OPEN_FOR_CLIENTS if tip is not None:
             m.was_active = True
             m.act(OpenForClients(tip, m.is_sequencer))

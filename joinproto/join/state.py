@@ -36,6 +36,30 @@ class Setup:
     digest: Digest = field(default=by_hash, repr=False)
 
 
+@frozen(cache_hash=True)
+class Met:
+    """How many connections to a peer there have been in this process."""
+
+    peer: str
+    times: int
+
+
+@frozen(cache_hash=True)
+class Reads:
+    """Reads that wait until the view is confirmed.  All numbers grow as long as the process runs.
+
+    `called`: how often reads were handed in.  `asked`: the question that is under way for them,
+    0: none is; `covers`: for those up to there; `confirmed`: who has answered it.  `last`: the
+    last question of this process, whatever it was for.
+    """
+
+    called: int = 0
+    asked: int = 0
+    covers: int = 0
+    confirmed: frozenset[Seat] = frozenset()
+    last: int = 0
+
+
 @define
 class Known:
     """What a member knows: its fields, and what follows from them; states and drafts have both."""
@@ -59,6 +83,8 @@ class Known:
     says_at: float | None = None  # when it says for whom it waits, where it has nothing to choose
     free_until: float | None = None  # so long it counts that the tip has no successor
     pace: Pace = field(factory=Pace)  # how long ballots take here, and whose turn it is
+    reads: Reads = Reads()
+    met: frozenset[Met] = frozenset()
 
     @property
     def config(self) -> Config:

@@ -28,12 +28,14 @@ from joinproto.join.choice import Choice
 from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
 from joinproto.join.draft import Draft, step
 from joinproto.join.frames import appended
-from joinproto.join.greeting import hear_hello, hear_refused, hello, hello_to_members
+from joinproto.join.greeting import hear_hello, hear_refused, hello, hello_to_members, meet
 from joinproto.join.heard import Heard
 from joinproto.join.ids import ViewId
 from joinproto.join.learning import hear_ready
 from joinproto.join.messages import (
     Batch,
+    Confirm,
+    Confirmed,
     Heartbeat,
     Hello,
     Message,
@@ -47,6 +49,14 @@ from joinproto.join.outside import OutsideChoice
 from joinproto.join.pace import Pace
 from joinproto.join.phases import RUNNING, Phase
 from joinproto.join.proposing import say_who_is_silent
+from joinproto.join.reading import (
+    confirm_again,
+    doubt,
+    hear_confirm,
+    hear_confirmed,
+    read,
+    register_confirms,
+)
 from joinproto.join.settling import say_for_whom, settle
 from joinproto.join.state import Known, MemberState, Setup
 from joinproto.join.store import StoreRecord
@@ -59,6 +69,7 @@ __all__ = [
     "leave",
     "peer_down",
     "peer_up",
+    "read",
     "receive",
     "register_free",
     "register_says",
@@ -107,11 +118,12 @@ def _begin(m: Draft, now: float) -> None:
     settle(m, now)
 
 
-def peer_up(m: Draft, now: float, peer: str) -> None:
+def peer_up(m: Draft, now: float, peer: str, confirms: bool = True) -> None:
     if peer == m.config.member:
         return
     asks_in_vain = m.closes_until is not None and now < m.closes_until and _is_cut_off(m)
-    m.heard = m.heard.up(peer)
+    m.heard = m.heard.up(peer, confirms=confirms)
+    meet(m, peer)
     if asks_in_vain and not _is_cut_off(m):
         # For less than their patience, so the others have not given it up.
         m.closes_until = now + shutdown_patience(m)
@@ -121,7 +133,8 @@ def peer_up(m: Draft, now: float, peer: str) -> None:
     m.pace = evolve(m.pace, asked=())
     if m.phase in RUNNING:
         m.wait_until(now + patience(m))
-        m.send(peer, hello(m))
+        m.send(peer, hello(m, peer))
+        doubt(m, peer)
         settle(m, now)
 
 
@@ -158,6 +171,10 @@ def receive(m: Draft, now: float, peer: str, message: Message) -> None:
                 hear_want_update(m, peer, message)
             case Heartbeat():
                 hear_heartbeat(m, peer, message)
+            case Confirm():
+                hear_confirm(m, peer, message)
+            case Confirmed():
+                hear_confirmed(m, now, peer, message)
             case Prepare() | Promise() | Accept() | Voted() | Nack() | Chosen():
                 hear_choice(m, now, peer, message)
     except Malformed as error:
@@ -174,6 +191,7 @@ def tick(m: Draft, now: float) -> None:
         beat = heartbeat(m)
         for peer in sorted(m.heard.in_reach):
             m.send(peer, beat)
+        confirm_again(m, now)
         read_register(m, now)
     if m.patience_until is not None and now >= m.patience_until:
         m.patience_until = None
@@ -237,12 +255,13 @@ def register_says(m: Draft, now: float, view: View) -> None:
         settle(m, now)
 
 
-def register_free(m: Draft, now: float, parent: ViewId, asked: float) -> None:
+def register_free(m: Draft, now: float, parent: ViewId, asked: float, question: int = 0) -> None:
     # It counts from the asking on: what the answer says may be as old as the question.
     tip = m.view
     if m.phase in RUNNING and tip is not None and tip.id == parent:
         until = asked + _BEATS * m.config.heartbeat
         m.free_until = max(until, m.free_until or until)
+        register_confirms(m, now, question)
         settle(m, now)
 
 

@@ -31,6 +31,8 @@ from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promis
 from joinproto.join.ids import ViewId
 from joinproto.join.lineage import VIEWS_KEPT
 from joinproto.join.messages import (
+    Confirm,
+    Confirmed,
     Heartbeat,
     Hello,
     Message,
@@ -54,10 +56,11 @@ SEATS_MAX = 1_000
 MISSES = 3
 """The version of the wire from which on it is understood what a `Promise` says of `misses`."""
 
-HAS_FRAMES = 4
-"""And what a `Chosen` says of `has_frames`."""
+CONFIRMS = 4
+"""And `Confirm` and `Confirmed`, what `Hello` and `Refused` say of their `meeting`, and a `Chosen`
+of `has_frames`."""
 
-LATEST = HAS_FRAMES
+LATEST = CONFIRMS
 
 KINDS: dict[str, type] = {
     "prepare": Prepare,
@@ -72,17 +75,29 @@ KINDS: dict[str, type] = {
     "ready": Ready,
     "want-update": WantUpdate,
     "heartbeat": Heartbeat,
+    "confirm": Confirm,
+    "confirmed": Confirmed,
 }
 """The messages by their names."""
 
-_SINCE: dict[type, tuple[int, Any]] = {Promise: (MISSES, []), Chosen: (HAS_FRAMES, False)}
+_SINCE: dict[type, tuple[int, Any]] = {
+    Promise: (MISSES, []),
+    Chosen: (CONFIRMS, False),
+    Hello: (CONFIRMS, ""),
+    Refused: (CONFIRMS, ""),
+}
 """From which version on the last field is understood, and what stands for it where it is absent."""
+
+
+LATER_FIELDS = frozenset(word for word, kind in KINDS.items() if kind in _SINCE)
+"""The names of those whose last field earlier versions do not write."""
 
 
 def encode(message: Message, *, speaks: int = MISSES - 1) -> bytes:
     """Return the message as bytes; raises `MisuseError` for what no member sends.
 
     `speaks`: the version of the wire that the receiver understands; what it would not is left out.
+    A member sends `Confirm` and `Confirmed` to those alone of which `peer_up` says `confirms`.
     """
     word = _NAMES.get(type(message))
     if word is None:
@@ -91,6 +106,12 @@ def encode(message: Message, *, speaks: int = MISSES - 1) -> bytes:
             next="encode what `poll` returns",
         )
     tree = [word, *_CODEC.put(message)]
+    if isinstance(message, Confirm | Confirmed) and speaks < CONFIRMS:
+        raise MisuseError(
+            f"{type(message).__name__} to a member that speaks version {speaks}",
+            next=f"give `encode` the version of the connection, and call `peer_up` with"
+            f" confirms=False where it is less than {CONFIRMS}",
+        )
     since, absent = _SINCE.get(type(message), (0, None))
     if since and (speaks < since or tree[-1] == absent):
         del tree[-1]
@@ -122,10 +143,11 @@ def decode(data: bytes) -> Message:
         raise Malformed("message", word, f"one of {' '.join(KINDS)}")
     if kind in _SINCE:
         _, absent = _SINCE[kind]
+        last = fields(kind)[-1].name
         if len(found) < len(fields(kind)):
             found.append(absent)
         else:
-            what = f"{kind.__name__}.{fields(kind)[-1].name}"
+            what = f"{kind.__name__}.{last}"
             require(what, found[-1] != absent, Said("none"), "it is left out then")
     try:
         message: Message = _CODEC.take(kind, found)
@@ -186,6 +208,8 @@ _VIEW = _CODEC.form_of(View)
 _CODEC.give(View, _VIEW.put, _take_view)
 _VIEWS = _CODEC.form_of(tuple[View, ...])
 _CODEC.give(tuple[View, ...], _VIEWS.put, _take_views)
+for _kind in (Hello, Refused):
+    _CODEC.give((_kind, "meeting"), take=lambda found: found if found == "" else _take_text(found))
 for _name in ("found", "expected"):
     # What a refusal shows may be long, and may be nothing.
     _CODEC.give(

@@ -1,7 +1,7 @@
 """The replicated log: what clients write is acknowledged once all of the view have it.
 
     log.submit(data, done)     done(position) when it is committed, exactly once
-    log.barrier(done)          done(seq): all that was committed before is committed up to here
+    log.barrier(done)          done(seq): up to here is all that was acknowledged before
 
 A client may write at any active member (`submissions.py`), which hands the frame to the sequencer
 (`ordering.py`); the sequencer sends it to all members (`following.py`).
@@ -42,6 +42,7 @@ from joinproto.log.letters import (
     write,
 )
 from joinproto.log.ordering import SMALL_BYTES, Ordering
+from joinproto.log.reads import Reads
 from joinproto.log.submissions import Submissions
 from joinproto.log.updates import Updates
 
@@ -63,8 +64,24 @@ class Application(Protocol):
     def closed(self, why: Closing) -> None: ...
 
 
-def _forget() -> None:
+def _forget(*_: str) -> None:
     pass
+
+
+def appending(
+    strand: Strand, journal: Journal, submissions: Submissions, frames: list[Frame]
+) -> Iterator[Work]:
+    """Write frames that may be written, then tell the member and those who submitted them."""
+    is_small = sum(len(frame.data) for frame in frames) <= SMALL_BYTES
+    work = partial(journal.append, frames)
+    yield Brief(work) if is_small else work
+    # The member was told nothing in between, so what it permitted it still permits.
+    first = frames[0].seq
+    strand.appended(
+        frames[0].view, first, frames[-1].seq, lambda seq: digest_of(frames[seq - first].data)
+    )
+    for frame in frames:
+        submissions.took(frame)
 
 
 class ReplicatedLog:
@@ -97,6 +114,7 @@ class ReplicatedLog:
         if self._keeper is not None:
             self.applied = self._keeper.begin()
         self.submissions = Submissions(journal)
+        self.reads = Reads(journal)
         self._leader = ""
         self._is_opening = False
         self._heard: Committed | None = None
@@ -135,20 +153,31 @@ class ReplicatedLog:
         """
         self._hand_in(self.submissions.add(body, done, lost))
 
-    def barrier(self, done: Callable[[int], None]) -> None:
-        """Call back when everything that is in the journal now is committed.
+    def barrier(
+        self,
+        done: Callable[[int], None],
+        refused: Callable[[str], None] = _forget,
+        *,
+        is_local: bool = False,
+    ) -> None:
+        """Call `done` with a frame: up to there is all that was acknowledged before this call.
 
-        Whatever was acknowledged to any client before is in it: then read up to there.
+        Anywhere: a majority of the electors (the outside register) has confirmed the view since.
+        `refused`: is called with a reason instead, where the log is not open or closes before, or
+        too many electors are of an earlier version.  `is_local`: ask nobody, and miss what others
+        acknowledged for up to the time after which the driver takes silent peers for lost, or for
+        as long as this process was paused.
         """
-        self.submissions.add_barrier(done)
+        if not self.is_open:
+            refused("not active")
+            return
+        (self.reads.add_local if is_local else self.reads.add)(done, refused)
         self._release()
 
     def _hand_in(self, number: int) -> None:
-        if self.view is None:
-            return
-        if self.ordering.sequencer is not None:
+        if self.view is not None and self.ordering.sequencer is not None:
             self.ordering.put(self.submissions.letter(str(self.view.id), number))
-        else:
+        elif self.view is not None:
             self.submissions.queue(number)
 
     def _hand_in_all(self) -> None:
@@ -165,6 +194,10 @@ class ReplicatedLog:
                 self._send(self._leader, letter)
 
     # -- before the cluster is closed ----------------------------------------------------------
+
+    def confirmed(self, upto: int) -> None:
+        self.reads.confirmed(upto)
+        self._release()
 
     def rest(self, then: Callable[[], None]) -> None:
         """Have nothing more ordered, and call `then` when all members have the same frames.
@@ -194,11 +227,12 @@ class ReplicatedLog:
 
     def attach(self, strand: Strand) -> None:
         self.strand = strand
-        self.following = Following(strand, self.journal, self._append)
+        append = partial(appending, strand, self.journal, self.submissions)
+        self.following = Following(strand, self.journal, append)
         self.ordering = Ordering(
             strand,
             self.journal,
-            append=self._append,
+            append=append,
             commit=self._commit,
             rested=self._has_come_to_rest,
         )
@@ -230,6 +264,7 @@ class ReplicatedLog:
         self.ordering.close()
         self._is_opening = False
         self.application.closed(why)
+        self.reads.void(why.value)
 
     def learned(self, view: View) -> None:
         self.following.void()
@@ -247,8 +282,7 @@ class ReplicatedLog:
         self.updates.peer_down(peer)
 
     def hear(self, peer: str, data: bytes) -> None:
-        letter = read(data)
-        match letter:
+        match letter := read(data):
             case Frames():
                 self.following.hear(peer, letter)
             case Kept():
@@ -284,6 +318,8 @@ class ReplicatedLog:
 
     def work(self) -> Iterator[Work]:
         # Asked behind each step, and mostly there is nothing: then no generator is made.
+        if self.reads.are_new:
+            self.reads.hand_in(self.strand)
         if self.updates.update is not None:
             yield from self.updates.work()
         if self.submissions.has_outgoing:
@@ -300,20 +336,6 @@ class ReplicatedLog:
             log.warning("frames have not come to rest within %g s: closes as it is", REST_SECONDS)
             self._has_come_to_rest()
 
-    # -- frames --------------------------------------------------------------------------------
-
-    def _append(self, frames: list[Frame]) -> Iterator[Work]:
-        is_small = sum(len(frame.data) for frame in frames) <= SMALL_BYTES
-        work = partial(self.journal.append, frames)
-        yield Brief(work) if is_small else work
-        # The member was told nothing in between, so what it permitted it still permits.
-        first = frames[0].seq
-        self.strand.appended(
-            frames[0].view, first, frames[-1].seq, lambda seq: digest_of(frames[seq - first].data)
-        )
-        for frame in frames:
-            self.submissions.took(frame)
-
     # -- what is committed ---------------------------------------------------------------------
 
     def _commit(self, seq: int) -> None:
@@ -322,8 +344,9 @@ class ReplicatedLog:
             self._release()
 
     def _release(self) -> None:
-        """Tell clients; only ever called while the view is served."""
+        # Only ever called while the view is served.
         self.submissions.release(self.committed)
+        self.reads.release(self.committed, self.strand)
 
     def _was_based(self, common: int) -> None:
         """The journal has another base: the state goes on from there."""

@@ -38,7 +38,6 @@ class Submissions:
         self._pending: dict[int, _Pending] = {}
         self._written: deque[tuple[int, int]] = deque()  # seq and number of those in the journal
         self._outgoing: list[int] = []  # numbers that are to be handed in
-        self._barriers: deque[tuple[int, Callable[[int], None]]] = deque()
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -48,10 +47,6 @@ class Submissions:
         self._number += 1
         self._pending[self._number] = _Pending(body, done, lost)
         return self._number
-
-    def add_barrier(self, done: Callable[[int], None]) -> None:
-        """Call back when everything that is in the journal now is committed."""
-        self._barriers.append((self._journal.last_seq, done))
 
     # -- on their way to the sequencer ---------------------------------------------------------
 
@@ -128,8 +123,6 @@ class Submissions:
         while self._written and self._written[0][0] <= committed:
             seq, number = self._written.popleft()
             self._pending.pop(number).done(Position(self._view_of(seq), seq))
-        while self._barriers and self._barriers[0][0] <= committed:
-            self._barriers.popleft()[1](committed)
 
     def _view_of(self, seq: int) -> str:
         return next(run.view for run in reversed(self._journal.runs) if run.first <= seq)

@@ -38,8 +38,9 @@ VERSIONS = (1, LATEST)
 """Lowest and highest version of the wire that this code speaks.
 
 2: the letters of `joinproto/log` by which frames come to rest before a close.  3: a `Promise` says
-whom its sender does not hear; a joiner gets the base that stands for dropped frames.
-4: a `Chosen` says whether its sender has frames of the view.
+whom its sender does not hear; a joiner gets the base that stands for dropped frames.  4: members
+confirm that a view stands, a refusal says what it refuses, and a `Chosen` says whether its sender
+has frames of the view.
 """
 
 GREETING_BYTES_MAX = 4_096

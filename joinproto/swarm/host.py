@@ -28,6 +28,7 @@ from joinproto.join.messages import (
     Learned,
     OpenForClients,
     ReadRegister,
+    ReadsConfirmed,
     Sent,
     ServeUpdate,
     StartUpdate,
@@ -56,7 +57,9 @@ class World(Protocol):
 
     def send(self, to: str, channel: Channel, content: object) -> None: ...
     def drop(self, peer: str) -> None: ...
-    def ask_register(self, parent: ViewId | None, view: View | None, asked: float) -> None: ...
+    def ask_register(
+        self, parent: ViewId | None, view: View | None, asked: float, question: int
+    ) -> None: ...
 
 
 class Watcher(Protocol):
@@ -169,6 +172,11 @@ class Process:
         if self.is_served and self.log.is_open:
             self.log.submit(body, done)
 
+    def read_for(self, done: Callable[[int], None]) -> None:
+        """Read for a client, if it may be served here."""
+        if self.is_served:
+            self.log.barrier(done)
+
     # -- what is to be done --------------------------------------------------------------------
 
     def _block(self, work: Work) -> None:
@@ -229,9 +237,12 @@ class Process:
                     raise Died
                 self.log.serve_update(action)
             case CompareAndSet(parent, view):
-                self.world.ask_register(parent, view, self.now())
-            case ReadRegister(parent, asked):
-                self.world.ask_register(parent, None, asked)
+                self.world.ask_register(parent, view, self.now(), 0)
+            case ReadRegister(parent, asked, question):
+                self.world.ask_register(parent, None, asked, question)
+            case ReadsConfirmed(upto):
+                if self.opened is not None:
+                    self.log.confirmed(upto)
             case Stop() | Abort():
                 self.close(Closing.STOPPED)
                 self.ended = action
@@ -271,6 +282,13 @@ class Process:
 
     def speaks(self, peer: str) -> int:
         return VERSIONS[1]
+
+    @property
+    def older_electors(self) -> frozenset[str]:
+        return self.member.older_electors
+
+    def read(self) -> int:
+        return self.member.read(self.now())
 
     def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
         self.member.appended(view, last, first=first)

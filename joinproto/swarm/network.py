@@ -15,7 +15,7 @@ from typing import Protocol
 from attrs import define, field
 
 from joinproto.host.ports import Channel
-from joinproto.join.messages import Message
+from joinproto.join.messages import Confirm, Confirmed, Message
 from joinproto.join.wire import LATEST, encode
 from joinproto.swarm.scenario import Scenario
 
@@ -51,7 +51,7 @@ class Network:
     is_mended: bool = False
     _connections: dict[str, _Connection] = field(factory=dict)
     _calling: set[str] = field(factory=set)
-    _chances: dict[tuple[str, str], Random] = field(factory=dict)
+    _chances: dict[tuple[str, str, str], Random] = field(factory=dict)
 
     # -- links ---------------------------------------------------------------------------------
 
@@ -146,9 +146,12 @@ class Network:
         if channel is Channel.HOST:
             self._carry(connection, sender, to, content)
             return
+        chance, it = self._chance(sender, to), self.scenario
+        if _is_question(content):
+            # Of their own, so that questions change little of what other messages meet.
+            chance = self._chance(sender, to, "questions")
         if self.scenario.as_bytes:
             content = _encoded(content)
-        chance, it = self._chance(sender, to), self.scenario
         plain = self.is_mended
         if plain or chance.random() >= it.loss:
             self._bring(self._delay(chance), sender, to, content)
@@ -181,12 +184,16 @@ class Network:
         usual = 0.8 if self.scenario.is_steady else chance.expovariate(1.0)
         return self.scenario.delay * (0.2 + usual + (20.0 if is_slow else 0.0))
 
-    def _chance(self, sender: str, to: str) -> Random:
-        found = self._chances.get((sender, to))
+    def _chance(self, sender: str, to: str, what: str = "") -> Random:
+        found = self._chances.get((sender, to, what))
         if found is None:
-            made = Random(f"{self.scenario.seed} {sender}>{to}")
-            found = self._chances[sender, to] = made
+            made = Random(f"{self.scenario.seed} {sender}>{to}{what}")
+            found = self._chances[sender, to, what] = made
         return found
+
+
+def _is_question(content: object) -> bool:
+    return isinstance(content, Confirm | Confirmed)
 
 
 def _pair(one: str, two: str) -> str:

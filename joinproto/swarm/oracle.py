@@ -24,6 +24,7 @@ CLAIMS = {
     "no_split_brain": "all that is served at one time is one branch; a number is committed once",
     "nothing_lost": "what was committed is in every active member of every later view",
     "acked_is_held": "what is acknowledged is durable at all members of its view",
+    "reads_see_acked": "a read that begins after an acknowledgement sees it",
     "position_is_data": "two stores at one position hold the same frames",
     "log_agrees": "all members apply the same frames in the same order",
     "once": "what a client wrote once stands in the log once",
@@ -77,6 +78,8 @@ class Oracle:
     _digests: dict[Position, str] = field(factory=dict)
     _holders: dict[Position, set[Seat]] = field(factory=dict)
     committed: dict[int, ViewId] = field(factory=dict)
+    newest_acked: int = 0  # the last frame that some client was told of
+    read: int = 0
     _applied: dict[int, bytes] = field(factory=dict)
     _is_founded_twice: bool = False
 
@@ -144,6 +147,7 @@ class Oracle:
             # Those who chose it have forgotten it, so it is another cluster, with no frame.
             for about in (self.successor, self.committed, self._applied):
                 about.clear()
+            self.newest_acked = 0
             known = None
         if known is not None and view.parent is None and self._may_found_twice(known):
             self._is_founded_twice = True
@@ -309,8 +313,15 @@ class Oracle:
     def acknowledged(self, body: bytes, at: Position) -> None:
         """A client was told that its frame is committed."""
         self.acked += 1
+        self.newest_acked = max(self.newest_acked, at.seq)
         is_held = self.committed.get(at.seq) == at.view
         self.require("acked_is_held", is_held, f"{body.decode()}, {at}")
+
+    def answered(self, process: Process, seq: int, acked: int) -> None:
+        """A client that began to read when `acked` was acknowledged is told all up to `seq`."""
+        self.read += 1
+        told = f"{process.name} in {process.member.view} answers up to {seq}, acknowledged: {acked}"
+        self.require("reads_see_acked", seq >= min(acked, self.newest_acked), told)
 
     def applied(self, process: Process, seq: int, body: bytes) -> None:
         """A frame is applied; each process applies all from the first on."""

@@ -23,7 +23,12 @@ class Register:
     out_of_reach: dict[str, float] = field(factory=dict)
 
     def asked(
-        self, process: Process, parent: ViewId | None, view: View | None, asked: float
+        self,
+        process: Process,
+        parent: ViewId | None,
+        view: View | None,
+        asked: float,
+        question: int,
     ) -> None:
         """Bring the question to the register, and its answer back; each takes its time."""
         it = self.simulation
@@ -47,6 +52,7 @@ class Register:
             if there is not None:
                 it.step(name, lambda one: one.member.register_says(one.now(), there))
             elif parent is not None and view is None:
-                it.step(name, lambda one: one.member.register_free(one.now(), parent, asked))
+                free = parent, asked, question
+                it.step(name, lambda one: one.member.register_free(one.now(), *free))
 
         it.later(delay(), asks)

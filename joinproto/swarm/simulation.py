@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
@@ -33,6 +34,9 @@ CLUSTER = "swarm"
 
 EVENTS_MOST = 200_000
 
+READS_SHARE = 0.3
+"""Of the members at which a client reads right after an acknowledgement."""
+
 
 @define(eq=False)
 class Simulation:
@@ -50,6 +54,7 @@ class Simulation:
     oracle: Oracle = field(init=False)
     network: Network = field(init=False)
     chance: Random = field(init=False)
+    readers: Random = field(init=False)
     clocks: dict[str, Clock] = field(factory=dict)
     _queue: list[tuple[float, int, Callable[[], None]]] = field(factory=list)
     _count: count[int] = field(factory=count)
@@ -65,6 +70,8 @@ class Simulation:
     def __attrs_post_init__(self) -> None:
         it = self.scenario
         self.chance = Random(f"run {it.seed}")
+        # Of their own, so that who reads changes little of the rest.
+        self.readers = Random(f"readers {it.seed}")
         self.oracle = Oracle(it, lambda: iter(self.processes.values()), self._records)
         self.network = Network(it, self)
         self.register = Register(self)
@@ -213,8 +220,23 @@ class Simulation:
             self.acked_at = self.now
             self.tell(f"{body.decode()} of a client at {name} is acknowledged as frame {at.seq}")
             self.oracle.acknowledged(body, at)
+            for other in self.scenario.members:
+                if self.readers.random() < READS_SHARE:
+                    self.later(0.0, partial(self.read, other))
 
         self.step(name, lambda it: it.submit(body, done))
+
+    def read(self, name: str) -> None:
+        """Let a client read at this member, if it serves."""
+        process = self.processes.get(name)
+        if process is None or not process.is_served:
+            return
+        acked = self.oracle.newest_acked
+
+        def answered(seq: int) -> None:
+            self.oracle.answered(process, seq, acked)
+
+        self.step(name, lambda it: it.read_for(answered))
 
     def tell_up(self, name: str, peer: str) -> None:
         self.step(name, lambda it: it.up(peer))
@@ -226,9 +248,14 @@ class Simulation:
         self.step(name, lambda it: it.hear(peer, channel, content))
 
     def ask_register(
-        self, process: Process, parent: ViewId | None, view: View | None, asked: float
+        self,
+        process: Process,
+        parent: ViewId | None,
+        view: View | None,
+        asked: float,
+        question: int,
     ) -> None:
-        self.register.asked(process, parent, view, asked)
+        self.register.asked(process, parent, view, asked, question)
 
     # -- who watches ---------------------------------------------------------------------------
 
@@ -271,5 +298,8 @@ class _Wires:
     def drop(self, peer: str) -> None:
         self.simulation.network.lose(self.name, peer)
 
-    def ask_register(self, parent: ViewId | None, view: View | None, asked: float) -> None:
-        self.simulation.ask_register(self.simulation.processes[self.name], parent, view, asked)
+    def ask_register(
+        self, parent: ViewId | None, view: View | None, asked: float, question: int
+    ) -> None:
+        process = self.simulation.processes[self.name]
+        self.simulation.ask_register(process, parent, view, asked, question)

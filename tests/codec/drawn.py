@@ -99,6 +99,12 @@ JOIN = (
     join.Heartbeat(SECOND.id, 2, SEAT, is_frozen=True),
     choice.Chosen(FIRST.id, (SECOND,), has_frames=True),
 )
+SINCE_4 = (
+    join.Hello(ANSWER, FIRST.id, 1, FIRST.id, "cluster", meeting="seed.2"),
+    join.Refused(Reason.OPTIONS_DIFFER, "x", "y", "seed.2"),
+    join.Confirm(SECOND.id, 3),
+    join.Confirmed(SECOND.id, 3, SEAT),
+)
 THING = standby.Thing(kind=standby.Kind.QUEUE, name="q", id="q1", says=Level.ALL, durable=True)
 VIEW = standby.View(generation=2, number=3, primary="a", members=("a", "b"))
 MESSAGE = Message(id="m", sequence=4, durable=True)
@@ -170,9 +176,9 @@ DEEDS = (
 
 
 def _says_less(message: Any, version: int) -> bool:
-    is_cut = isinstance(message, join.Refused)
+    is_cut = isinstance(message, join.Refused) and len(message.expected) > wire.TEXT_MAX
     if isinstance(message, choice.Chosen):
-        return version < wire.HAS_FRAMES and message.has_frames
+        return version < wire.CONFIRMS and message.has_frames
     return is_cut or (version < wire.MISSES and bool(getattr(message, "misses", ())))
 
 
@@ -190,10 +196,10 @@ def _line(tree: Any) -> bytes:
 def drawn() -> dict[str, list[Drawn]]:
     """Return all of them, by the name of the file that holds their bytes."""
     found: dict[str, list[Drawn]] = {}
-    for version in (1, 2, 3):
+    for version in (1, 2, 3, 4):
         found[f"join-{version}"] = [
             Drawn(one, partial(wire.encode, speaks=version), wire.decode, _says_less(one, version))
-            for one in JOIN
+            for one in (*JOIN, *(SINCE_4 if version >= wire.CONFIRMS else ()))
         ]
     found["log"] = list(_of(LETTERS, log.write, log.read))
     found["standby"] = list(

@@ -243,10 +243,10 @@ class Host:
             case CompareAndSet(parent, view) if self.name not in self.bus.off_register:
                 there = self.bus.register.setdefault(parent, view)
                 self.member.register_says(self.bus.now, there)
-            case ReadRegister(parent, asked) if self.name not in self.bus.off_register:
+            case ReadRegister(parent, asked, question) if self.name not in self.bus.off_register:
                 successor = self.bus.register.get(parent)
                 if successor is None:
-                    self.member.register_free(self.bus.now, parent, asked)
+                    self.member.register_free(self.bus.now, parent, asked, question)
                 else:
                     self.member.register_says(self.bus.now, successor)
             case ReadRegister() | CompareAndSet():

@@ -20,6 +20,7 @@ from joinproto.join.messages import (
     PhaseChanged,
     Proposes,
     ReadRegister,
+    ReadsConfirmed,
     Refusal,
     ServeUpdate,
     StartUpdate,
@@ -80,6 +81,8 @@ class Words:
                 return f"opens for clients in {self.id(view.id)}{order}"
             case Closing():
                 return f"closes for clients: {action.value}"
+            case ReadsConfirmed(upto):
+                return f"answers reads up to {upto}"
             case StartUpdate(source, view, _, beside):
                 where = "beside" if beside else "in"
                 return f"is updated from {source} {where} {self.id(view.id)}"

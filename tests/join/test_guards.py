@@ -19,6 +19,7 @@ from joinproto.join.choice_messages import Accept, Learned, Nack, Prepare, Promi
 from joinproto.join.greeting import tell
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import (
+    Confirmed,
     Message,
     Ready,
     ServeUpdate,
@@ -220,15 +221,48 @@ def _is_promise_of(name: str, letter: Letter) -> bool:
     return is_its and isinstance(decode(content), Promise)  # type: ignore[arg-type]
 
 
-def test_a_member_that_hears_a_majority_again_serves_at_once() -> None:
-    """3.5: the connection is enough; whatever the other one says comes later."""
+def test_a_member_that_hears_a_majority_again_serves_once_the_view_is_confirmed() -> None:
+    """3.9: a connection says nothing; the other one may have gone on meanwhile."""
     bus = cluster()
     bus.partition("a", "b", "c")
-    before = bus["a"].member.phase
+    host = bus["a"]
+    before = host.member.phase
 
-    bus["a"].member.peer_up(bus.now, "b")
+    host.member.peer_up(bus.now, "b")
 
-    assert (Phase.SUSPENDED, Phase.ACTIVE) == (before, bus["a"].member.phase)
+    assert (Phase.SUSPENDED, Phase.SUSPENDED) == (before, host.member.phase)
+    tip = host.member.view
+    assert tip is not None
+    asked = host.member.state.reads.last
+    host.member.receive(bus.now, "b", Confirmed(tip.id, asked, bus["b"].member.seat))
+    assert Phase.ACTIVE is host.member.phase
+
+
+def test_an_answer_from_before_the_connection_was_lost_confirms_nothing() -> None:
+    """3.9: numbers tell which question it answers."""
+    bus = cluster()
+    bus.partition("a", "b", "c")
+    host = bus["a"]
+    tip = host.member.view
+    assert tip is not None
+    host.member.peer_up(bus.now, "b")
+    old = Confirmed(tip.id, host.member.state.reads.last, bus["b"].member.seat)
+    host.member.peer_down(bus.now, "b")
+    host.member.peer_up(bus.now, "b")
+
+    host.member.receive(bus.now, "b", old)
+
+    assert Phase.SUSPENDED is host.member.phase
+
+
+def test_a_member_that_cannot_confirm_is_heard_by_its_connection() -> None:
+    """3.9: one of an earlier version is asked nothing, as before."""
+    bus = cluster()
+    bus.partition("a", "b", "c")
+
+    bus["a"].member.peer_up(bus.now, "b", confirms=False)
+
+    assert Phase.ACTIVE is bus["a"].member.phase
 
 
 # -- the next view ---------------------------------------------------------------------------------

@@ -80,7 +80,10 @@ def test_who_has_answered_or_gone_on_is_no_part_of_the_majority(tip: View) -> No
     assert both.down("b").is_majority(tip, A)
     assert not both.down("b").with_beyond(C).is_majority(tip, A)
     assert not both.answered(_answer(B)).answered(_answer(C)).is_majority(tip, A)
-    assert both.with_beyond(B).with_beyond(C).without_beyond(C).is_majority(tip, A)
+    assert both.with_beyond(B).is_majority(tip, A)
+    assert not both.doubting("b", 1).doubting("c", 2).is_majority(tip, A)
+    assert both.doubting("b", 1).doubting("c", 2).sure_of("c", 2).is_majority(tip, A)
+    assert not both.doubting("b", 1).doubting("c", 2).sure_of("c", 1).is_majority(tip, A)
 
 
 def test_a_member_lacks_who_is_gone_and_who_is_there_with_another_store(tip: View) -> None:

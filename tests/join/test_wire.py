@@ -17,6 +17,8 @@ from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promis
 from joinproto.join.ids import by_content
 from joinproto.join.lineage import lineage_of
 from joinproto.join.messages import (
+    Confirm,
+    Confirmed,
     Heartbeat,
     Hello,
     Message,
@@ -29,7 +31,7 @@ from joinproto.join.store import Accepted, Ballot
 from joinproto.join.view import Position, Seat
 from joinproto.join.wire import (
     BYTES_MAX,
-    HAS_FRAMES,
+    CONFIRMS,
     LATEST,
     MISSES,
     SEATS_MAX,
@@ -75,9 +77,20 @@ messages: st.SearchStrategy[Message] = st.one_of(
     st.builds(Voted, ids_or_none, ballots, seats),
     st.builds(Nack, ids_or_none, ballots, ballots),
     st.builds(Chosen, ids_or_none, chains),
-    st.builds(Hello, answers, ids_or_none, numbers, ids_or_none, texts),
+    st.builds(
+        Hello,
+        answers,
+        ids_or_none,
+        numbers,
+        ids_or_none,
+        texts,
+        st.frozensets(texts),
+        st.just("") | texts,
+    ),
     st.builds(Welcome, ids),
-    st.builds(Refused, st.sampled_from(Reason), st.just("") | texts, texts),
+    st.builds(Refused, st.sampled_from(Reason), st.just("") | texts, texts, st.just("") | texts),
+    st.builds(Confirm, ids, st.integers(1, INT_MAX)),
+    st.builds(Confirmed, ids, st.integers(1, INT_MAX), seats),
     st.builds(Ready, ids, seats),
     st.builds(WantUpdate, ids),
     st.builds(Heartbeat, ids_or_none, numbers, seats, st.booleans()),
@@ -290,13 +303,41 @@ def test_an_older_version_is_not_told_of_frames() -> None:
     """It takes a chosen of three fields; one that says nothing of frames has no fourth one."""
     whole = Chosen(None, tuple(DRAWN.values()), has_frames=True)
 
-    told, old = encode(whole, speaks=HAS_FRAMES), encode(whole, speaks=HAS_FRAMES - 1)
+    told, old = encode(whole, speaks=CONFIRMS), encode(whole, speaks=CONFIRMS - 1)
 
     assert json.loads(told)[-1] is True
     assert old == encode(evolve(whole, has_frames=False), speaks=LATEST)
     assert 5 == len(json.loads(told)) == 1 + len(json.loads(old))
     with pytest.raises(Malformed, match="left out"):
         decode(said([*json.loads(old), False]))
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        Hello(Answer(seat=Seat("a", "b"), options="o"), None, 0, None, "c", meeting="seed.1"),
+        Refused(Reason.OPTIONS_DIFFER, "x", "y", "seed.1"),
+    ],
+)
+def test_an_older_version_is_not_told_of_a_meeting(whole: Hello | Refused) -> None:
+    """It takes a message without; and what says none is believed, as before."""
+    told, old = encode(whole, speaks=CONFIRMS), encode(whole, speaks=CONFIRMS - 1)
+
+    assert "seed.1" == json.loads(told)[-1]
+    assert 1 + len(json.loads(old)) == len(json.loads(told))
+    assert evolve(whole, meeting="") == decode(old)
+    with pytest.raises(Malformed, match="left out"):
+        decode(said([*json.loads(old), ""]))
+
+
+@pytest.mark.parametrize(
+    "asked", [Confirm(ONE.id, 1), Confirmed(ONE.id, 1, Seat("a", "b"))], ids=["asks", "answers"]
+)
+def test_an_older_version_is_not_asked_whether_a_view_stands(asked: Message) -> None:
+    """The member sends it to those alone that understand it; a host that says otherwise is told."""
+    assert asked == decode(encode(asked, speaks=CONFIRMS))
+    with pytest.raises(MisuseError, match="confirms=False"):
+        encode(asked, speaks=CONFIRMS - 1)
 
 
 def test_names_of_a_searched_world_are_not_sent() -> None:

@@ -76,6 +76,8 @@ class Bench:
     done: list[int] = field(factory=list)
     given_up: list[str] = field(factory=list)
     spoken: int = VERSIONS[1]
+    older: frozenset[str] = frozenset()
+    asked: int = 0
     time: float = 0.0
     writes: int = 0
     log: ReplicatedLog = field(init=False)
@@ -108,6 +110,14 @@ class Bench:
             return May.FROZEN
         expected = self.journal.last_seq + 1
         return May.TAKE if seq == expected else May.GAP if seq > expected else May.ALREADY_THERE
+
+    @property
+    def older_electors(self) -> frozenset[str]:
+        return self.older
+
+    def read(self) -> int:
+        self.asked += not self.older
+        return 0 if self.older else self.asked
 
     def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
         self.writes += 1
@@ -348,10 +358,64 @@ def test_reads_wait_for_what_is_not_committed_yet(three: Three) -> None:
     read: list[int] = []
 
     three["b"].log.barrier(read.append)
+    three["b"].work()
+    three["b"].log.confirmed(1)
 
     assert [] == read
     three.reconnect()
     assert [1] == read
+
+
+def test_reads_wait_until_the_view_is_confirmed(three: Three) -> None:
+    """3.8: the journal of a member that the others have left lacks what they acknowledge."""
+    three["a"].submit("one")
+    three.settle()
+    read: list[int] = []
+    b = three["b"]
+
+    for _ in range(3):
+        b.log.barrier(read.append)
+    b.work()
+
+    assert (1, []) == (b.asked, read), "they share one question"
+    b.log.confirmed(1)
+    assert [1, 1, 1] == read
+
+
+def test_a_local_read_waits_for_nobody(three: Three) -> None:
+    three["a"].submit("one")
+    three.settle()
+    read: list[int] = []
+
+    three["b"].log.barrier(read.append, is_local=True)
+
+    assert (0, [1]) == (three["b"].asked, read)
+
+
+def test_reads_are_refused_when_the_log_closes(three: Three) -> None:
+    """Whatever is confirmed later: the client asks again, here or elsewhere."""
+    told: list[str] = []
+    b = three["b"]
+    b.log.barrier(lambda seq: told.append("answered"), told.append)
+    b.work()
+
+    b.log.close(Closing.NO_MAJORITY)
+    b.log.confirmed(1)
+    b.log.barrier(lambda seq: told.append("answered"), told.append)
+
+    assert [Closing.NO_MAJORITY.value, "not active"] == told
+
+
+def test_reads_are_refused_where_too_many_cannot_confirm_them(three: Three) -> None:
+    """A rolling upgrade: the first member of the new version says whom it waits for."""
+    told: list[str] = []
+    b = three["b"]
+    b.older = frozenset("ca")
+
+    b.log.barrier(lambda seq: told.append("answered"), told.append)
+    b.work()
+
+    assert ["unconfirmed: a, c cannot confirm reads yet"] == told
 
 
 def test_another_disk_does_not_count_for_the_view_s(three: Three) -> None:

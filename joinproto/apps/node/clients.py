@@ -1,7 +1,7 @@
 """The port for clients: lines of text, one answer to each.
 
     append TEXT     ok SEQ                       once every member of the view has it on its disk
-    read [FIRST]    SEQ TEXT ..., then end SEQ   all that was acknowledged before, and no more
+    read [FIRST]    SEQ TEXT ..., then end SEQ   all that was acknowledged before, anywhere
     get SEQ         ok TEXT
     quit
 
@@ -9,7 +9,8 @@ Where the first frames were dropped, `read` begins with the first one that is th
 dropped SEQ` answers who asks for an earlier one; SEQ is the last one that was dropped.
 
 An answer that begins with `no` says why not: `no not-active suspended` and the like.  Then
-nothing was written.  A connection that ends without an answer leaves open whether it was.
+nothing was written.  `no unconfirmed` answers who reads while too many members are of a version
+that cannot confirm it.  A connection that ends without an answer leaves open whether it was.
 
 Who is slow costs little: an answer is made and sent in pieces, few are made at once, and who does
 not take one in time, or does not end its line, or says nothing for long, is cut off.
@@ -26,6 +27,7 @@ from anyio.abc import TaskGroup
 from attrs import define, field
 
 from joinproto.apps.node.connection import PIECE_BYTES, Connection
+from joinproto.apps.node.settings import Reads
 from joinproto.durable.journal.journal import Frame
 from joinproto.errors import EnvironmentProblem
 from joinproto.host.cluster import Cluster
@@ -62,6 +64,7 @@ class ClientPort:
     """
 
     address: Address
+    reads: Reads = Reads.CONFIRMED
     why: str = "starting"
     opened_views: int = 0
     acknowledged: int = 0
@@ -70,7 +73,7 @@ class ClientPort:
     _clients: dict[Connection, None] = field(factory=dict)
     _tasks: TaskGroup | None = None
     _pending_bytes: int = 0
-    _reads: anyio.CapacityLimiter = field(factory=lambda: anyio.CapacityLimiter(READS_AT_ONCE))
+    _at_once: anyio.CapacityLimiter = field(factory=lambda: anyio.CapacityLimiter(READS_AT_ONCE))
 
     @property
     def count(self) -> int:
@@ -223,9 +226,12 @@ class ClientPort:
     async def _read(self, client: Connection, wanted: int | None) -> None:
         """Send what is committed from `wanted` on, piece by piece; None: all that is there."""
         upto = await self._committed()
+        if isinstance(upto, bytes):
+            await client.send(upto)
+            return
         first = self.log.journal.first_seq if wanted is None else wanted
         at = first
-        while upto is not None and at <= upto:
+        while at <= upto:
             frames = await self._frames(at, upto)
             if not frames:
                 if at > first:
@@ -238,33 +244,34 @@ class ClientPort:
             shown = (b"%d %s\n" % (frame.seq, Entry.of(frame.data).body) for frame in frames)
             await client.send(b"".join(shown))
             at = frames[-1].seq + 1
-        await client.send(self._refused(at) if upto is None else b"end %d\n" % upto)
+        await client.send(b"end %d\n" % upto)
 
     async def _get(self, number: int) -> bytes:
         upto = await self._committed()
-        frames = None if upto is None else await self._frames(number, min(number, upto))
+        if isinstance(upto, bytes):
+            return upto
+        frames = await self._frames(number, min(number, upto))
         if frames is None:
             return self._refused(number)
         return b"ok %s\n" % Entry.of(frames[0].data).body if frames else b"no such frame\n"
 
-    async def _committed(self) -> int | None:
-        """Return up to where all is committed that was acknowledged before; None: closed."""
+    async def _committed(self) -> int | bytes:
+        """Return up to where all is that was acknowledged before, or why that is not known."""
         done = anyio.Event()
-        upto: list[int] = []
+        found: list[int | bytes] = []
 
         def committed(seq: int) -> None:
-            upto.append(seq)
+            found.append(seq)
             done.set()
 
-        def ask() -> bool:
-            if self.log.is_open:
-                self.log.barrier(committed)
-            return self.log.is_open
+        def refused(why: str) -> None:
+            found.append(self._closed(why))
+            done.set()
 
-        if not await self.cluster.call(ask):
-            return None
+        is_local = self.reads is Reads.LOCAL
+        await self.cluster.call(lambda: self.log.barrier(committed, refused, is_local=is_local))
         await done.wait()
-        return upto[0]
+        return found[0]
 
     async def _frames(self, first: int, last: int) -> list[Frame] | None:
         """Return some frames from `first` to `last`; None: closed, or they were dropped."""
@@ -275,7 +282,7 @@ class ClientPort:
             found = self.log.journal.read(first, bytes_max=PIECE_BYTES) if first <= last else []
             return [frame for frame in found if frame.seq <= last]
 
-        async with self._reads:
+        async with self._at_once:
             return await self.cluster.call(read)
 
     def _refused(self, at: int) -> bytes:
@@ -284,8 +291,8 @@ class ClientPort:
             return b"no dropped %d\n" % dropped
         return self._closed()
 
-    def _closed(self) -> bytes:
+    def _closed(self, why: str = "too-many-pending") -> bytes:
         if self.log.is_open:
-            return b"no too-many-pending\n"
+            return f"no {why}\n".encode()
         why = self.why or "opening"
         return f"no not-active {self.cluster.phase.value}: {why}\n".encode()

@@ -44,6 +44,13 @@ class Stopping(Enum):
     LEAVE = "leave"  # the others choose a view without it; then it ends
 
 
+class Reads(Enum):
+    """What is asked before a client is told what is committed."""
+
+    CONFIRMED = "confirmed"  # a majority: all that was acknowledged before is in the answer
+    LOCAL = "local"  # nobody: see `ReplicatedLog.barrier` for what may be missing, and how long
+
+
 class OnFull(Enum):
     """What becomes of a member whose event log cannot be written."""
 
@@ -118,6 +125,7 @@ class NodeFile:
     events_bytes: Annotated[int, AtLeast(EVENTS_BYTES_MIN)] = BYTES_MAX
     events_full: OnFull = OnFull.GO_ON
     stop: Stopping = Stopping.AWAY
+    reads: Reads = Reads.CONFIRMED
     total_failure: TotalFailure = TotalFailure.MANUAL
     found_with: int | None = None
     options: dict[str, Any] = field(factory=dict)
@@ -144,6 +152,7 @@ class Settings:
     events_bytes: int
     events_needed: bool
     stop: Stopping
+    reads: Reads
     timing: Timing
     log: LogKept
     testing: Faulty
@@ -222,6 +231,7 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         events_bytes=file.events_bytes,
         events_needed=file.events_full is OnFull.END,
         stop=file.stop,
+        reads=file.reads,
         timing=timing,
         log=file.log,
         testing=file.testing,

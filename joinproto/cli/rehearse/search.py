@@ -28,8 +28,9 @@ from joinproto.join.view import Kind, View
 from joinproto_worlds.join.claims import beside_the_ledger
 from joinproto_worlds.join.expiry import expiry
 from joinproto_worlds.join.ledger import History, Ledger
-from joinproto_worlds.join.member import Node, Register, Shown
+from joinproto_worlds.join.member import Node, Shown
 from joinproto_worlds.join.plan import Plan
+from joinproto_worlds.join.register import Register
 from joinproto_worlds.join.words import REGISTER
 
 PAIRS_MAX = 4

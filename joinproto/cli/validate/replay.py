@@ -28,7 +28,7 @@ from joinproto.join.config import Config, TotalFailure
 from joinproto.join.member import Member
 from joinproto.join.messages import Message
 from joinproto.join.view import Position
-from joinproto.join.wire import decode
+from joinproto.join.wire import CONFIRMS, LATER_FIELDS, decode
 from joinproto.store.codec import decode as decode_contents
 
 
@@ -82,7 +82,8 @@ def replay(run: Run, look: Look, assumed: Assumed) -> Mismatch | None:
             field, seen, allowed = differs
             return Mismatch(str(run.path), number, field, seen, allowed)
         look(Seen(run, line, member))
-        before = line["kind"]
+        if line["kind"] not in _OWN:
+            before = line["kind"]
     return None
 
 
@@ -133,9 +134,16 @@ def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -
                 return "message", line["message"], "the view that the register holds"
             member.register_says(line["now"], told.views[0])
         case "register_free":
-            member.register_free(line["now"], line["parent"], line["asked"])
-        case "peer_up" | "peer_down":
-            getattr(member, kind)(line["now"], line["peer"])
+            asked = line["parent"], line["asked"], line.get("question", 0)
+            member.register_free(line["now"], *asked)
+        case "read":
+            member.read(line["now"])
+        case "peer_up":
+            # A log of an earlier version does not say it: then its peers cannot confirm.
+            confirms = line.get("version", 0) >= CONFIRMS
+            member.peer_up(line["now"], line["peer"], confirms=confirms)
+        case "peer_down":
+            member.peer_down(line["now"], line["peer"])
         case "tick" | "leave" | "shutdown_cluster" | "update_overwrites":
             getattr(member, kind)(line["now"])
         case "update_progress" | "update_done":
@@ -144,12 +152,15 @@ def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -
             ended = member.phase.value in ("stopped", "aborted")
             if line["how"] in ("Stop", "Abort") and not ended:
                 return "how it ended", line["how"], member.phase.value
-        case "fetched" | "cut" | "based" | "committed":
-            pass  # the host's own; the properties look at them
+        case _ if kind in _OWN:
+            pass
         case _:
             return "kind", kind, "an event of a member"
     return None
 
+
+_OWN = {"fetched", "cut", "based", "committed", "answered"}
+"""The host's own lines, also while a batch is performed; the properties look at them."""
 
 _TOLD = {
     *("receive", "register_says", "register_free", "peer_up", "peer_down", "tick", "leave"),
@@ -194,11 +205,23 @@ def _differences(name: str, seen: Any, allowed: Any) -> Iterator[Differs]:
             yield from _differences(f"{name}.{key}", there, allowed.get(key))
     elif seen is LEFT_OUT:
         yield name, seen, allowed
-    elif type(seen) is type(allowed) and isinstance(seen, list) and len(seen) == len(allowed):
+    elif type(seen) is type(allowed) and isinstance(seen, list) and len(seen) <= len(allowed):
+        if len(seen) < len(allowed):
+            if not _is_shorter(seen, allowed):
+                yield name, seen, allowed
+                return
+            # As an earlier version wrote it.
+            yield f"{name}[{len(seen)}]", LEFT_OUT, allowed[-1]
+            allowed = allowed[:-1]
         for at, (one, other) in enumerate(zip(seen, allowed, strict=True)):
             yield from _differences(f"{name}[{at}]", one, other)
     elif seen != allowed:
         yield name, seen, allowed
+
+
+def _is_shorter(seen: list[Any], allowed: list[Any]) -> bool:
+    """Return whether it is a message without the field that a later version added."""
+    return len(seen) == len(allowed) - 1 and seen[:1] == allowed[:1] and seen[0] in LATER_FIELDS
 
 
 def _position(found: Any) -> Position | None:

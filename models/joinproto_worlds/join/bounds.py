@@ -31,7 +31,8 @@ class Bounds:
     `hurries`; so it is with three.
     `scene`: what is on the disks (`join_scenes.py`).  `electors`, `leaves`, `foreign`: names of
     the configured electors (all), of those who may leave, of those who must not come in; `hears`:
-    of those who hear of the others at times only; `cut`: pairs that never hear each other.
+    of those who hear of the others at times only, and how many `questions` they ask then; `reads`:
+    of those at which a client reads; `cut`: pairs that never hear each other.
     `live`: all shall become active; `recovers`: one of them shall;
     `beats`: started at any moment, and with heartbeats.  `lasting`: with heartbeats at any moment,
     and ballots that last until they are outbid.  `steps`: see `Plan`.
@@ -62,6 +63,8 @@ class Bounds:
     leaves: str = ""
     greets: bool = False
     hears: str = ""
+    questions: int = 2
+    reads: str = ""
     cut: tuple[str, ...] = ()
     wiped: str | None = None
     marks: bool = False
@@ -146,6 +149,8 @@ class Bounds:
             leaves=name in self.leaves,
             forgets=name in self.transient or name == self.wiped,
             hears=name in self.hears,
+            questions=self.questions,
+            reads=name in self.reads,
             beats=(self.live and self.beats) or self.lasting or name in self.hears,
             is_cut=any(name in pair for pair in self.cut),
             is_patient=not self.is_pair if self.is_patient is None else self.is_patient,

@@ -28,6 +28,8 @@ from joinproto_worlds.join.ledger import History
 from joinproto_worlds.join.member import Shown
 
 LEDGER = ("one_successor", "no_split_brain", "waits_for_n", "permitted_after_total_failure")
+READS = "reads_see_acknowledged"
+STANDS = "opens_where_it_stands"
 """Claims that the ledger watches; it says which one breaks first."""
 
 ALONE = ("dirty_before_serving", "position_is_data", "no_wrong_store", "suspended_alone")
@@ -41,10 +43,15 @@ def claims(
     *,
     votes: bool,
     writes: bool,
+    reads: bool,
+    hears: bool,
 ) -> list[Property]:
     """`natives`: the members whose stores are of this cluster; `reaches`: of `POSSIBLE`."""
     return [
-        *[always_monitor(claim, partial(_finds_nothing, claim)) for claim in LEDGER],
+        *[
+            always_monitor(claim, partial(_finds_nothing, claim))
+            for claim in (*LEDGER, *([READS] if reads else []), *([STANDS] if hears else []))
+        ],
         *[always_each(claim, partial(_is_right, claim), among=names) for claim in ALONE],
         *beside_the_ledger(natives),
         always_beside(

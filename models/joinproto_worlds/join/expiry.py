@@ -6,7 +6,7 @@ from typing import Any
 
 from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
 from joinproto.join.ids import Name, ViewId
-from joinproto.join.messages import Heartbeat, Hello, Ready, WantUpdate, Welcome
+from joinproto.join.messages import Confirm, Confirmed, Heartbeat, Hello, Ready, WantUpdate, Welcome
 from joinproto_worlds.join.words import Cas, Data, FrameMessage, Says
 
 
@@ -47,6 +47,11 @@ def expiry(
             return [(name, at + 1) for name in (sender, *others)]
         case Data(view):
             at = 2 * _number(view) + 1
+        case Confirm(view):
+            # Of use as long as an answer may come, and as it would mean something.
+            return [(name, 2 * _number(view)) for name in (sender, *others)]
+        case Confirmed(view):
+            at = 2 * _number(view)
         case Heartbeat():
             at = 2 * content.number
         case FrameMessage() if not is_fenced:

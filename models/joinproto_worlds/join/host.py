@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from joinproto.check.events import Broadcast, Persist, Record, Send
 from joinproto.check.events import Rule as Took
@@ -21,10 +21,13 @@ from joinproto.join.messages import (
     Event,
     Forbids,
     Hello,
+    Message,
     OpenForClients,
     PhaseChanged,
     Proposes,
+    ReadsConfirmed,
     Ready,
+    Refused,
     Sent,
     ServeUpdate,
     StartUpdate,
@@ -44,7 +47,9 @@ from joinproto_worlds.join.words import (
     Data,
     Opened,
     Proposed,
+    ReadEnded,
     ReadyIn,
+    Reopened,
     Vote,
 )
 
@@ -55,6 +60,12 @@ if TYPE_CHECKING:
 def row(table: str, label: str, case: str) -> str:
     """Return how coverage calls a case of a table."""
     return f"{table} {label}: {case}"
+
+
+def _of_any_meeting(message: Message) -> Message:
+    """Return the message as a member of an earlier version says it: each refusal is believed."""
+    # Otherwise: each process and each connection has messages of its own.
+    return evolve(message, meeting="") if isinstance(message, Hello | Refused) else message
 
 
 class ProtocolBug(Exception):
@@ -99,6 +110,7 @@ class Host:
         moment when it became so, is not told again.
         """
         plan = self.node.plan
+        sends = tuple(Sent(sent.to, _of_any_meeting(sent.message)) for sent in sends)
         names = {
             sent.message: {other.to for other in sends if other.message == sent.message}
             for sent in sends
@@ -149,6 +161,10 @@ class Host:
                 yield Persist()
             case OpenForClients(view):
                 yield Record(Opened(view.id))
+                if node.plan.hears:
+                    yield Record(Reopened(self.member.seat, view.id))
+            case ReadsConfirmed():
+                yield Record(ReadEnded(self.member.seat))
 
     def _votes_alone(self, before: StoreRecord, tip: View) -> bool:
         """Return whether this store's vote, which is never seen on its disk, chose `tip`."""

@@ -10,9 +10,33 @@ from attrs import define, frozen
 
 from joinproto.join.ids import Name
 from joinproto.join.view import Kind, Position, Seat
-from joinproto_worlds.join.words import ChosenView, Kept, Opened, Proposed, ReadyIn, Returned, Vote
+from joinproto_worlds.join.words import (
+    ChosenView,
+    Kept,
+    Opened,
+    Proposed,
+    Reached,
+    ReadBegan,
+    ReadEnded,
+    ReadyIn,
+    Reopened,
+    Returned,
+    Vote,
+)
 
-Heard = ChosenView | Kept | Opened | Proposed | ReadyIn | Returned | Vote
+Heard = (
+    ChosenView
+    | Kept
+    | Opened
+    | Proposed
+    | ReadBegan
+    | ReadEnded
+    | Reached
+    | ReadyIn
+    | Reopened
+    | Returned
+    | Vote
+)
 
 
 @frozen(cache_hash=True)
@@ -33,6 +57,8 @@ class Ledger:
     frame that is not committed yet; `ready`: who was ready in which view, until its era has
     reached N; `eras`: the FOUND and RESTART views since which it has; `served`: the latest view
     in which clients were served, `returned`: which of its members were stopped since.
+    `stale`: members at which a read began that lacks a committed frame.  `left`: members that
+    were cut off, and whose view had a successor when they were connected again.
     """
 
     wait_for: int
@@ -45,6 +71,8 @@ class Ledger:
     eras: frozenset[Name] = frozenset()
     served: Name | None = None
     returned: frozenset[Seat] = frozenset()
+    stale: frozenset[Seat] = frozenset()
+    left: frozenset[tuple[Seat, Name]] = frozenset()
     wrong: str = ""
 
     def receive(self, heard: Heard) -> None:
@@ -62,6 +90,18 @@ class Ledger:
                 is_there = self.served is not None and tip in (None, self.served)
                 if self.served is not None and is_there and seat in self.served.members:
                     self.returned |= {seat}
+            case ReadBegan(seat, frames):
+                if not self.committed <= set(frames):
+                    self.stale |= {seat}
+            case Reached(seat, view):
+                if any(item.parent == view for item in self.chosen):
+                    self.left |= {(seat, _name(view))}
+            case Reopened(seat, view):
+                if (seat, _name(view)) in self.left:
+                    self.wrong = self.wrong or "opens_where_it_stands: in a view that was left"
+            case ReadEnded(seat):
+                if seat in self.stale:
+                    self.wrong = self.wrong or "reads_see_acknowledged: a read lacks a frame"
             case Proposed(view):
                 self._propose(_name(view))
             case Opened(view):

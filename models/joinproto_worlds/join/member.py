@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from attrs import define, evolve, frozen
 
-from joinproto.check.events import NOT_ENABLED, Broadcast, Maybe, Persist, Record, Send
+from joinproto.check.events import NOT_ENABLED, Broadcast, Maybe, Persist, Record
 from joinproto.check.events import Message as Arrived
 from joinproto.check.events import Rule as Took
 from joinproto.join import steps
@@ -42,8 +42,6 @@ from joinproto_worlds.join.host import Host, row
 from joinproto_worlds.join.plan import HostLapse, Plan
 from joinproto_worlds.join.words import (
     Beat,
-    Cas,
-    ChosenView,
     Data,
     Deadline,
     Found,
@@ -51,6 +49,9 @@ from joinproto_worlds.join.words import (
     Kept,
     Leave,
     Lost,
+    Reached,
+    Read,
+    ReadBegan,
     Returned,
     Says,
     ShutDown,
@@ -132,7 +133,8 @@ class Node:
             yield Record(Vote(member.seat, self.kept.accepted))
         if plan.greets:
             for peer in sorted(plan.peers):
-                member, more = step(member, steps.peer_up, 0, peer)
+                # What a first connection asks, `join-apart` shows: here its peers are not asked.
+                member, more = step(member, steps.peer_up, 0, peer, False)
                 batch = both(batch, more)
         yield from self._perform(member, batch)
 
@@ -155,12 +157,13 @@ class Node:
         if plan.beats and (member.choice.is_frozen or not plan.hears):
             yield Beat()
         if plan.hears:
-            for peer in sorted(plan.peers):
-                yield Maybe(Lost(peer) if peer in member.heard.in_reach else Found(peer))
+            yield from _links(plan, member)
         runs = tip is not None and tip.is_open and member.seat in tip.members
         if plan.suspects and runs and may and not member.choice.is_frozen:
             yield Maybe(Suspect())
         if member.is_serving:
+            if plan.reads and not member.reads.called:
+                yield Maybe(Read())
             stays = may and not member.closes and not member.leaves
             if plan.closes and stays:
                 yield Maybe(ShutDown())
@@ -189,13 +192,17 @@ class Node:
             case Lost(peer):
                 return self._step(member, steps.peer_down, 0, peer)
             case Found(peer):
-                return self._step(member, steps.peer_up, 0, peer)
+                return _noted(_reached(member), self._step(member, steps.peer_up, 0, peer))
             case ShutDown():
                 return self._step(member, _at_once, steps.shutdown_cluster)
             case Leave():
                 return self._step(member, _at_once, steps.leave)
             case Write():
                 return self._write(member)
+            case Read():
+                # Later it may have more: what it had when the read began is what counts.
+                began = ReadBegan(member.seat, self.frames)
+                return _noted(began, self._step(member, steps.read, 0))
             case Arrived(sender, FrameMessage(view, seq)):
                 if may_append(member, view, seq) is not Frame.TAKE:
                     return None
@@ -387,6 +394,26 @@ class Node:
         return told
 
 
+def _noted(what: Reached | ReadBegan | None, rest: Iterator[Any]) -> Iterator[Any]:
+    if what is not None:
+        yield Record(what)
+    yield from rest
+
+
+def _reached(member: MemberState) -> Reached | None:
+    """Return what the ledger hears of a new connection, None where there was another one."""
+    tip = member.view
+    return None if tip is None or member.heard.in_reach else Reached(member.seat, tip.id)
+
+
+def _links(plan: Plan, member: MemberState) -> Iterator[Any]:
+    for peer in sorted(plan.peers):
+        if peer in member.heard.in_reach:
+            yield Maybe(Lost(peer))
+        elif member.reads.last < plan.questions:
+            yield Maybe(Found(peer))
+
+
 def _without_time(member: MemberState, until: int) -> MemberState:
     """Forget when: deadlines come at any moment, so all there is to know is whether one is set."""
     m = Known(*values_of(member))
@@ -396,6 +423,7 @@ def _without_time(member: MemberState, until: int) -> MemberState:
     m.tries = 0
     m.says_at = None
     m.pace = UNHURRIED
+    m.met = frozenset()
     return frozen_copy(m)
 
 
@@ -412,33 +440,3 @@ def _suspect(m: Draft) -> None:
     m.patience_until = 0
     steps.tick(m, 0)
     m.heard = evolve(m.heard, in_reach=before)
-
-
-# -- the register ----------------------------------------------------------------------------------
-
-
-@define
-class Register:
-    """The outside register: an atomic compare-and-set for each view.  It does not fail."""
-
-    persistent: ClassVar[tuple[str, ...]] = ("chosen",)
-
-    chosen: frozenset[View] = frozenset()
-    forgets: bool = False
-
-    def receive(self, event: Any) -> Any:
-        if not isinstance(event, Arrived) or not isinstance(event.content, Cas):
-            return NOT_ENABLED
-        view = event.content.view
-        there = next((item for item in self.chosen if item.parent == view.parent), None)
-        if there is not None and not self.forgets:
-            return [Send(event.sender, Says(there))]
-        self.chosen |= {view}
-        return [Persist(), Record(ChosenView(view.id)), Send(event.sender, Says(view))]
-
-    def shows(self) -> str:
-        return "register"
-
-    def story(self) -> dict[str, Any]:
-        chain = sorted(self.chosen, key=lambda view: view.number)
-        return {"chosen": ", ".join(str(view.id) for view in chain) or "-"}

@@ -36,7 +36,9 @@ class Plan:
     `views`: a chain is at most so long; `frames`: so many are written at most, counted
     over the chain; `rounds`: of ballots.  `proposes`, `suspects`, `leaves`, `closes`:
     whether it does.  `forgets`: its disk may.  `greets`: it says hello when it starts, as over
-    a new connection.  `hears`: of whom it hears comes and goes.  `beats`: it
+    a new connection.  `hears`: of whom it hears comes and goes, up to the
+    question with the number `questions`, that it asks over a new connection.  `reads`: a client
+    reads at it, once.  `beats`: it
     sends heartbeats.  `is_cut`: it does not reach all others.  `steps`: its host cuts and
     appends frame by frame, where others receive beside and switch.  `lasts`: a wish to close the
     cluster outlives every view that leaves it out, where else it lapses with the first.
@@ -55,6 +57,8 @@ class Plan:
     forgets: bool = False
     greets: bool = False
     hears: bool = False
+    questions: int = 0
+    reads: bool = False
     beats: bool = False
     is_cut: bool = False
     steps: bool = False

@@ -59,6 +59,14 @@ class Found:
 
 
 @frozen
+class Read:
+    """Choice: a client reads."""
+
+    def __str__(self) -> str:
+        return "a client reads"
+
+
+@frozen
 class Write:
     """Choice: a client writes a frame."""
 
@@ -146,6 +154,49 @@ class Kept:
 
     def __str__(self) -> str:
         return f"{self.seat.member} keeps {at(self.frame)}"
+
+
+@frozen(cache_hash=True)
+class ReadBegan:
+    """A client of a member reads, which has these frames."""
+
+    seat: Seat
+    frames: tuple[Position, ...]
+
+    def __str__(self) -> str:
+        return f"a read begins at {self.seat.member}, up to {at((self.frames or (None,))[-1])}"
+
+
+@frozen(cache_hash=True)
+class ReadEnded:
+    """It is answered with what it began with."""
+
+    seat: Seat
+
+    def __str__(self) -> str:
+        return f"the read at {self.seat.member} is answered"
+
+
+@frozen(cache_hash=True)
+class Reached:
+    """A member that heard of nobody is connected to another one, and knows this view."""
+
+    seat: Seat
+    view: ViewId
+
+    def __str__(self) -> str:
+        return f"{self.seat.member} is connected again"
+
+
+@frozen(cache_hash=True)
+class Reopened:
+    """A member that hears of others at times only serves clients, perhaps again."""
+
+    seat: Seat
+    view: ViewId
+
+    def __str__(self) -> str:
+        return f"{self.seat.member} serves in {self.view}"
 
 
 @frozen(cache_hash=True)

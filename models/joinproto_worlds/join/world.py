@@ -34,9 +34,10 @@ from joinproto_worlds.join.claims import (
 )
 from joinproto_worlds.join.expiry import expiry, name_of
 from joinproto_worlds.join.ledger import Ledger, era_of
-from joinproto_worlds.join.member import Node, Register
+from joinproto_worlds.join.member import Node
 from joinproto_worlds.join.outcomes import OUTCOMES
 from joinproto_worlds.join.plan import HostLapse, Plan
+from joinproto_worlds.join.register import Register
 from joinproto_worlds.join.words import REGISTER
 
 
@@ -100,7 +101,15 @@ def build(
 def _properties(it: Bounds, length: int) -> list[Property]:
     """`length`: of the chain that is on the disks."""
     names, natives = it.names, it.natives
-    properties = claims(names, natives, it.reaches, votes=it.votes, writes=it.frames > 0)
+    properties = claims(
+        names,
+        natives,
+        it.reaches,
+        votes=it.votes,
+        writes=it.frames > 0,
+        reads=bool(it.reads),
+        hears=bool(it.hears),
+    )
     if it.recovers:
         properties.append(serves_again(it.views, natives))
     if it.live:

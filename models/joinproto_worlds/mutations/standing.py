@@ -13,6 +13,7 @@ from attrs import evolve
 from joinproto.join.draft import Draft
 from joinproto.join.frames import Frame, in_order
 from joinproto.join.ids import ViewId
+from joinproto.join.messages import ReadsConfirmed
 from joinproto.join.phases import Deed, Phase
 from joinproto.join.settling import settle
 from joinproto.join.state import Known
@@ -44,6 +45,11 @@ def _frozen_writes(original: Callable[..., Frame]) -> Callable[..., Frame]:
     return may_append
 
 
+def _believes(m: Draft, now: float, tip: View) -> None:
+    m.reads = evolve(m.reads, covers=m.reads.called)
+    m.act(ReadsConfirmed(m.reads.called))
+
+
 PHASES = (
     Mutation("active-before-all-are-ready", (_lacking("others are not ready"),)),
     Mutation("n-is-not-counted", (_lacking("fewer than N"),)),
@@ -55,6 +61,10 @@ PHASES = (
             Patch(f"{CHAIN}.frames", "may_append", _frozen_writes),
         ),
     ),
+    # A read is answered from whatever view its member believes in.
+    Mutation.of("reads-unconfirmed", f"{CHAIN}.reading", "_begin", lambda _: _believes),
+    # Whoever is connected counts as in the view, and says otherwise a round trip later.
+    Mutation.of("heard-by-connection", f"{CHAIN}.steps", "doubt", lambda _: lambda m, peer: None),
     Mutation("serves-unheard", (_lacking("hears no majority"),)),
     Mutation("ready-with-other-options", (_lacking("its options are not those of the view"),)),
 )

@@ -1,0 +1,153 @@
+"""Reads: when the view that a member serves still stood after a read had begun.
+
+A member may serve in a view that all others have left, until it hears of that.  What they
+acknowledge meanwhile is not on its disk.  So a read waits until a majority of the electors has
+said, after the read began, that they have answered no ballot about the view's successor.  Then
+no majority had chosen one before, and all that was acknowledged until then is in this view, and
+so on the disk of each of its members.
+
+    read      begins, and waits                  Confirm   ->   the electors
+              a majority: it may be answered     <- Confirmed
+
+Reads that come while a round is under way share the next one, so there is one round at a time.
+With an outside register the register is asked instead: it names the only successor.
+
+Source: join protocol, 3.8; "ReadIndex" in Ongaro, "Consensus: Bridging Theory and Practice"
+(2014), section 6.4, as in etcd-io/raft, `read_only.go`.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from joinproto.codec.malformed import Said, require
+from joinproto.join.draft import Draft
+from joinproto.join.greeting import tell
+from joinproto.join.messages import Confirm, Confirmed, ReadRegister, ReadsConfirmed
+from joinproto.join.phases import Phase
+from joinproto.join.state import Known
+from joinproto.join.view import Seat, View
+
+
+def read(m: Draft, now: float) -> None:
+    """Reads have come together: have them confirmed, by the round that begins next.
+
+    `reads.called` is their number from here on; it stays where they cannot be confirmed.
+    """
+    tip = m.view
+    if m.phase is not Phase.ACTIVE or tip is None or older_electors(m):
+        return
+    m.reads = evolve(m.reads, called=m.reads.called + 1)
+    if not m.reads.asked:
+        _begin(m, now, tip)
+
+
+def older_electors(it: Known) -> frozenset[str]:
+    """Return the electors that do not know `Confirm`, if no majority can confirm without them."""
+    tip = it.view
+    if tip is None or it.config.outside:
+        return frozenset()
+    others = frozenset(seat for seat in tip.electors if seat.member in it.heard.older)
+    return frozenset() if tip.is_majority(tip.electors - others) else _names(others)
+
+
+def doubt(m: Draft, peer: str) -> None:
+    """Ask a peer over a new connection whether the view stands, where its vote matters.
+
+    Otherwise: a member that was cut off is connected again, counts an elector that has gone on,
+    and opens in the old view until it hears better.
+    """
+    tip = m.view
+    if tip is None or m.config.outside or m.ready_in != tip.id:
+        return
+    if peer in _names(tip.electors) - m.heard.older:
+        m.reads = evolve(m.reads, last=m.reads.last + 1)
+        m.heard = m.heard.doubting(peer, m.reads.last)
+        m.send(peer, Confirm(tip.id, m.reads.last))
+
+
+def confirm_again(m: Draft, now: float) -> None:
+    """Ask those again that have not answered; a message may have been lost."""
+    tip = m.view
+    if tip is None or m.ready_in != tip.id:
+        return
+    names = set(m.heard.doubted)
+    if m.reads.asked:
+        if m.config.outside:
+            m.act(ReadRegister(tip.id, now, m.reads.asked))
+            return
+        names |= _names(tip.electors - m.reads.confirmed - {m.seat})
+    _ask(m, tip, names)
+
+
+def hear_confirm(m: Draft, peer: str, asked: Confirm) -> None:
+    """Say that the view stands, or what follows it."""
+    tip = m.view
+    if tip is None:
+        return
+    if tip.id == asked.view:
+        if m.seat in tip.electors and not m.is_frozen:
+            m.send(peer, Confirmed(tip.id, asked.number, m.seat))
+        return
+    number = m.record.lineage.number_of(asked.view)
+    if number is not None:
+        tell(m, peer, asked.view, number)
+
+
+def hear_confirmed(m: Draft, now: float, peer: str, heard: Confirmed) -> None:
+    require("seat", heard.seat.member == peer, heard.seat.member, f"{peer}, who sent it")
+    tip = m.view
+    if tip is None or tip.id != heard.view or m.ready_in != tip.id:
+        return
+    # Numbers grow as long as the process runs, and a process that is started again is not ready
+    # in a view in which it was before.  So no answer to an earlier question has this number.
+    require("number", heard.number <= m.reads.last, Said(str(heard.number)), "one that was asked")
+    m.heard = m.heard.sure_of(peer, heard.number)
+    if m.reads.asked and heard.number >= m.reads.asked:
+        m.reads = evolve(m.reads, confirmed=m.reads.confirmed | {heard.seat})
+        _count(m, now, tip)
+
+
+def register_confirms(m: Draft, now: float, question: int) -> None:
+    """The register, asked with this number, named no successor of the tip."""
+    if m.view is not None and question and question == m.reads.asked:
+        _finish(m, now, m.view)
+
+
+def void(m: Draft) -> None:
+    """Forget the reads that wait: the member serves no more, and its host knows."""
+    if m.reads.asked or m.reads.confirmed:
+        m.reads = evolve(m.reads, asked=0, confirmed=frozenset())
+
+
+def _begin(m: Draft, now: float, tip: View) -> None:
+    number = m.reads.last + 1
+    own = frozenset({m.seat}) & tip.electors
+    m.reads = evolve(m.reads, last=number, asked=number, covers=m.reads.called, confirmed=own)
+    if m.config.outside:
+        m.act(ReadRegister(tip.id, now, number))
+        return
+    _ask(m, tip, _names(tip.electors - own))
+    _count(m, now, tip)
+
+
+def _ask(m: Draft, tip: View, names: set[str] | frozenset[str]) -> None:
+    for name in sorted((names & m.heard.in_reach) - m.heard.older):
+        m.send(name, Confirm(tip.id, m.reads.last))
+
+
+def _count(m: Draft, now: float, tip: View) -> None:
+    if tip.is_majority(m.reads.confirmed):
+        _finish(m, now, tip)
+
+
+def _finish(m: Draft, now: float, tip: View) -> None:
+    m.act(ReadsConfirmed(m.reads.covers))
+    is_more = m.reads.called > m.reads.covers
+    m.reads = evolve(m.reads, asked=0, confirmed=frozenset())
+    if is_more:
+        _begin(m, now, tip)
+
+
+def _names(seats: frozenset[Seat]) -> frozenset[str]:
+    return frozenset(seat.member for seat in seats)
