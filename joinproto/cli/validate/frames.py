@@ -147,6 +147,32 @@ class Claims:
             yield Claim(views[view], seq, time)
 
 
+@frozen
+class ReadAnswered:
+    """Reads that were handed in at `began` were answered with all frames up to `seq`, by `run`."""
+
+    began: int
+    seq: int
+    run: int
+
+
+@define(eq=False)
+class ReadsAnswered:
+    """All of them, in a file."""
+
+    _numbers: Column
+    _count: int = 0
+
+    def add(self, read: ReadAnswered) -> None:
+        for value in (read.began, read.seq, read.run):
+            self._numbers[self._count] = value
+            self._count += 1
+
+    def __iter__(self) -> Iterator[ReadAnswered]:
+        for at in range(0, self._count, 3):
+            yield ReadAnswered(*(self._numbers[at + part] for part in range(3)))
+
+
 @define(eq=False)
 class Frames:
     """All frames of all runs."""
@@ -157,6 +183,7 @@ class Frames:
     different: dict[Frame, set[int]] = Factory(dict)
     claims: Claims = Factory(lambda self: Claims.on(self.spill), takes_self=True)
     claimed: dict[ViewId, int] = Factory(dict)
+    reads: ReadsAnswered = Factory(lambda self: ReadsAnswered(self.spill.column()), takes_self=True)
 
     def of(self, view: ViewId, seat: Seat) -> Held:
         """Return what this seat had of the view."""

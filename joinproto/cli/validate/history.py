@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import Factory, define, frozen
 
-from joinproto.cli.validate.frames import Frames, Journal, Stretch, cut, put
+from joinproto.cli.validate.frames import Frames, Journal, ReadAnswered, Stretch, cut, put
 from joinproto.cli.validate.logs import Run
 from joinproto.cli.validate.replay import Seen
 from joinproto.cli.validate.spill import Stretches
@@ -57,6 +57,7 @@ class History:
     paths: list[str] = Factory(list)
     assumed: Counter[str] = Factory(Counter)
     lines: int = 0
+    _reads: dict[int, int] = Factory(dict)  # when those that wait in the present run began
 
     def look(self, seen: Seen) -> None:
         """Note what this line shows."""
@@ -67,6 +68,11 @@ class History:
                 self._frame(seen, line)
             case "committed":
                 self.frames.claim(line["view"], line["seq"], self._time(line))
+            case "read" if "t" in line:
+                # One that was refused has no number of its own.
+                self._reads.setdefault(seen.member.state.reads.called, line["t"])
+            case "answered" if (began := self._reads.pop(line["read"], None)) is not None:
+                self.frames.reads.add(ReadAnswered(began, line["seq"], len(self.paths) - 1))
             case "batch":
                 self._batch(seen)
             case "start":
@@ -106,6 +112,7 @@ class History:
     def _start(self, seen: Seen) -> None:
         record, store = seen.member.record, seen.run.store_id
         self.logged.add(seen.run.member)
+        self._reads.clear()
         self.paths.append(str(seen.run.path))
         for view in record.lineage.views[-VIEWS_LOOKED_AT:]:
             self.views[view.id] = view

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
@@ -103,6 +104,23 @@ def acknowledged_is_committed(history: History) -> Iterator[str]:
                 break
 
 
+def reads_see_acknowledged(history: History) -> Iterator[str]:
+    """A read that begins after an acknowledgement sees it, whoever acknowledged (3.8)."""
+    times: list[int] = []
+    newest: list[int] = []  # of all that was acknowledged up to that time
+    for claim in sorted(history.frames.claims, key=lambda one: one.at):
+        if not newest or claim.seq > newest[-1]:
+            times.append(claim.at)
+            newest.append(claim.seq)
+    for read in history.frames.reads:
+        before = bisect_left(times, read.began)
+        if before and newest[before - 1] > read.seq:
+            yield (
+                f"{history.log_of(read.run)}: a read is answered up to frame {read.seq}, and"
+                f" {newest[before - 1]} was acknowledged before it began"
+            )
+
+
 def position_is_data(history: History) -> Iterator[str]:
     """The same frame is the same data wherever it is."""
     for (view, seq), runs in history.frames.different.items():
@@ -161,6 +179,7 @@ PROPERTIES: dict[str, Property] = {
         no_stale_source,
         nothing_lost,
         acknowledged_is_committed,
+        reads_see_acknowledged,
         position_is_data,
         waits_for_n,
         options_agree,

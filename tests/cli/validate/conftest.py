@@ -56,6 +56,10 @@ async def live(top: Path) -> None:
             await until(lambda log=log: log.is_open)  # type: ignore[misc]
             await cluster.call(lambda log=log: log.submit(b"text", lambda at: done.append(at.seq)))  # type: ignore[misc]
         await until(lambda: len(done) == 3)
+        read: list[int] = []
+        for log, cluster in zip(logs, clusters, strict=True):
+            await cluster.call(lambda log=log: log.barrier(read.append))  # type: ignore[misc]
+        await until(lambda: len(read) == 3)
         await clusters[1].shutdown_cluster()
         with anyio.fail_after(PATIENCE):
             for cluster in clusters:

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joinproto.cli.validate.frames import Frames, Journal, Stretch, cut, holds, put
+from joinproto.cli.validate.frames import (
+    Frames,
+    Journal,
+    ReadAnswered,
+    Stretch,
+    cut,
+    holds,
+    put,
+)
 from joinproto.cli.validate.history import History, Opening
 from joinproto.cli.validate.properties import PROPERTIES
 from joinproto.cli.validate.spill import CHUNK, CHUNKS_KEPT, Stretches
@@ -124,6 +132,14 @@ def acknowledged_too_early() -> History:
     return made
 
 
+def read_without_what_was_acknowledged(began: int = 12, seq: int = 1) -> History:
+    made = history()
+    made.paths.append("log of c")
+    made.frames.claim(FIRST.id, 2, 11)
+    made.frames.reads.add(ReadAnswered(began, seq, 0))
+    return made
+
+
 def different_data() -> History:
     made = history()
     made.paths += ["log of a", "log of b"]
@@ -174,6 +190,7 @@ def forgot() -> History:
         (opened_without_the_data(), "nothing_lost"),
         (opened_by_a_stranger(), "no_wrong_store"),
         (acknowledged_too_early(), "acknowledged_is_committed"),
+        (read_without_what_was_acknowledged(), "reads_see_acknowledged"),
         (different_data(), "position_is_data"),
         (served_before_all_were_ready(), "waits_for_n"),
         (served_with_other_options(), "options_agree"),
@@ -184,6 +201,11 @@ def forgot() -> History:
 )
 def test_a_run_that_must_not_be_is_found(made: History, name: str) -> None:
     assert name in broken(made)
+
+
+@pytest.mark.parametrize(("began", "seq"), [(12, 2), (11, 1), (10, 0)])
+def test_a_read_need_not_see_what_is_acknowledged_after_it_began(began: int, seq: int) -> None:
+    assert set() == broken(read_without_what_was_acknowledged(began, seq))
 
 
 def test_a_frame_is_told_by_the_logs_that_differ() -> None:

@@ -104,6 +104,20 @@ def test_a_member_that_does_not_keep_a_rule_is_found(tmp_path: Path) -> None:
     assert not verdict.holds
 
 
+def test_a_read_that_misses_what_was_acknowledged_is_found(copy: Path) -> None:
+    """3.8: it began after all three frames of that life were acknowledged."""
+
+    def older(lines: list[Line]) -> None:
+        (answered,) = (line for line in lines if line["kind"] == "answered")
+        answered["seq"] -= 1
+
+    change(first(copy), older)
+
+    assert ["reads_see_acknowledged"] == [
+        name for name, found in validate([copy]).broken.items() if found
+    ]
+
+
 def test_a_message_that_nobody_sent_is_found(copy: Path) -> None:
     """The end of b's log is cut off between two lines: the others have heard more of it."""
     path = first(copy, "b")
