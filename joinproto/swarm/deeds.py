@@ -31,6 +31,8 @@ def do(it: Simulation, deed: Deed) -> None:
             it.network.cut([(who, deed.others)])
         case What.BREAK:
             it.network.lose(who, deed.others)
+        case What.GIVEN_UP:
+            it.network.give_up(who, deed.amount)
         case What.SPLIT:
             here = {who, *deed.others}
             away = set(it.scenario.members) - here
@@ -51,6 +53,8 @@ def do(it: Simulation, deed: Deed) -> None:
             it.step(who)
         case What.OPTIONS:
             it.options[who] = "other"
+        case What.USUAL:
+            it.options.pop(who, None)
         case What.REGISTER_LOST:
             it.register.out_of_reach[who] = it.now + deed.amount
         case What.WIPE | What.MARK | What.RESTORE if place is not None and not it.is_up(who):

@@ -68,6 +68,7 @@ class Watcher(Protocol):
     def wrote(self, process: Process) -> None: ...
     def saw(self, process: Process, event: object) -> None: ...
     def opens(self, process: Process, view: View) -> None: ...
+    def connected(self, process: Process) -> None: ...
     def has(self, process: Process, view: str, seq: int, digest: str) -> None: ...
     def applied(self, process: Process, seq: int, body: bytes) -> None: ...
 
@@ -91,6 +92,8 @@ class Clock:
 class Process:
     """See the head of this file.  `ended`: why it does no more.
 
+    `connected`: to whom.  `left`: its view, if that had a successor when it was connected again
+    after it heard of nobody.  `gone`: of whom it has known that they have left its view.
     `was_ready`: since it began; `saw_it_run`: while it was up, one that was ready was up, too.
     """
 
@@ -111,6 +114,9 @@ class Process:
     bodies: set[bytes] = field(factory=set)  # of the frames that were applied
     was_ready: bool = False
     saw_it_run: bool = False
+    connected: set[str] = field(factory=set)
+    left: ViewId | None = None
+    gone: set[Seat] = field(factory=set)
     _late: list[str] = field(factory=list)
 
     @property
@@ -151,10 +157,14 @@ class Process:
         raise RuntimeError(f"{self.name} comes to no rest in one step")
 
     def up(self, peer: str) -> None:
+        if not self.connected:
+            self.watcher.connected(self)
+        self.connected.add(peer)
         self.member.peer_up(self.now(), peer)
         self.log.peer_up(peer)
 
     def down(self, peer: str) -> None:
+        self.connected.discard(peer)
         self.member.peer_down(self.now(), peer)
         self.log.peer_down(peer)
 
@@ -166,6 +176,7 @@ class Process:
             return
         message = _decode(content) if isinstance(content, bytes) else content
         self.member.receive(self.now(), peer, message)  # type: ignore[arg-type]
+        self.gone |= self.member.state.heard.beyond
 
     def submit(self, body: bytes, done: Callable[[Position], None]) -> None:
         """Write for a client, if it may be served here."""
@@ -219,6 +230,7 @@ class Process:
     def see(self, event: Event) -> None:
         if isinstance(event, Learned):
             self.log.learned(event.view)
+            self.gone = set()
         if isinstance(event, Waiting):
             self.waiting = event
         self.watcher.saw(self, event)

@@ -19,6 +19,9 @@ from joinproto.join.messages import Confirm, Confirmed, Message
 from joinproto.join.wire import LATEST, encode
 from joinproto.swarm.scenario import Scenario
 
+OLD_KEPT = 200
+"""So many of the messages from one to another may come again at any time."""
+
 
 class Ends(Protocol):
     """What the network asks of the run: the time, and those at the ends of its links."""
@@ -51,6 +54,7 @@ class Network:
     is_mended: bool = False
     _connections: dict[str, _Connection] = field(factory=dict)
     _calling: set[str] = field(factory=set)
+    _sent: dict[tuple[str, str], list[object]] = field(factory=dict)
     _chances: dict[tuple[str, str, str], Random] = field(factory=dict)
 
     # -- links ---------------------------------------------------------------------------------
@@ -111,6 +115,26 @@ class Network:
             seconds = self._chance(who, whom).random() * self.scenario.notice
             self.ends.later(seconds, self._noticer(pair, lost, who, whom))
 
+    def give_up(self, who: str, seconds: float) -> None:
+        """Let all others connected to `who` take it for lost, and find it again later.
+
+        As where one end of a connection is replaced and the other one hangs.
+        """
+        for other in self.scenario.members:
+            lost = self._connections.get(_pair(who, other))
+            if lost is not None and not lost.is_broken and lost.knows == {who, other}:
+                lost.knows.discard(other)
+                self.ends.tell_down(other, who)
+                self.ends.later(seconds, self._finder(lost, other, who))
+
+    def _finder(self, lost: _Connection, who: str, whom: str) -> Callable[[], None]:
+        def find() -> None:
+            if not lost.is_broken and self.ends.is_up(who):
+                lost.knows.add(who)
+                self.ends.tell_up(who, whom)
+
+        return find
+
     def _noticer(self, pair: str, lost: _Connection, who: str, whom: str) -> Callable[[], None]:
         def notice() -> None:
             self._forget(pair, lost, who)
@@ -161,6 +185,19 @@ class Network:
             self._bring(self._delay(chance) * 2, sender, to, content)
         if chance.random() < it.late:
             self._bring(chance.uniform(1.0, 40.0) * it.patience, sender, to, content)
+        if it.old:
+            self._bring_an_old_one(sender, to, content)
+
+    def _bring_an_old_one(self, sender: str, to: str, content: object) -> None:
+        chance = self._chance(sender, to, "old")
+        sent = self._sent.setdefault((sender, to), [])
+        # Of so many that are alike each kind is as old as any other.
+        if len(sent) < OLD_KEPT:
+            sent.append(content)
+        else:
+            sent[chance.randrange(OLD_KEPT)] = content
+        if chance.random() < self.scenario.old:
+            self._bring(self._delay(chance), sender, to, chance.choice(sent))
 
     def _bring(self, seconds: float, sender: str, to: str, content: object) -> None:
         def arrive() -> None:

@@ -12,10 +12,10 @@ from attrs import define, field
 
 from joinproto.join.balloting import IMPOSSIBLE
 from joinproto.join.ids import ViewId
-from joinproto.join.messages import Learned, Waiting
+from joinproto.join.messages import Abort, Learned, Waiting
 from joinproto.join.store import Ballot, StoreRecord
 from joinproto.join.view import Kind, Position, Seat, View
-from joinproto.machine.vocabulary import Store
+from joinproto.machine.vocabulary import Reason, Store
 from joinproto.swarm.host import Process
 from joinproto.swarm.scenario import Scenario
 
@@ -37,6 +37,8 @@ CLAIMS = {
     "close_ends": "a closed cluster is not restarted by those that ran when it closed",
     "makes_sense": "no store says what cannot be",
     "no_error": "no correct run ends in an exception",
+    "opens_where_it_stands": "who was cut off, or knows who left, opens in no view that was left",
+    "stops_rightly": "a member that ends over its options has these options",
     "serves_again": "once faults stop, a majority that has the data serves, and rests",
     "says_why": "who may not serve says for whom it waits",
     "all_end": "an orderly shutdown ends all members that run",
@@ -233,6 +235,7 @@ class Oracle:
             record.position == process.disk.journal.last,
             f"{process.name}: {record.position}, its journal ends at {process.disk.journal.last}",
         )
+        self._look_for_left(process, view)
         self._look_for_lost(process, view)
         self._commit_before(process, view)
         self._look_for_branches(process, view)
@@ -245,6 +248,30 @@ class Oracle:
             if at.parent is None or at.kind is Kind.RESTART:
                 return
             at = self.views.get(at.parent)
+
+    def connected(self, process: Process) -> None:
+        """A member that heard of nobody is connected again."""
+        tip = process.member.view
+        process.left = None
+        if tip is not None and tip.id in self.successor and process.is_ready:
+            process.left = tip.id
+
+    def _look_for_left(self, process: Process, view: View) -> None:
+        if self.scenario.outside:
+            return
+        told = f"{process.name} serves {view} again"
+        self.require("opens_where_it_stands", process.left != view.id, told)
+        gone = process.gone & view.electors
+        self.require("opens_where_it_stands", view.is_majority(view.electors - gone), told)
+
+    def ended(self, process: Process) -> None:
+        """A process ended by itself."""
+        ended = process.ended
+        if not isinstance(ended, Abort) or ended.reason is not Reason.OPTIONS_DIFFER:
+            return
+        digest = process.member.config.digest
+        told = f"{process.name} with {digest}: {ended.found}, expected {ended.expected}"
+        self.require("stops_rightly", digest in ended.found, told)
 
     def _look_for_lost(self, process: Process, view: View) -> None:
         runs = process.disk.journal.runs

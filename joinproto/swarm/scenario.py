@@ -25,6 +25,7 @@ class What(Enum):
     CUT = "and the other hear each other no more"
     DEAF = "does not hear the other, which hears it"
     BREAK = "loses its connection to the other"
+    GIVEN_UP = "is taken for lost by all others for a while, and does not notice"
     SPLIT = "and these hear nobody else, and all others each other"
     HEAL = "all links are whole again"
     WRITE = "a client writes at it"
@@ -35,6 +36,7 @@ class What(Enum):
     MARK = "its store is marked by the operator"
     JUMP = "its clock jumps ahead"
     OPTIONS = "is configured with other options"
+    USUAL = "is configured with the usual options again"
     REGISTER_LOST = "does not reach the register"
 
 
@@ -60,7 +62,9 @@ class Scenario:
 
     `delay`: mean seconds of a message.  `is_steady`: all take as long.  `slow`: share of those that
     take twenty times as long.  `loss`, `twice`, `late`: shares of the members' messages that are
-    lost, come twice, come again much later.  `notice`: most seconds until a lost
+    lost, come twice, come again much later.  `old`: share of
+    them with which another one comes that was sent before, by whatever process, over whatever
+    connection.  `notice`: most seconds until a lost
     connection is noticed.  `drift`: seconds of each one's clock in a second.  `on_disk`: metadata
     go through the real store, as bytes.  `as_bytes`: so do messages.  `apart`: pairs that do not
     hear each other when all else is mended.  `ends`: with an orderly shutdown, and a start of all.
@@ -82,6 +86,7 @@ class Scenario:
     loss: float = 0.0
     twice: float = 0.0
     late: float = 0.0
+    old: float = 0.0
     notice: float = 1.0
     drift: tuple[float, ...] = ()
     on_disk: bool = False
@@ -124,6 +129,6 @@ class Scenario:
         lines.append(
             f"patience {self.patience:g} s, heartbeat {self.heartbeat:g} s, messages take about"
             f" {self.delay:g} s; {self.loss:.0%} are lost, {self.twice:.0%} come twice,"
-            f" {self.late:.0%} come again much later"
+            f" {self.late:.0%} come again much later, and with {self.old:.0%} comes an old one"
         )
         return lines

@@ -156,6 +156,7 @@ class Simulation:
             raise self._error(name, error) from error
         if not process.runs:
             self.tell(f"{name} ends: {process.ended}")
+            self.oracle.ended(process)
             self.kill(name)
             return
         self._wake(process)
@@ -270,6 +271,9 @@ class Simulation:
     def opens(self, process: Process, view: View) -> None:
         self.tell(f"{process.name} serves {view}")
         self.oracle.opens(process, view)
+
+    def connected(self, process: Process) -> None:
+        self.oracle.connected(process)
 
     def has(self, process: Process, view: str, seq: int, digest: str) -> None:
         self.oracle.has(process, view, seq, digest)

@@ -24,6 +24,7 @@ from joinproto.log.disk import Disk, open_disk
 from joinproto.log.entry import Entry
 from joinproto.log.keeper import Keeping
 from joinproto.log.replicated import ReplicatedLog
+from joinproto.net.session import VERSIONS
 
 
 @define
@@ -104,6 +105,7 @@ class Town:
     """Members, and the connections between them.
 
     `wires` hold what is on its way; what is for a channel in `lost` never arrives.
+    `speaks`: the version of the wire by name, of those that do not speak the latest.
     """
 
     top: Path
@@ -116,6 +118,7 @@ class Town:
     lost: set[Channel] = field(factory=set)
     ended: dict[str, Stop | Abort | None] = field(factory=dict)
     acknowledged: list[tuple[str, Position]] = field(factory=list)
+    speaks: dict[str, int] = field(factory=dict)
 
     def start(self, names: str, *, late: float = 0.0) -> None:
         """Start members; the first step of each comes so much later."""
@@ -153,7 +156,8 @@ class Town:
         if (one, other) not in self.wires and {one, other} <= self.members.keys():
             for near, far in ((one, other), (other, one)):
                 self.wires[near, far] = deque()
-                self.members[near].items.append(Up(far))
+                version = min(self.speaks.get(name, VERSIONS[1]) for name in (one, other))
+                self.members[near].items.append(Up(far, version))
 
     def connect_all(self) -> None:
         for one in self.names:
@@ -199,6 +203,18 @@ class Town:
                 member.log.submit(text.encode(), lambda at: self.acknowledged.append((text, at)))
 
         self.call(name, deed)
+
+    def read(self, name: str) -> list[int | str]:
+        """Read at this member; what comes back gets the answer, or why there is none."""
+        answer: list[int | str] = []
+        self.call(name, lambda member: member.log.barrier(answer.append, answer.append))
+        return answer
+
+    def kill(self, name: str) -> None:
+        """End a process without a word."""
+        self.members.pop(name).disk.close()
+        for other in self.names:
+            self.disconnect(name, other)
 
     def _end(self, name: str) -> None:
         member = self.members.pop(name)

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from joinproto.host.ports import Channel, Up
+from joinproto.host.ports import Channel, Down, Up
 from joinproto.join.messages import Stop
 from joinproto.join.phases import Phase
 from tests.log.engines import Town
@@ -139,3 +139,58 @@ def test_a_member_of_the_former_version_is_not_asked_to_rest(three: Town) -> Non
     assert not any(b"rest" in came.data for wire in three.wires.values() for came in wire)
     three.calm(20, connecting=False)
     assert set("abc") == set(three.ended)
+
+
+def test_three_members_are_upgraded_one_after_another(tmp_path: Path) -> None:
+    """docs/running.md, a rolling upgrade: writes go on; reads as soon as two of three confirm."""
+    town = Town(tmp_path, speaks=dict.fromkeys("abc", 3))
+    town.start("abc")
+    town.calm(3)
+    read_at: dict[str, list[int | str]] = {}
+
+    for number, name in enumerate("cab", start=1):
+        town.kill(name)
+        town.calm(5)
+        town.submit(min(town.members), f"without {name}")
+        del town.speaks[name]
+        town.start(name)
+        town.calm(5)
+        town.submit(name, f"with {name}")
+        town.calm(1)
+        read_at[name] = town.read(name)
+        town.calm(1)
+        assert 2 * number == len(town.acknowledged)
+
+    assert {"c": ["unconfirmed: a, b cannot confirm reads yet"], "a": [4], "b": [6]} == read_at
+    assert 1 == len({tuple(member.app.texts) for member in town.members.values()})
+    town.close()
+
+
+def test_a_read_at_a_member_that_the_others_have_left_is_refused(three: Town) -> None:
+    """3.8: b is cut off from the others, which notice it at once; b does not, and serves."""
+    three.submit("a", "one")
+    three.calm(1)
+    for other in "ac":
+        # Nothing arrives any more; only the far end hears that the connection is lost.
+        del three.wires["b", other], three.wires[other, "b"]
+        three.members[other].items.append(Down("b"))
+    three.calm(3, connecting=False)
+    three.submit("a", "two")
+    three.calm(1, connecting=False)
+    assert ["one", "two"] == [text for text, _ in three.acknowledged]
+    assert Phase.ACTIVE is three.members["b"].phase
+
+    answer = three.read("b")
+    three.calm(3, connecting=False)
+
+    assert [] == answer
+    for other in "ac":
+        three.members["b"].items.append(Down(other))
+    three.step("b")
+    assert ["no majority of the electors, or no outside register, is heard"] == answer
+    late = three.read("b")
+    three.calm(5)
+    assert ["not active"] == late
+    again = three.read("b")
+    three.calm(1)
+    assert [2] == again

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from itertools import count
@@ -14,6 +15,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from joinproto.join.draft import Draft
+from joinproto.join.messages import Heartbeat
 from joinproto.join.view import View
 from joinproto.swarm.draw import draw
 from joinproto.swarm.place import Opened, Place
@@ -154,6 +156,26 @@ READY_ALONE = Mutation(
 )
 
 
+def _clears_beyond(original: Callable[..., None]) -> Callable[..., None]:
+    def hear_heartbeat(m: Draft, peer: str, beat: Heartbeat) -> None:
+        lineage = m.record.lineage
+        if beat.number < lineage.length and lineage.id_at(beat.number) == beat.tip:
+            m.heard = evolve(m.heard, beyond=m.heard.beyond - {beat.seat})
+        original(m, peer, beat)
+
+    return hear_heartbeat
+
+
+CLEARS_BEYOND = Mutation(
+    "heartbeat-clears-beyond",
+    (Patch("joinproto.join.steps", "hear_heartbeat", _clears_beyond),),
+)
+REFUSAL_BELIEVED = Mutation(
+    "refusal-of-any-process",
+    (Patch("joinproto.join.greeting", "meeting", lambda _: lambda it, peer: ""),),
+)
+
+
 def _former(point: str, rule: str | Mutation, claims: set[str], seed: int) -> Broken:
     """`seed`: the first one from 0 on that finds it."""
     return Broken(
@@ -168,6 +190,10 @@ FORMER = (
     _former("4", "left-to-the-absent", {"leave_keeps_majority"}, 30),
     _former("5", READY_ALONE, {"all_end", "close_ends"}, 2),
     _former("10", "apart-kept", {"serves_again"}, 152),
+    _former("3.8", "reads-unconfirmed", {"reads_see_acked"}, 6),
+    _former("3.9", "heard-by-connection", {"opens_where_it_stands"}, 22),
+    _former("3.9", CLEARS_BEYOND, {"opens_where_it_stands"}, 58),
+    _former("3.9", REFUSAL_BELIEVED, {"stops_rightly"}, 382),
 )
 
 
@@ -186,5 +212,5 @@ def search(broken: Broken, first: int = 0) -> str:
 
 
 if __name__ == "__main__":
-    for one in FORMER:
+    for one in FORMER[int(sys.argv[1] if sys.argv[1:] else 0) :]:
         print(search(one), flush=True)

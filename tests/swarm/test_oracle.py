@@ -10,10 +10,11 @@ import pytest
 from attrs import evolve
 
 from joinproto.join.lineage import Lineage
+from joinproto.join.messages import Abort
 from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Kind, Seat, View, change, close, found, restart
 from joinproto.log.sequencer import Intake, Sequencer
-from joinproto.machine.vocabulary import Store
+from joinproto.machine.vocabulary import Reason, Store
 from joinproto.swarm.draw import draw
 from joinproto.swarm.host import Process
 from joinproto.swarm.oracle import Oracle, Violation
@@ -289,7 +290,8 @@ def _knows(view: View, name: str) -> StoreRecord:
 
 def test_a_shutdown_in_which_all_that_ran_have_died_ends_nobody_who_heard_nothing_of_them() -> None:
     """Seed 41200396: a is started while b is up, hears it freeze, and b dies before the CLOSE."""
-    done = run(draw(41_200_396), tells=True)
+    # Old messages would make another run of it.
+    done = run(evolve(draw(41_200_396), old=0.0), tells=True)
 
     assert "" == done.claim, done.what
     assert any("proposes RESTART 4 of a b" in line for line in done.story)
@@ -410,3 +412,44 @@ def test_a_rule_that_is_broken_by_a_patch_is_found(
     # A log that finds its client's entry twice may die of it first.
     assert found_now.claim in {claim, "no_error" if claim == "once" else claim}
     assert found_now.events < 2_000
+
+
+def test_a_read_that_misses_what_was_acknowledged_before_it_began_is_told() -> None:
+    """3.8; what is acknowledged while it waits it need not see."""
+    watch = oracle()
+    process = cast(Process, SimpleNamespace(name="c", member=SimpleNamespace(view=None)))
+    watch.newest_acked = 3
+
+    watch.answered(process, 2, acked=2)
+
+    with pytest.raises(Violation, match="answers up to 1, acknowledged: 2"):
+        watch.answered(process, 1, acked=2)
+
+
+@pytest.mark.parametrize(
+    ("left", "gone"), [(True, set()), (False, {SEATS["a"], SEATS["b"]})], ids=["cut", "knows"]
+)
+def test_who_opens_again_in_a_view_that_was_left_is_told(left: bool, gone: set[Seat]) -> None:
+    """3.9: it was cut off and connected again behind its end, or knew who has left it."""
+    first = founded()
+    said = {"name": "c", "left": first.id if left else None, "gone": gone}
+
+    with pytest.raises(Violation) as told:
+        oracle()._look_for_left(cast(Process, SimpleNamespace(**said)), first)
+
+    assert "opens_where_it_stands" == told.value.claim
+    said |= {"left": None, "gone": {SEATS["a"]}}
+    oracle()._look_for_left(cast(Process, SimpleNamespace(**said)), first)
+
+
+def test_who_ends_over_options_that_it_has_not_is_told() -> None:
+    """3.9: the refusal was of a former process."""
+    ended = Abort(Reason.OPTIONS_DIFFER, "options other/2", "options default/2, says a", False)
+    member = SimpleNamespace(config=SimpleNamespace(digest="default/2"))
+    process = SimpleNamespace(name="c", ended=ended, member=member)
+
+    with pytest.raises(Violation, match="other/2"):
+        oracle().ended(cast(Process, process))
+
+    member.config.digest = "other/2"
+    oracle().ended(cast(Process, process))
