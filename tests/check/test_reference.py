@@ -50,7 +50,7 @@ OTHERS = [case for case in [*REST, *FOUNDING] if case not in ENDLESS]
 WORLDS = [
     *parameters(CHOSEN),
     *parameters([case for case in OTHERS if case not in LARGE], pytest.mark.soak("reference")),
-    *parameters([*LARGE], pytest.mark.soak("reference-large")),
+    *parameters(sorted(LARGE, key=str), pytest.mark.soak("reference-large")),
 ]
 
 
