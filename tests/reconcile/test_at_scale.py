@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from joinproto.cli.at_scale import many
+from joinproto.cli.at_scale import run as run_module
 from joinproto.cli.at_scale.cluster import Cluster
 from joinproto.cli.at_scale.results import least
 from joinproto.cli.at_scale.run import Run
 from joinproto.cli.at_scale.stories import HOUR, Blow, Shape, Story, Way, blows
+from joinproto.cli.commands import reconcile_simulate
 from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.queue import Queue, Situation, Target, Variant
 from joinproto.reconcile.timers import Clock, Pace
@@ -199,3 +206,39 @@ def test_a_cluster_that_cannot_be_is_refused(capsys: pytest.CaptureFixture[str])
     """More replicas than zones, more zones than nodes."""
     for words in (("--replicas", "11"), ("--zones", "200"), ("--nodes", "0")):
         assert 2 == run_here(capsys, "reconcile", "simulate", *words).code
+
+
+def test_a_run_says_how_far_it_is_and_ends_when_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "EVENTS_BETWEEN", 10)
+    heard: list[float] = []
+
+    def goes_on(part: float) -> bool:
+        heard.append(part)
+        return len(heard) < 3
+
+    run = Run(SMALL, Way.OURS, 4, 24 * HOUR)
+
+    assert not run.play(RACK, goes_on)
+    assert 3 == len(heard)
+    assert heard == sorted(heard)
+    assert 0 <= heard[0] <= heard[-1] <= 1
+
+
+def test_ctrl_c_tells_the_ways_that_were_played(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play = many.played
+
+    def pressed(job: many.Job, goes_on: Callable[[float], bool]) -> Any:
+        if job.way is Way.OURS:
+            os.kill(os.getpid(), signal.SIGINT)
+            goes_on(0.5)
+            return None
+        return play(job, goes_on)
+
+    monkeypatch.setattr(reconcile_simulate, "played", pressed)
+    done = run_here(capsys, "reconcile", "simulate", "--queues", "50")
+
+    assert 3 == done.code
+    assert "periodic, 25 copies" in done.out
+    assert "interrupted: not played: ours, 8 copies" in done.err

@@ -7,7 +7,7 @@ moments     a row for each second of a run in which something changed
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -67,19 +67,24 @@ def jobs(
             yield Job(of_seed, story, days, way, shape.link)
 
 
-def played(job: Job) -> tuple[Run, Outcome]:
-    """Return the run, and what came of it."""
+def played(
+    job: Job, goes_on: Callable[[float], bool] = lambda part: True
+) -> tuple[Run, Outcome] | None:
+    """Return the run, and what came of it; None where `goes_on` ended it (see `Run.play`)."""
     began = time.process_time()
     until = job.days * 24 * HOUR
     run = Run(job.shape, job.way, job.copies_at_once, until, job.copies_in_all)
-    run.play(list(blows(job.story, job.shape, job.days)))
+    if not run.play(list(blows(job.story, job.shape, job.days)), goes_on):
+        return None
     spent = time.process_time() - began
     return run, Outcome.of(run, spent, is_one_blow=job.story is Story.RACK)
 
 
 def rows(job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the row of a run, and those of its moments."""
-    run, outcome = played(job)
+    both = played(job)
+    assert both is not None
+    run, outcome = both
     told = {**job.about, **asdict(outcome)}
     same = ("seed", "way", "copies_at_once", "copies_in_all")
     return told, [{**{name: told[name] for name in same}, **asdict(one)} for one in run.moments]

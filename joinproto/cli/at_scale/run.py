@@ -33,6 +33,10 @@ class Moment:
     copies: int
 
 
+EVENTS_BETWEEN = 2_000
+"""After so many it says how far it is."""
+
+
 @define
 class Run:
     """One way to look after the queues, from the beginning to `until` (seconds)."""
@@ -58,6 +62,7 @@ class Run:
     now: float = 0.0
     _heap: list[tuple[float, int, Callable[[], None]]] = field(factory=list)
     _order: int = 0
+    _played: int = 0
     _coming: dict[int, float] = field(factory=dict)
     _copies: dict[int, Copy] = field(factory=dict)
     _waiting: list[tuple[int, float, int, Copy]] = field(factory=list)
@@ -70,18 +75,27 @@ class Run:
         self._settings = Settings(failure_interval=shape.failure_interval)
         self._pace = Pace(interval=shape.interval, trigger_interval=shape.trigger_interval)
 
-    def play(self, story: Sequence[Blow]) -> None:
-        """Take all events up to the end."""
+    def play(
+        self, story: Sequence[Blow], goes_on: Callable[[float], bool] = lambda part: True
+    ) -> bool:
+        """Take all events up to the end; return whether it came there.
+
+        `goes_on`: told now and then which part of the time was played, 0 to 1.
+        """
         for blow in story:
             self._at(blow.at, self._back if blow.up else self._down, blow.node)
         while self._heap and self._heap[0][0] <= self.until:
             self.now, _, act = heapq.heappop(self._heap)
             act()
             self._note()
+            self._played += 1
+            if not self._played % EVENTS_BETWEEN and not goes_on(self.now / self.until):
+                return False
         self.now = self.until
         self.unmended = len(self.below_since)
         for queue in list(self.below_since):
             self._above(queue)
+        return True
 
     def _at(self, when: float, act: Callable[[int], None], argument: int) -> None:
         self._order += 1

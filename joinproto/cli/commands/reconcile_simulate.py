@@ -5,18 +5,24 @@ Compared: the nodes, their copies and time.  Shipped: what decides, and when.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from joinproto.cli.at_scale.many import Asked, ask, jobs, make, played, refuse_old
-from joinproto.cli.at_scale.results import Compared, draw
+from joinproto.cli.at_scale.many import Asked, Job, ask, jobs, make, played, refuse_old
+from joinproto.cli.at_scale.results import Compared, Outcome, draw
+from joinproto.cli.at_scale.run import Run
 from joinproto.cli.at_scale.stories import Shape, Story, Way
 from joinproto.cli.finite import Finite
+from joinproto.cli.interrupting import interruptible
+from joinproto.cli.output import error_stream
+from joinproto.cli.show.amounts import duration
+from joinproto.cli.show.progress import Progress
 from joinproto.codec.json_form import printed
-from joinproto.errors import UsageProblem
+from joinproto.errors import LimitReached, UsageProblem
 
 EXAMPLE = """\b
 Examples:
@@ -107,14 +113,41 @@ def simulate(**options: Any) -> int:
         return _on_spark(options["master"], options["out"], asked, as_json=options["as_json"])
     if options["seeds"] > 1:
         raise UsageProblem("--seeds without --out", next="add --out DIR: many runs are kept there")
-    both = [played(job) for job in asked]
+    both = _played(asked)
     found = Compared(
         story=story, days=days, shape=shape, ways=tuple(outcome for _, outcome in both)
     )
     if options["picture"] is not None:
         draw(options["picture"], [run for run, _ in both])
     click.echo(printed(found) if options["as_json"] else _table(found))
+    if left := asked[len(both) :]:
+        names = [_named(job.way.value, job.copies_at_once, job.copies_in_all) for job in left]
+        raise LimitReached(
+            f"interrupted: not played: {', '.join(names)}",
+            next="fewer --queues, or one --way, take less time",
+        )
     return 0
+
+
+def _played(asked: Sequence[Job]) -> list[tuple[Run, Outcome]]:
+    """Play one after the other, and say how far it is; those that were played before Ctrl-C."""
+    found: list[tuple[Run, Outcome]] = []
+    began = time.monotonic()
+    with interruptible() as interrupt, Progress(error_stream()) as progress:
+        for job in asked:
+            name = _named(job.way.value, job.copies_at_once, job.copies_in_all)
+
+            def goes_on(part: float, name: str = name) -> bool:
+                at = f"{name}, {len(found) + 1} of {len(asked)}: {part:.0%} of the time"
+                seconds = time.monotonic() - began
+                progress.say(seconds, lambda: f"{at}, {duration(seconds)}")
+                return not interrupt.asked
+
+            both = played(job, goes_on)
+            if both is None:
+                break
+            found.append(both)
+    return found
 
 
 def _on_spark(master: str, folder: Path, asked: list[Any] | None, *, as_json: bool) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
@@ -58,15 +59,19 @@ class Progress:
 
     def __call__(self, event: Tick) -> None:
         """Show `event`, unless one was shown a moment ago."""
+        self.say(event.seconds, lambda: self._text(event))
+
+    def say(self, seconds: float, told: Callable[[], str]) -> None:
+        """Show what `told` tells `seconds` after the beginning, unless a moment ago it did."""
         least = SECONDS_BETWEEN if self._shown else SECONDS_BETWEEN_LINES
-        if event.seconds - self._last < least:
+        if seconds - self._last < least:
             return
-        self._last = event.seconds
+        self._last = seconds
         if not self._shown:
-            self.stream.write(f"{self._text(event)}\n")
+            self.stream.write(f"{told()}\n")
             self.stream.flush()
             return
-        text = self._text(event)[: self._columns() - 1]
+        text = told()[: self._columns() - 1]
         # Blanks instead of an escape sequence: every terminal understands them.
         self.stream.write("\r" + text.ljust(self._written))
         self.stream.flush()
