@@ -121,9 +121,9 @@ def simulate(**options: Any) -> int:
         draw(options["picture"], [run for run, _ in both])
     click.echo(printed(found) if options["as_json"] else _table(found))
     if left := asked[len(both) :]:
-        names = [_named(job.way.value, job.copies_at_once, job.copies_in_all) for job in left]
+        unplayed = [_named(job.way.value, job.copies_at_once, job.copies_in_all) for job in left]
         raise LimitReached(
-            f"interrupted: not played: {', '.join(names)}",
+            f"interrupted: not played: {', '.join(unplayed)}",
             next="fewer --queues, or one --way, take less time",
         )
     return 0
