@@ -191,7 +191,7 @@ def test_every_verdict_is_met_and_proofs_are_common() -> None:
     met: Counter[str] = Counter()
     acknowledged = 0
 
-    for seed in range(40):
+    for seed in range(80):
         random = Random(seed)
         steps = [(random.choice(STEPS), random.randrange(6)) for _ in range(40)]
         life = live(steps)

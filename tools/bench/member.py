@@ -36,7 +36,7 @@ from joinproto.join.settling import facts
 from joinproto.join.state import values_of
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, View, change
-from joinproto.join.wire import decode, encode
+from joinproto.join.wire import LATEST, decode, encode
 from tools.bench.results import MemberCost
 
 MEMBERS = 5
@@ -111,7 +111,7 @@ class Cluster:
         self._send(name, batch)
 
     def _send(self, name: str, batch: Batch) -> None:
-        self._messages.extend((name, it.to, encode(it.message)) for it in batch.sends)
+        self._messages.extend((name, it.to, encode(it.message, speaks=LATEST)) for it in batch.sends)
 
 
 def measure(*, lives: int = 15, rounds: int = 3_000) -> MemberCost:
@@ -185,7 +185,7 @@ def bytes_of_views(tip: View) -> int:
             nonce=f"{number:016x}:1",
             time=number,
         )
-        messages.append(encode(Chosen(tip.parent, (tip,))))
+        messages.append(encode(Chosen(tip.parent, (tip,)), speaks=LATEST))
     gc.collect()
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
