@@ -372,7 +372,12 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
-def let_go(files: FileSystem, file: int) -> None:
-    """Close what was only read or locked: whatever the system says, it is closed after this."""
-    with suppress(OSError):
-        files.close(file)
+def let_go(files: FileSystem, *opened: int) -> None:
+    """Close what was only read or locked: whatever the system says, it is closed after this.
+
+    A negative number stands for what was never opened, and is left out.
+    """
+    for file in opened:
+        if file >= 0:
+            with suppress(OSError):
+                files.close(file)

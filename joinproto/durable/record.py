@@ -406,5 +406,4 @@ def opened(files: FileSystem, path: Path, kind: Kind[T]) -> Iterator[Record[T]]:
             f"{at}: {reason(error)}", next="check the path, its permissions, and the disk"
         ) from error
     finally:
-        if room >= 0:
-            let_go(files, room)
+        let_go(files, room)

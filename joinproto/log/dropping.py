@@ -167,9 +167,7 @@ class _Copy:
 
     def _give_up(self, why: str) -> None:
         self.problem = why
-        for file in (self._file, self._source):
-            if file >= 0:
-                let_go(self.journal.files, file)
+        let_go(self.journal.files, self._file, self._source)
         self._file = self._source = -1
         if self._index is not None:
             self._index.close()

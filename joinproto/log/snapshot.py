@@ -163,8 +163,7 @@ class _Writer:
             yield
         except OSError as error:
             self.problem = reason(error)
-            if self._file >= 0:
-                let_go(self.journal.files, self._file)
+            let_go(self.journal.files, self._file)
             self._file = -1
             remove(self.journal.files, self.journal.room, NEW)
 

@@ -113,8 +113,7 @@ class Store:
         if self._lock < 0:
             return
         lock, self._lock = self._lock, -1
-        let_go(self._kept.files, self._kept.room)
-        let_go(self._kept.files, lock)
+        let_go(self._kept.files, self._kept.room, lock)
 
     def __enter__(self) -> Store:
         return self
@@ -208,9 +207,7 @@ def open_store(path: Path, *, files: FileSystem = REAL) -> Store:
         store.problems = problems(slots)
         store._contents = slots.current.contents
     except BaseException:
-        let_go(files, room)
-        if lock >= 0:
-            let_go(files, lock)
+        let_go(files, room, lock)
         raise
     return store
 
@@ -262,9 +259,7 @@ def create_store(
             store._kept.recover()
         store.write_contents(contents)
     except BaseException:
-        let_go(files, room)
-        if lock >= 0:
-            let_go(files, lock)
+        let_go(files, room, lock)
         raise
     return store
 

@@ -92,7 +92,8 @@ class Disk:
     """See the head of this file; `JournalFileSystem` of the product.
 
     `before`: is told of each call.  `fails_in`: calls until one fails with `code`; None: none does.
-    `room`: bytes that fit on it.  `calls`: counts them by name; `failed`: which have failed.
+    `room`: bytes that fit on it.  `failed`: names of calls that have failed; `never_opened`:
+    numbers that were used and stand for nothing open.
     """
 
     chance: Random
@@ -102,6 +103,7 @@ class Disk:
     code: int = errno.EIO
     room: int | None = None
     failed: list[str] = Factory(list)
+    never_opened: list[int] = Factory(list)
     _open: dict[int, _Open] = Factory(dict)
     _numbers: Iterator[int] = Factory(lambda: count(3))
     _locks: dict[int, int] = Factory(dict)  # handle -> id of its file
@@ -271,17 +273,17 @@ class Disk:
 
     def is_same(self, directory: int, name: str, file: int) -> bool:
         self._call("is_same")
-        return self._in(directory).shown.get(name) is self._open[file].item
+        return self._in(directory).shown.get(name) is self._of(file).item
 
     def read(self, file: int, count: int) -> bytes:
         self._call("read")
-        opened = self._open[file]
+        opened = self._of(file)
         data = bytes(self._node(file).shown[opened.at : opened.at + count])
         opened.at += len(data)
         return data
 
     def write(self, file: int, data: bytes) -> int:
-        opened = self._open[file]
+        opened = self._of(file)
         written = self._written("write", self._node(file), opened.at, data)
         opened.at += written
         return written
@@ -339,11 +341,19 @@ class Disk:
         return True
 
     def close(self, file: int) -> None:
+        self._of(file)
         self._locks.pop(file, None)
         del self._open[file]
         self._call("close")
 
     # -- small parts -------------------------------------------------------------------------------
+
+    def _of(self, file: int) -> _Open:
+        """Return what is open under this number; in a process, it may be another one's by now."""
+        if file not in self._open:
+            self.never_opened.append(file)
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        return self._open[file]
 
     def _written(self, name: str, node: Node, at: int, data: bytes) -> int:
         try:
@@ -394,12 +404,12 @@ class Disk:
         return number
 
     def _in(self, directory: int) -> Folder:
-        item = self._open[directory].item
+        item = self._of(directory).item
         assert isinstance(item, Folder)
         return item
 
     def _node(self, file: int) -> Node:
-        item = self._open[file].item
+        item = self._of(file).item
         assert isinstance(item, Node)
         return item
 

@@ -137,6 +137,8 @@ class Schedule:
             raise self._wrong(f"not a `StoreError`: {error!r}") from error
         finally:
             self._kill_in = None
+            if disk.never_opened:
+                raise self._wrong(f"used numbers that are not open: {disk.never_opened}")
         disk.fails_in = disk.room = None
         return True
 

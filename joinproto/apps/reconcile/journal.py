@@ -113,8 +113,7 @@ class Journal:
             ) from error
 
     def close(self) -> None:
-        let_go(self._record.files, self._record.room)
-        let_go(self._record.files, self._lock)
+        let_go(self._record.files, self._record.room, self._lock)
 
 
 def _decoded(payload: bytes) -> Written:

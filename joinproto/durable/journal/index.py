@@ -67,9 +67,8 @@ class Index:
 
     def close(self) -> None:
         """Close the file."""
-        if self._file >= 0:
-            let_go(self.files, self._file)
-            self._file = -1
+        let_go(self.files, self._file)
+        self._file = -1
 
     def give_up(self, why: str) -> None:
         """Write no more; `why`: for the log."""

@@ -150,8 +150,7 @@ class Journal:
     def close(self) -> None:
         """Close the file; what `append` returned from is on the disk already."""
         self._index.close()
-        for file in filter(lambda file: file >= 0, (self._file, self.room)):
-            let_go(self.files, file)
+        let_go(self.files, self._file, self.room)
         self._file = self.room = -1
 
     # -- what is there -------------------------------------------------------------------------

@@ -161,8 +161,7 @@ class Disk:
         if self._lock < 0:
             return
         self.journal.close()
-        let_go(self._record.files, self._record.room)
-        let_go(self._record.files, self._lock)
+        let_go(self._record.files, self._record.room, self._lock)
         self._lock = -1
 
     def __enter__(self) -> Disk:
@@ -250,9 +249,7 @@ def open_disk(
             journal.close()
             raise
     except BaseException:
-        let_go(files, room)
-        if lock >= 0:
-            let_go(files, lock)
+        let_go(files, room, lock)
         raise
     return disk
 
