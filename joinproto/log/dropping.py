@@ -79,11 +79,9 @@ class _Copy:
             self._go_on()
             while not self.problem and not self._is_all:
                 self._go_on()
-            if self.problem:
-                return
-            self.journal.files.sync(self._file)
         except OSError as error:
             self._give_up(reason(error))
+        if self.problem:
             return
         before()
         assert self._base is not None
@@ -161,6 +159,7 @@ class _Copy:
             self._index.keep(self._end, journal.runs, self._offsets, self._base.last.seq)
 
     def _write(self, data: bytes) -> None:
+        # The rename rests on this: at the end there is no sync of all, which would hold up the log.
         write_range(self.journal.files, self._file, self._end, data)
         self.journal.files.sync_data(self._file)
         self._end += len(data)

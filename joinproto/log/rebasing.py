@@ -56,11 +56,18 @@ class BasePieces:
             remove(files, room, NEW)
             self._file = files.create(room, NEW, 0o640)
         if self.size + len(data) > HEAD.size + BASE_BYTES_MAX:
-            self.problem = "its base is too long"
-        if not self.problem:
-            write_range(files, self._file, self.size, data)
-            files.sync_data(self._file)
-            self.size += len(data)
+            self._give_up("its base is too long")
+            return
+        # The rename in `finish` rests on this: each piece is on the disk before the next one.
+        write_range(files, self._file, self.size, data)
+        files.sync_data(self._file)
+        self.size += len(data)
+
+    def _give_up(self, why: str) -> None:
+        self.problem = why
+        let_go(self.journal.files, self._file)
+        self._file = -1
+        remove(self.journal.files, self.journal.room, NEW)
 
     def finish(self, before: Callable[[], None]) -> None:
         """Take the journal's place, if it is what was said; `before` is called before that.
@@ -73,18 +80,16 @@ class BasePieces:
         files, room = self.journal.files, self.journal.room
         try:
             base = base_of(partial(read_range, files, self._file))
-            files.sync(self._file)
         except OSError as error:
             raise self._failed(error) from error
         if isinstance(base, str):
-            self.problem = base
-        elif base.runs != self.runs or base.size != self.size:
-            self.problem = "its base is of other frames than it said"
-        elif base.kind != self.kind:
-            self.problem = f"its frames were dropped by {base.kind!r}, this is {self.kind!r}"
-        if isinstance(base, str) or self.problem:
-            let_go(files, self._file)
-            remove(files, room, NEW)
+            self._give_up(base)
+            return
+        if base.runs != self.runs or base.size != self.size:
+            self._give_up("its base is of other frames than it said")
+            return
+        if base.kind != self.kind:
+            self._give_up(f"its frames were dropped by {base.kind!r}, this is {self.kind!r}")
             return
         before()
         index = Index.open(files, room, self.journal.path.with_name(INDEX_NEW))

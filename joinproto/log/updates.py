@@ -166,15 +166,17 @@ class Updates:
             return
         if piece.data:
             yield lambda: pieces.take(piece.data)
-            self._fetch_base(update)
-            return
-        # There is no more of it.
-        yield lambda: pieces.finish(self.before_base)
-        self._pieces = None
+        else:  # there is no more of it
+            yield lambda: pieces.finish(self.before_base)
         if pieces.problem:
+            self._pieces = None
             self.void()
             self.strand.give_up_on(update.source, pieces.problem)
             return
+        if piece.data:
+            self._fetch_base(update)
+            return
+        self._pieces = None
         self.based(pieces.common)
         self.strand.note("based", runs=listed(self.journal.runs))
         self._go_on(update)

@@ -6,7 +6,8 @@ import pytest
 
 from joinproto.apps.standby.keeping import disk as keeping
 from joinproto.durable.journal import index
-from joinproto.log import dropping, snapshot
+from joinproto.log import dropping, rebasing, snapshot
+from tests.durable.damage import BASE_BYTES
 
 
 @pytest.fixture(autouse=True)
@@ -14,5 +15,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of an index, pieces of a copy, and a broker's journal of some hundred bytes."""
     monkeypatch.setattr(index, "STRETCH_BYTES", 300)
     monkeypatch.setattr(keeping, "COMPACT_BYTES", 1_500)
+    monkeypatch.setattr(rebasing, "BASE_BYTES_MAX", BASE_BYTES)
     for module in (keeping, dropping, snapshot):
         monkeypatch.setattr(module, "PIECE_BYTES", 300)

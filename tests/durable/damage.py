@@ -5,20 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePath
 from random import Random
+from zlib import crc32
 
 from attrs import evolve
 
 from joinproto.durable.envelope import Envelope, seal, unseal
 from joinproto.durable.journal.journal import FILE as FRAMES
-from joinproto.durable.journal.journal import Frame, Journal
-from joinproto.durable.journal.records import BASE_MAGIC, BODY, HEAD, MAGIC
+from joinproto.durable.journal.journal import Frame, Journal, Run
+from joinproto.durable.journal.records import (
+    BASE_MAGIC,
+    BODY,
+    HEAD,
+    MAGIC,
+    base_head,
+    base_line,
+)
 from joinproto.errors import StoreError
+from joinproto.log.dropping import dropping
+from joinproto.log.rebasing import BasePieces
 from tests.durable.disk import Disk, Node
-from tests.durable.kinds import PLACE, Kind, LogOpen, Value
+from tests.durable.kinds import APPLICATION, PLACE, Kind, LogOpen, Value
 from tests.durable.schedules import Wrong
 
 WRITES = 12
 FLIPS = 40
+BASE_BYTES = 2_000
+"""Longest base that comes from another member, in these tests."""
 
 
 def damaged(kind: Kind, seed: int, *, flips: int = FLIPS) -> int:
@@ -38,6 +50,8 @@ def damaged(kind: Kind, seed: int, *, flips: int = FLIPS) -> int:
     if kind.name == "log":
         _damaged_while_open(kind, disk, value)
         _cut_in_a_base(kind, disk, value)
+        _damaged_while_copied(kind, disk, value)
+        _wrong_bases(disk)
         _tail_comes_back()
     for name, data in earlier.items():
         now, before = (bytes(dict(disk.files())[each].shown) for each in (name, f"{name}.previous"))
@@ -70,6 +84,61 @@ def _damaged_while_open(kind: Kind, disk: Disk, value: Value) -> None:
         texts = value[opened.journal.first_seq - 1 :]
         if tuple(frame.data for frame in frames) != texts[: len(frames)]:
             raise Wrong(f"{kind.name}: a frame that has changed was read")
+
+
+def _damaged_while_copied(kind: Kind, disk: Disk, value: Value) -> None:
+    """A frame that changes while the first ones are dropped is not taken along."""
+    for _ in range(4):
+        copy = disk.copied()
+        opened = kind.open(copy)
+        assert isinstance(opened, LogOpen)
+        opened.append(1, [b"before it"]).do()
+        opened.keep_floor()
+        opened.append(2, [b"behind it", b"and this"]).do()
+        texts = opened.texts
+        node = dict(copy.files())[f"{PLACE}/{FRAMES}"]
+        at = disk.chance.randrange(opened.journal.begins(opened.journal.last_seq), len(node.shown))
+        left = iter(range(disk.chance.randrange(12)))
+
+        def harm(call: str, left: Iterator[int] = left, node: Node = node, at: int = at) -> None:
+            if call == "read_at" and next(left, None) is None:
+                node.shown[at] ^= 1
+
+        copy.before = harm
+        for work in dropping(opened.journal, lambda: None):
+            work()
+        copy.before = lambda _: None
+        opened.close()
+        if dict(copy.files())[f"{PLACE}/{FRAMES}"] is not node:
+            _require_whole(kind, copy, texts)
+
+
+def _require_whole(kind: Kind, disk: Disk, value: Value) -> None:
+    if _is_refused(kind, disk, value, "a shorter journal"):
+        raise Wrong(f"{kind.name}: a frame that had changed was copied")
+
+
+def _wrong_bases(disk: Disk) -> None:
+    """A base that is not what was said leaves the journal as it is."""
+    runs, others = (Run("9" * 64, 1, 2),), (Run("9" * 64, 1, 3),)
+    body = base_line(runs, APPLICATION) + b"x" * 20
+    whole = base_head(len(body), crc32(body)) + body
+    for data, said, of in (
+        (whole + b"x", runs, APPLICATION),
+        (whole[:-1], runs, APPLICATION),
+        (whole, others, APPLICATION),
+        (whole, runs, "another"),
+    ):
+        journal = Journal.open(PLACE, files=disk.copied())
+        pieces = BasePieces(journal, 0, said, of)
+        pieces.take(data)
+        pieces.finish(lambda: None)
+        if not pieces.problem:
+            raise Wrong(f"log: {len(data)} bytes of {said}, {of} were taken for a base")
+    pieces = BasePieces(Journal.open(PLACE, files=disk.copied()), 0, runs, APPLICATION)
+    pieces.take(bytes(HEAD.size + BASE_BYTES + 1))
+    if not pieces.problem:
+        raise Wrong("log: a base that is too long was written")
 
 
 def _cut_in_a_base(kind: Kind, disk: Disk, value: Value) -> None:

@@ -92,6 +92,7 @@ class Disk:
     """See the head of this file; `JournalFileSystem` of the product.
 
     `before`: is told of each call.  `fails_in`: calls until one fails with `code`; None: none does.
+    `fails_at`: the next call of this name fails.
     `room`: bytes that fit on it.  `failed`: names of calls that have failed; `never_opened`:
     numbers that were used and stand for nothing open.
     """
@@ -100,6 +101,7 @@ class Disk:
     root: Folder = Factory(Folder)
     before: Callable[[str], None] = field(default=lambda _: None)
     fails_in: int | None = None
+    fails_at: str = ""
     code: int = errno.EIO
     room: int | None = None
     failed: list[str] = Factory(list)
@@ -115,6 +117,7 @@ class Disk:
         self._open.clear()
         self._locks.clear()
         self.fails_in = None
+        self.fails_at = ""
         self.room = None
 
     def copied(self, keeps: Callable[[], bool] | None = None) -> Disk:
@@ -225,6 +228,8 @@ class Disk:
 
     def _call(self, name: str) -> None:
         self.before(name)
+        if self.fails_at == name:
+            self.fails_at, self.fails_in = "", 0
         if self.fails_in is not None:
             self.fails_in -= 1
             if self.fails_in < 0:

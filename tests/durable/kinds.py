@@ -285,9 +285,9 @@ class LogOpen:
         if what < 0.5:
             return self._take_base(number, chance.randint(1, 3))
         texts = [chance.randbytes(chance.choice(SIZES)) for _ in range(chance.randint(1, 3))]
-        return self._append(number, texts)
+        return self.append(number, texts)
 
-    def _append(self, number: int, data: list[bytes]) -> Step:
+    def append(self, number: int, data: list[bytes]) -> Step:
         first = len(self.texts) + 1
         texts = (*self.texts, *data)
         frames = [Frame(f"{number:064x}", seq, one) for seq, one in enumerate(data, start=first)]
@@ -306,6 +306,12 @@ class LogOpen:
         return Step(cut, self.texts[:last])
 
     def _shorten(self, *, drops: bool) -> None:
+        if self.keep_floor(drops=drops) and drops:
+            for work in dropping(self.journal, lambda: None):
+                work()
+
+    def keep_floor(self, *, drops: bool = True) -> bool:
+        """Make a snapshot, `drops`: and the floor; return whether it was made."""
         made: list[bool] = []
         state = iter([b"".join(map(_framed, self.texts))])
         runs = self.journal.runs
@@ -313,9 +319,7 @@ class LogOpen:
             self.journal, runs, APPLICATION, state, is_floor=drops, made=lambda: made.append(True)
         ):
             work()
-        if made and drops:
-            for work in dropping(self.journal, lambda: None):
-                work()
+        return bool(made)
 
     def _take_base(self, number: int, count: int) -> Step:
         texts = tuple(f"{number}.{at}".encode() for at in range(count))

@@ -56,8 +56,12 @@ ELSEWHERE = {
     "survey:_durable_behind": "how far it looks at once: tests/log/test_journal",
     "handle:create_store:without recover": "removes leftovers alone: tests/store/test_opening",
     "snapshot:_Writer": "nothing rests on a snapshot: a damaged one is left out",
-    "dropping:_Copy.finish:without sync": "each piece was synced before",
+    "dropping:_Copy._copy_frames:always yes": "nothing is dropped then: tests/log/test_snapshots",
     "dropping:_Copy._go_on": "when the last piece comes: tests/log/test_snapshots",
+    "disk:Disk.append": "when a journal is made shorter: tests/standby/test_kept",
+    "disk:Disk._require_goes_on:always no": "a misuse: tests/standby/test_kept",
+    "disk:_room:without sync_directory": "`Journal.open` does it too: tests/standby/test_kept",
+    "disk:_require_both:always no": "a journal that was removed: tests/standby/test_kept",
     "survey:read_stretch": "for frames that no piece holds: tests/log/test_journal",
     "journal:Journal.replace_by:without rename:2": "nothing rests on the index",
 }

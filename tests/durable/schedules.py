@@ -48,6 +48,7 @@ class Schedule:
     faults: list[str] = field(factory=list)
     _kill_in: int | None = None
     _is_dead: bool = False
+    _goes_on: bool = False
     _is_copied: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -96,7 +97,7 @@ class Schedule:
                 raise self._wrong(f"says {opened.value} after a write of {step.after}, {before}")
             self.legal = {step.after}
             return opened
-        return None
+        return opened if self._goes_on else None
 
     def _play(
         self,
@@ -109,10 +110,13 @@ class Schedule:
         """Return whether it has returned; else the process has ended."""
         disk, chance = self.disk, self.chance
         disk.before = self._look
+        self._goes_on = False
         self._kill_in = chance.randint(0, 30) if chance.random() < 0.15 else None
         if chance.random() < faults:
             disk.code = chance.choice(ERRORS)
             disk.fails_in = chance.randint(0, 25)
+        elif opened is not None and not self.kind.is_final and chance.random() < 0.3:
+            disk.fails_at = "sync_directory"  # what follows must not overtake this write
         elif chance.random() < faults / 4:
             disk.room = sum(len(one.shown) for _, one in disk.files()) + chance.randint(0, 400)
         failed = len(disk.failed)
@@ -126,7 +130,11 @@ class Schedule:
             self.faults.append(disk.failed[-1])
             if opened is not None and self.kind.is_final and AS_IT_WAS not in str(error):
                 self._require_final(opened, number)
-            disk.process_ends()
+            if opened is not None and not self.kind.is_final and chance.random() < 0.5:
+                disk.fails_in, disk.fails_at, disk.room = None, "", None
+                self._goes_on = True  # the same process writes again
+            else:
+                disk.process_ends()
             return False
         except Killed:
             self._is_dead = False
@@ -139,7 +147,7 @@ class Schedule:
             self._kill_in = None
             if disk.never_opened:
                 raise self._wrong(f"used numbers that are not open: {disk.never_opened}")
-        disk.fails_in = disk.room = None
+        disk.fails_in, disk.fails_at, disk.room = None, "", None
         return True
 
     def _require_final(self, opened: Opened, number: int) -> None:

@@ -111,7 +111,9 @@ class Cluster:
         self._send(name, batch)
 
     def _send(self, name: str, batch: Batch) -> None:
-        self._messages.extend((name, it.to, encode(it.message, speaks=LATEST)) for it in batch.sends)
+        self._messages.extend(
+            (name, it.to, encode(it.message, speaks=LATEST)) for it in batch.sends
+        )
 
 
 def measure(*, lives: int = 15, rounds: int = 3_000) -> MemberCost:

@@ -59,6 +59,7 @@ class MembersFile:
         """Return when it is on the disk; raises `StoreError`."""
         with opened(self.files, self.data.parent, self._kind) as record:
             record.read()
+            record.recover()  # of a write that failed before: the next one must not overtake it
             record.write(printed(members).encode())
 
     @property
