@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from attrs import evolve
@@ -196,7 +196,16 @@ def _only_world(module: ModuleType, path: str, file: Path) -> str:
         raise ModelProblem(
             f"{path} defines several worlds", next=_one_of(module, path), place=f"{path}:1"
         )
-    raise ModelProblem(f"{path} defines no world", next=f"expected {EXPECTED}", place=f"{path}:1")
+    functions = [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__
+    ]
+    # Without `-> World` nobody knows what a function returns.
+    named = f"; or name one: {path}::{functions[-1]}" if functions else ""
+    raise ModelProblem(
+        f"{path} defines no world", next=f"expected {EXPECTED}{named}", place=f"{path}:1"
+    )
 
 
 def _one_of(module: ModuleType, path: str) -> str:

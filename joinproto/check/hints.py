@@ -27,6 +27,8 @@ def hint(error: BaseException, otherwise: str) -> str:
     said = str(error)
     if isinstance(error, TypeError) and (found := _MISSING.match(said)):
         kind = found[1].rpartition(".")[2]
+        if hasattr(sys.modules["joinproto.check"], kind):
+            return f"{kind}(...) needs {said.partition(': ')[2]}"
         return f"give it what __init__ takes, in a function: lambda: {kind}(...)"
     if isinstance(error, TypeError) and (found := _KEYWORD.match(said)):
         made = getattr(sys.modules["joinproto.check"], found[1], None)

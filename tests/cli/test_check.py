@@ -420,6 +420,7 @@ def test_a_witness_is_shown_as_a_violation_is(run: Run, tmp_path: Path) -> None:
 
     assert (0, 0) == (done.code, told.code)
     assert "“committed” is reached after 8 steps" in done.out
+    assert "joinproto check two-phase-commit --witness committed --trace run.html" in done.out
     assert 8 == len(told.object["trace"])
     assert 0 == run(*words, "--trace", str(tmp_path / "test_it.py")).code
     compile((tmp_path / "test_it.py").read_text(), "test_it.py", "exec")

@@ -173,14 +173,16 @@ def two(cluster: Rabbits) -> None:
     with keeping(cluster, "two", failure=6, queues=operator) as keeper:
         cluster.kill(lost)
         until("it is mended", lambda: keeper.changes("qq.2", "done"))
-        assert 1 == len(keeper.changes("qq.2", "begun"))
-        assert kept | set(free) | {lost} == cluster.members("qq.2")
+        until("the operator's is there", lambda: set(free) <= cluster.members("qq.2"))
         cluster.tool("rabbitmqctl", "--node", cluster.names[0], "forget_cluster_node", lost)
         until("A, B, D and E", lambda: kept | set(free) == cluster.members("qq.2"))
         until("its stream is whole", lambda: 3 == len(running_of(cluster, STREAM)))
         keeper.looks_again()
 
-        assert 1 == len(keeper.changes("qq.2", "begun"))
+        # One was added by us. Who is lost is dropped by us or by the operator, whoever comes first.
+        added, *others = keeper.changes("qq.2", "begun")
+        assert added in {f"add {node}" for node in free}
+        assert others in ([], [f"remove {lost}"])
 
 
 def running_of(cluster: Rabbits, name: str) -> set[str]:

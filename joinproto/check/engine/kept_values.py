@@ -1,4 +1,4 @@
-"""Values as bytes that hold data and nothing else: to read them calls nothing that they name.
+"""Values as bytes that hold data and nothing else: to read them calls no function that they name.
 
 The bytes are the length of a JSON text (8 bytes, big endian), that text, the length of what follows
 in 32-bit numbers, those numbers, and the bytes of arrays.  The text holds texts and numbers
@@ -6,8 +6,9 @@ in 32-bit numbers, those numbers, and the bytes of arrays.  The text holds texts
 one value after the other: its kind, how many numbers follow, and those.  Most are the places of
 values that came before.
 
-A class is one of the standard library's listed here, or one that `Names` allows; an object is made
-without its `__init__`, from its attributes.  A function is one that the reader holds already.
+A class is one of the standard library's listed here, or one that `Names` allows.  An object is made
+without its `__init__`: its attributes are set, or given to its `__setstate__` where it has one.  A
+function is one that the reader holds already, and is not called.
 """
 
 from __future__ import annotations

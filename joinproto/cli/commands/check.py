@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -327,6 +328,8 @@ def _text(loaded: Loaded, report: Report, settings: Settings) -> str:
     command = f"joinproto check {loaded.words}"
     if settings.symmetry:
         command += " --symmetry"
+    if settings.witness is not None:
+        command += f" --witness {shlex.quote(settings.witness)}"
     has_sizes = loaded.sized is not None
     run = "" if report.trace is None else terminal.chart(report.trace)
     return summary(report, command=command, has_sizes=has_sizes, run=run, **terminal.layout())

@@ -60,7 +60,7 @@ def seen(
     `member`: one of that kind; None: the first.  `by`: the attribute that is its phase.  Raises
     `UsageProblem` where there is no such member or attribute.
     """
-    found: list[tuple[_Arrow, str, int]] = []
+    arrows: dict[_Arrow, Counter[str]] = {}
     phases: dict[str, None] = {}
     kind, states, is_whole = "", 0, True
     for world in worlds:
@@ -88,11 +88,8 @@ def seen(
             arrow = phase(before), phase(after)
             phases.update(dict.fromkeys(arrow))
             if arrow[0] != arrow[1]:
-                found.append((arrow, label, 1))
+                arrows.setdefault(arrow, Counter())[label] += 1
         states, is_whole = states + met, is_whole and met < states_max
-    arrows: dict[_Arrow, Counter[str]] = {}
-    for arrow, label, times in found:
-        arrows.setdefault(arrow, Counter())[label] += times
     if len(phases) > PHASES_MAX:
         raise UsageProblem(
             f"{by} of {kind} has {len(phases)} values or more, and is no phase",
