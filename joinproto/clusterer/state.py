@@ -6,15 +6,16 @@ Source: Clusterer; the state of the real coordinator and its transitioner.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from joinproto.clusterer.config import Held
 from joinproto.clusterer.messages import NOBODY, Told
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.status import MACHINES, SETTLED, WAITING, Status, Turn
 from joinproto.clusterer.variants import RULES, Rules, Variant
+from joinproto.machine import step as machine
 
 
 @frozen
@@ -119,17 +120,8 @@ class State:
         return self.status in SETTLED
 
 
-@frozen
-class Step:
-    """The next state, and what the host does, in this order."""
-
-    state: State
-    effects: tuple[Any, ...] = ()
-
-    def then(self, *effects: Any, **changes: Any) -> Step:
-        """Return it with more effects, and other fields in its state."""
-        state = evolve(self.state, **changes) if changes else self.state
-        return Step(state, (*self.effects, *effects))
+Step: TypeAlias = machine.Step[State, Any]
+"""The next state of a node, and what its host does, in this order."""
 
 
 _NO_TURN = Turn()

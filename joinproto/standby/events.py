@@ -7,10 +7,11 @@ Source: hot standby, H1 to H6, H8.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import frozen
 
+from joinproto.machine import step
 from joinproto.standby.broker import Mark
 from joinproto.standby.catch_up import Message
 from joinproto.standby.messages import Change, Thing, View
@@ -270,9 +271,5 @@ class Leave:
     why: str
 
 
-@frozen
-class Step:
-    """The next state, and what the host does, in this order."""
-
-    state: Any
-    effects: tuple[Any, ...] = ()
+Step: TypeAlias = step.Step[Any, Any]
+"""The next state, and what the host does, in this order."""

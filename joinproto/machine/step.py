@@ -1,0 +1,47 @@
+"""The shape of a step, in all systems: `step(state, event)` returns the next state and effects.
+
+A machine decides and does nothing.  Its host tells it of each event, takes over the state, and
+performs the effects in their order (`performing`): each is done before the next one is begun.  So
+a crash may come between any two of them, and a world tries all of these crashes.
+
+A system names its events and its effects as union types, and has one function that matches on
+the effects and calls a port for each.  The process and the worlds implement the ports; what is
+between event and port is the same code in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+from attrs import evolve, frozen
+
+State = TypeVar("State")
+Effect = TypeVar("Effect")
+Work = TypeVar("Work")
+
+
+@frozen
+class Step(Generic[State, Effect]):
+    """The next state, and the effects that its host performs, in this order."""
+
+    state: State
+    effects: tuple[Effect, ...] = ()
+
+    def then(self, *effects: Effect, **changes: Any) -> Step[State, Effect]:
+        """Return it with more effects behind, and with these fields of its state changed."""
+        state: Any = self.state
+        return Step(evolve(state, **changes) if changes else state, (*self.effects, *effects))
+
+
+def performing(
+    effects: Iterable[Effect], perform: Callable[[Effect], Iterable[Work] | None]
+) -> Iterator[Work]:
+    """Yield what blocks, while `perform` performs these effects in their order.
+
+    Each piece of work is to be done before the next one is asked for.  Nothing happens before
+    the first is asked for.  After work that failed ask for no more: the effects behind it must
+    not happen.  `perform`: begins one effect; returns the work to be waited for, if any.
+    """
+    for effect in effects:
+        yield from perform(effect) or ()
