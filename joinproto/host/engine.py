@@ -157,8 +157,11 @@ class Engine:
 
     def send_all(self, sends: tuple[Sent, ...]) -> None:
         for sent in sends:
-            data = encode(sent.message, speaks=self.speaks(sent.to))
-            self.host.transport.send(sent.to, Channel.MEMBER, data)
+            # What is said before the member was told of a connection was meant for the former one,
+            # or for none: the new one must not carry it, in a version that nobody has agreed on.
+            if (version := self._speaks.get(sent.to)) is not None:
+                data = encode(sent.message, speaks=version)
+                self.host.transport.send(sent.to, Channel.MEMBER, data)
 
     def act(self, action: Action) -> None:
         match action:

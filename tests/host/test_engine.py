@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from joinproto.host import engine
 from joinproto.host.recorded import RecordedMember
+from joinproto.join.wire import LATEST, encode
 from tests.log.engines import Town
 
 
@@ -41,3 +43,28 @@ def test_what_a_start_asks_for_is_done_first_though_the_first_step_is_late(
 
     town.close()
     assert ["advance", "tick"] == order[:2]
+
+
+def test_nothing_is_said_on_a_connection_of_which_the_member_does_not_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Torture, seed 943329: a hello from before the connection went out in a version of nobody's.
+
+    The receiver took it for one of an earlier version, and its sender would have believed an
+    outdated refusal.
+    """
+    spoken: list[int] = []
+
+    def encoded(message: Any, *, speaks: int) -> bytes:
+        spoken.append(speaks)
+        return encode(message, speaks=speaks)
+
+    monkeypatch.setattr(engine, "encode", encoded)
+    town = Town(tmp_path)
+    town.start("abc")
+    town.calm(5)
+    town.kill("b")
+    town.calm(5)
+    town.close()
+
+    assert {LATEST} == set(spoken)
