@@ -224,6 +224,38 @@ def test_tags_are_no_list_in_brackets(at: str, why: str) -> None:
     assert any(why in told for _, told in said(found, ERROR))
 
 
+def test_pods_of_a_deployment_that_start_together_split() -> None:
+    """Three replicas, by address, in the first releases (rabbitmq-peer-discovery-k8s 27)."""
+    text = f"{F}.peer_discovery_backend = rabbit_peer_discovery_k8s\n{F}.k8s.address_type = ip\n"
+
+    assert searched(start_of(text.encode(), "3.7.4", 3)).splits
+    unsafe = said(lint(text, Given(release=release("3.7.4"))), UNSAFE)
+    assert [1] == [line for line, why in unsafe if "neither a lock nor a delay" in why]
+
+
+def test_a_delay_is_taken_until_it_has_no_effect_and_then_refused() -> None:
+    """`randomized_startup_delay_range` (3075, 12050)."""
+    text = f"{F}.randomized_startup_delay_range.min = 0\n"
+    found = {at: lint(text, Given(release=release(at))) for at in ("3.8.17", "3.13.7", "4.0.1")}
+
+    assert [True, True, False] == [one.starts for one in found.values()]
+    assert "taken out in 3.8.18" in found["3.13.7"].problems[0].why
+    assert "no more since 4.0" in found["4.0.1"].problems[0].why
+
+
+def test_a_key_of_erlang_terms_that_no_release_reads_is_named() -> None:
+    """`consul_svc_addr_use_nodename` (rabbitmq-peer-discovery-consul 25)."""
+    inner = "{consul_svc_addr_auto, true}, {consul_svc_addr_use_nodename, false}"
+    text = "[{rabbit, [{cluster_formation, [{peer_discovery_backend, rabbit_peer_discovery_consul},"
+    text += f"{{peer_discovery_consul, [{inner}]}}]}}]}}]."
+
+    found = lint(text, Given(release=release("3.7.9")))
+
+    assert found.starts
+    unknown = [one.key for one in found.problems if "no release has this setting" in one.why]
+    assert [f"{F}.peer_discovery_consul.consul_svc_addr_use_nodename"] == unknown
+
+
 def test_without_plugins_the_answer_says_what_it_depends_on() -> None:
     """Cleanup beside DNS belongs to a plugin, too (rabbitmq-peer-discovery-consul 21)."""
     consul = f"{F}.peer_discovery_backend = consul\n{F}.consul.host = c\n"
