@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 import anyio
 from anyio.abc import ByteStream, Listener, SocketAttribute, TaskGroup
+from attrs import define
 
 from joinproto.net.accepting import serve_each
 from joinproto.net.addresses import Address
@@ -31,6 +33,14 @@ def is_asyncio() -> bool:
         return asyncio.current_task() is not None
     except RuntimeError:
         return False
+
+
+def current_time() -> float:
+    """Return the event loop's time in seconds, also in what the loop calls outside of tasks."""
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        return anyio.current_time()
 
 
 class Direct(asyncio.BufferedProtocol, ByteStream):
@@ -180,15 +190,53 @@ async def connect(address: Address) -> ByteStream:
     return stream
 
 
-async def serve(
-    listener: Listener[Any], answer: Callable[[ByteStream], Any], tasks: TaskGroup
-) -> None:
-    """Answer each connection in a task, until cancelled; raises `OSError` where none can come."""
-    if not is_asyncio():
-        await serve_each(listener, answer, tasks)
-        return
-    async with listening(listener, lambda: Direct(lambda stream: tasks.start_soon(answer, stream))):
+Answer = Callable[[ByteStream], Any]
+"""Speaks with whoever has connected; runs in a task of its own."""
+
+
+@define
+class Listening:
+    """An open port that accepts nothing yet.  `port`: its number."""
+
+    port: int
+    _serve: Callable[[Answer, TaskGroup], Coroutine[Any, Any, None]]
+    _close: Callable[[], Awaitable[None]]
+
+    async def serve(self, answer: Answer, tasks: TaskGroup) -> None:
+        """Answer each connection in a task of `tasks`, until cancelled; closed afterwards."""
+        try:
+            await self._serve(answer, tasks)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._close()
+
+
+async def listen(at: Address) -> Listening:
+    """Return the open port, which the system chooses for 0; raises `OSError`."""
+    if is_asyncio():
+        return await _listen_in_the_loop(at)
+    listener = await anyio.create_tcp_listener(
+        local_host=at.host, local_port=at.port, reuse_port=False, backlog=BACKLOG
+    )
+    port = listener.extra(SocketAttribute.local_port)
+    return Listening(port, partial(serve_each, listener), listener.aclose)
+
+
+async def _listen_in_the_loop(at: Address) -> Listening:
+    made: list[Callable[[Direct], object]] = []
+    server = await asyncio.get_running_loop().create_server(
+        lambda: Direct(made[0]), at.host, at.port, backlog=BACKLOG, start_serving=False
+    )
+
+    async def serve(answer: Answer, tasks: TaskGroup) -> None:
+        made.append(lambda stream: tasks.start_soon(answer, stream))
+        await server.start_serving()
         await anyio.sleep_forever()
+
+    async def close() -> None:
+        server.close()
+
+    return Listening(server.sockets[0].getsockname()[1], serve, close)
 
 
 @asynccontextmanager

@@ -7,7 +7,6 @@ places, and when these are taken, the oldest goes.
 from __future__ import annotations
 
 import ssl
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from secrets import token_hex
@@ -17,6 +16,7 @@ from anyio.abc import ByteStream
 from anyio.streams.tls import TLSAttribute, TLSStream
 from attrs import define, field, frozen
 
+from joinproto.net.direct import current_time
 from joinproto.net.link import CLOSED
 from joinproto.net.network import Network
 from joinproto.net.pipes import RECEIVE_BYTES
@@ -78,11 +78,11 @@ class Door:
                 self._strangers.pop(stranger, None)
 
     def refuse(self, whom: str, why: str) -> None:
-        self.refusals.say(time.monotonic(), whom, why)
+        self.refusals.say(current_time(), whom, why)
 
     def punish(self, peer: str, why: str) -> None:
         """Refuse a proved peer, and for a moment whoever has its name: it is broken."""
-        now = time.monotonic()
+        now = current_time()
         self.refuse(peer, why)
         self._punished = {name: end for name, end in self._punished.items() if end > now}
         self._punished[peer] = now + PUNISHED_SECONDS
@@ -146,8 +146,10 @@ class Door:
                 return f"it says it is {name!r}, and its certificate names {named}"
 
         def admits(name: str) -> str:
-            if time.monotonic() < self._punished.get(name, 0.0):
+            if current_time() < self._punished.get(name, 0.0):
                 return f"{name!r} said what no member says a moment ago"
+            if network.only_these and name not in network.addresses:
+                return f"{network.member} knows no {name!r}"
             return shown(name)
 
         return Identity(
@@ -158,4 +160,5 @@ class Door:
             admits=admits,
             run=self._run,
             taken=self.taken,
+            earlier=network.earlier,
         )

@@ -5,9 +5,8 @@ A peer that sends more than the member takes waits for itself, and nothing of it
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 import anyio
@@ -15,6 +14,7 @@ from attrs import define, field
 
 from joinproto.host.failures import only_one
 from joinproto.host.ports import Came, Channel, Inbox, Item, QuickInbox
+from joinproto.net.direct import current_time
 from joinproto.net.pipes import Pipe
 from joinproto.net.refused import Refused
 from joinproto.net.session import Session
@@ -53,6 +53,24 @@ class Delivery:
                 await self._inbox.send(item)
 
 
+@define
+class AtOnce:
+    """An inbox without room: each item is taken as it comes."""
+
+    take: Callable[[Item], None]
+
+    def come(self, items: Sequence[Item]) -> int:
+        for item in items:
+            self.take(item)
+        return len(items)
+
+    def send_nowait(self, item: Item) -> None:
+        self.take(item)
+
+    async def send(self, item: Item) -> None:
+        self.take(item)
+
+
 @define(eq=False)
 class Link:
     """`silence`: seconds after which a peer that says nothing is given up.
@@ -71,11 +89,14 @@ class Link:
     why: str = ""
     refused: str = ""
     is_replaced: bool = False
-    _heard_at: float = field(factory=time.monotonic)
+    _heard_at: float = field(init=False)
     _late: deque[Item] = field(factory=deque)  # what came and found no room at the member
     _is_late: anyio.Event = field(factory=anyio.Event)
     _kept: list[bytes] = field(factory=list)
     _bytes_kept: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self._heard_at = current_time()
 
     @property
     def unsent(self) -> int:
@@ -119,13 +140,13 @@ class Link:
             self.why = f"nothing was heard for {self.silence:g} s"
 
     def _came(self, data: bytes) -> None:
-        self._heard_at = time.monotonic()
+        self._heard_at = current_time()
         self._hand_over(self.session.feed(data))
 
     async def _watch(self) -> None:
         """Raise when nothing has come for long; what waits for the member has come."""
         while True:
-            left = self._heard_at + self.silence - time.monotonic()
+            left = self._heard_at + self.silence - current_time()
             if left <= 0 and not self._late:
                 raise TimeoutError
             await anyio.sleep(max(left, WATCH_SECONDS))
@@ -159,5 +180,5 @@ class Link:
                     await self.delivery.tell(self._late[0])
                 self._late.popleft()
             self._is_late = anyio.Event()
-            self._heard_at = time.monotonic()
+            self._heard_at = current_time()
             self.pipe.go_on()

@@ -16,9 +16,12 @@ from joinproto.net.tls import TlsFiles
 class Network:
     """How a member is reached, and reaches others.
 
-    `addresses`: of the members it may have to call.  `silence`: seconds after which a peer
-    that is not heard of is given up.  `secret`, `tls`: how members prove who they are; without
-    both `listen` must be on loopback, unless `is_insecure` says that anybody may be a member.
+    `addresses`: of the members it may have to call; `only_these`: no other one may call.
+    `silence`: seconds after which a peer that is not heard of is given up.  `secret`, `tls`: how
+    members prove who they are; without both `listen` must be on loopback, unless `is_insecure`
+    says that anybody may be a member.  `backoff`: seconds between two calls of one member, at first
+    and at most.  `earlier`: what a caller is told that greets in another form, as an earlier
+    version may.
     """
 
     member: str
@@ -32,6 +35,9 @@ class Network:
     tls: TlsFiles | None = None
     is_insecure: bool = False
     versions: tuple[int, int] = VERSIONS
+    only_these: bool = False
+    backoff: tuple[float, float] = (0.05, 0.5)
+    earlier: str = ""
 
     def __attrs_post_init__(self) -> None:
         if not (self.secret or self.tls or self.listen.is_loopback or self.is_insecure):

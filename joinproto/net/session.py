@@ -55,7 +55,8 @@ class Identity:
 
     `admits`: asked about the name that the other side has; returns why it is refused, or "".
     `run`: of this process, empty to say none.  `taken`: asked about the name and the run of a
-    proved caller; returns why that name is not free, or "".
+    proved caller; returns why that name is not free, or "".  `earlier`: told to a caller that
+    greets in another form.
     """
 
     member: str
@@ -65,6 +66,7 @@ class Identity:
     admits: Callable[[str], str] = lambda name: ""
     run: str = ""
     taken: Callable[[str, str], str] = lambda name, run: ""
+    earlier: str = ""
 
 
 @define
@@ -133,7 +135,10 @@ class Session:
 
     def _hear_greeting(self, said: Any) -> None:
         self._require_no_refusal(said)
-        theirs = _fields(said, *_GREETING)
+        try:
+            theirs = _fields(said, *_GREETING)
+        except Refused as refused:
+            raise self._refusing(f"{refused}; {self.me.earlier}".removesuffix("; ")) from None
         if self.me.run and "run" in said:
             theirs["run"] = said["run"]
         self._judge(theirs)

@@ -9,8 +9,8 @@ half-open one, or its member hangs.  A peer that reads too slowly is given up wh
 from __future__ import annotations
 
 import logging
+import os
 import random
-import time
 
 import anyio
 from anyio.abc import ByteStream, SocketAttribute, TaskGroup, TaskStatus
@@ -18,7 +18,7 @@ from anyio.abc import ByteStream, SocketAttribute, TaskGroup, TaskStatus
 from joinproto.errors import EnvironmentProblem
 from joinproto.host.ports import Channel, Down, Inbox, Up
 from joinproto.net.addresses import Address, dials
-from joinproto.net.direct import connect, serve
+from joinproto.net.direct import connect, current_time, listen
 from joinproto.net.door import Door, Proved
 from joinproto.net.lines import one_line
 from joinproto.net.link import FAREWELL, Delivery, Link
@@ -29,7 +29,6 @@ from joinproto.net.tls import Contexts
 
 log = logging.getLogger(__name__)
 
-BACKOFF_SECONDS = (0.05, 0.5)
 OUT_OF_TURN_SECONDS = 8.0
 """After which a member calls one that ought to call it: that one may not know of it."""
 FAREWELL_SECONDS = 1.0
@@ -72,26 +71,24 @@ class TcpTransport:
     ) -> None:
         """Listen and call until cancelled."""
         self._delivery = Delivery(inbox)
-        listen = self.network.listen
+        at = self.network.listen
         try:
-            listener = await anyio.create_tcp_listener(
-                local_host=listen.host, local_port=listen.port, reuse_port=False, backlog=256
-            )
+            listening = await listen(at)
         except OSError as error:
             raise EnvironmentProblem(
-                f"cannot listen on {listen}: {error.strerror or error}",
+                f"cannot listen on {at}: {_why(error)}",
                 next="look who else listens there, or configure another address",
             ) from error
-        self.port = listener.extra(SocketAttribute.local_port)
-        async with listener, anyio.create_task_group() as tasks:
+        self.port = listening.port
+        async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             for peer, address in sorted(self.network.addresses.items()):
                 if peer != self.network.member and dials(
                     self.network.member, peer, self.network.electors
                 ):
                     tasks.start_soon(self._keep_calling, peer, address)
+            tasks.start_soon(listening.serve, self._answer, tasks)
             task_status.started()
-            await self._listen(listener, tasks)
 
     def call(self, peer: str, address: Address) -> None:
         """Be connected to a member that was found since the start; while it runs only.
@@ -112,7 +109,7 @@ class TcpTransport:
         self._called.pop(peer, None)
 
     async def _call_found(self, peer: str, mark: list[Address]) -> None:
-        low, high = BACKOFF_SECONDS
+        low, high = self.network.backoff
         turn = dials(self.network.member, peer, self.network.electors)
         # `is`: forgotten and found again it has another mark, and another one calls it.
         while not self._is_over and self._called.get(peer) is mark:
@@ -121,15 +118,6 @@ class TcpTransport:
             if peer not in self._links and self._called.get(peer) is mark:
                 await self._call(peer, mark[0])
             await anyio.sleep(high if turn else low)
-
-    async def _listen(self, listener: anyio.abc.Listener[ByteStream], tasks: TaskGroup) -> None:
-        while True:
-            try:
-                # Until cancelled; ends early where the system runs out of files.
-                await serve(listener, self._answer, tasks)
-            except OSError as error:
-                log.error("accepting connections: %s", error.strerror or error)
-                await anyio.sleep(0.2)
 
     def send(self, to: str, channel: Channel, data: bytes) -> None:
         """Send, if there is a connection; one whose queue is full is given up."""
@@ -156,8 +144,19 @@ class TcpTransport:
         for link in self._links.values():
             link.flush()
 
+    def unsent(self, peer: str) -> int:
+        """Return the bytes for `peer` that the system has not taken yet."""
+        link = self._links.get(peer)
+        return 0 if link is None else link.unsent
+
+    def end(self, peer: str, why: str) -> None:
+        """End the connection to `peer`, which may call again."""
+        link = self._links.get(peer)
+        if link is not None:
+            link.end(why)
+
     def drop(self, peer: str, why: str) -> None:
-        """Give up the connection to `peer`, and say why."""
+        """End the connection to `peer`, which said what no member says."""
         link = self._links.get(peer)
         if link is not None:
             self._door.punish(peer, why)
@@ -180,13 +179,13 @@ class TcpTransport:
     # -- making connections --------------------------------------------------------------------
 
     async def _keep_calling(self, peer: str, address: Address) -> None:
-        low, high = BACKOFF_SECONDS
+        low, high = self.network.backoff
         pause = low
         while not self._is_over:
-            began = time.monotonic()
+            began = current_time()
             await self._call(peer, address)
             # A connection that lasted was a good one: the next attempt may come soon.
-            pause = low if time.monotonic() - began > high else min(2 * pause, high)
+            pause = low if current_time() - began > high else min(2 * pause, high)
             await anyio.sleep(pause * random.uniform(0.5, 1.0))
 
     async def _call(self, peer: str, address: Address) -> None:
@@ -266,6 +265,12 @@ class TcpTransport:
             self._fewer = anyio.Event()
             log.info("lost %s: %s", one_line(peer), link.why or "it went away")
             await delivery.tell(Down(peer))
+
+
+def _why(error: OSError) -> str:
+    """Return why a port cannot be opened, in the system's words and without the address."""
+    number = error.errno or 0
+    return os.strerror(number) if number > 0 else error.strerror or str(error)
 
 
 def _remote(stream: ByteStream) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -21,7 +20,7 @@ from cryptography.hazmat.primitives import serialization
 
 from joinproto.errors import EnvironmentProblem, UsageProblem
 from joinproto.host.ports import Came, Channel, Down, Item, Up
-from joinproto.net import door, link, tcp
+from joinproto.net import door, link
 from joinproto.net.addresses import Address, dials
 from joinproto.net.door import STRANGERS_MAX
 from joinproto.net.refused import Refused
@@ -110,13 +109,16 @@ async def test_what_is_sent_in_one_step_goes_in_one_piece_with_the_flush(
 
 
 class Time:
-    """Stands in the place of `time`: goes on when the test says so.  `asked`: how often it was."""
+    """Stands in the place of `current_time`: goes on when the test says so.
+
+    `asked`: how often it was.
+    """
 
     def __init__(self) -> None:
-        self.now = time.monotonic()
+        self.now = 1_000.0
         self.asked = 0
 
-    def monotonic(self) -> float:
+    def __call__(self) -> float:
         self.asked += 1
         return self.now
 
@@ -126,7 +128,7 @@ async def test_a_peer_that_floods_waits_for_itself_and_nothing_is_lost(
 ) -> None:
     """The member takes nothing for longer than `silence`, and its peer is not silent."""
     clock = Time()
-    monkeypatch.setattr(link, "time", clock)
+    monkeypatch.setattr(link, "current_time", clock)
     first, second = two(silence=0.3)
     async with anyio.create_task_group() as tasks, running(tasks, first, second) as (a, b):
         await a.next(), await b.next()
@@ -338,7 +340,7 @@ async def test_a_proved_peer_that_speaks_garbage_is_dropped_and_may_come_again(
 ) -> None:
     """Not at once: whoever has its name is refused for a moment."""
     clock = Time()
-    monkeypatch.setattr(door, "time", clock)
+    monkeypatch.setattr(door, "current_time", clock)
     _, second = two()
 
     async def wait_until_refused() -> None:
@@ -588,8 +590,7 @@ def taken(entry: socket.socket) -> int:
 async def test_who_is_forgotten_is_called_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """And by one only, where he is found again."""
     called = under_way(monkeypatch, "_call_found")
-    monkeypatch.setattr(tcp, "BACKOFF_SECONDS", (0.01, 0.01))
-    guest = evolve(two()[0], member="y", addresses={})
+    guest = evolve(two()[0], member="y", addresses={}, backoff=(0.01, 0.01))
     with socket.create_server(("127.0.0.1", 0)) as entry:
         entry.setblocking(False)
         address = Address("127.0.0.1", entry.getsockname()[1])

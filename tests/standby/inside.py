@@ -59,7 +59,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self.jumps = Jumps()
-        self.listening: dict[str, Callable[[], asyncio.Protocol]] = {}
+        self.listening: dict[str, Callable[[], asyncio.BaseProtocol]] = {}
         self.ends: list[End] = []
         self.apart: set[str] = set()
         super().__init__(self.jumps)
@@ -70,11 +70,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     async def create_server(  # type: ignore[override]
         self, factory: Any, host: Any, _: Any, **more: Any
     ) -> Any:
-        self.listening[host] = factory
-        return None
+        return Listening(self, host, factory)
 
     async def create_connection(  # type: ignore[override]
-        self, factory: Any, host: Any, _: Any = None
+        self, factory: Any, host: Any, _: Any = None, **more: Any
     ) -> Any:
         names = host.split("-")
         if names[1] not in self.listening or self.apart & {*names}:
@@ -104,13 +103,35 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             end.end()
 
 
+@define
+class Listening:
+    """The port of a host; `sockets` is what asks for its number finds."""
+
+    loop: VirtualLoop
+    name: str
+    factory: Callable[[], asyncio.BaseProtocol]
+
+    @property
+    def sockets(self) -> list[Listening]:
+        return [self]
+
+    def getsockname(self) -> tuple[str, int]:
+        return self.name, 2
+
+    async def start_serving(self) -> None:
+        self.loop.listening[self.name] = self.factory
+
+    def close(self) -> None:
+        self.loop.listening.pop(self.name, None)
+
+
 @define(eq=False)
 class End(asyncio.Transport):
     """One end of a connection.  `under_way`: what it has sent; None: that it has ended."""
 
     loop: VirtualLoop
     name: str
-    protocol: asyncio.Protocol
+    protocol: asyncio.BaseProtocol
     latency: float
     other: End | None = None
     under_way: deque[bytes | None] = field(factory=deque)
@@ -124,6 +145,17 @@ class End(asyncio.Transport):
 
     def get_write_buffer_size(self) -> int:
         return sum(len(one or b"") for one in self.under_way)
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return (self.name, 2) if name == "peername" else default
+
+    def is_closing(self) -> bool:
+        return not self.is_open
+
+    def pause_reading(self) -> None:
+        """Whoever is called here takes all that comes."""
+
+    resume_reading = pause_reading
 
     def abort(self) -> None:
         if self.is_open:
@@ -150,10 +182,23 @@ class End(asyncio.Transport):
             return
         data = self.under_way.popleft()
         if other.is_open and data is not None:
-            other.protocol.data_received(data)
+            _hand_over(other.protocol, data)
         elif other.is_open:
             other.is_open = False
             other.protocol.connection_lost(None)
+
+
+def _hand_over(protocol: asyncio.BaseProtocol, data: bytes) -> None:
+    if isinstance(protocol, asyncio.Protocol):
+        protocol.data_received(data)
+        return
+    assert isinstance(protocol, asyncio.BufferedProtocol)
+    while data:
+        room = memoryview(protocol.get_buffer(len(data)))
+        some = data[: len(room)]
+        room[: len(some)] = some
+        protocol.buffer_updated(len(some))
+        data = data[len(some) :]
 
 
 @define
@@ -226,9 +271,8 @@ class Inside:
             worker = AtOnce() if self.sync is None else SlowDisk(self.loop, self.sync)
             core = self.cores[name] = Core(settings, disk, NoLog(), worker)
             core.start()
-            await core.links.peers.listen()
-            calls, ticks = core.links.peers.call(), _tick(core)
-            self._tasks[name] = [self.loop.create_task(calls), self.loop.create_task(ticks)]
+            peers, ticks = core.links.peers.run(), _tick(core)
+            self._tasks[name] = [self.loop.create_task(peers), self.loop.create_task(ticks)]
 
     async def kill(self, name: str, *, orderly: bool = False) -> None:
         """End a broker, as kill -9 does, or in order."""

@@ -10,91 +10,66 @@ from itertools import count
 from typing import Any
 
 import pytest
-from attrs import define, evolve, field
+from attrs import evolve
 
 from joinproto.apps.standby import peers
 from joinproto.apps.standby.core import Core
-from joinproto.apps.standby.peers import Envelope, Me, Peers, Session
-from joinproto.apps.standby.settings import Timing
+from joinproto.apps.standby.peers import Envelope, Peers, Session
+from joinproto.host.ports import Came, Channel, Up
+from joinproto.net.refused import Refused
+from joinproto.net.tcp import TcpTransport
 from joinproto.standby.broker import Role
 from joinproto.standby.events import Promote
 from joinproto.standby.leading import Leading
 from joinproto.standby.messages import Join, Subscribe, View
 from joinproto.standby.replicates import Default
 from joinproto.standby.wire import to_tree
-from tests.standby.host import PUBLIC, Wire, follows, says
+from tests.standby.host import follows, says
 
 
-@define
-class Hearing:
-    """Who hears what a session brings."""
-
-    heard_of: list[Envelope] = field(factory=list)
-
-    def met(self, name: str, public: object) -> None:
-        pass
-
-    def heard(self, name: str, envelope: Envelope) -> None:
-        self.heard_of.append(envelope)
-
-    def parted(self, name: str) -> None:
-        pass
-
-
-def session() -> tuple[Session, Hearing, Wire]:
-    """Return one with the broker `b`."""
-    hearing, wire = Hearing(), Wire()
-    made = Session(Peers(Me(broker="c", cluster="x", public=PUBLIC), {}, Timing(), hearing))
-    made.connection_made(wire)
-    made.name, wire.written = "b", b""
-    return made, hearing, wire
+def comes(session: Session, envelope: Envelope) -> list[Envelope]:
+    """Return what the pieces of this one come to at the other side."""
+    return [one for piece in envelope.pieces() if (one := session.taken(piece)) is not None]
 
 
 def test_what_is_long_goes_in_pieces_and_comes_as_one() -> None:
     """Messages have up to 960 KiB, and a commit any number of them: no frame has its length."""
     long = Envelope("link", {"has": ["1.a.1"] * 400_000}, b"x" * 5_000_000)
+    session = Session(is_met=True)
 
-    async def told() -> None:
-        one, hearing, wire = session()
-        one.send(Envelope("beat", {}))
-        one.send(long)
-        one.send(Envelope("ask", {}))
-        assert not wire.has_ended
-
-        one.data_received(wire.written)
-
-        assert [long, Envelope("ask", {})] == hearing.heard_of
-
-    asyncio.run(told())
+    assert [long] == comes(session, long)
+    assert [Envelope("ask", {})] == comes(session, Envelope("ask", {}))
+    assert max(map(len, long.pieces())) <= peers.PIECE_BYTES + 1
 
 
-def test_who_reads_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits for it has a bound."""
-    monkeypatch.setattr(peers, "UNSENT_BYTES_MAX", 1_000)
-
-    async def told() -> None:
-        one, _, wire = session()
-        one.send(Envelope("link", {}, b"x" * 500))
-        ended_early = wire.has_ended
-        one.send(Envelope("link", {}, b"x" * 500))
-
-        assert (False, True) == (ended_early, wire.has_ended)
-
-    asyncio.run(told())
+def test_pieces_of_a_broker_that_has_not_greeted_are_refused() -> None:
+    with pytest.raises(Refused, match="pieces of 1048576 bytes"):
+        comes(Session(), Envelope("link", {}, b"x" * 5_000_000))
 
 
-def test_what_is_too_long_for_one_thing_ends_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And nothing of it goes out: it would be refused there, without a word here."""
+def test_what_is_too_long_for_one_thing_goes_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be refused there, without a word here."""
     monkeypatch.setattr(peers, "WHOLE_BYTES_MAX", 5_000_000)
 
-    async def told() -> None:
-        one, _, wire = session()
-        one.send(Envelope("link", {}, b"x" * 5_000_000))
+    with pytest.raises(Refused, match="at most 5000000 go"):
+        next(Envelope("link", {}, b"x" * 5_000_000).pieces())
 
-        assert wire.has_ended
-        assert b"" == wire.written
 
-    asyncio.run(told())
+@pytest.mark.parametrize("public", ["nowhere", f"here:{'1' * 5_000}", None])
+def test_a_broker_whose_clients_have_no_address_is_dropped(
+    core: Core, public: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[str] = []
+    monkeypatch.setattr(TcpTransport, "drop", lambda _, name, why: dropped.append(why))
+    peers = core.links.peers
+    peers._take(Up("a"))
+
+    for envelope in (Envelope("hello", {"public": public}), Envelope("state", {})):
+        peers._take(Came("a", Channel.HOST, next(envelope.pieces())))
+
+    assert 1 == len(dropped)
+    assert "is not an address" in dropped[0]
+    assert [] == peers.sessions
 
 
 def joins(core: Core, link: str, *queues: str) -> None:

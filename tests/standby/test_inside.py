@@ -6,16 +6,18 @@ Source: hot standby, H2 to H5, H8 to H10.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from itertools import count
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
+import trustme
 
 from joinproto.apps.standby.settings import Copying
 from joinproto.net.framing import framed
+from joinproto.net.security import Proofs
 from joinproto.standby.broker import Role
 from joinproto.standby.catch_up import Order
 from tests.recovery.asking import ask_json
@@ -182,25 +184,19 @@ def test_two_that_are_promoted_apart_have_one_generation_until_one_is_again(
     play(tmp_path, "abc", told)
 
 
-HELLO = {"kind": "hello", "version": 1, "broker": "b", "cluster": "storm"}
-WRONG: list[dict[str, object]] = [
-    {"public": "nowhere"},
-    {"public": f"here:{'1' * 5_000}"},
-    {"public": None},
-    {"broker": ["b"]},
-    {"version": {}},
-]
-
-
 @pytest.mark.parametrize(
-    "body",
-    [b"x", b"[1]\n", *(json.dumps({**HELLO, **one}).encode() + b"\n" for one in WRONG)],
-    ids=["x", "list", "nowhere", "digits", "none", "names", "version"],
+    ("body", "why"),
+    [
+        (b"x", "a greeting that is not JSON"),
+        (b"[1]\n", "a greeting without joinproto"),
+        (b'{"kind": "hello", "version": 1, "broker": "b"}\n', "upgrade all brokers at once"),
+    ],
+    ids=["text", "list", "first-version"],
 )
 def test_a_greeting_that_is_none_ends_only_its_own_connection(
-    tmp_path: Path, body: bytes, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, body: bytes, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What comes from anybody is refused in a line of the log, whatever it is."""
+    """What comes from anybody is refused in a line of the log; a former version by name."""
     caplog.set_level("INFO")
 
     async def told(brokers: Inside) -> None:
@@ -211,12 +207,65 @@ def test_a_greeting_that_is_none_ends_only_its_own_connection(
 
         assert await brokers.until(lambda: not stranger.is_open, seconds=1)
         (said,) = caplog.messages
-        assert said.startswith("session with somebody: ")
-        assert (b"nowhere" in body) == ("'nowhere' is not an address" in said)
+        assert said.startswith("refused ")
+        assert why in said
         assert ["b"] == brokers.status("a")["peers"]
         assert Role.BACKUP is brokers.cores["b"].role
 
     play(tmp_path, "ab", told)
+
+
+def test_brokers_with_a_secret_let_in_only_those_that_know_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def knows(secret: str) -> dict[str, Any]:
+        (tmp_path / secret).write_text(secret * 8)
+        (tmp_path / secret).chmod(0o600)
+        return {"security": Proofs(secret_file=secret)}
+
+    async def told(brokers: Inside) -> None:
+        brokers.more = knows("ours")
+        await brokers.start("a", "b")
+        await brokers.promote("a")
+        assert await brokers.until_in_view("a", "ab")
+        brokers.more = knows("theirs")
+        await brokers.start("c")
+
+        assert not await brokers.until(lambda: brokers.status("c")["peers"] != [], seconds=10)
+
+        assert "does not know the secret of this cluster" in caplog.text
+        assert ["b"] == brokers.status("a")["peers"]
+
+    play(tmp_path, "abc", told)
+
+
+def test_brokers_with_tls_let_in_only_the_one_whom_its_certificate_names(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ca = trustme.CA()
+    ca.cert_pem.write_to_path(str(tmp_path / "ca"))
+
+    def shows(name: str) -> dict[str, Any]:
+        issued = ca.issue_cert(name)
+        issued.cert_chain_pems[0].write_to_path(str(tmp_path / f"{name}.pem"))
+        issued.private_key_pem.write_to_path(str(tmp_path / f"{name}.key"))
+        (tmp_path / f"{name}.key").chmod(0o600)
+        return {"security": Proofs(certificate=f"{name}.pem", key=f"{name}.key", ca="ca")}
+
+    async def told(brokers: Inside) -> None:
+        for name, certificate in (("a", "a"), ("b", "b"), ("c", "other")):
+            brokers.more = shows(certificate)
+            await brokers.start(name)
+        await brokers.promote("a")
+        assert await brokers.until_in_view("a", "ab")
+        await brokers.publish("a", "1")
+
+        assert not await brokers.until(lambda: brokers.status("c")["peers"] != [], seconds=10)
+
+        assert "its certificate names other" in caplog.text
+        assert {"q": 1} == brokers.status("b")["queues"]
+
+    play(tmp_path, "abc", told)
 
 
 def test_messages_of_any_length_are_copied_and_followed(tmp_path: Path) -> None:

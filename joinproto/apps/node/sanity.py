@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,12 +64,6 @@ def require_protected(security: Security, clients: Address, http: Address | None
 
 
 def warnings_of(security: Security, top: Path) -> Iterator[str]:
-    for name, file in (("secret_file", security.secret_file), ("key", security.key)):
-        if file is None:
-            continue
-        with suppress(OSError):
-            mode = stat.S_IMODE((top / file).stat().st_mode)
-            if mode & 0o007:
-                yield f"security.{name} {top / file}: all may read it (mode {mode:o}); chmod o= it"
+    yield from security.warnings(top)
     if security.insecure:
         yield f"security.insecure: {', '.join(security.insecure)}: open to whoever reaches it"

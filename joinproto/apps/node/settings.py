@@ -30,8 +30,7 @@ from joinproto.host.process.control import require_place
 from joinproto.join.config import Config, TotalFailure
 from joinproto.net.addresses import Address
 from joinproto.net.network import Network
-from joinproto.net.secret import read_secret
-from joinproto.net.tls import TlsFiles
+from joinproto.net.security import Proofs
 
 EVENTS_BYTES_MIN = 2**20
 TOLD = "docs/running.md names all fields, and shows a whole file"
@@ -73,18 +72,14 @@ class Timing:
 
 
 @frozen(kw_only=True)
-class Security:
-    """How members prove who they are: a file with a shared secret, or mutual TLS.
+class Security(Proofs):
+    """How members prove who they are.
 
     `insecure`: ports (`listen`, `clients`, `http`) that other machines may reach although nothing
     protects them.
     """
 
     insecure: list[str] = field(factory=list)
-    secret_file: str | None = None
-    certificate: str | None = None
-    key: str | None = None
-    ca: str | None = None
 
 
 @frozen(kw_only=True)
@@ -211,12 +206,10 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         listen=listen,
         addresses={name: where for name, where in addresses.items() if name != file.member},
         silence=timing.silence,
-        secret=_secret(security, top),
-        tls=_tls(security, top),
+        secret=security.secret(top),
+        tls=security.tls(top),
         is_insecure="listen" in security.insecure,
     )
-    if network.tls is not None:
-        network.tls.context(accepts=True)  # now, so that `--check` says what is wrong with them
     data = top / file.data
     control = data / "control.sock" if file.control is None else top / file.control
     require_place(control)
@@ -274,20 +267,3 @@ def _digest(options: Mapping[str, Any]) -> str:
         return "default"
     said = repr(sorted((name, repr(value)) for name, value in options.items()))
     return sha256(said.encode()).hexdigest()[:16]
-
-
-def _secret(security: Security, top: Path) -> bytes:
-    if security.secret_file is None:
-        return b""
-    return read_secret("security.secret_file", top / security.secret_file)
-
-
-def _tls(security: Security, top: Path) -> TlsFiles | None:
-    given = {"certificate": security.certificate, "key": security.key, "ca": security.ca}
-    if not any(given.values()):
-        return None
-    certificate, key, ca = given.values()
-    if certificate is None or key is None or ca is None:
-        missing = ", ".join(name for name, value in given.items() if value is None)
-        raise UsageProblem(f"security without {missing}", next="TLS needs all three, as PEM files")
-    return TlsFiles(certificate=top / certificate, key=top / key, ca=top / ca)

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
-from joinproto.apps.standby.peers import Envelope, Me, Peers
+from joinproto.apps.standby.peers import Envelope, Peers
 from joinproto.codec.json_form import encoded, read
 from joinproto.errors import JoinprotoError, PeerError
 from joinproto.net.addresses import Address
@@ -76,8 +76,7 @@ class Links:
     def __attrs_post_init__(self) -> None:
         """Have no session yet."""
         settings = self.core.settings
-        me = Me(broker=settings.broker, cluster=settings.cluster, public=settings.public)
-        self.peers = Peers(me, settings.brokers, settings.timing, self)
+        self.peers = Peers(settings.mesh, settings.public, settings.timing, self)
 
     # -- what there is ---------------------------------------------------------------------
 
@@ -313,7 +312,7 @@ class Links:
             "mark": shown.mark.value,
             "view": encoded(shown.view),
             "cluster": core.kept.cluster,
-            "public": str(self.peers.me.public),
+            "public": str(self.peers.public),
             "answers": answers,
         }
         self.peers.send(name, "state", facts)
@@ -325,7 +324,7 @@ class Links:
 
     def set_public(self, public: Address) -> None:
         """Have clients sent there from now on."""
-        self.peers.me = evolve(self.peers.me, public=public)
+        self.peers.public = public
         self.tell_all()
 
     async def ask_all(self) -> None:

@@ -95,7 +95,9 @@ class Manager:
             listen=settings.chain[settings.broker],
             addresses={name: at for name, at in settings.chain.items() if name != settings.broker},
             silence=settings.timing.silence,
-            is_insecure=settings.is_chain_insecure,
+            secret=settings.secret,
+            tls=settings.tls,
+            is_insecure=True,
         )
         with ExitStack() as stack:
             disk = open_disk(settings.data / ROOM, settings.broker, settings.cluster)

@@ -1,71 +1,68 @@
-"""Sessions with other brokers: one TCP connection for each pair, the lesser name calls.
+"""Sessions with other brokers: one connection for each pair, over the mesh of all systems.
 
-A frame is a length, a line of JSON, and bytes behind it: a message's body is never encoded twice.
-It is no AMQP link, because what goes over it is no message of a client: roles, generations and
+Who calls, proofs of identity, TLS and the end of a silent connection are `joinproto/net/tcp.py`'s.
+A body on it is a line of JSON, and bytes behind it: a message's body is never encoded twice.  It is
+no AMQP link, because what goes over it is no message of a client: roles, generations and
 identities, in one order with the messages themselves, so that a backup does one thing after the
 other, as the primary did.
 
-Source: hot standby, H2, H5; `joinproto/net/framing.py`.
+Source: hot standby, H2, H5.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any, Protocol
 
+import anyio
+from anyio.abc import TaskStatus
 from attrs import define, field, frozen
 
 from joinproto.apps.standby.settings import Timing
-from joinproto.errors import EnvironmentProblem, JoinprotoError
-from joinproto.net.addresses import Address, dials
-from joinproto.net.framing import Reader, framed
+from joinproto.errors import JoinprotoError
+from joinproto.host.ports import Came, Channel, Down, Item, Up
+from joinproto.net.addresses import Address
+from joinproto.net.link import AtOnce
+from joinproto.net.network import Network
 from joinproto.net.refused import Refused
+from joinproto.net.tcp import TcpTransport
 
 log = logging.getLogger(__name__)
 
-VERSION = 1
-FRAME_BYTES_MAX = 4 << 20
 PIECE_BYTES = 1 << 20
 WHOLE_BYTES_MAX = 1 << 30
-UNSENT_BYTES_MAX = 256 << 20
-"""A broker that leaves so much unread is left: it comes back, and catches up."""
 MORE, LAST = b"+", b"."
-"""How a piece begins; a frame that is whole begins with a brace."""
-HELLO_SECONDS = 5.0
-STRANGERS_MAX = 50
-"""Connections that have not said who they are: of more, the oldest one is ended."""
+"""How a piece begins; a body that is whole begins with a brace."""
 BEAT = "beat"
 HELLO = "hello"
 
 
 @frozen
 class Envelope:
-    """One frame.  `facts`: its line of JSON; `body`: the bytes behind it."""
+    """What is said at once.  `facts`: its line of JSON; `body`: the bytes behind it."""
 
     kind: str
     facts: Mapping[str, Any]
     body: bytes = b""
 
-    def frames(self) -> Iterator[bytes]:
-        """Yield it as one frame, or cut into pieces that are."""
+    def pieces(self) -> Iterator[bytes]:
+        """Yield it whole, or cut into pieces; raises `Refused` where it is too long."""
         line = json.dumps({"kind": self.kind, **self.facts}, separators=(",", ":")).encode()
         whole = line + b"\n" + self.body
         if len(whole) <= PIECE_BYTES:
-            yield framed(whole)
+            yield whole
             return
         if len(whole) > WHOLE_BYTES_MAX:
             raise Refused(f"{len(whole)} bytes to send at once, at most {WHOLE_BYTES_MAX} go")
         for at in range(0, len(whole), PIECE_BYTES):
             mark = LAST if at + PIECE_BYTES >= len(whole) else MORE
-            yield framed(mark + whole[at : at + PIECE_BYTES])
+            yield mark + whole[at : at + PIECE_BYTES]
 
     @classmethod
     def parse(cls, data: bytes) -> Envelope:
-        """Return the frame; raises `Refused`."""
+        """Return what was said; raises `Refused`."""
         line, newline, body = data.partition(b"\n")
         try:
             facts = json.loads(line)
@@ -78,7 +75,7 @@ class Envelope:
 
 
 class Hears(Protocol):
-    """Who is told what happens."""
+    """The receiver of what happens on sessions."""
 
     def met(self, name: str, public: Address) -> None:
         """There is a session with this broker, whose clients call it there."""
@@ -90,208 +87,106 @@ class Hears(Protocol):
         """The session is gone."""
 
 
-@frozen(kw_only=True)
-class Me:
-    """What a broker says of itself at first."""
+@define
+class Session:
+    """One connection.  `is_met`: its broker has said where clients call it; `is_over`: it ends."""
 
-    broker: str
-    cluster: str
-    public: Address
+    is_met: bool = False
+    is_over: bool = False
+    _pieces: bytearray = field(factory=bytearray)
+
+    def taken(self, data: bytes) -> Envelope | None:
+        """Return what these bytes complete; raises `Refused`."""
+        if data[:1] not in (MORE, LAST):
+            return Envelope.parse(data)
+        self._pieces += data[1:]
+        if not self.is_met or len(self._pieces) > WHOLE_BYTES_MAX:
+            raise Refused(f"pieces of {len(self._pieces)} bytes")
+        if data[:1] == MORE:
+            return None
+        whole, self._pieces = bytes(self._pieces), bytearray()
+        return Envelope.parse(whole)
 
 
 @define(eq=False)
 class Peers:
-    """All sessions of a broker."""
+    """All sessions of a broker.  `public`: where its own clients call it."""
 
-    me: Me
-    brokers: Mapping[str, Address]
+    network: Network
+    public: Address
     timing: Timing
     hears: Hears
-    sessions: dict[str, Session] = field(factory=dict)
-    _strangers: dict[Session, None] = field(factory=dict)
+    _all: dict[str, Session] = field(factory=dict)
+    _transport: TcpTransport = field(init=False)
 
-    async def listen(self) -> asyncio.Server:
-        """Return the open port; raises `EnvironmentProblem`."""
-        at = self.brokers[self.me.broker]
-        try:
-            return await asyncio.get_running_loop().create_server(
-                lambda: Session(self), at.host, at.port, backlog=STRANGERS_MAX
-            )
-        except OSError as error:
-            raise EnvironmentProblem(
-                f"peers {at}: {error.strerror or error}",
-                next="look who has the port; or give this broker another one under [brokers]",
-            ) from error
+    def __attrs_post_init__(self) -> None:
+        self._transport = TcpTransport(self.network)
 
-    async def call(self) -> None:
-        """Call those that this broker calls, again and again, until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            for name, at in self.brokers.items():
-                if name != self.me.broker and dials(self.me.broker, name, self.brokers):
-                    tasks.create_task(self._call(name, at))
+    @property
+    def sessions(self) -> list[str]:
+        """Return the names of the brokers with which there is a session."""
+        return [name for name, one in self._all.items() if one.is_met]
 
-    async def _call(self, name: str, at: Address) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            if name not in self.sessions:
-                with suppress(OSError, TimeoutError):
-                    async with asyncio.timeout(self.timing.silence):
-                        _, session = await loop.create_connection(
-                            lambda: Session(self, called=name), at.host, at.port
-                        )
-                    await session.ended.wait()
-            await asyncio.sleep(self.timing.retry)
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Listen and call until cancelled; raises `EnvironmentProblem` where it cannot listen."""
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self._transport.run, AtOnce(self._take))
+            task_status.started()
+            while True:
+                await anyio.sleep(self.timing.heartbeat)
+                for name in self.sessions:
+                    self.send(name, BEAT, {})
 
     def send(self, name: str, kind: str, facts: Mapping[str, Any], body: bytes = b"") -> bool:
-        """Send a frame; return whether there is a session."""
-        session = self.sessions.get(name)
-        if session is None:
+        """Send; return whether there is a session."""
+        session = self._all.get(name)
+        if session is None or session.is_over:
             return False
-        session.send(Envelope(kind, facts, body))
+        try:
+            for piece in Envelope(kind, facts, body).pieces():
+                self._transport.send(name, Channel.HOST, piece)
+        except Refused as refused:
+            self.end(name, str(refused))
         return True
 
     def unsent(self, name: str) -> int:
         """Return the bytes that the system has not taken yet."""
-        session = self.sessions.get(name)
-        return 0 if session is None else session.unsent
+        return self._transport.unsent(name)
 
-    def end(self, name: str) -> None:
-        """End the session with a broker."""
-        session = self.sessions.get(name)
-        if session is not None:
-            session.end("ended here")
+    def end(self, name: str, why: str = "ended here") -> None:
+        """End the session with a broker, which may call again."""
+        if (session := self._all.get(name)) is not None:
+            session.is_over = True
+            self._transport.end(name, why)
 
-    def came(self, session: Session) -> None:
-        """Somebody has called, who has not said yet who it is."""
-        self._strangers[session] = None
-        if len(self._strangers) > STRANGERS_MAX:
-            oldest = next(iter(self._strangers))
-            self.known(oldest)
-            oldest.end("too many have called")
+    def _take(self, item: Item) -> None:
+        match item:
+            case Up(peer):
+                self._all[peer] = Session()
+                self.send(peer, HELLO, {"public": str(self.public)})
+            case Came(peer, _, data):
+                self._came(peer, data)
+            case Down(peer):
+                session = self._all.pop(peer, None)
+                if session is not None and session.is_met:
+                    self.hears.parted(peer)
 
-    def known(self, session: Session) -> None:
-        """It has said who it is, or is gone."""
-        self._strangers.pop(session, None)
-
-    def close(self) -> None:
-        for session in list(self.sessions.values()):
-            session.end("this broker ends")
-
-
-@define(eq=False)
-class Session(asyncio.Protocol):
-    """One connection.  `called`: whom this broker called; "": it was called."""
-
-    peers: Peers
-    called: str = ""
-    name: str = ""
-    ended: asyncio.Event = field(factory=asyncio.Event)
-    _reader: Reader = field(factory=lambda: Reader(FRAME_BYTES_MAX))
-    _pieces: bytearray = field(factory=bytearray)
-    _wire: asyncio.Transport | None = None
-    _heard_at: float = 0.0
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._wire = transport
-        self._heard_at = self._now()
-        if not self.called:
-            self.peers.came(self)
-        me = self.peers.me
-        facts = {
-            "version": VERSION,
-            "broker": me.broker,
-            "cluster": me.cluster,
-            "public": str(me.public),
-        }
-        self.send(Envelope(HELLO, facts))
-        self._beat()
-
-    def data_received(self, data: bytes) -> None:
-        self._heard_at = self._now()
+    def _came(self, name: str, data: bytes) -> None:
+        session = self._all.get(name)
+        if session is None or session.is_over:
+            return
         try:
-            for body in self._reader.feed(data):
-                if body[:1] not in (MORE, LAST):
-                    self._take(Envelope.parse(body))
-                    continue
-                self._pieces += body[1:]
-                if not self.name or len(self._pieces) > WHOLE_BYTES_MAX:
-                    raise Refused(f"pieces of {len(self._pieces)} bytes")
-                if body[:1] == LAST:
-                    whole, self._pieces = bytes(self._pieces), bytearray()
-                    self._take(Envelope.parse(whole))
+            envelope = session.taken(data)
+            if envelope is None:
+                return
+            if not session.is_met:
+                if envelope.kind != HELLO:
+                    raise Refused(f"{envelope.kind} before a greeting")
+                public = Address.parse(str(envelope.facts.get("public")))
+                session.is_met = True
+                self.hears.met(name, public)
+            elif envelope.kind != BEAT:
+                self.hears.heard(name, envelope)
         except (Refused, JoinprotoError) as refused:
-            self.end(str(refused))
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._wire = None
-        self.peers.known(self)
-        self.ended.set()
-        if self.name and self.peers.sessions.get(self.name) is self:
-            del self.peers.sessions[self.name]
-            log.info("no session with %s any more%s", self.name, f": {error}" if error else "")
-            self.peers.hears.parted(self.name)
-
-    def send(self, envelope: Envelope) -> None:
-        if self._wire is None:
-            return
-        try:
-            for frame in envelope.frames():
-                self._wire.write(frame)
-        except Refused as refused:
-            self.end(str(refused))
-            return
-        if self.unsent > UNSENT_BYTES_MAX:
-            self.end(f"{self.unsent} bytes are for it, and it does not take them")
-
-    @property
-    def unsent(self) -> int:
-        return 0 if self._wire is None else self._wire.get_write_buffer_size()
-
-    def end(self, why: str) -> None:
-        """End it at once."""
-        if self._wire is not None:
-            log.info("session with %s: %s", self.name or self.called or "somebody", why)
-            self._wire.abort()
-
-    def _take(self, envelope: Envelope) -> None:
-        if not self.name:
-            self._greet(envelope)
-        elif envelope.kind != BEAT and self._wire is not None:
-            self.peers.hears.heard(self.name, envelope)
-
-    def _greet(self, envelope: Envelope) -> None:
-        me, facts = self.peers.me, envelope.facts
-        if envelope.kind != HELLO or facts.get("version") != VERSION:
-            raise Refused(f"{envelope.kind} of version {facts.get('version')}, expected {VERSION}")
-        if facts.get("cluster") != me.cluster:
-            raise Refused(f"of cluster {facts.get('cluster')!r}, this is {me.cluster!r}")
-        name = str(facts.get("broker"))
-        is_known = name in self.peers.brokers and name != me.broker
-        if not is_known or (self.called and self.called != name):
-            raise Refused(f"broker {name!r} is not expected there")
-        public = Address.parse(str(facts.get("public")))
-        before = self.peers.sessions.get(name)
-        if before is not None:
-            # It called again: it knows that the first one is gone.
-            before.end("replaced by another one")
-            before.connection_lost(None)
-        self.name = name
-        self.peers.known(self)
-        self.peers.sessions[name] = self
-        log.info("session with %s", name)
-        self.peers.hears.met(name, public)
-
-    def _beat(self) -> None:
-        if self._wire is None:
-            return
-        limit = self.peers.timing.silence if self.name else HELLO_SECONDS
-        if self._now() - self._heard_at > limit:
-            self.end(f"silent for {limit:g} s")
-            return
-        if self.name:
-            self.send(Envelope(BEAT, {}))
-        asyncio.get_running_loop().call_later(self.peers.timing.heartbeat, self._beat)
-
-    def _now(self) -> float:
-        return asyncio.get_running_loop().time()
+            session.is_over = True
+            self._transport.drop(name, str(refused))

@@ -98,7 +98,8 @@ class Process:
 
     async def _serve(self, core: Core) -> None:
         async with AsyncExitStack() as stack:
-            stack.callback((await core.links.peers.listen()).close)
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            await tasks.start(core.links.peers.run)
             stack.callback((await self._listen(core)).close)
             if self.settings.http is not None:
                 # Inside: a broker without it does not load a server.
@@ -109,8 +110,6 @@ class Process:
                 await stack.enter_async_context(
                     http_server(self.settings.http, collector.facts, collector)
                 )
-            tasks = await stack.enter_async_context(anyio.create_task_group())
-            tasks.start_soon(core.links.peers.call)
             tasks.start_soon(self._control, core)
             tasks.start_soon(self._tick, core)
             if core.manager is not None:
@@ -121,7 +120,6 @@ class Process:
             try:
                 await core.ended.wait()
             finally:
-                core.links.peers.close()
                 for port in list(core.clients.ports):
                     port.drop()
                 tasks.cancel_scope.cancel()

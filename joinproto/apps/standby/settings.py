@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,11 +13,19 @@ from joinproto.codec.marks import AtLeast, Duration
 from joinproto.errors import UsageProblem
 from joinproto.host.process.control import require_place
 from joinproto.net.addresses import Address
+from joinproto.net.network import Network
+from joinproto.net.security import Proofs
+from joinproto.net.tls import TlsFiles
 from joinproto.standby.catch_up import Order
 from joinproto.standby.replicates import Default, Level
 
 PORTS = ("clients", "peers", "http", "chain")
 TOLD = "docs/standby.md shows a whole file"
+VERSIONS = (2, 2)
+"""Of sessions between brokers.  1, which has no proofs, is what the first releases speak."""
+EARLIER = "the first version of sessions between brokers is not spoken: upgrade all brokers at once"
+UNSENT_BYTES_MAX = 256 << 20
+"""A broker that leaves so much unread is left: it comes back, and catches up."""
 
 
 @frozen(kw_only=True)
@@ -77,6 +85,7 @@ class BrokerFile:
     http: str | None = None
     events: str | None = None
     insecure: list[str] = field(factory=list)
+    security: Proofs = field(factory=Proofs)
     queues: dict[str, QueueFile] = field(factory=dict)
     defaults: Defaults = field(factory=Defaults)
     copying: Copying = field(factory=Copying)
@@ -92,6 +101,7 @@ class QueueSettings:
 @frozen(kw_only=True)
 class Settings:
     """What a broker needs, checked.  `brokers`: all of them, with where each is called.
+    `secret`, `tls`: how they prove to each other who they are.
 
     `chain`: where they call each other as members of the view chain; empty: the manager is outside.
     `continues`: after a total failure it goes on by itself, where all stores were seen and one is
@@ -106,7 +116,8 @@ class Settings:
     public: Address
     brokers: Mapping[str, Address]
     chain: Mapping[str, Address]
-    is_chain_insecure: bool
+    secret: bytes = field(repr=False)
+    tls: TlsFiles | None
     continues: bool
     http: Address | None
     events: Path | None
@@ -116,6 +127,27 @@ class Settings:
     default: Default
     copying: Copying
     timing: Timing
+
+    @property
+    def mesh(self) -> Network:
+        """Return how sessions between brokers are made."""
+        return Network(
+            member=self.broker,
+            # Not the chain's name: neither lets in a caller that mistook one port for the other.
+            cluster_name=f"{self.cluster} (sessions)",
+            electors=frozenset(self.brokers),
+            listen=self.brokers[self.broker],
+            addresses=self.others,
+            silence=self.timing.silence,
+            queue_bytes=UNSENT_BYTES_MAX,
+            secret=self.secret,
+            tls=self.tls,
+            is_insecure=True,
+            versions=VERSIONS,
+            only_these=True,
+            backoff=(self.timing.retry, self.timing.retry),
+            earlier=EARLIER,
+        )
 
     @property
     def others(self) -> dict[str, Address]:
@@ -141,7 +173,8 @@ def settings_of(file: BrokerFile, top: Path) -> Settings:
         "http": http,
         "chain": chain.get(file.broker),
     }
-    _require_ports(file, ports)
+    secret, tls = file.security.secret(top), file.security.tls(top)
+    _require_ports(file, ports, proved={"peers", "chain"} if secret or tls else set())
     rooms = {"brokers": brokers, "chain": chain}
     _require_own(
         {f"{room}.{name}": at for room, all_ in rooms.items() for name, at in all_.items()}
@@ -157,7 +190,8 @@ def settings_of(file: BrokerFile, top: Path) -> Settings:
         public=clients if file.public is None else Address.parse(file.public),
         brokers=brokers,
         chain=chain,
-        is_chain_insecure="chain" in file.insecure,
+        secret=secret,
+        tls=tls,
         continues=file.total_failure == "continue",
         http=http,
         events=None if file.events is None else top / file.events,
@@ -221,7 +255,10 @@ def _require_names(file: BrokerFile) -> None:
         )
 
 
-def _require_ports(file: BrokerFile, ports: Mapping[str, Address | None]) -> None:
+def _require_ports(
+    file: BrokerFile, ports: Mapping[str, Address | None], *, proved: Set[str]
+) -> None:
+    """`proved`: ports at which only brokers of the cluster are let in."""
     unknown = sorted(set(file.insecure) - set(PORTS))
     if unknown:
         raise UsageProblem(
@@ -235,11 +272,16 @@ def _require_ports(file: BrokerFile, ports: Mapping[str, Address | None]) -> Non
                     f"{other} {elsewhere} and {name} {here} are one port",
                     next="give each its own port",
                 )
-        if not here.is_loopback and name not in file.insecure:
+        if not here.is_loopback and name not in {*file.insecure, *proved}:
             raise UsageProblem(
                 f"{name} {here} can be reached from other machines, and nothing protects it",
-                next=f'use 127.0.0.1, or say that it is meant so: insecure = ["{name}"]',
+                next=_how_to_protect(name),
             )
+
+
+def _how_to_protect(name: str) -> str:
+    proof = "a secret_file or TLS under [security], " if name in ("peers", "chain") else ""
+    return f'{proof}127.0.0.1, or say that it is meant so: insecure = ["{name}"]'
 
 
 def _require_times(timing: Timing) -> None:
