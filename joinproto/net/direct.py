@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -223,15 +224,25 @@ async def listen(at: Address) -> Listening:
 
 
 async def _listen_in_the_loop(at: Address) -> Listening:
-    made: list[Callable[[Direct], object]] = []
+    arrived: deque[Direct] = deque()
+    bell = asyncio.Event()
+
+    def made(stream: Direct) -> None:
+        # The loop calls this outside of any task, where no task can be begun.
+        arrived.append(stream)
+        bell.set()
+
     server = await asyncio.get_running_loop().create_server(
-        lambda: Direct(made[0]), at.host, at.port, backlog=BACKLOG, start_serving=False
+        lambda: Direct(made), at.host, at.port, backlog=BACKLOG, start_serving=False
     )
 
     async def serve(answer: Answer, tasks: TaskGroup) -> None:
-        made.append(lambda stream: tasks.start_soon(answer, stream))
         await server.start_serving()
-        await anyio.sleep_forever()
+        while True:
+            await bell.wait()
+            bell.clear()
+            while arrived:
+                tasks.start_soon(answer, arrived.popleft())
 
     async def close() -> None:
         server.close()

@@ -161,4 +161,5 @@ class Door:
             run=self._run,
             taken=self.taken,
             earlier=network.earlier,
+            aliases=network.aliases,
         )

@@ -21,7 +21,8 @@ class Network:
     members prove who they are; without both `listen` must be on loopback, unless `is_insecure`
     says that anybody may be a member.  `backoff`: seconds between two calls of one member, at first
     and at most.  `earlier`: what a caller is told that greets in another form, as an earlier
-    version may.
+    version may.  `both_call`: either of two members may call the other one.  `aliases`: names of no
+    member under which others call: what they want is `TcpTransport.guest`'s.
     """
 
     member: str
@@ -38,6 +39,8 @@ class Network:
     only_these: bool = False
     backoff: tuple[float, float] = (0.05, 0.5)
     earlier: str = ""
+    both_call: bool = False
+    aliases: frozenset[str] = frozenset()
 
     def __attrs_post_init__(self) -> None:
         if not (self.secret or self.tls or self.listen.is_loopback or self.is_insecure):

@@ -56,7 +56,7 @@ class Identity:
     `admits`: asked about the name that the other side has; returns why it is refused, or "".
     `run`: of this process, empty to say none.  `taken`: asked about the name and the run of a
     proved caller; returns why that name is not free, or "".  `earlier`: told to a caller that
-    greets in another form.
+    greets in another form.  `aliases`: other names under which this side may be called.
     """
 
     member: str
@@ -67,6 +67,7 @@ class Identity:
     run: str = ""
     taken: Callable[[str, str], str] = lambda name, run: ""
     earlier: str = ""
+    aliases: frozenset[str] = frozenset()
 
 
 @define
@@ -74,7 +75,7 @@ class Session:
     """The state of one connection.  `dials`: whom this side has called, None: it was called.
 
     `peer`: who is there, None until it is proved; `run`: as which process, empty: it does not
-    say.  `version`: what both speak.
+    say.  `version`: what both speak.  `called`: under which name this side was called.
     """
 
     me: Identity
@@ -82,6 +83,7 @@ class Session:
     peer: str | None = None
     version: int = 0
     run: str = ""
+    called: str = ""
     out: bytearray = field(factory=bytearray)
     _reader: Reader = field(factory=lambda: Reader(GREETING_BYTES_MAX))
     _next: Callable[[Any], None] | None = None
@@ -126,7 +128,7 @@ class Session:
         self._mine = {
             "joinproto": list(self.me.versions),
             "cluster": self.me.cluster_name,
-            "from": self.me.member,
+            "from": self.called or self.me.member,
             "to": to,
             "nonce": token_hex(16),
         }
@@ -156,7 +158,7 @@ class Session:
 
     def _hear_proof(self, said: Any) -> None:
         self._require_proof(said, b"dialer")
-        why = self.me.taken(self._claims, self.run)
+        why = "" if self.called else self.me.taken(self._claims, self.run)
         if why:
             raise self._refusing(why)
         self._say({"welcome": self.version})
@@ -195,7 +197,9 @@ class Session:
                 f" {self.me.cluster_name!r}"
             )
         if theirs["to"] != self.me.member:
-            raise self._refusing(f"it calls {theirs['to']!r}, this is {self.me.member!r}")
+            if self.dials is not None or theirs["to"] not in self.me.aliases:
+                raise self._refusing(f"it calls {theirs['to']!r}, this is {self.me.member!r}")
+            self.called = theirs["to"]
         name = theirs["from"]
         if name == self.me.member or (self.dials is not None and name != self.dials):
             expected = "another member" if self.dials is None else repr(self.dials)

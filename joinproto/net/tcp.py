@@ -11,11 +11,13 @@ from __future__ import annotations
 import logging
 import os
 import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import anyio
 from anyio.abc import ByteStream, SocketAttribute, TaskGroup, TaskStatus
 
-from joinproto.errors import EnvironmentProblem
+from joinproto.errors import EnvironmentProblem, UsageProblem
 from joinproto.host.ports import Channel, Down, Inbox, Up
 from joinproto.net.addresses import Address, dials
 from joinproto.net.direct import connect, current_time, listen
@@ -34,11 +36,16 @@ OUT_OF_TURN_SECONDS = 8.0
 FAREWELL_SECONDS = 1.0
 
 
+Guest = Callable[[Proved], Awaitable[None]]
+"""Speaks with a caller that called one of `Network.aliases`, until the connection is over."""
+
+
 class TcpTransport:
     """Carries a member's messages over TCP.  `port`: where it listens, once it does."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, guest: Guest | None = None) -> None:
         self.network = network
+        self._guest = guest
         self.port = 0
         self.refusals = Refusals(log)
         tls = None if network.tls is None else Contexts.read(network.tls)
@@ -104,6 +111,25 @@ class TcpTransport:
         self._called[peer] = mark = [address]
         self._tasks.start_soon(self._call_found, peer, mark)
 
+    async def reach(self, peer: str, address: Address) -> bool:
+        """Return whether there is a connection to this member, called now where there was none.
+
+        While it runs only; takes `silence` and the seconds of a greeting at most.
+        """
+        if peer in self._links or self._tasks is None:
+            return peer in self._links
+        done = anyio.Event()
+
+        async def call() -> None:
+            try:
+                await self._call(peer, address, done.set)
+            finally:
+                done.set()
+
+        self._tasks.start_soon(call)
+        await done.wait()
+        return peer in self._links
+
     def forget(self, peer: str) -> None:
         """Call this one no more; a connection that is there stays."""
         self._called.pop(peer, None)
@@ -149,6 +175,13 @@ class TcpTransport:
         link = self._links.get(peer)
         return 0 if link is None else link.unsent
 
+    def host_of(self, peer: str) -> str:
+        """Return from which host `peer` has called, empty where it has not."""
+        link = self._links.get(peer)
+        with suppress(UsageProblem):
+            return "" if link is None else Address.parse(link.whom).host
+        return ""
+
     def end(self, peer: str, why: str) -> None:
         """End the connection to `peer`, which may call again."""
         link = self._links.get(peer)
@@ -188,7 +221,10 @@ class TcpTransport:
             pause = low if current_time() - began > high else min(2 * pause, high)
             await anyio.sleep(pause * random.uniform(0.5, 1.0))
 
-    async def _call(self, peer: str, address: Address) -> None:
+    async def _call(
+        self, peer: str, address: Address, met: Callable[[], None] = lambda: None
+    ) -> None:
+        """Call, and carry until the connection ends; `met`: called when there is one."""
         stream: ByteStream
         try:
             # Shielded: a call that is cancelled as it succeeds would leave its socket behind.
@@ -196,7 +232,7 @@ class TcpTransport:
                 stream = await connect(address)
         except (OSError, TimeoutError, ValueError):
             return  # nobody is there, which is no news; nor at a name that is none
-        await self._speak(stream, f"{peer} at {address}", peer, None)
+        await self._speak(stream, f"{peer} at {address}", peer, None, met)
 
     async def _answer(self, stream: ByteStream) -> None:
         """Speak with whoever has connected; nothing it does may end the listener."""
@@ -211,17 +247,22 @@ class TcpTransport:
         whom: str,
         dialled: str | None,
         stranger: anyio.CancelScope | None,
+        met: Callable[[], None] = lambda: None,
     ) -> None:
         """Greet, then carry until the connection ends; raises nothing of the connection's."""
         try:
             proved = await self._door.greet(stream, whom, dialled, stranger)
             if proved is None or self._is_over:
                 return
+            if proved.session.called:
+                if self._guest is not None:
+                    await self._guest(proved)
+                return
             taken = self._taken(proved.peer, proved.session.run)
             if taken:
                 self._door.refuse(whom, taken)  # both have greeted at the same moment
-            else:
-                await self._live(proved, whom)
+            elif not self._is_second(proved):
+                await self._live(proved, whom, met)
         finally:
             # At once: who is given up may not even take a farewell.
             await anyio.aclose_forcefully(stream)
@@ -240,7 +281,18 @@ class TcpTransport:
             f" within {self.network.silence:g} s"
         )
 
-    async def _live(self, proved: Proved, whom: str) -> None:
+    def _is_second(self, proved: Proved) -> bool:
+        """Return whether both have called at one moment, and the other connection stays.
+
+        It is the one that was called by the member whose turn it is.
+        """
+        link = self._links.get(proved.peer)
+        if not self.network.both_call or link is None or link.session.run != proved.session.run:
+            return False
+        turn = dials(self.network.member, proved.peer, self.network.electors)
+        return (link.session.dials is not None) is turn
+
+    async def _live(self, proved: Proved, whom: str, met: Callable[[], None]) -> None:
         """Be connected to a proved peer: `Up` on the way in, `Down` on the way out."""
         peer, session, delivery = proved.peer, proved.session, self._delivery
         assert delivery is not None
@@ -249,6 +301,7 @@ class TcpTransport:
             link = Link(peer, session, whom, pipe, scope, delivery, self.network.silence)
             former = self._links.get(peer)
             self._links[peer] = link
+            met()
             if former is not None:
                 # It has called anew, so the former connection is dead, and only we did not know.
                 former.is_replaced = True

@@ -105,7 +105,8 @@ def test_a_port_that_is_taken_ends_the_node_with_a_sentence(fleet: Fleet) -> Non
         fleet.start("a")
         said = said_at_its_end(fleet, "a")
 
-    assert "stop what has the port" in said
+    assert "Address already in use" in said
+    assert "look who else listens there" in said
     assert "Traceback" not in said
     assert not list((fleet.room).glob("events/*")) + list((fleet.room).glob("events/.*"))
 

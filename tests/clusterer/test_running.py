@@ -17,6 +17,7 @@ from joinproto.apps.clusterer.keeping.members import MembersFile
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.messages import AskLock
 from joinproto.clusterer.reading import Release
+from joinproto.host.ports import Channel
 from joinproto.net.framing import LENGTH_BYTES
 from joinproto.net.refused import Refused
 from tests.cli.running import run_here
@@ -121,7 +122,8 @@ def proved(link: socket.socket, me: str, *bodies: bytes) -> None:
         link.sendall(session.take_out())
         head = link.recv(LENGTH_BYTES, socket.MSG_WAITALL)
         fed(session, link.recv(length_of(head), socket.MSG_WAITALL))
-    link.sendall(session.take_out() + b"".join(map(session.seal, bodies)))
+    said = b"".join(session.seal(Channel.HOST.value + body) for body in bodies)
+    link.sendall(session.take_out() + said)
 
 
 def test_what_is_not_a_node_is_refused_and_hurts_nobody(fleet: Fleet) -> None:

@@ -6,12 +6,10 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from joinproto.apps.clusterer.channel import Channel
 from joinproto.apps.clusterer.joinproto_node import JoinprotoNode
 from joinproto.apps.clusterer.keeping.members import MembersFile
 from joinproto.apps.clusterer.memory import Memory
@@ -47,10 +45,7 @@ def test_a_question_that_was_given_up_does_not_answer_the_next_one() -> None:
 @pytest.mark.parametrize(("said", "reached"), [("0.0.0.0", "10.0.0.2"), ("10.0.0.7", "10.0.0.7")])
 def test_who_listens_everywhere_is_reached_where_it_calls_from(said: str, reached: str) -> None:
     """Else others call themselves, and wait for it without end."""
-    writer = SimpleNamespace(get_extra_info=lambda _: ("10.0.0.2", 40_000))
-    channel = cast(Channel, SimpleNamespace(writer=writer))
-
-    assert Address(reached, 7501) == _reached(Address(said, 7501), channel)
+    assert Address(reached, 7501) == _reached(f"{said}:7501", "10.0.0.2")
 
 
 def test_who_becomes_ready_while_a_service_boots_counts_as_one_that_ran(tmp_path: Path) -> None:

@@ -1,28 +1,33 @@
-"""A connection whose two sides have proved that they know one secret; then every frame is tagged.
+"""An operator's connection with a node: both prove that they know one secret, or show certificates.
 
-It is the session of `joinproto/net/session.py`.  An operator does not know the name of the
-node that he calls: he calls `ANY`.
+An operator does not know the name of the node that he calls: he calls `ANY`.
 
 Source: Clusterer, U7; running, "Security".
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-from contextlib import suppress
+from collections import deque
 
-from attrs import frozen
+import anyio
+from attrs import define, field
 
 from joinproto.apps.clusterer.wire import FRAME_BYTES_MAX
-from joinproto.net.framing import LENGTH_BYTES, framed
+from joinproto.net.door import Proved
+from joinproto.net.framing import framed
+from joinproto.net.link import CLOSED
+from joinproto.net.pipes import RECEIVE_BYTES
 from joinproto.net.refused import Refused
-from joinproto.net.session import GREETING_BYTES_MAX, TAG_BYTES, Identity, Session
+from joinproto.net.session import TAG_BYTES, Identity, Session
 
 CLUSTER = "joinproto-clusterer"
-VERSIONS = (1, 1)
+VERSIONS = (2, 2)
+"""Of connections.  1: the Clusterer's own ones, of its first releases."""
+EARLIER = "the first version of connections between nodes is not spoken: upgrade all nodes at once"
 ANY = "*"
 OPERATOR = "operator"
+BODIES_MAX = 16
+"""Requests that wait; an operator who sends more waits for the answers."""
 
 
 def session_of(me: str, secret: bytes, dials: str | None) -> Session:
@@ -44,65 +49,41 @@ def length_of(head: bytes, limit: int = FRAME_BYTES_MAX + TAG_BYTES) -> int:
     return length
 
 
-@frozen
-class Channel:
-    """One connection.  `peer`: who has proved that it is this one; `called`: by which name."""
+@define(eq=False)
+class Caller:
+    """An operator who has called.  `has_gone`: his side of the connection has ended."""
 
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    session: Session
+    guest: Proved
+    has_gone: bool = False
+    _bodies: deque[bytes] = field(factory=deque)
+    _changed: anyio.Event = field(factory=anyio.Event)
 
-    @property
-    def peer(self) -> str:
-        return self.session.peer or ""
+    def __attrs_post_init__(self) -> None:
+        self._bodies.extend(self.guest.left)
 
-    @property
-    def is_operators(self) -> bool:
-        return self.session.me.member == ANY
-
-    def send(self, body: bytes) -> None:
-        """Send one body."""
-        self.writer.write(self.session.seal(body))
+    async def hear(self) -> None:
+        """Read until the connection ends; raises `Refused`."""
+        try:
+            while len(self._bodies) < BODIES_MAX:
+                data = await self.guest.stream.receive(RECEIVE_BYTES)
+                self._bodies.extend(self.guest.session.feed(data))
+                self._tell()
+        except CLOSED:
+            pass
+        self.has_gone = True
+        self._tell()
 
     async def body(self) -> bytes:
-        """Return the next body; raises `Refused`, or as the stream does."""
-        return fed(self.session, await _frame(self.reader)) or b""
+        """Return the next request; raises `anyio.EndOfStream`."""
+        while not self._bodies:
+            if self.has_gone:
+                raise anyio.EndOfStream
+            await self._changed.wait()
+        return self._bodies.popleft()
 
+    async def say(self, body: bytes) -> None:
+        await self.guest.stream.send(self.guest.session.seal(body))
 
-async def called(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, me: str, secret: bytes
-) -> Channel:
-    """Return the connection of whoever calls; raises `Refused`, or as the stream does."""
-    first = await _frame(reader, GREETING_BYTES_MAX)
-    try:
-        said = json.loads(first)
-    except (ValueError, RecursionError):
-        raise Refused("a greeting that is not JSON") from None
-    to_any = isinstance(said, dict) and said.get("to") == ANY
-    session = session_of(ANY if to_any else me, secret, None)
-    return await _proved(Channel(reader, writer, session), first)
-
-
-async def calling(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, me: str, secret: bytes, to: str
-) -> Channel:
-    """Return the connection with the node that was called; raises as `called` does."""
-    return await _proved(Channel(reader, writer, session_of(me, secret, to)), None)
-
-
-async def _proved(channel: Channel, frame: bytes | None) -> Channel:
-    session, writer = channel.session, channel.writer
-    try:
-        if frame is not None:
-            fed(session, frame)
-        while session.peer is None:
-            writer.write(session.take_out())
-            fed(session, await _frame(channel.reader, GREETING_BYTES_MAX))
-    finally:
-        with suppress(OSError):
-            writer.write(session.take_out())
-    return channel
-
-
-async def _frame(reader: asyncio.StreamReader, limit: int = FRAME_BYTES_MAX + TAG_BYTES) -> bytes:
-    return await reader.readexactly(length_of(await reader.readexactly(LENGTH_BYTES), limit))
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()

@@ -1,8 +1,9 @@
-"""TCP between nodes: one connection with each, whoever called, and silence where there is none.
+"""What nodes say to each other: one connection with each, whoever called it, or silence.
 
-What was asked and not answered is asked once more after a connection broke; where nobody can be
-reached, that is told as silence.  A peer of which nothing is heard for `silence` seconds is lost,
-however the connection looks.  Who is busy with its broker answers late, and is not lost.
+The connections are those of all systems (`joinproto/net/tcp.py`).  A question that was not answered
+is asked once more after a connection broke; where a node cannot be reached, that is told as
+silence.  A peer of which nothing is heard for `silence` seconds is lost, however the connection
+looks.  A node that is busy with its broker answers late, and is not lost.
 
 Source: Clusterer, U7; the real one's monitors.
 """
@@ -11,15 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+import anyio
 from attrs import Factory, define, field, frozen
 
 from joinproto.apps.clusterer import wire
-from joinproto.apps.clusterer.channel import Channel, called, calling
+from joinproto.apps.clusterer.channel import ANY, CLUSTER, EARLIER, VERSIONS, Caller
 from joinproto.apps.clusterer.wire import AskService, Hello, ServiceTold
 from joinproto.clusterer.messages import (
     AskAwaited,
@@ -30,17 +31,22 @@ from joinproto.clusterer.messages import (
     Told,
 )
 from joinproto.clusterer.reading import Release
-from joinproto.durable.filesystem import reason
-from joinproto.errors import EnvironmentProblem, UsageProblem
+from joinproto.errors import UsageProblem
+from joinproto.host.failures import only_one
+from joinproto.host.ports import Came, Channel, Down, Item, Up
 from joinproto.net.addresses import EVERYWHERE, Address
+from joinproto.net.door import Proved
 from joinproto.net.lines import one_line
-from joinproto.net.refused import Refusals, Refused
+from joinproto.net.link import CLOSED, AtOnce
+from joinproto.net.network import Network as Mesh
+from joinproto.net.refused import Refused
+from joinproto.net.tcp import TcpTransport
+from joinproto.net.tls import TlsFiles
 
 log = logging.getLogger("joinproto.clusterer")
 
-HELLO_SECONDS = 5.0
 OPERATOR_SECONDS = 60.0
-SESSIONS_MAX = 256
+OPERATORS_MAX = 256
 PING = wire.packed({"kind": "ping"})
 Operator = Callable[[Mapping[str, Any], Callable[[], bool]], Any]
 
@@ -71,23 +77,19 @@ class Heard:
 
 
 @define(eq=False)
-class Session:
-    """One connection with a peer that has said who it is."""
-
-    channel: Channel
-    heard_at: float
-
-
-@define(eq=False)
 class Peer:
-    """Another node.  `unanswered`: what was asked of it, and how often it was sent."""
+    """Another node.  `unanswered`: what was asked of it, and how often it was sent.
+
+    `is_there`: there is a connection; `is_met`: and on it, it has said who it is.
+    """
 
     name: str
     address: Address | None = None
-    sessions: list[Session] = Factory(list)
+    is_there: bool = False
+    is_met: bool = False
     outbox: list[Any] = Factory(list)
     unanswered: dict[tuple[type, int], tuple[Any, int]] = Factory(dict)
-    dialing: asyncio.Task[None] | None = None
+    calling: asyncio.Task[None] | None = None
     run: str = ""
 
 
@@ -106,7 +108,7 @@ def _number(content: Any) -> int:
 
 @define
 class Network:
-    """All connections of one node."""
+    """All connections of one node.  `mesh`: how they are made; `listen`: where others call it."""
 
     me: Hello
     release: Release
@@ -114,11 +116,11 @@ class Network:
     timing: Timing
     heard: Heard
     secret: bytes = field(default=b"", repr=False)
+    tls: TlsFiles | None = None
     peers: dict[str, Peer] = Factory(dict)
-    refusals: Refusals = field(factory=lambda: Refusals(log))
+    _transport: TcpTransport | None = None
     _tasks: set[asyncio.Task[None]] = Factory(set)
-    _unproved: int = 0
-    _open: int = 0
+    _operators: int = 0
     _closing: bool = False
 
     # -- towards others ----------------------------------------------------------------------
@@ -141,17 +143,20 @@ class Network:
 
     def reaches(self, name: str) -> bool:
         """Say whether there is a connection."""
-        return name in self.peers and bool(self.peers[name].sessions)
+        return name in self.peers and self.peers[name].is_there
 
     def _flush(self, peer: Peer) -> None:
-        if not peer.sessions:
-            if peer.dialing is None:
-                peer.dialing = self._spawn(self._dial(peer))
+        if not peer.is_there:
+            if peer.calling is None:
+                peer.calling = self._spawn(self._call(peer))
             return
-        channel = peer.sessions[0].channel
         for content in peer.outbox:
-            channel.send(wire.put(content))
+            self._say(peer.name, wire.put(content))
         peer.outbox.clear()
+
+    def _say(self, to: str, body: bytes) -> None:
+        if self._transport is not None:
+            self._transport.send(to, Channel.HOST, body)
 
     def _spawn(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.ensure_future(work)
@@ -160,51 +165,22 @@ class Network:
         return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """What a call raises that is not expected ends the node, which would else wait for ever."""
+        """What a task raises that is not expected ends the node, which would else wait for ever."""
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.heard.broke(error)
 
-    async def _dial(self, peer: Peer) -> None:
+    async def _call(self, peer: Peer) -> None:
+        reached = False
         try:
-            reached = await self._called(peer)
+            if peer.address is None:
+                log.debug("%s: no address of it is known", peer.name)
+            elif self._transport is not None:
+                reached = await self._transport.reach(peer.name, peer.address)
         finally:
-            peer.dialing = None
-        if reached is None:
-            if peer.sessions:
-                self._flush(peer)
-            else:
-                self._gone(peer)
-            return
-        await self._session(peer, *reached)
-
-    async def _called(self, peer: Peer) -> tuple[Channel, Hello] | None:
-        if peer.address is None:
-            self.refusals.say(time.monotonic(), peer.name, "no address of it is known")
-            return None
-        writer = None
-        try:
-            async with asyncio.timeout(self.timing.silence):
-                reader, writer = await asyncio.open_connection(peer.address.host, peer.address.port)
-                me = str(self.me.node)
-                channel = await calling(reader, writer, me, self.secret, peer.name)
-                channel.send(wire.hello(self.me))
-                said = wire.hello_of(await channel.body(), self.release)
-        except (OSError, TimeoutError, asyncio.IncompleteReadError, UnicodeError) as error:
-            # A host that is no name at all is a UnicodeError.
-            log.debug("%s at %s: %s", peer.name, peer.address, str(error) or type(error).__name__)
-        except Refused as error:
-            self.refusals.say(time.monotonic(), f"{peer.name} at {peer.address}", str(error))
-        else:
-            if said.node == peer.name:
-                return channel, said
-            other = "an operator" if said.node is None else said.node
-            self.refusals.say(
-                time.monotonic(), f"{peer.name} at {peer.address}", f"{other} answers there"
-            )
-        if writer is not None:
-            writer.close()
-        return None
+            peer.calling = None
+        if not reached and not peer.is_there:
+            self._gone(peer)
 
     def _gone(self, peer: Peer) -> None:
         """Nobody can be reached there: what was said and asked is lost."""
@@ -216,56 +192,49 @@ class Network:
             self.heard.lost(peer.name, content)
         self.heard.down(peer.name)
 
-    # -- a session ---------------------------------------------------------------------------
+    # -- what happens on connections -----------------------------------------------------------
 
-    async def _session(self, peer: Peer, channel: Channel, said: Hello) -> None:
-        """Read until the connection ends."""
-        if peer.run and said.run != peer.run:
-            self.heard.down(peer.name)  # it was started anew meanwhile
-        peer.run = said.run
-        if peer.address is None and said.listen is not None:
-            with suppress(UsageProblem):
-                peer.address = _reached(Address.parse(said.listen), channel)
-        session = Session(channel, time.monotonic())
-        peer.sessions.append(session)
-        log.info("connected to %s", peer.name)
-        self._flush(peer)
-        beats = self._spawn(self._beat(peer, session))
-        why = "the connection ended"
+    def _take(self, item: Item) -> None:
+        match item:
+            case Up(name):
+                peer = self.peer(name)
+                peer.is_there, peer.is_met = True, False
+                self._say(name, wire.hello(self.me))
+                self._flush(peer)
+            case Came(name, _, body):
+                self._came(self.peer(name), body)
+            case Down(name):
+                peer = self.peer(name)
+                peer.is_there = peer.is_met = False
+                if not self._closing:
+                    self._lost_connection(peer)
+
+    def _came(self, peer: Peer, body: bytes) -> None:
         try:
-            while True:
-                body = await channel.body()
-                session.heard_at = time.monotonic()
-                if body == PING:
-                    continue
+            if not peer.is_met:
+                self._met(peer, wire.hello_of(body, self.release))
+            elif body != PING:
                 content = wire.taken(body, self.release)
                 asks = _ANSWER_OF.get(type(content))
                 if asks is not None:
                     peer.unanswered.pop((asks, _number(content)), None)
                 self.heard.message(peer.name, content)
-        except (OSError, asyncio.IncompleteReadError):
-            pass
         except Refused as error:
-            why = str(error)
-            self.refusals.say(time.monotonic(), peer.name, why)
-        finally:
-            beats.cancel()
-            channel.writer.close()
-            peer.sessions.remove(session)
-            if not self._closing:
-                log.info("lost %s: %s", peer.name, why)
-                self._lost_session(peer)
+            self._say(peer.name, wire.refusal(str(error)))
+            if self._transport is not None:
+                self._transport.drop(peer.name, str(error))
 
-    async def _beat(self, peer: Peer, session: Session) -> None:
-        while True:
-            await asyncio.sleep(self.timing.heartbeat)
-            if time.monotonic() - session.heard_at > self.timing.silence:
-                log.info("nothing was heard of %s for %g s", peer.name, self.timing.silence)
-                session.channel.writer.transport.abort()
-                return
-            session.channel.send(PING)
+    def _met(self, peer: Peer, said: Hello) -> None:
+        if said.node != peer.name:
+            raise Refused(f"{peer.name} says that it is {one_line(str(said.node))}")
+        if peer.run and said.run != peer.run:
+            self.heard.down(peer.name)  # it was started anew meanwhile
+        peer.run, peer.is_met = said.run, True
+        if peer.address is None and said.listen is not None and self._transport is not None:
+            with suppress(UsageProblem):
+                peer.address = _reached(said.listen, self._transport.host_of(peer.name))
 
-    def _lost_session(self, peer: Peer) -> None:
+    def _lost_connection(self, peer: Peer) -> None:
         """What is not answered is asked once more, on another connection; then it is silence."""
         self.heard.down(peer.name)
         for key, (content, sent) in list(peer.unanswered.items()):
@@ -278,88 +247,88 @@ class Network:
         if peer.outbox:
             self._flush(peer)
 
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(self.timing.heartbeat)
+            for name, peer in self.peers.items():
+                if peer.is_there:
+                    self._say(name, PING)
+
     # -- the port ----------------------------------------------------------------------------
 
-    async def listen(self, listen: Address) -> asyncio.Server:
-        """Return the open port; raises `EnvironmentProblem`."""
-        try:
-            return await asyncio.start_server(self._accepted, listen.host, listen.port)
-        except OSError as error:
-            raise EnvironmentProblem(
-                f"listen {listen}: {reason(error)}",
-                next="stop what has the port, or listen on another one",
-            ) from error
+    async def listen(self, listen: Address) -> int:
+        """Open the port, and return its number; raises `EnvironmentProblem`."""
+        mesh = Mesh(
+            member=str(self.me.node),
+            cluster_name=CLUSTER,
+            electors=frozenset(),
+            listen=listen,
+            addresses={},
+            silence=self.timing.silence,
+            secret=self.secret,
+            tls=self.tls,
+            is_insecure=True,
+            versions=VERSIONS,
+            earlier=EARLIER,
+            both_call=True,
+            aliases=frozenset({ANY}),
+        )
+        self._transport = transport = TcpTransport(mesh, self._guest)
+        opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        running = self._spawn(transport.run(AtOnce(self._take), task_status=_Opened(opened)))
+        await asyncio.wait((opened, running), return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            await running
+        self._spawn(self._beat())
+        return transport.port
 
-    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        where = writer.get_extra_info("peername") or ("?", 0)
-        whom = f"{where[0]}:{where[1]}"
-        self._open += 1
-        channel = None
+    async def _guest(self, guest: Proved) -> None:
+        """Answer an operator's requests, one after the other."""
+        if self._operators >= OPERATORS_MAX:
+            return
+        self._operators += 1
+        caller = Caller(guest)
         try:
-            channel, said = await self._greeted(reader, writer)
-            if said.node != (None if channel.is_operators else channel.peer):
-                raise Refused(f"{channel.peer} says that it is {one_line(str(said.node))}")
-            channel.send(wire.hello(self.me))
-            if said.node is None:
-                await self._operator(channel)
-            else:
-                await self._session(self.peer(said.node), channel, said)
-        except (OSError, asyncio.IncompleteReadError):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(caller.hear)
+                with anyio.move_on_after(OPERATOR_SECONDS):
+                    wire.hello_of(await caller.body(), self.release)
+                    await caller.say(wire.hello(self.me))
+                    while not caller.has_gone:
+                        asked = wire.unpacked(await caller.body())
+                        answer = await self.heard.operator(asked, lambda: caller.has_gone)
+                        await caller.say(wire.packed(answer))
+                tasks.cancel_scope.cancel()
+        except* Refused as group:
+            log.warning("an operator is refused: %s", only_one(group))
+            with suppress(*CLOSED):
+                await caller.say(wire.refusal(str(only_one(group))))
+        except* CLOSED:
             pass
-        except TimeoutError:
-            what, seconds = (
-                ("hello", HELLO_SECONDS) if channel is None else ("request", OPERATOR_SECONDS)
-            )
-            self.refusals.say(time.monotonic(), whom, f"no whole {what} within {seconds:g} s")
-        except Refused as error:
-            self.refusals.say(time.monotonic(), whom, str(error))
-            if channel is not None:
-                with suppress(OSError):
-                    channel.send(wire.refusal(str(error)))
         finally:
-            self._open -= 1
-            writer.close()
-
-    async def _greeted(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> tuple[Channel, Hello]:
-        """Return the connection of who has proved who it is; those that have not, count apart."""
-        if max(self._unproved, self._open - self._unproved) > SESSIONS_MAX:
-            raise Refused(f"more than {SESSIONS_MAX} connections")
-        self._unproved += 1
-        try:
-            async with asyncio.timeout(HELLO_SECONDS):
-                channel = await called(reader, writer, str(self.me.node), self.secret)
-                return channel, wire.hello_of(await channel.body(), self.release)
-        finally:
-            self._unproved -= 1
-
-    async def _operator(self, channel: Channel) -> None:
-        """Answer one request after the other."""
-        while True:
-            async with asyncio.timeout(OPERATOR_SECONDS):
-                asked = wire.unpacked(await channel.body())
-            channel.send(wire.packed(await self.heard.operator(asked, channel.reader.at_eof)))
-            await channel.writer.drain()
+            self._operators -= 1
 
     async def close(self) -> None:
-        """End all connections."""
+        """End all connections, once the others have what was sent to them, or a second is over."""
         self._closing = True
-        for peer in self.peers.values():
-            for session in peer.sessions:
-                writer = session.channel.writer
-                with suppress(OSError, TimeoutError):
-                    async with asyncio.timeout(1):
-                        await writer.drain()
-                writer.close()
+        if self._transport is not None:
+            await self._transport.farewell()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def _reached(said: Address, channel: Channel) -> Address:
-    """Return where a peer answers; who listens everywhere does so where it called from."""
-    if said.host not in EVERYWHERE:
-        return said
-    where = channel.writer.get_extra_info("peername")
-    return Address(where[0], said.port) if where else said
+class _Opened:
+    """Told by the transport that its port is open."""
+
+    def __init__(self, opened: asyncio.Future[None]) -> None:
+        self._opened = opened
+
+    def started(self, value: None = None) -> None:
+        self._opened.set_result(value)
+
+
+def _reached(said: str, called_from: str) -> Address:
+    """Return where a peer answers; one that listens everywhere does so where it called from."""
+    at = Address.parse(said)
+    return Address(called_from, at.port) if at.host in EVERYWHERE and called_from else at

@@ -14,17 +14,25 @@ from joinproto.errors import EnvironmentProblem, PeerError
 from joinproto.net.addresses import Address
 from joinproto.net.framing import LENGTH_BYTES
 from joinproto.net.refused import Refused
+from joinproto.net.tls import TlsFiles
 
 SECONDS = 10.0
 
 
 def ask(
-    address: Address, request: Mapping[str, Any], seconds: float = SECONDS, secret: bytes = b""
+    address: Address,
+    request: Mapping[str, Any],
+    seconds: float = SECONDS,
+    secret: bytes = b"",
+    tls: TlsFiles | None = None,
 ) -> dict[str, Any]:
-    """Return what the node at this address answers; raises `EnvironmentProblem`, `PeerError`."""
+    """Return what the node at this address answers; raises `EnvironmentProblem`, `PeerError`.
+
+    `tls`: with a certificate that names `OPERATOR`.
+    """
     place = f"no node of the Clusterer answers at {address}"
     try:
-        with socket.create_connection((address.host, address.port), seconds) as link:
+        with _connected(address, seconds, tls) as link:
             link.settimeout(seconds)
             session = session_of(OPERATOR, secret, ANY)
             while session.peer is None:
@@ -46,11 +54,23 @@ def ask(
         ) from error
     except Refused as error:
         raise PeerError(
-            f"{place}: {error}", next="look what listens there; --secret-file if it has a secret"
+            f"{place}: {error}",
+            next="look what listens there; --secret-file or --certificate, if it wants one",
         ) from None
     if "error" in found and found.get("next"):
         raise PeerError(f"{address}: {found['error']}", next=str(found["next"]))
     return found
+
+
+def _connected(address: Address, seconds: float, tls: TlsFiles | None) -> socket.socket:
+    link = socket.create_connection((address.host, address.port), seconds)
+    if tls is None:
+        return link
+    try:
+        return tls.context(accepts=False).wrap_socket(link)
+    except OSError:
+        link.close()
+        raise
 
 
 def _frame(link: socket.socket) -> bytes:

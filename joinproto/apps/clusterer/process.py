@@ -96,6 +96,7 @@ async def _run(settings: Settings, given: Config | None) -> int:
         addresses=settings.nodes,
         timing=settings.timing,
         secret=settings.secret,
+        tls=settings.tls,
         heard=Heard(
             message=host.message,
             lost=host.lost,
@@ -105,7 +106,7 @@ async def _run(settings: Settings, given: Config | None) -> int:
         ),
     )
     host.peering = Peering(host.network.send)
-    server = await host.network.listen(settings.listen)
+    await host.network.listen(settings.listen)
     stops = 0
 
     def stop(number: int) -> None:
@@ -125,7 +126,6 @@ async def _run(settings: Settings, given: Config | None) -> int:
         host.events = _events(settings)
         await host.run()
     finally:
-        server.close()
         await host.network.close()
         host.events.write("ended", why=host.ended or "failed")
         host.events.close()

@@ -23,6 +23,8 @@ from joinproto.codec.strict import DoesNotFit
 from joinproto.errors import UsageProblem
 from joinproto.net.addresses import Address
 from joinproto.net.secret import read_secret
+from joinproto.net.security import Proofs
+from joinproto.net.tls import TlsFiles
 
 TOLD = "docs/clusterer.md has a file"
 Words = tuple[str, ...]
@@ -104,7 +106,8 @@ class NodeFile:
     nodes: Annotated[Mapping[str, str], "NAME = HOST:PORT of other nodes"] = {}
     release: Annotated[Release, "seed: with shutdown_timeout; head: without it"] = Release.SEED
     events: Annotated[str | None, "a directory for event logs"] = None
-    secret_file: Annotated[str | None, "with the secret of all nodes, 16 bytes or more"] = None
+    secret_file: Annotated[str | None, "as security.secret_file"] = None
+    security: Annotated[Proofs, "how nodes and operators prove who they are"] = Proofs()
     insecure: Annotated[bool, "other machines may reach the port, which nothing protects"] = False
     timing: Annotated[TimingFile, "in seconds"] = TimingFile()
     service: Annotated[Any, "a table: what the node manages"] = None
@@ -121,6 +124,7 @@ class Settings:
     release: Release
     events: Path | None
     secret: bytes = field(repr=False)
+    tls: TlsFiles | None
     timing: Timing
     service: Callable[[], Service]
 
@@ -136,13 +140,15 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable() or name == ANY:
             raise DoesNotFit(path, f"{name[:60]!r} is not a name", next="such as rabbit@hostA")
     listen = Address.parse_local(file.listen)
-    secret = b"" if file.secret_file is None else read_secret("secret_file", top / file.secret_file)
-    if not (listen.is_loopback or secret or file.insecure):
+    secret, tls = file.security.secret(top), file.security.tls(top)
+    if file.secret_file is not None:
+        secret = read_secret("secret_file", top / file.secret_file)
+    if not (listen.is_loopback or secret or tls or file.insecure):
         raise DoesNotFit(
             "listen",
             f"{listen} is for other machines, and nothing protects it: whoever reaches it can wipe"
             " this node",
-            next="secret_file; or a firewall before it, and insecure = true",
+            next="[security]; or a firewall before it, and insecure = true",
         )
     if file.timing.silence < 2 * file.timing.heartbeat:
         raise DoesNotFit(
@@ -156,6 +162,7 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         nodes={name: Address.parse(text) for name, text in file.nodes.items() if name != file.node},
         release=file.release,
         secret=secret,
+        tls=tls,
         events=None if file.events is None else top / file.events,
         timing=Timing(**asdict(file.timing)),
         service=_service(file.service, file.node, data, top),

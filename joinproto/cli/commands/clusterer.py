@@ -16,7 +16,7 @@ import click
 from attrs import frozen
 
 import joinproto
-from joinproto.cli.commands.clusterer_asking import SECRET, answers, asker, chances
+from joinproto.cli.commands.clusterer_asking import Proving, answers, chances, with_proof
 from joinproto.cli.commands.clusterer_files import config_of, text_of
 from joinproto.cli.commands.clusterer_run import (
     apply,
@@ -116,13 +116,13 @@ def compare(a: str, b: str, release: str, as_json: bool) -> int:
 @options
 @click.option("--status", metavar="FILE", help="JSON: node to off, reset or blank; else ready.")
 @click.option("--to", metavar="HOST:PORT", help="Ask this running node, and those that it knows.")
-@SECRET
+@with_proof
 @click.argument("configs", nargs=-1, required=True, metavar="[CURRENT] NEW")
 def plan(
     configs: tuple[str, ...],
     status: str | None,
     to: str | None,
-    secret_file: Path | None,
+    proving: Proving,
     release: str,
     as_json: bool,
 ) -> int:
@@ -139,7 +139,7 @@ def plan(
             next="plan CURRENT NEW, or plan NEW --to HOST:PORT",
         )
     if to is not None:
-        known = answers(asker(secret_file), to)
+        known = answers(proving.ask, to)
         after = config_of(new, known.release).held.config
         found, silent = known.plan(after), known.silent(after)
     else:

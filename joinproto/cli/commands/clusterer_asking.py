@@ -6,7 +6,7 @@ Source: Clusterer, U3 and U7.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -29,20 +29,52 @@ SILENCE = 5.0
 ORDERS = 100
 """Orders that are tried beside the plain one."""
 Ask = Callable[[Address, Mapping[str, Any], float], dict[str, Any]]
-SECRET = click.option(
-    "--secret-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The nodes' secret_file, if they have one.",
-)
 
 
-def asker(secret_file: Path | None) -> Ask:
-    """Return what asks a node, and proves the secret if there is one."""
-    from joinproto.apps.clusterer.operator import ask
-    from joinproto.net.secret import read_secret
+@frozen
+class Proving:
+    """How an operator proves who he is, as options say it."""
 
-    secret = b"" if secret_file is None else read_secret("--secret-file", secret_file)
-    return partial(ask, secret=secret)
+    secret_file: Path | None
+    certificate: Path | None
+    key: Path | None
+    ca: Path | None
+
+    @property
+    def ask(self) -> Ask:
+        """Return what asks a node; raises `UsageProblem` for files that do not fit."""
+        from joinproto.apps.clusterer.operator import ask
+        from joinproto.net.secret import read_secret
+        from joinproto.net.security import Proofs
+
+        secret = b"" if self.secret_file is None else read_secret("--secret-file", self.secret_file)
+        files = {"certificate": self.certificate, "key": self.key, "ca": self.ca}
+        proofs = Proofs(**{name: None if at is None else str(at) for name, at in files.items()})
+        return partial(ask, secret=secret, tls=proofs.tls(Path()))
+
+
+def with_proof(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options; the command is given them as one `proving`."""
+
+    @wraps(command)
+    def proves(
+        secret_file: Path | None,
+        certificate: Path | None,
+        key: Path | None,
+        ca: Path | None,
+        **more: Any,
+    ) -> int:
+        return command(proving=Proving(secret_file, certificate, key, ca), **more)
+
+    file = click.Path(dir_okay=False, path_type=Path)
+    for name, about in (
+        ("--ca", "The CA of all nodes; with --certificate and --key."),
+        ("--key", "The key of --certificate."),
+        ("--certificate", "A certificate that names `operator`, for nodes with TLS."),
+        ("--secret-file", "The nodes' secret_file, if they have one."),
+    ):
+        proves = click.option(name, type=file, help=about)(proves)
+    return proves
 
 
 def chances() -> list[Choose]:

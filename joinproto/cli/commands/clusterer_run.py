@@ -13,11 +13,11 @@ from attrs import frozen
 
 from joinproto.cli.commands.clusterer_asking import (
     PATIENCE,
-    SECRET,
     Ask,
+    Proving,
     answers,
-    asker,
     status_of,
+    with_proof,
 )
 from joinproto.cli.commands.clusterer_files import config_of, text_of
 from joinproto.clusterer.plan import Plan
@@ -103,12 +103,12 @@ class Applied:
 @click.command(epilog=APPLY_EXAMPLE)
 @click.argument("config")
 @TO
-@SECRET
+@with_proof
 @click.option("--yes", is_flag=True, help="Go on although data are lost.")
 @click.option("--wait", type=click.FloatRange(0), help="Seconds until all its nodes are ready.")
 @AS_JSON
 def apply(
-    config: str, to: str, secret_file: Path | None, yes: bool, wait: float | None, as_json: bool
+    config: str, to: str, proving: Proving, yes: bool, wait: float | None, as_json: bool
 ) -> int:
     """Give a cluster config to a running node; the others follow.
 
@@ -118,7 +118,7 @@ def apply(
     config, or not confirmed; 4 no node answers.
     """
     address = Address.parse_local(to)
-    ask = asker(secret_file)
+    ask = proving.ask
     known = answers(ask, to)
     found, unsure = known.found, known.joining
     text = text_of(config)
@@ -244,13 +244,13 @@ class StatusShown:
 
 @click.command(epilog=STATUS_EXAMPLE)
 @TO
-@SECRET
+@with_proof
 @AS_JSON
-def status(to: str, secret_file: Path | None, as_json: bool) -> int:
+def status(to: str, proving: Proving, as_json: bool) -> int:
     """Say what a running node is doing, and for whom it waits."""
     from joinproto.codec.json_form import read as read_form
 
-    said = asker(secret_file)(Address.parse_local(to), {"op": "status"}, 30.0)
+    said = proving.ask(Address.parse_local(to), {"op": "status"}, 30.0)
     try:
         found: StatusShown = read_form(StatusShown, said)
     except Malformed as error:

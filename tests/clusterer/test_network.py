@@ -1,0 +1,152 @@
+"""Connections between nodes: over TLS, called by both at one moment, to one that is not there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from attrs import Factory, define
+
+from joinproto.apps.clusterer.network import Heard, Network, Timing
+from joinproto.apps.clusterer.operator import ask
+from joinproto.apps.clusterer.wire import Hello
+from joinproto.clusterer.messages import AskStatus
+from joinproto.clusterer.reading import Release
+from joinproto.errors import EnvironmentProblem, PeerError
+from joinproto.net.addresses import Address
+from joinproto.net.tls import TlsFiles
+from tools.faults.ports import free_ports
+
+SECONDS = 60.0
+
+
+@define
+class Node:
+    """A network and what it has told."""
+
+    network: Network
+    messages: list[Any] = Factory(list)
+    lost: list[Any] = Factory(list)
+    down: list[str] = Factory(list)
+
+
+def node(name: str, ports: dict[str, int], **more: Any) -> Node:
+    found: list[Node] = []
+
+    async def operator(asked: Any, _: Callable[[], bool]) -> dict[str, Any]:
+        return {"asked": asked["op"]}
+
+    def broke(error: BaseException) -> None:
+        raise error
+
+    heard = Heard(
+        message=lambda sender, content: found[0].messages.append((sender, content)),
+        lost=lambda to, content: found[0].lost.append((to, content)),
+        down=lambda name: found[0].down.append(name),
+        operator=operator,
+        broke=broke,
+    )
+    others = {other: Address("127.0.0.1", at) for other, at in ports.items() if other != name}
+    me = Hello(node=name, release=Release.SEED, run=name, listen=f"127.0.0.1:{ports[name]}")
+    found.append(Node(Network(me, Release.SEED, others, Timing(), heard, **more)))
+    return found[0]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not holds():  # noqa: ASYNC110  what is waited for has no event
+            await asyncio.sleep(0.01)
+
+
+def play(story: Callable[[Node, Node], Awaitable[None]], **more: Any) -> None:
+    """Let two nodes meet; `more` by name: of each one's network."""
+    ports = dict(zip("ab", free_ports(2), strict=True))
+
+    async def told() -> None:
+        pair = [node(name, ports, **more.get(name, {})) for name in "ab"]
+        for one in pair:
+            await one.network.listen(Address("127.0.0.1", ports[one.network.me.node or ""]))
+        try:
+            await story(*pair)
+        finally:
+            for one in pair:
+                await one.network.close()
+
+    asyncio.run(told())
+
+
+def test_both_call_at_one_moment_and_each_message_comes_once() -> None:
+    async def told(a: Node, b: Node) -> None:
+        for round_ in range(5):
+            a.network.send("b", AskStatus("a", round_))
+            b.network.send("a", AskStatus("b", round_))
+            await until(lambda at=round_: len(a.messages) == len(b.messages) == at + 1)  # type: ignore[misc]
+        assert [("a", AskStatus("a", at)) for at in range(5)] == b.messages
+        assert [("b", AskStatus("b", at)) for at in range(5)] == a.messages
+
+    play(told)
+
+
+def test_what_is_said_to_a_node_that_is_not_there_is_lost_soon() -> None:
+    async def told(a: Node, b: Node) -> None:
+        await b.network.close()
+        a.network.send("b", AskStatus("a", 1))
+        await until(lambda: bool(a.lost))
+
+        assert ([("b", AskStatus("a", 1))], ["b"]) == (a.lost, a.down)
+
+    play(told)
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> dict[str, TlsFiles]:
+    ca = trustme.CA()
+    ca.cert_pem.write_to_path(str(tmp_path / "ca"))
+    for name in ("a", "b", "operator", "other"):
+        issued = ca.issue_cert(name)
+        issued.cert_chain_pems[0].write_to_path(str(tmp_path / f"{name}.pem"))
+        issued.private_key_pem.write_to_path(str(tmp_path / f"{name}.key"))
+        (tmp_path / f"{name}.key").chmod(0o600)
+    return {
+        name: TlsFiles(
+            certificate=tmp_path / f"{name}.pem", key=tmp_path / f"{name}.key", ca=tmp_path / "ca"
+        )
+        for name in ("a", "b", "operator", "other")
+    }
+
+
+def test_nodes_and_operators_are_whom_their_certificates_name(
+    certificates: dict[str, TlsFiles], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def told(a: Node, _: Node) -> None:
+        a.network.send("b", AskStatus("a", 1))
+        at = a.network.addresses["b"]
+        await until(lambda: a.network.reaches("b"))
+
+        def asked(tls: TlsFiles | None) -> Any:
+            return ask(at, {"op": "status"}, SECONDS, tls=tls)
+
+        answer = await asyncio.to_thread(asked, certificates["operator"])
+        assert {"asked": "status"} == answer
+        for wrong in (certificates["other"], None):
+            with pytest.raises((PeerError, EnvironmentProblem)):
+                await asyncio.to_thread(asked, wrong)
+
+    play(told, a={"tls": certificates["a"]}, b={"tls": certificates["b"]})
+    assert "its certificate names other" in caplog.text
+
+
+def test_a_node_with_the_certificate_of_another_one_is_not_reached(
+    certificates: dict[str, TlsFiles],
+) -> None:
+    async def told(a: Node, b: Node) -> None:
+        a.network.send("b", AskStatus("a", 1))
+        await until(lambda: bool(a.lost))
+
+        assert [] == b.messages
+
+    play(told, a={"tls": certificates["other"]}, b={"tls": certificates["b"]})
