@@ -187,7 +187,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.apps.standby": ATTRS | {"anyio", "prometheus_client"},
     "joinproto.apps.standby.keeping": ATTRS,
     **{place: ATTRS | {"proton"} for place in SPEAK_AMQP},
-    "joinproto.apps.clusterer": ATTRS,
+    "joinproto.apps.clusterer": ATTRS | {"anyio"},
     "joinproto.apps.reconcile": ATTRS | {"httpx", "prometheus_client"},
     "joinproto.apps.discovery": ATTRS | {"anyio", "dns", "httpx"},
     "joinproto.apps.contrib": BASE | {"amqtt", "anyio", "prometheus_client"},

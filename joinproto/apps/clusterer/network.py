@@ -20,7 +20,8 @@ import anyio
 from attrs import Factory, define, field, frozen
 
 from joinproto.apps.clusterer import wire
-from joinproto.apps.clusterer.channel import ANY, CLUSTER, EARLIER, VERSIONS, Caller
+from joinproto.apps.clusterer.caller import Caller
+from joinproto.apps.clusterer.channel import ANY, CLUSTER, EARLIER, VERSIONS
 from joinproto.apps.clusterer.wire import AskService, Hello, ServiceTold
 from joinproto.clusterer.messages import (
     AskAwaited,
