@@ -6,11 +6,12 @@ A claim that nothing put to a test holds for a reason that nobody meant.  So its
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import Factory, define, evolve
 
+from joinproto.check.causes import NOTHING, misspelt, shows_nothing, texts_shown
 from joinproto.check.events import Message, plain
 from joinproto.check.freeze import thaw
 from joinproto.check.local import WIPE
@@ -57,17 +58,20 @@ def exercised(
     seen: Mapping[str, Sequence[Any]],
     arms: Arms,
     unwritten: Sequence[str] = (),
+    growing: Iterable[str] = (),
 ) -> Coverage:
     """Return how often each step and case was taken, and what never was.
 
     `actions`, `rules`: what could happen, with how often it did.  `seen`: what each member showed.
-    `unwritten`: members with durable attributes whose disk stayed as it was made.
+    `unwritten`: members with durable attributes whose disk stayed as it was made.  `growing`:
+    attributes that may grow without end, where a limit ended the search.
     """
     # In an order that is not that of numbering, which differs between engines.
     never = [f"step: {name}" for name, count in sorted(actions.items()) if count == 0]
     never += [f"case of a table: {rule}" for rule, count in rules.items() if count == 0]
     for name, shown in seen.items():
         never += [f"shown by {name}: {text}" for text in _unseen(shown)]
+    never += shows_nothing(seen)
     never += arms.never()
     never += [f"disk of {name}: no Persist() ever changed it" for name in unwritten]
     faults = world.faults
@@ -79,8 +83,16 @@ def exercised(
     ):
         if count and not any(name.startswith(step) for name in actions):
             never.append(f"fault: {budget}={count}, and there never was any")
+    never += misspelt(world, seen)
     void = {item.name: why for item in world.properties if (why := _untested(world, item, seen))}
-    return Coverage(dict(sorted(actions.items())), dict(sorted(rules.items())), tuple(never), void)
+    return Coverage(
+        dict(sorted(actions.items())),
+        dict(sorted(rules.items())),
+        tuple(never),
+        void,
+        texts_shown(seen),
+        tuple(growing),
+    )
 
 
 def _unseen(seen: Sequence[Any]) -> list[str]:
@@ -112,7 +124,7 @@ def _untested(world: World, item: Property, seen: Mapping[str, Sequence[Any]]) -
     elif item.scope == "monitor" or _sees_more(world, item):
         return ""
     if running and all(values == {True} for values in running):
-        return "its members show nothing: shows() returns None in every state"
+        return f"its members show nothing: {NOTHING}"
     return ""
 
 
@@ -147,10 +159,15 @@ def with_open_claims(world: World, report: Report) -> Report:
         held = set()
     void = {name: why for name, why in void.items() if name in held}
     coverage = evolve(report.coverage, void=void)
+    if all(item.result != "not-reached" for item in report.properties):
+        coverage = evolve(coverage, shown={})
     if report.generated == report.levels[0] and not report.stopped_by and not report.beyond:
         coverage = evolve(coverage, never=(*coverage.never, "step: none is ever possible"))
     if not void:
         return evolve(report, coverage=coverage)
+    if any(why.endswith(NOTHING) for why in void.values()):
+        never = tuple(said for said in coverage.never if not said.endswith(NOTHING))
+        coverage = evolve(coverage, never=never)
     properties = tuple(
         evolve(item, result="unknown") if item.name in void else item for item in report.properties
     )

@@ -336,7 +336,7 @@ class _Small:
         fails = not results.isdisjoint(("violated", "not-reached"))
         is_open = self.stopped_by or "unknown" in results
         live = any(item.kind in ON_FAIR_RUNS for item in properties)
-        coverage = coverage_of(self.steps, self.levels, self.out_of)
+        coverage = coverage_of(self.steps, self.levels, self.out_of, is_ended=bool(self.stopped_by))
         dropped = () if world.expiry is None else ("messages of no use are dropped",)
         report = Report(
             world=world.name,

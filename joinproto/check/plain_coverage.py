@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from joinproto.check.causes import growing
 from joinproto.check.events import Message
 from joinproto.check.exercised import Arms, exercised
 from joinproto.check.freeze import thaw
@@ -21,10 +22,13 @@ def coverage_of(
     steps: Steps,
     levels: Sequence[Sequence[State]],
     out_of: Mapping[State, Sequence[tuple[Move, State]]],
+    *,
+    is_ended: bool,
 ) -> Coverage:
     """Return how often each step and case was taken, and what never was.
 
     `levels`: states by depth.  `out_of`: the steps out of each state that was expanded.
+    `is_ended`: whether a limit ended the search.
     """
     actions: dict[str, int] = {}
     rules = dict.fromkeys(steps.world.labels, 0)
@@ -60,7 +64,14 @@ def coverage_of(
         code.name: [thaw(value) for value in {code.shows(s.locals[at]) for s in states}]
         for at, code in enumerate(steps.codes.members)
     }
-    return exercised(steps.world, actions, rules, seen, arms, _unwritten(steps, levels[0]))
+    grown = [*_growing(steps, states, len(levels))] if is_ended else []
+    return exercised(steps.world, actions, rules, seen, arms, _unwritten(steps, levels[0]), grown)
+
+
+def _growing(steps: Steps, states: Sequence[State], depth: int) -> Iterator[str]:
+    for at, code in enumerate(steps.codes.members):
+        held = [local.values for local in {state.locals[at]: None for state in states}]
+        yield from growing(code.name, code.objects.names, held, depth)
 
 
 def _unwritten(steps: Steps, begin: Sequence[State]) -> list[str]:

@@ -124,6 +124,13 @@ class Coverage:
     void: Annotated[
         Mapping[str, str], "claim that nothing put to a test, to the reason: its result is open"
     ] = Factory(dict)
+    shown: Annotated[
+        Mapping[str, tuple[str, ...]],
+        "where a `sometimes` was not reached: member, or member.attribute, to the texts it showed",
+    ] = Factory(dict)
+    growing: Annotated[
+        tuple[str, ...], "where a limit ended it: attributes that took ever more values"
+    ] = ()
 
 
 @frozen(kw_only=True)

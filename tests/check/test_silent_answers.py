@@ -28,11 +28,12 @@ from joinproto.check import (
     always,
     always_each,
     always_pair,
+    eventually,
     no_deadlock,
     sometimes,
 )
 from joinproto.check.check import check
-from joinproto.check.plain import check_small
+from joinproto.check.plain import OWN, Ends, check_small
 from joinproto.cli.show.findings import not_exercised
 from joinproto.cli.show.summary import summary
 from tests.census import without_costs
@@ -518,3 +519,83 @@ def test_a_budget_that_is_never_spent_is_named() -> None:
         "fault: losses=1, and there never was any",
         "fault: duplicates=2, and there never was any",
     } <= set(found.coverage.never)
+
+
+# -- likely causes of a result that nobody expected -----------------------------------------------
+
+
+class Phased(Steps):
+    def shows(self) -> str:
+        return ("idle", "waits", "inside")[self.step]
+
+
+def test_where_no_member_shows_anything_the_report_says_so() -> None:
+    """Also where one of the claims fails for it, and the others hold."""
+    found = reported(
+        world(
+            ForgetsToReturn,
+            always_pair("one inside", lambda a, b: {a, b} != {"inside"}),
+            eventually("all are in", lambda view: set(view.values()) == {"inside"}),
+        )
+    )
+
+    assert "violated" == found.result
+    assert any("shows() returns None in every state" in said for said in found.coverage.never)
+
+
+def test_a_misspelt_text_of_a_claim_is_named() -> None:
+    """`always_pair` would hold, and the `sometimes` is not reached; both name what nobody shows."""
+    found = reported(
+        world(
+            Phased,
+            always_pair("one inside", lambda a, b: {a, b} != {"insied"}),
+            sometimes("some wait", lambda view: "Waits" in view.values()),
+            sometimes("some are idle", lambda view: "idle" in view.values()),
+            always("none ends", lambda view: "ended" not in view.values()),
+        )
+    )
+
+    named = [said for said in found.coverage.never if "did you mean" in said]
+    assert named == [
+        "“one inside” names 'insied', which no member shows: did you mean 'inside'?",
+        "“some wait” names 'Waits', which no member shows: did you mean 'waits'?",
+    ]
+    assert dict.fromkeys("ab", ("idle", "inside", "waits")) == found.coverage.shown
+    assert any("shown were a, b: idle, inside, waits" in idle for idle in not_exercised(found))
+
+
+def test_texts_are_told_only_where_a_claim_was_not_reached() -> None:
+    found = reported(world(Phased, sometimes("some wait", lambda view: "waits" in view.values())))
+
+    assert ("holds", {}, ()) == (found.result, found.coverage.shown, found.coverage.never)
+
+
+class NeverStops(Steps):
+    def __init__(self) -> None:
+        super().__init__()
+        self.log: list[int] = []
+        self.phase = 0
+
+    def choices(self) -> Any:
+        return ["go"]
+
+    def receive(self, event: Any) -> Any:
+        self.step += 1
+        self.log.append(1)
+        self.phase = 1 - self.phase
+
+
+def test_a_counter_that_nothing_bounds_is_named_where_a_limit_ends_the_search() -> None:
+    given = world(NeverStops)
+    small = check_small(given, ends=Ends(states_max=300), bounds=OWN)
+
+    for found in (check(given, states_max=300), small):
+        assert found is not None
+        assert {"a.step", "a.log", "b.step", "b.log"} == {
+            said.split()[0] for said in found.coverage.growing
+        }
+        assert "grows a.step took values from 0 to" in " ".join(summary(found).split())
+
+
+def test_what_a_limit_does_not_end_has_nothing_that_grows() -> None:
+    assert () == reported(world(Steps)).coverage.growing

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from joinproto.check.causes import growing
 from joinproto.check.engine import kernel
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.symmetry import Symmetry
@@ -60,7 +61,29 @@ def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
     alike = search.renaming.names if search.renaming is not None else []
     everywhere = list(chain.from_iterable(seen[name] for name in alike))
     seen |= dict.fromkeys(alike, everywhere)
-    return exercised(tables.world, actions, rules, seen, arms, unwritten)
+    grown = _growing(search, cells, taken) if search.found.stopped_by else []
+    return exercised(tables.world, actions, rules, seen, arms, unwritten, grown)
+
+
+def _growing(
+    search: Search, cells: npt.NDArray[np.int64], taken: npt.NDArray[np.int64]
+) -> list[str]:
+    """Return the attributes that may grow without end.
+
+    `cells`: int64, shape (outcome, 3); `taken`: int64, how often each outcome was.
+    """
+    tables = search.tables
+    found: list[str] = []
+    ends = np.column_stack([cells[:, 0], tables.out["next"].array[: len(cells)]])
+    met = np.unique(ends[taken > 0], axis=0)
+    begin = tables.layout.fields(search.rows()[0])
+    depth = len(search.found.levels) - 1
+    for member, code in enumerate(tables.codes.members):
+        values = tables.values[member].values
+        numbers = {begin[member], *met[met[:, 0] == member, 1].tolist()}
+        held = [values[at].values for at in sorted(numbers)]
+        found += growing(code.name, code.objects.names, held, depth)
+    return found
 
 
 def _arms(

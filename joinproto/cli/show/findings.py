@@ -26,6 +26,8 @@ MARKS = {
 NUMBERED_WORTH_SAYING = 32 << 20
 """A search of a small world takes as much, whatever it numbers."""
 
+GROWING_MAX = 3
+
 LIMITS = {
     "memory": "--max-memory SIZE",
     "states": "--max-states N",
@@ -67,6 +69,10 @@ def costs(report: Report) -> Iterator[Fact]:
     """Yield how far the search went and what it took."""
     if report.stopped_by:
         yield Fact("stopped", visible(report.stopped_by))
+    if growing := report.coverage.growing:
+        listed = "; ".join(map(visible, growing[:GROWING_MAX]))
+        more = f"; {len(growing) - GROWING_MAX} more" if len(growing) > GROWING_MAX else ""
+        yield Fact("grows", f"{listed}{more}: where nothing bounds it, no search ends by itself")
     yield Fact(
         "states",
         f"{count(report.distinct)} distinct, {count(report.generated)} generated,"
@@ -111,7 +117,7 @@ def not_exercised(report: Report) -> Iterator[str]:
         if is_empty(item):
             yield f"{name} says nothing here: its premise was never met"
         if item.result == "not-reached":
-            yield f"{name} was not reached"
+            yield f"{name} was not reached" + _what_was_shown(report)
         if item.name in void:
             yield f"{name} is open: {visible(void[item.name])}"
         elif item.result == "unknown" and (not early or waiting == 1):
@@ -122,6 +128,17 @@ def not_exercised(report: Report) -> Iterator[str]:
     if waiting > 1 and early:
         yield f"{waiting} claims are open: {early} before they could be said"
     yield from map(visible, report.coverage.never)
+
+
+def _what_was_shown(report: Report) -> str:
+    """Return the texts that members showed, for a person who looks for a misspelt one."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, texts in report.coverage.shown.items():
+        alike.setdefault(texts, []).append(visible(name))
+    said = [
+        f"{', '.join(names)}: {', '.join(map(visible, texts))}" for texts, names in alike.items()
+    ]
+    return f"; shown were {'; '.join(said)}" if said else ""
 
 
 def left_out(report: Report) -> bool:

@@ -1,0 +1,189 @@
+"""Likely causes of a result that nobody expected, in the form of a report.
+
+A text that a claim names and no member ever shows is mostly a misspelt one; a `shows()` that
+returns None in every state has mostly lost its `return`; and where a limit ended a search, a
+counter that still grew may be why it would never have ended by itself.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence, Sized
+from inspect import isfunction
+from types import CodeType
+from typing import Any
+
+from attrs import Factory, define
+
+from joinproto.check.events import fields_of, plain
+from joinproto.check.freeze import thaw
+from joinproto.check.properties import Property
+from joinproto.check.view import DOWN, Seen
+from joinproto.check.world import World
+from joinproto.errors import nearest
+
+TEXTS_MAX = 12
+"""A member that shows more different texts than these is told of with none of them."""
+SHOWN_MAX = 2_000
+"""So many different observations of a member are looked into, for texts."""
+GROWN = 10
+"""A counter that took fewer values may well have a bound."""
+LOCALS_MAX = 20_000
+"""So many local states of a member are looked into, spread over all, for counters."""
+STEPS_FOR_ONE = 6
+"""A counter that grows takes about so many steps of the world, at most, for each value."""
+
+Shown = Mapping[str, Sequence[Any]]
+"""What each member was seen to show, `DOWN` included."""
+
+
+def texts_shown(seen: Shown) -> dict[str, tuple[str, ...]]:
+    """Return the texts that each member showed, sorted, by member or `member.attribute`.
+
+    Left out is what is no text, and what takes more than a few.
+    """
+    found: dict[str, set[str] | None] = {}
+    for name, values in seen.items():
+        for value in values[: SHOWN_MAX + 1]:
+            for part, item in _parts(name, value):
+                texts = found.setdefault(part, set())
+                if texts is None or item is DOWN:
+                    continue
+                texts.add(plain(item))
+                if not isinstance(item, (str, enum.Enum)) or len(texts) > TEXTS_MAX:
+                    found[part] = None
+    return {part: tuple(sorted(texts)) for part, texts in found.items() if texts}
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    fields = dict(value.values) if isinstance(value, Seen) else fields_of(value)
+    if value is DOWN or not fields:
+        yield name, value
+    else:
+        yield from ((f"{name}.{field}", item) for field, item in fields.items())
+
+
+NOTHING = "shows() returns None in every state"
+
+
+def shows_nothing(seen: Shown) -> Iterator[str]:
+    """Yield that no member shows anything but None: mostly, `shows()` has no `return`."""
+    up = {name for name, values in seen.items() if {*map(type, values)} - {type(DOWN)}}
+    if up and all(value is None or value is DOWN for values in seen.values() for value in values):
+        yield f"shown by {', '.join(sorted(up))}: anything, for {NOTHING}"
+
+
+def misspelt(world: World, seen: Shown) -> Iterator[str]:
+    """Yield each text that a claim names, that is shown nowhere, and that is nearly one that is."""
+    if world.show_disk or world.show_links or world.monitor is not None:
+        return  # what else a claim sees is not looked into
+    named = {item.name: _texts_of(item) for item in world.properties if item.kind in _OF_STATES}
+    if not any(named.values()) or any(len(values) > SHOWN_MAX for values in seen.values()):
+        return
+    shown = {text for values in seen.values() for value in values for text in _texts_in(value)}
+    shown |= {*world.members}
+    folded = {text.casefold(): text for text in sorted(shown)}
+    for name, texts in named.items():
+        for text in sorted(texts - shown):
+            near = nearest(text.casefold(), folded, cutoff=0.8)
+            if near:
+                meant = f"did you mean {folded[near]!r}?"
+                yield f"“{name}” names {text!r}, which no member shows: {meant}"
+
+
+_OF_STATES = (
+    "always",
+    "sometimes",
+    "eventually",
+    "leads to",
+    "infinitely often",
+    "eventually always",
+    "until",
+    "always possible",
+    "no deadlock",
+)
+
+
+def _texts_of(item: Property) -> set[str]:
+    """Return the texts that stand in a claim's functions, apart from what describes them."""
+    functions = [part for part in item.asks if isfunction(part)]
+    texts = {text for part in functions for text in _constants(part.__code__)}
+    return texts - {part.__doc__ for part in functions}
+
+
+def _constants(code: CodeType) -> Iterator[str]:
+    waiting: list[Any] = [*code.co_consts]
+    for value in waiting:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, (tuple, frozenset)):
+            waiting += value
+        elif isinstance(value, CodeType):
+            waiting += value.co_consts
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """Yield every text in what a member shows, names of fields and keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, enum.Enum):
+        yield value.name
+        yield from _texts_in(value.value)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _texts_in(key)
+            yield from _texts_in(item)
+    elif isinstance(value, Collection):
+        for item in value:
+            yield from _texts_in(item)
+    elif isinstance(value, Seen):
+        yield from _texts_in(dict(thaw(value.values)))
+    elif fields := fields_of(value):
+        yield from _texts_in(fields)
+
+
+# -- a search without end ------------------------------------------------------------------
+
+
+@define
+class _Counter:
+    """What one attribute was: a number, or the length of a collection; None: something else."""
+
+    values: set[int] | None = Factory(set)
+    is_length: bool = False
+
+    def add(self, frozen: Hashable) -> None:
+        if self.values is None:
+            return
+        value = thaw(frozen)
+        if isinstance(value, Sized) and not isinstance(value, (str, bytes)):
+            self.is_length, value = True, len(value)
+        if type(value) is int:
+            self.values.add(value)
+        elif value is not None:
+            self.values = None
+
+    def words(self, depth: int) -> str:
+        """Return what it took, where it grew with the steps of the search, or nothing."""
+        if not self.values or len(self.values) < GROWN:
+            return ""
+        least, most = min(self.values), max(self.values)
+        if (most - least) * STEPS_FOR_ONE < depth:
+            return ""
+        what = "lengths" if self.is_length else "values"
+        return f"{what} from {least:,} to {most:,}"
+
+
+def growing(member: str, names: Sequence[str], held: Sequence[Any], depth: int) -> Iterator[str]:
+    """Yield the attributes of a member that took ever more values in a search that was ended.
+
+    `names`: its attributes; `held`: their frozen values in each local state, empty of a stopped
+    one.  `depth`: of the search, in states.
+    """
+    counters = [_Counter() for _ in names]
+    for values in held[:: 1 + len(held) // LOCALS_MAX]:
+        for counter, value in zip(counters, values, strict=False):
+            counter.add(value)
+    for name, counter in zip(names, counters, strict=True):
+        if took := counter.words(depth):
+            yield f"{member}.{name} took {took} so far"
