@@ -4,7 +4,8 @@ A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `files`
 by folders, each with the first line of its docstring), `trace` (the shortest failing run of a
 world, as the command shows it), `include` (a file as it is: Python, or Markdown), `api` (public
 names), `drawing` (a shipped table), `json` (what commands print), `output` (a command and what it
-prints first, run from the root; lines with times are left out).  A test compares.
+prints first, run from the root).  `...` stands for what is left out of a run or an output: what
+else is printed, and lines with times.  A test compares.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def _trace(world: str) -> str:
     if trace is None:
         raise UsageProblem(f"world {world} has no failing run", next="name one that must fail")
     text = chart(trace, width=WIDTH).rstrip()
-    return "\n".join(f"    {line}".rstrip() for line in text.splitlines())
+    lines = f"...\n\n{text}\n\n...".splitlines()
+    return "\n".join(f"    {line}".rstrip() for line in lines)
 
 
 def _include(name: str) -> str:
@@ -93,9 +95,13 @@ def _output(command: str) -> str:
     )
     if done.stderr:
         raise UsageProblem(f"{command}: {done.stderr}", next="name a command that works")
-    kept, _, _ = done.stdout.partition("\n\nevidence")
-    shown = [line for line in kept.splitlines() if not line.startswith(TIMED)]
-    return "\n".join(f"    {line}".rstrip() for line in [f"$ {command}", *shown])
+    kept, cut, _ = done.stdout.partition("\n\nevidence")
+    shown = [
+        "  ..." if line.startswith(TIMED) else line
+        for line in [*kept.splitlines(), *["", "..."][: 2 * bool(cut)]]
+    ]
+    lines = [line for line, _ in groupby([f"$ {command}", *shown])]
+    return "\n".join(f"    {line}".rstrip() for line in lines)
 
 
 def _matching(pattern: str) -> list[str]:

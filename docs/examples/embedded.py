@@ -67,7 +67,8 @@ def step(now: float, name: str, member: Member, store: Store) -> None:
         member.advance(batch)
 
 
-def run(stores: dict[str, Store]) -> None:
+def run(title: str, stores: dict[str, Store]) -> None:
+    print(title)
     members = {name: start(name, store) for name, store in stores.items()}
     for now in (tenth / 10 for tenth in range(200)):
         for name, member in members.items():
@@ -81,5 +82,6 @@ def run(stores: dict[str, Store]) -> None:
 
 with TemporaryDirectory() as top:
     paths = {name: Path(mkdtemp(dir=top)) for name in INBOXES}
-    run({n: create_store(paths[n], StoreRecord(store_id=token_hex(8)), member=n) for n in paths})
-    run({n: open_store(paths[n]) for n in paths})
+    new = {n: create_store(paths[n], StoreRecord(store_id=token_hex(8)), member=n) for n in paths}
+    run("first start, with empty stores", new)
+    run("second start, with the stores of the first", {n: open_store(paths[n]) for n in paths})

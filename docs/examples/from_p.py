@@ -72,7 +72,7 @@ def world(members: int = 2, careless: bool = False) -> World:
         monitor=Paid,
         properties=[
             always_monitor("no more than there is", lambda paid: paid.total <= 5),
-            sometimes_monitor("somebody is paid", lambda paid: paid.total > 0),
+            sometimes_monitor("one is paid", lambda paid: paid.total > 0),
             leads_to(
                 "who asks is answered",
                 lambda view: view["client1"].waits,

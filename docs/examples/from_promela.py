@@ -64,7 +64,7 @@ def world(members: int = 3, strongly: bool = True) -> World:
                 among=users,
             ),
             infinitely_often("the first user enters", lambda view: view["user1"].critical),
-            no_deadlock("somebody can go on"),
+            no_deadlock("a process can go on"),
         ],
         expected="holds" if strongly else "violated",
     )

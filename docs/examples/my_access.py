@@ -65,6 +65,6 @@ def world(processes: int = 3) -> World:
                 lambda one, other: one != "write" or other not in ("read", "write"),
                 among=names,
             ),
-            sometimes_one("somebody writes", lambda phase: phase == "write", among=names),
+            sometimes_one("a member writes", lambda phase: phase == "write", among=names),
         ],
     )

@@ -1,4 +1,4 @@
-"""Who founds the cluster?  First try: whoever hears nobody."""
+"""Who founds the cluster?  First try: a member that hears no other."""
 
 from joinproto.check import NOT_ENABLED, Broadcast, Message, Send, World, always_pair, sometimes
 
@@ -38,6 +38,6 @@ def world(members: int = 2) -> World:
         members={name: lambda name=name: Member(name) for name in names},
         properties=[
             always_pair("one founder", lambda one, other: {one, other} != {"founder"}),
-            sometimes("somebody joined", lambda view: "joined" in view.values()),
+            sometimes("a member joined", lambda view: "joined" in view.values()),
         ],
     )

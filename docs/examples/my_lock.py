@@ -1,4 +1,4 @@
-"""A lock that two members take in turn: whoever waits gets it, if runs are strongly fair."""
+"""A lock that two members take in turn: a member that waits gets it, if runs are strongly fair."""
 
 from joinproto.check import (
     EACH_STEP,
@@ -63,7 +63,7 @@ def world(members: int = 2, strongly: bool = False) -> World:
         properties=[
             always_pair("one at a time", lambda a, b: not a == b == "inside", among=names),
             leads_to(
-                "whoever waits gets in",
+                "a member that waits gets in",
                 lambda view: view["p1"] == "waits",
                 lambda view: view["p1"] == "inside",
             ),

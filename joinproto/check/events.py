@@ -34,7 +34,7 @@ class Message:
 
     def __str__(self) -> str:
         whose = "" if self.sender is None else f" from {self.sender}"
-        return f"{plain(self.content)}{whose}"
+        return f"{quoted(plain(self.content))}{whose}"
 
 
 @frozen
@@ -137,6 +137,11 @@ def plain(value: object) -> str:
         return str(value)
     said = [f"{name} {text}" for name, text in said_of(fields)]
     return f"{type(value).__name__}({', '.join(said)})"
+
+
+def quoted(text: str) -> str:
+    """Return a text for a sentence: in quotes where it consists of several words."""
+    return f"“{text}”" if " " in text and text[-1] not in ")]}" else text
 
 
 def fields_of(value: object) -> dict[str, Any] | None:

@@ -41,6 +41,7 @@ class Settings:
     as_json: bool
     symmetry: bool
     strict: bool
+    expect: str | None
     states_max: int | None
     memory_bytes: int | None
     seconds_max: float | None
@@ -80,8 +81,13 @@ def searched(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     else:
         with Fresh(loaded.target, loaded.options, loaded.world) as fresh:
             report, seconds = _searched(loaded, settings)
+            began = time.perf_counter()
             with loaded.at_work():
                 why = fresh.compare()
+            waited = time.perf_counter() - began
+            if waited > SECONDS_WORTH_SAYING and is_terminal():
+                asked = "for the fresh process that asks members again (--no-verify leaves it out)"
+                click.echo(f"waited {waited:.1f} s {asked}", err=True)
     note = f"members were not asked again in a fresh process: {why}"
     return (evolve(report, notes=(*report.notes, note)) if why else report), seconds
 

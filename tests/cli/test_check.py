@@ -90,6 +90,22 @@ def test_what_was_never_exercised_is_said_also_on_success(run: Run, tmp_path: Pa
     assert "--strict: not exercised: “low” says nothing here" in strict.err
 
 
+@pytest.mark.parametrize(
+    ("world", "expected", "code"),
+    [
+        ("note-lone-restart", "violated", 0),
+        ("note-lone-restart", "holds", 1),
+        ("two-phase-commit", "violated", 1),
+        ("two-phase-commit", "holds", 0),
+    ],
+)
+def test_a_world_may_be_expected_to_fail(run: Run, world: str, expected: str, code: int) -> None:
+    done = run(world, "--expect", expected)
+
+    assert code == done.code
+    assert (f"--expect {expected}, and the result is:" in done.err) is bool(code)
+
+
 def test_strict_asks_nothing_of_a_world_that_exercised_all(run: Run) -> None:
     """Two-phase commit takes every step."""
     assert 0 == run("two-phase-commit", "--strict").code

@@ -1,6 +1,6 @@
 """`joinproto check`: search a world, or a model of one's own, and judge its claims.
 
-    0  all hold                               3  open: stopped at a limit, by the first
+    0  all hold, or as --expect says          3  open: stopped at a limit, by the first
     1  violated, a `sometimes` not reached       Ctrl-C, or states were left out
     2  usage, a bad model (file:line)         4  the machine lacks something
 
@@ -81,6 +81,7 @@ class Checked:
     "--symmetry/--no-symmetry", default=False, help="One state for each renaming of members."
 )
 @click.option("--strict", is_flag=True, help="Exit 1 where something was never exercised.")
+@click.option("--expect", type=click.Choice(["holds", "violated"]), help="Exit 0 where it ends so.")
 @click.option(
     "--trace",
     type=click.Path(path_type=Path),
@@ -111,7 +112,7 @@ class Checked:
     default=True,
     help="Ask a model of your own again in a fresh process, at the same time.",
 )
-@click.option("--tier", type=click.Choice(["quick", "long"]), help="Check every world of a tier.")
+@click.option("--tier", type=click.Choice(["quick", "long"]), help="Worlds of seconds, or minutes.")
 @click.option("--estimate/--no-estimate", default=None, help="Say first how long it may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(
@@ -231,6 +232,7 @@ def _refuse_with_tier(target: str | None, options: Mapping[str, Any], settings: 
         "--symmetry": settings.symmetry,
         "--estimate": settings.estimate,
         "--witness": settings.witness,
+        "--expect": settings.expect,
         **{word: True for word in words_of(options) if word.startswith("--")},
     }
     for flag, is_given in one_world.items():
@@ -312,11 +314,15 @@ def _refuse_folder(path: Path) -> None:
 
 
 def _code(report: Report, settings: Settings, words: str = "") -> int:
-    if report.result == "violated":
-        return 1
     if report.result == "incomplete":
         return 3
-    idle = list(findings.not_exercised(report)) if settings.strict else []
+    if settings.expect not in (None, report.result):
+        found = f"joinproto: --expect {settings.expect}, and the result is: {report.result}"
+        click.echo(found, err=True)
+    if report.result != (settings.expect or "holds"):
+        return 1
+    asks = settings.strict and report.result == "holds"
+    idle = list(findings.not_exercised(report)) if asks else []
     if idle:
         where = f" with {words}" if words else ""
         click.echo(f"joinproto: --strict: not exercised{where}: {'; '.join(idle)}", err=True)

@@ -117,6 +117,7 @@ def _of_world(what: str, member: str | None, by: str | None, known: Iterable[str
         found = seen([loaded.world], member=member, by=by)
     how = "all" if found.is_whole else "the first"
     about = f"{found.kind} by its {found.by}: {how} {found.states:,} states of {what}"
+    about += "; numbers: how often a step was met"
     click.echo(about, err=True)
     return machine_drawing(about, found.graph())
 

@@ -117,6 +117,9 @@ def _print_worlds(terminal: Terminal, found: list[Entry]) -> None:
         click.echo(f"next: joinproto models {others[0]} shows one, with what it can be told")
 
 
+TIERS = {"quick": "it takes seconds", "long": "it takes minutes", "deep": "for Spark"}
+
+
 def _print_one(terminal: Terminal, item: Entry) -> None:
     click.echo(terminal.paragraph(line(Piece(f"{item.name}: ", Role.NAME), item.about), indent=2))
     least, most = item.members
@@ -125,7 +128,7 @@ def _print_one(terminal: Terminal, item: Entry) -> None:
         ("family", entries.family_of(item)),
         ("must be", "violated" if item.expected == "violated" else "true: it holds"),
         ("members", f"{item.usual}{sizes}"),
-        ("tier", {"quick": "seconds", "long": "minutes", "deep": "for Spark"}[item.tier]),
+        ("tier", f"{item.tier}: {TIERS[item.tier]}"),
     ]
     if item.steps is not None:
         rows.append(("shortest run that breaks it", plural(item.steps, "step")))

@@ -133,7 +133,7 @@ class _Run:
             )
             click.echo(json_form.printed(found))
         else:
-            summary = f"all {len(self.told):,} obligations are proved"
+            summary = f"all {len(self.told):,} obligations, the parts of the claims, are proved"
             if failed:
                 summary = f"{len(failed)} of {len(self.told):,} obligations fail"
             elif self.interrupt.asked:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from joinproto.check.events import quoted
 from joinproto.check.report import FailedRun, MessageText, Step, Trace
 from joinproto.cli.show.amounts import plural
 from joinproto.cli.show.pieces import Line, Piece, Role, line, listed, visible
@@ -309,7 +310,7 @@ def _sends(message: MessageText, member: str | None) -> Line:
     return line(
         *([] if sender is None or sender == member else [_name(sender), Piece(" ")]),
         Piece("sends ", Role.ACTION),
-        Piece(visible(message.content), Role.MESSAGE),
+        Piece(quoted(visible(message.content)), Role.MESSAGE),
         Piece(" to "),
         _name(message.to) if message.to is not None else Piece("all"),
         member=message.sender,
@@ -328,7 +329,7 @@ def _message(moment: Moment) -> list[Piece]:
 
 
 def _letter(message: MessageText, *, with_addressee: bool = True) -> list[Piece]:
-    parts = [Piece(visible(message.content), Role.MESSAGE)]
+    parts = [Piece(quoted(visible(message.content)), Role.MESSAGE)]
     if message.sender is not None:
         parts += [Piece(" from "), _name(message.sender)]
     if with_addressee:
