@@ -59,7 +59,7 @@ def ask(item: Property, call: Callable[..., Any], *shown: Any) -> bool:
     # A part of a claim, such as its premise, is asked with the view.
     takes = CLAIMS[item.scope if call is item.holds else "world"]
     answer = guard(what, lambda: call(*shown), hint=hint, takes=takes)
-    found = answer if type(answer) is bool else _truth(what, call, answer)
+    found = answer if type(answer) is bool else truth(what, call, answer)
     if _is_due(item, call) and bool(guard(what, lambda: call(*shown), hint=hint)) is not found:
         _refuse_two_answers(item, call)
     return found
@@ -81,7 +81,7 @@ def ask_each(item: Property, shown: Iterable[tuple[Any, ...]]) -> list[bool]:
         for one in shown:
             WATCH.go_on()
             answer = holds(*one)
-            answers.append(answer if type(answer) is bool else _truth(what, holds, answer))
+            answers.append(answer if type(answer) is bool else truth(what, holds, answer))
             if _is_due(item, holds) and bool(holds(*one)) is not answers[-1]:
                 _refuse_two_answers(item, holds)
 
@@ -109,14 +109,20 @@ def ask_of_view(item: Property, view: View) -> bool:
 
 def is_within(within: Callable[[View], Any], view: View) -> bool:
     """Return what a world's bound answers."""
-    return _truth("within(view)", within, guard("within(view)", lambda: within(view)))
+    return truth("within(view)", within, guard("within(view)", lambda: within(view)))
 
 
-def _truth(what: str, call: Callable[..., Any], answer: Any) -> bool:
+def truth(what: str, call: Callable[..., Any], answer: Any) -> bool:
     if answer is None:
         raise ModelProblem(
             f"{what} answered None, which is neither yes nor no",
             next="return what it finds in every case; a function without return gives None",
+            place=place_of(call),
+        )
+    if isinstance(answer, str):
+        raise ModelProblem(
+            f"{what} answered with the text {answer!r}, which is neither yes nor no",
+            next='compare it; for one of two texts write x in ("a", "b"), not x == "a" or "b"',
             place=place_of(call),
         )
     # True whatever is in it.

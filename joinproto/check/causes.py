@@ -18,7 +18,8 @@ from attrs import Factory, define
 from joinproto.check.events import fields_of, plain
 from joinproto.check.freeze import thaw
 from joinproto.check.properties import Property
-from joinproto.check.view import DOWN, Seen
+from joinproto.check.shared import names_in
+from joinproto.check.view import DOWN, Seen, View
 from joinproto.check.world import World
 from joinproto.errors import nearest
 
@@ -30,6 +31,8 @@ GROWN = 10
 """A counter that took fewer values may well have a bound."""
 LOCALS_MAX = 20_000
 """So many local states of a member are looked into, spread over all, for counters."""
+VIEWS_MAX = 8
+"""A claim is put so many views to see what it looks at."""
 STEPS_FOR_ONE = 6
 """A counter that grows takes about so many steps of the world, at most, for each value."""
 
@@ -74,21 +77,128 @@ def shows_nothing(seen: Shown) -> Iterator[str]:
 
 
 def misspelt(world: World, seen: Shown) -> Iterator[str]:
-    """Yield each text that a claim names, that is shown nowhere, and that is nearly one that is."""
+    """Yield each text that a claim names and no member can equal: mostly, it is misspelt."""
     if world.show_disk or world.show_links or world.monitor is not None:
         return  # what else a claim sees is not looked into
     named = {item.name: _texts_of(item) for item in world.properties if item.kind in _OF_STATES}
     if not any(named.values()) or any(len(values) > SHOWN_MAX for values in seen.values()):
         return
-    shown = {text for values in seen.values() for value in values for text in _texts_in(value)}
-    shown |= {*world.members}
+    up = [value for values in seen.values() for value in values if value is not DOWN]
+    fields = {name for value in up if isinstance(value, Seen) for name, _ in value.values}
+    if up and all(isinstance(value, Seen) for value in up):
+        for item in world.properties:
+            said = named.get(item.name, set()) - {*world.members} - fields
+            if said and _names_used(item).isdisjoint({*fields, "getattr", "str", "repr", "vars"}):
+                yield (
+                    f"“{item.name}” names {min(said)!r}, and without shows() members show objects:"
+                    f" compare an attribute ({', '.join(sorted(fields))}), or write shows()"
+                )
+    texts = _Texts()
+    for values in seen.values():
+        for value in values:
+            texts.add(value)
+    shown = {*texts.plain, *world.members}
     folded = {text.casefold(): text for text in sorted(shown)}
-    for name, texts in named.items():
-        for text in sorted(texts - shown):
-            near = nearest(text.casefold(), folded, cutoff=0.8)
-            if near:
+    for item in world.properties:
+        for text in sorted(named.get(item.name, set()) - shown):
+            meant = ""
+            if text in texts.enums and not _reads_enums(item):
+                meant = f"they show {texts.enums[text]}, which no text equals"
+            elif text == str(DOWN) and any(DOWN in values for values in seen.values()):
+                meant = "a stopped one shows DOWN, which no text equals"
+            elif text not in texts.enums and (near := nearest(text.casefold(), folded, cutoff=0.8)):
                 meant = f"did you mean {folded[near]!r}?"
-                yield f"“{name}” names {text!r}, which no member shows: {meant}"
+            if meant:
+                yield f"“{item.name}” names {text!r}, which no member shows: {meant}"
+
+
+@define
+class _Texts:
+    """What members show: texts, names of fields and keys included; and enums by their words."""
+
+    plain: set[str] = Factory(set)
+    enums: dict[str, enum.Enum] = Factory(dict)
+
+    def add(self, value: Any) -> None:
+        if isinstance(value, str):
+            self.plain.add(value)
+        elif isinstance(value, enum.Enum):
+            self.enums |= dict.fromkeys((value.name, str(value.value)), value)
+        elif isinstance(value, Mapping):
+            for key, item in value.items():
+                self.add(key)
+                self.add(item)
+        elif isinstance(value, Collection):
+            for item in value:
+                self.add(item)
+        elif isinstance(value, Seen):
+            self.add(dict(thaw(value.values)))
+        elif fields := fields_of(value):
+            self.add(fields)
+
+
+def _reads_enums(item: Property) -> bool:
+    """Return whether a claim may make texts of what is shown."""
+    return not _names_used(item).isdisjoint(("value", "name", "str", "format"))
+
+
+def _names_used(item: Property) -> set[str]:
+    functions = [part for part in item.asks if isfunction(part)]
+    return {name for part in functions for name in names_in(part.__code__)}
+
+
+def looks_outside(world: World) -> Iterator[str]:
+    """Yield each claim that looks at a member which is not in the world."""
+    for item in world.properties:
+        for part in filter(isfunction, item.asks):
+            around = dict(zip(part.__code__.co_freevars, part.__closure__ or (), strict=False))
+            held = {name: getattr(cell, "cell_contents", None) for name, cell in around.items()}
+            names = [*names_in(part.__code__)]
+            held |= {name: part.__globals__[name] for name in names if name in part.__globals__}
+            for name, value in held.items():
+                if callable(getattr(type(value), "receive", None)):
+                    yield f"“{item.name}” looks at {name}, which no step of a search changes"
+
+
+def goes_through_names(world: World, item: Property, seen: Shown) -> bool:
+    """Return whether a claim goes through the members' names, and never to what they show."""
+    functions = [part for part in item.asks if isfunction(part)]
+    if item.scope != "world" or not _names_used(item).isdisjoint(_LOOKS) or not all(seen.values()):
+        return False
+    looked = False
+    for at in range(VIEWS_MAX):
+        shown = tuple(values[at % len(values)] for values in seen.values())
+        view = _Watched(tuple(seen), shown)
+        try:
+            for part in functions:
+                part(view)
+        except Exception:  # noqa: BLE001  what a claim raises is told where it is asked
+            return False
+        if view.is_looked_at:
+            return False
+        looked = looked or view.is_gone_through
+    return looked
+
+
+_LOOKS = ("values", "items", "up", "disk", "monitor", "split", "links", "under_way", "connected")
+
+
+class _Watched(View):
+    """A view that knows whether a claim took its names, and whether it looked behind them."""
+
+    __slots__ = ("is_gone_through", "is_looked_at")
+
+    def __init__(self, names: tuple[str, ...], shown: tuple[Any, ...]) -> None:
+        super().__init__(names, shown, (), None, None)
+        self.is_gone_through = self.is_looked_at = False
+
+    def __iter__(self) -> Iterator[str]:
+        self.is_gone_through = True
+        return super().__iter__()
+
+    def __getitem__(self, name: str) -> Any:
+        self.is_looked_at = True
+        return super().__getitem__(name)
 
 
 _OF_STATES = (
@@ -120,26 +230,6 @@ def _constants(code: CodeType) -> Iterator[str]:
             waiting += value
         elif isinstance(value, CodeType):
             waiting += value.co_consts
-
-
-def _texts_in(value: Any) -> Iterator[str]:
-    """Yield every text in what a member shows, names of fields and keys included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, enum.Enum):
-        yield value.name
-        yield from _texts_in(value.value)
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _texts_in(key)
-            yield from _texts_in(item)
-    elif isinstance(value, Collection):
-        for item in value:
-            yield from _texts_in(item)
-    elif isinstance(value, Seen):
-        yield from _texts_in(dict(thaw(value.values)))
-    elif fields := fields_of(value):
-        yield from _texts_in(fields)
 
 
 # -- a search without end ------------------------------------------------------------------

@@ -6,12 +6,19 @@ A claim that nothing put to a test holds for a reason that nobody meant.  So its
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import Factory, define, evolve
 
-from joinproto.check.causes import NOTHING, misspelt, shows_nothing, texts_shown
+from joinproto.check.causes import (
+    NOTHING,
+    goes_through_names,
+    looks_outside,
+    misspelt,
+    shows_nothing,
+    texts_shown,
+)
 from joinproto.check.events import Message, plain
 from joinproto.check.freeze import thaw
 from joinproto.check.local import WIPE
@@ -84,6 +91,7 @@ def exercised(
         if count and not any(name.startswith(step) for name in actions):
             never.append(f"fault: {budget}={count}, and there never was any")
     never += misspelt(world, seen)
+    never += looks_outside(world)
     void = {item.name: why for item in world.properties if (why := _untested(world, item, seen))}
     return Coverage(
         dict(sorted(actions.items())),
@@ -116,6 +124,8 @@ def _untested(world: World, item: Property, seen: Mapping[str, Sequence[Any]]) -
         for name in item.among or world.members
     ]
     running = [values for values in shown if values]
+    if goes_through_names(world, item, seen):
+        return "it goes through members' names; view.values() has what they show"
     if item.scope in ("each", "pair", "beside"):
         if not running:
             return "none of its members ever runs"
@@ -140,6 +150,21 @@ def _sees_more(world: World, item: Property) -> bool:
     )
 
 
+def _true_at_once(world: World, report: Report) -> Iterator[str]:
+    """Yield each `eventually` that holds because it is true where runs begin."""
+    from joinproto.check.plain_steps import Steps  # it stands on this file
+
+    held = {item.name for item in report.properties if item.result == "holds"}
+    claims = [c for c in world.properties if c.kind == "eventually" and c.name in held]
+    if not claims:
+        return
+    steps = Steps(world)
+    views = [steps.view(state) for state in dict.fromkeys(steps.initials())]
+    for item in claims:
+        if all(item.holds(view) for view in views):
+            yield f"“{item.name}” is true where runs begin, so no run was put to a test"
+
+
 def with_open_claims(world: World, report: Report) -> Report:
     """Return the report with every claim open that nothing put to a test.
 
@@ -161,6 +186,7 @@ def with_open_claims(world: World, report: Report) -> Report:
     coverage = evolve(report.coverage, void=void)
     if all(item.result != "not-reached" for item in report.properties):
         coverage = evolve(coverage, shown={})
+    coverage = evolve(coverage, never=(*coverage.never, *_true_at_once(world, report)))
     if report.generated == report.levels[0] and not report.stopped_by and not report.beyond:
         coverage = evolve(coverage, never=(*coverage.never, "step: none is ever possible"))
     if not void:

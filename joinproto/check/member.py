@@ -36,6 +36,7 @@ from joinproto.check.shared import Shared
 from joinproto.check.twice import AskedTwice, Question, between_shown
 from joinproto.check.view import DOWN, Seen
 from joinproto.check.world import World
+from joinproto.check.written import idle_line
 
 
 class MemberCode:
@@ -83,6 +84,9 @@ class MemberCode:
                 next=f"did you mean {wanted}? if not, give it a name that is less like it",
                 method=found,
             )
+        if idle := idle_line(self.objects.kind):
+            place, found, wanted = idle
+            raise self.objects.problem(found, next=wanted, place=place)
         if self._is_monitor and self.objects.has("choices"):
             raise self.objects.problem(
                 "a monitor has choices(), and never steps alone",

@@ -47,6 +47,9 @@ class MemberObjects:
             if item not in self.names:
                 raise self.problem(f"persistent names {item!r}, which is not an attribute")
         self._values_of, self._disk_of = parts_getter(self.names), parts_getter(self.persistent)
+        for name in OPTIONAL:
+            if isinstance(getattr(self.kind, name, None), property):
+                raise self.problem(f"{name} is a property", next=f"make it a method: {name}()")
         self._methods = {name for name in OPTIONAL if callable(getattr(fresh, name, None))}
         self._plain = not hasattr(fresh, "__dict__")
         self.fresh = made = self.values(fresh)

@@ -88,4 +88,6 @@ class Steps(Reference):
         shown = self.shown(state)
         if shown not in self._joint:
             self._joint[shown] = list(super().joint_steps(state))
+            for step in self._joint[shown]:
+                step.refuse_strangers(self.codes.names)
         return self._joint[shown]

@@ -13,6 +13,7 @@ from typing import Any
 
 from attrs import frozen
 
+from joinproto.check.asking import truth
 from joinproto.check.events import Told
 from joinproto.check.freeze import freeze, thaw
 from joinproto.check.problems import ModelProblem
@@ -104,7 +105,8 @@ class StepClaim:
     def holds(self, before: View, taken: Taken, after: View) -> bool:
         """Return what the claim says of one step."""
         if self._abstract is None:
-            return bool(self.item.holds(before, taken, after))
+            answer = self.item.holds(before, taken, after)
+            return truth(f"property {self.item.name!r}", self.item.holds, answer)
         return self.allows(self.abstract_of(before), self.abstract_of(after))
 
     def _mapped(self, abstract: _Abstract, view: View) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from attrs import Factory, field, frozen
@@ -40,6 +40,15 @@ class Together:
                 f"joint step {self.action!r} has the events {self.events!r}, so nobody takes it",
                 next="expected a dict with an event for each member that takes it",
             )
+
+    def refuse_strangers(self, names: Collection[str]) -> None:
+        """Refuse a step of one that is not among the members `names`."""
+        for name in self.events:
+            if name not in names:
+                raise ModelProblem(
+                    f"joint step {self.action!r} has an event for {name!r}, no member",
+                    next="members are " + ", ".join(names),
+                )
 
 
 @frozen(kw_only=True)

@@ -294,14 +294,10 @@ class Tables(Arrays):
         j["first"].append(j["part_first"].count)
         j["count"].append(len(steps))
         for step in steps:
+            step.refuse_strangers(self.names)
             j["part_first"].append(j["part_member"].count)
             j["part_count"].append(len(step.events))
             for name, event in step.events.items():
-                if name not in self.number_of:
-                    raise ModelProblem(
-                        f"joint step {step.action!r} has an event for {name!r}, no member",
-                        next="members are " + ", ".join(self.names),
-                    )
                 member = self.number_of[name]
                 j["part_member"].append(member)
                 j["part_column"].append(self.column(member, freeze_event(event)))

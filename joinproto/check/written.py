@@ -1,0 +1,83 @@
+"""Lines of a member's class that do nothing, or not what they seem to: read from its source.
+
+    self.phase == "leader"             compares, and drops the answer
+    Broadcast("hello")                 makes an effect, and drops it
+    NOT_ENABLED                        its `return` is missing
+    case Message(sender, VOTE):        takes whatever comes, and calls it VOTE
+
+Each of them is correct Python, and makes a claim true for a reason that nobody meant.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import linecache
+from collections.abc import Iterator, Mapping
+from functools import cache
+from inspect import isfunction
+from typing import Any
+
+from joinproto.check.events import EFFECTS, NOT_ENABLED
+
+OWN = ("joinproto", "joinproto_worlds", "builtins")
+"""Packages whose classes are not read."""
+
+
+def idle_line(kind: type) -> tuple[str, str, str] | None:
+    """Return the place of the first such line of a class, what is wrong with it, and what to do."""
+    for base in kind.__mro__:
+        if base.__module__.partition(".")[0] in OWN:
+            continue
+        for value in vars(base).values():
+            if not isfunction(value):
+                continue
+            code = value.__code__
+            body = _functions(code.co_filename).get(code.co_firstlineno)
+            for line, said, wanted in _idle(body, value.__globals__) if body else ():
+                return f"{code.co_filename}:{line}", said, wanted
+    return None
+
+
+@cache
+def _functions(path: str) -> dict[int, ast.AST]:
+    """Return the functions of a file, by the line on which each begins with its decorators."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(path)))
+    except (SyntaxError, ValueError):
+        return {}
+    return {
+        min([node.lineno, *(at.lineno for at in node.decorator_list)]): node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def _idle(body: ast.AST, names: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
+    for node in ast.walk(body):
+        if isinstance(node, ast.Expr) and (found := _dropped(node.value, names)):
+            yield node.lineno, *found
+        if isinstance(node, ast.MatchAs) and node.pattern is None and node.name is not None:
+            value = names.get(node.name)
+            if isinstance(value, type):
+                wanted = f"write {node.name}() for an object of that class"
+            elif isinstance(value, (str, int, enum.Enum)):
+                wanted = f"write {value!r} itself, or a name with a dot in it"
+            else:
+                continue
+            yield node.lineno, f"case {node.name} takes whatever comes, as a new variable", wanted
+
+
+def _dropped(value: ast.expr, names: Mapping[str, Any]) -> tuple[str, str] | None:
+    said = ast.unparse(value)
+    match value:
+        case ast.Compare(ops=[ast.Eq()]):
+            return f"{said} compares, and the answer is dropped", "write = for a new value"
+        case ast.Call(func=ast.Name(name)) if names.get(name) in EFFECTS:
+            wanted = "return it in a list, or yield it"
+            return f"{said} is made, and no step returns it", wanted
+        case ast.Name(name) if names.get(name) is NOT_ENABLED:
+            return f"{said} is named, and not returned", f"write return {said}"
+        case ast.List() | ast.Tuple() | ast.Set():
+            return f"{said} is made, and dropped", f"write return {said}"
+    return None

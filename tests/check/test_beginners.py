@@ -1,0 +1,242 @@
+"""Ten more mistakes of a beginner that ended in a silent "holds": found in an hour of trying.
+
+Each is refused with its line, or stands in the report with its cause, by both searchers.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from joinproto.check import (
+    NOT_ENABLED,
+    Broadcast,
+    Faults,
+    Message,
+    Property,
+    Together,
+    World,
+    always,
+    always_pair,
+    always_step,
+    eventually,
+)
+from tests.check.test_silent_answers import Steps, both, refused, reported, world
+
+VOTE = "vote"
+
+
+class Ack:
+    pass
+
+
+class Comparing(Steps):
+    def receive(self, event: Any) -> Any:
+        self.step == 1  # noqa: B015  # fault
+        self.step += 1
+
+
+class Dropping(Steps):
+    def receive(self, event: Any) -> Any:
+        self.step += 1
+        Broadcast("hello")  # fault
+
+
+class NotReturning(Steps):
+    def receive(self, event: Any) -> Any:
+        if event != "go":
+            NOT_ENABLED  # noqa: B018  # fault
+        self.step += 1
+
+
+class ListInVain(Steps):
+    def receive(self, event: Any) -> Any:
+        self.step += 1
+        [Broadcast("hello")]  # fault
+
+
+class Capturing(Steps):
+    def receive(self, event: Any) -> Any:
+        match event:
+            case "go":
+                self.step += 1
+            case Message(_, VOTE):  # noqa: F841  # fault
+                self.step = 0
+            case _:
+                return NOT_ENABLED
+        return None
+
+
+class CapturingAClass(Steps):
+    def receive(self, event: Any) -> Any:
+        match event:
+            case "go":
+                self.step += 1
+            case Message(_, Ack):  # noqa: F841  # fault
+                return NOT_ENABLED
+        return None
+
+
+@both
+@pytest.mark.parametrize(
+    ("kind", "said", "hint"),
+    [
+        (Comparing, "self.step == 1 compares, and the answer is dropped", "write ="),
+        (Dropping, "Broadcast('hello') is made, and no step returns it", "in a list"),
+        (NotReturning, "NOT_ENABLED is named, and not returned", "write return NOT_ENABLED"),
+        (ListInVain, "[Broadcast('hello')] is made, and dropped", "write return ["),
+        (Capturing, "case VOTE takes whatever comes", "write 'vote' itself"),
+        (CapturingAClass, "case Ack takes whatever comes", "write Ack()"),
+    ],
+)
+def test_a_line_that_does_nothing_is_refused(
+    kind: type, said: str, hint: str, search: Callable[[World], Any]
+) -> None:
+    lines, first = inspect.getsourcelines(kind)
+    (at,) = [number for number, line in enumerate(lines, first) if line.endswith("# fault\n")]
+
+    problem = refused(world(kind), search)
+
+    assert f"{__file__}:{at}" == problem.place
+    assert said in problem.message
+    assert hint in problem.next
+
+
+class Fine(Steps):
+    def receive(self, event: Any) -> Any:
+        """A docstring, a call and a name of its own are no mistakes."""
+        match event:
+            case "go":
+                self.advance()
+            case Message(_, content) if content == VOTE:
+                return NOT_ENABLED
+            case Message(_, Ack()):
+                ...
+            case other:
+                assert other is None
+        return None
+
+    def advance(self) -> None:
+        self.step += 1
+
+
+def test_a_line_that_does_something_is_taken() -> None:
+    assert "holds" == reported(world(Fine)).result
+
+
+class PropertyShown(Steps):
+    @property
+    def shows(self) -> str:
+        return "idle"
+
+
+@both
+def test_a_property_in_place_of_a_method_is_refused(search: Callable[[World], Any]) -> None:
+    """It was passed over, and all attributes were shown in its place."""
+    problem = refused(world(PropertyShown), search)
+
+    assert "shows is a property" in problem.message
+    assert "shows()" in problem.next
+
+
+@both
+@pytest.mark.parametrize(
+    "claim",
+    [
+        always("quiet", lambda view: view["a"].step == 7 or "two"),
+        always_step("quiet", lambda before, step, after: "two"),
+    ],
+)
+def test_a_text_is_no_answer(claim: Property, search: Callable[[World], Any]) -> None:
+    """`x == "one" or "two"` is true whatever x is."""
+    assert "answered with the text 'two'" in refused(world(Steps, claim), search).message
+
+
+@both
+def test_a_joint_step_of_a_stranger_is_told_by_its_name(search: Callable[[World], Any]) -> None:
+    problem = refused(world(Steps, together=[Together("meet", {"c": "go"})]), search)
+
+    assert "joint step 'meet' has an event for 'c', no member" in problem.message
+
+
+# -- what stands in the report ----------------------------------------------------------------
+
+
+class Phase(enum.Enum):
+    IDLE = "idle"
+    LEADS = "leads"
+
+
+class Enumerated(Steps):
+    def shows(self) -> Phase:
+        return Phase.LEADS if self.step else Phase.IDLE
+
+
+def found_in(given: World) -> Iterable[str]:
+    found = reported(given)
+    return [*found.coverage.never, *found.coverage.void.values()]
+
+
+def test_a_text_that_is_compared_with_an_enum_is_named() -> None:
+    wrong = always_pair("one leads", lambda a, b: {a, b} != {"leads"})
+    right = always_pair("one leads", lambda a, b: {a.value, b.value} != {"zeal"})
+
+    (said,) = found_in(world(Enumerated, wrong))
+    assert "they show Phase.LEADS, which no text equals" in said
+    assert not found_in(world(Enumerated, right))
+
+
+def test_a_text_that_is_compared_with_a_stopped_member_is_named() -> None:
+    claim = always("one runs", lambda view: [*view.values()] != ["down", "down"])
+
+    said = found_in(world(Steps, claim, faults=Faults(crashes=2)))
+    assert any("shows DOWN, which no text equals" in one for one in said)
+
+
+def test_a_claim_that_goes_through_names_is_open() -> None:
+    """`for shown in view` gives the members' names."""
+    wrong = always("few lead", lambda view: sum(shown == "2" for shown in view) < 2)
+    right = always("few lead", lambda view: sum(view[name].step > 2 for name in view) < 2)
+
+    found = reported(world(Steps, wrong))
+    assert "incomplete" == found.result
+    (said,) = found.coverage.void.values()
+    assert "view.values()" in said
+    assert not found_in(world(Steps, right))
+
+
+def test_a_claim_about_an_object_outside_the_world_is_named() -> None:
+    outside = Steps()
+    claim = always("few steps", lambda view: outside.step < 1)
+
+    (said,) = found_in(world(Steps, claim))
+    assert "looks at outside, which no step of a search changes" in said
+
+
+def test_an_eventually_that_is_true_where_runs_begin_is_named() -> None:
+    at_once = eventually("rests", lambda view: view["a"].step == 0)
+    later = eventually("ends", lambda view: view["a"].step == 2)
+
+    (said,) = found_in(world(Steps, at_once))
+    assert "is true where runs begin" in said
+    assert not found_in(world(Steps, later))
+
+
+class Undescribed(Steps):
+    def __init__(self) -> None:
+        super().__init__()
+        self.phase = "looking"
+
+
+def test_a_text_that_is_compared_with_a_whole_member_is_named() -> None:
+    """Without shows() a member shows its attributes as one object, which no text equals."""
+    wrong = always_pair("one leads", lambda a, b: {a, b} != {"looking"})
+    right = always_pair("one leads", lambda a, b: {a.phase, b.phase} != {"leading"})
+
+    (said,) = found_in(world(Undescribed, wrong))
+    assert "compare an attribute (phase, step), or write shows()" in said
+    assert not any("write shows()" in one for one in found_in(world(Undescribed, right)))
