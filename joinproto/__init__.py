@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from joinproto.host.threads import ThreadCluster
     from joinproto.join import wire
     from joinproto.join.config import Config, TotalFailure
-    from joinproto.join.frames import Frame
+    from joinproto.join.frames import FrameVerdict
     from joinproto.join.member import Member
     from joinproto.join.messages import (
         Abort,
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
         CompareAndSet,
         Event,
         Forbids,
+        JoinMessage,
         Learned,
-        Message,
         OpenForClients,
         PhaseChanged,
         Proposes,
@@ -68,13 +68,18 @@ if TYPE_CHECKING:
     from joinproto.log.disk import Disk, open_disk
     from joinproto.log.entry import Entry
     from joinproto.log.keeper import Keeping, Remembering
-    from joinproto.log.replicated import Application, ReplicatedLog
+    from joinproto.log.replicated import Application, JournalFrame, ReplicatedLog
     from joinproto.machine.vocabulary import Reason
     from joinproto.net.addresses import Address
     from joinproto.net.network import Network
     from joinproto.net.tcp import TcpTransport
     from joinproto.net.tls import TlsFiles
-    from joinproto.store.handle import Store, create_store, open_store
+    from joinproto.store.handle import StoreHandle, create_store, open_store
+
+    # The former names: see `_FORMER`.
+    Frame = FrameVerdict
+    Message = JoinMessage
+    Store = StoreHandle
 
 __all__ = [
     "Abort",
@@ -92,14 +97,15 @@ __all__ = [
     "Entry",
     "Event",
     "Forbids",
-    "Frame",
+    "FrameVerdict",
     "Host",
+    "JoinMessage",
     "JoinprotoError",
+    "JournalFrame",
     "Keeping",
     "Learned",
     "Malformed",
     "Member",
-    "Message",
     "Network",
     "NoData",
     "NotActive",
@@ -122,7 +128,7 @@ __all__ = [
     "StartUpdate",
     "StateTransfer",
     "Stop",
-    "Store",
+    "StoreHandle",
     "StoreRecord",
     "Strand",
     "TcpTransport",
@@ -148,11 +154,11 @@ _PLACES = {
     "apps.contrib.amqtt": "ClusteredBroker",
     "join": "wire",
     "join.config": "Config TotalFailure",
-    "join.frames": "Frame",
+    "join.frames": "FrameVerdict",
     "codec.malformed": "Malformed",
     "join.member": "Member",
     "join.messages": (
-        "Abort Action Batch Closing CompareAndSet Event Forbids Learned Message"
+        "Abort Action Batch Closing CompareAndSet Event Forbids JoinMessage Learned"
         " OpenForClients PhaseChanged Proposes ReadRegister Refusal Sent ServeUpdate StartUpdate"
         " Stop Waiting"
     ),
@@ -174,17 +180,30 @@ _PLACES = {
     "log.disk": "Disk open_disk",
     "log.entry": "Entry",
     "log.keeper": "Keeping Remembering",
-    "log.replicated": "Application ReplicatedLog",
+    "log.replicated": "Application JournalFrame ReplicatedLog",
     "apps.node.process": "run_node",
     "apps.node.settings": "read_settings",
     "apps.node.telling": "log_to_stderr",
-    "store.handle": "Store create_store open_store",
+    "store.handle": "StoreHandle create_store open_store",
     "machine.vocabulary": "Reason",
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
 
+_FORMER = {"Frame": "FrameVerdict", "Message": "JoinMessage", "Store": "StoreHandle"}
+"""Names that meant two things, as they are now.  The former ones work in this version."""
+
 
 def __getattr__(name: str) -> object:
+    if name in _FORMER:
+        from warnings import warn  # inside: `import joinproto` imports nothing else
+
+        now = _FORMER[name]
+        warn(
+            f"joinproto.{name} is called joinproto.{now} now; the next version has that name alone",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return __getattr__(now)
     place = _PLACE_OF.get(name)
     if place is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

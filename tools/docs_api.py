@@ -26,7 +26,7 @@ def described(name: str) -> str:
         values = "\n".join(f"* `{one.name}`: {_said(one)}" for one in value)
         return "\n\n".join([f"### {name}", inspect.getdoc(value) or "", values])
     if isinstance(value, type):
-        return _class(value)
+        return _class(value, name)
     if get_args(value):
         parts = " | ".join(part.__name__ for part in get_args(value))
         return f"### {name}\n\n    {name} = {parts}"
@@ -54,9 +54,10 @@ def _function(value: FunctionType, *, of: str = "") -> str:
     return "\n\n".join([f"### {of}{value.__name__}", f"    {_signature(tree)}", about])
 
 
-def _class(value: type) -> str:
+def _class(value: type, name: str) -> str:
     tree = ast.parse(dedent(inspect.getsource(value))).body[0]
     assert isinstance(tree, ast.ClassDef)
+    tree.name = name  # the public one, where the class has another
     functions = [part for part in tree.body if isinstance(part, Function)]
     made = [part for part in functions if part.name == "__init__"]
     bases = ", ".join(map(ast.unparse, tree.bases))

@@ -16,17 +16,17 @@ from joinproto import (
     Closing,
     Config,
     Event,
+    JoinMessage,
     Member,
-    Message,
     Sent,
-    Store,
+    StoreHandle,
     StoreRecord,
     create_store,
     open_store,
     perform,
 )
 
-INBOXES: dict[str, list[tuple[str, Message]]] = {"a": [], "b": [], "c": []}
+INBOXES: dict[str, list[tuple[str, JoinMessage]]] = {"a": [], "b": [], "c": []}
 NAMES = frozenset(INBOXES)
 
 
@@ -34,7 +34,7 @@ NAMES = frozenset(INBOXES)
 class Host:
     now: float
     name: str
-    store: Store
+    store: StoreHandle
 
     def close(self, why: Closing) -> None:
         print(f"{self.now} s, {self.name}: closes")
@@ -53,12 +53,12 @@ class Host:
         print(f"{self.now} s, {self.name}: {type(action).__name__}")
 
 
-def start(name: str, store: Store) -> Member:
+def start(name: str, store: StoreHandle) -> Member:
     config = Config(member=name, electors=NAMES, wait_for=3)
     return Member.start(0, config, store.record, seed=token_hex(8), in_reach=NAMES - {name})
 
 
-def step(now: float, name: str, member: Member, store: Store) -> None:
+def step(now: float, name: str, member: Member, store: StoreHandle) -> None:
     member.tick(now)
     while INBOXES[name]:
         member.receive(now, *INBOXES[name].pop(0))
@@ -67,7 +67,7 @@ def step(now: float, name: str, member: Member, store: Store) -> None:
         member.advance(batch)
 
 
-def run(title: str, stores: dict[str, Store]) -> None:
+def run(title: str, stores: dict[str, StoreHandle]) -> None:
     print(title)
     members = {name: start(name, store) for name, store in stores.items()}
     for now in (tenth / 10 for tenth in range(200)):

@@ -19,7 +19,7 @@ from joinproto.host.outcome import Outcome, outcome_of
 from joinproto.host.ports import Call, Came, Channel, Down, Host, Item, Reading, Resting, Up, Work
 from joinproto.host.recorded import RecordedMember
 from joinproto.join.config import Config
-from joinproto.join.frames import Frame
+from joinproto.join.frames import FrameVerdict
 from joinproto.join.ids import ViewId
 from joinproto.join.messages import (
     Abort,
@@ -243,7 +243,7 @@ class Engine:
     def read(self) -> int:
         return self.member.read()
 
-    def may_append(self, view: ViewId, seq: int) -> Frame:
+    def may_append(self, view: ViewId, seq: int) -> FrameVerdict:
         return self.member.it.may_append(view, seq)
 
     def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:

@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 
 from joinproto.host.clock import SystemClock
 from joinproto.host.eventlog import EventLog, NoLog
-from joinproto.join.frames import Frame
+from joinproto.join.frames import FrameVerdict
 from joinproto.join.ids import ViewId
 from joinproto.join.messages import Closing, Event, NoSuccessor, ServeUpdate, StartUpdate
 from joinproto.join.store import StoreRecord
@@ -119,7 +119,7 @@ class Strand(Protocol):
         0: they cannot be, because of `older_electors`, or because the member is not active.
         """
 
-    def may_append(self, view: ViewId, seq: int) -> Frame: ...
+    def may_append(self, view: ViewId, seq: int) -> FrameVerdict: ...
     def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
         """Say that these frames are durable here; `digest`: what stands for each in event logs."""
 

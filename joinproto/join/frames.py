@@ -16,7 +16,7 @@ from joinproto.join.state import Known
 from joinproto.join.view import Position, View
 
 
-class Frame(Enum):
+class FrameVerdict(Enum):
     """Whether a frame may be taken: the answer of `may_append`."""
 
     TAKE = "take it"
@@ -27,23 +27,23 @@ class Frame(Enum):
     GAP = "frames before it are missing"
 
 
-def may_append(it: Known, view: ViewId, seq: int) -> Frame:
+def may_append(it: Known, view: ViewId, seq: int) -> FrameVerdict:
     """Return whether the frame `seq` of `view` may be written, and acknowledged then."""
     tip = it.view
     if tip is None or tip.id != view:
-        return Frame.OTHER_VIEW
-    return Frame.FROZEN if it.is_frozen else in_order(it, tip, seq)
+        return FrameVerdict.OTHER_VIEW
+    return FrameVerdict.FROZEN if it.is_frozen else in_order(it, tip, seq)
 
 
-def in_order(it: Known, tip: View, seq: int) -> Frame:
+def in_order(it: Known, tip: View, seq: int) -> FrameVerdict:
     """Return whether the frame `seq` of the tip is the next one here."""
     if it.ready_in != tip.id:
-        return Frame.NOT_READY
+        return FrameVerdict.NOT_READY
     last = it.record.position
     expected = 1 if last is None else last.seq + 1
     if seq == expected:
-        return Frame.TAKE
-    return Frame.GAP if seq > expected else Frame.ALREADY_THERE
+        return FrameVerdict.TAKE
+    return FrameVerdict.GAP if seq > expected else FrameVerdict.ALREADY_THERE
 
 
 def appended(m: Draft, view: ViewId, seq: int, first: int | None = None) -> None:
@@ -55,9 +55,13 @@ def appended(m: Draft, view: ViewId, seq: int, first: int | None = None) -> None
     # frame 5 and acknowledges it, and the next view starts at 4.
     first = seq if first is None else first
     answer = may_append(m, view, first)
-    if answer is not Frame.TAKE or seq < first:
+    if answer is not FrameVerdict.TAKE or seq < first:
         raise MisuseError(
             f"frame {seq} was written: {answer.value}",
             next="ask `may_append` right before, and tell the member nothing in between",
         )
     m.choice = m.choice.with_record(evolve(m.record, position=Position(view, seq)))
+
+
+Frame = FrameVerdict
+"""Its former name."""

@@ -24,9 +24,9 @@ from joinproto.join import steps
 from joinproto.join.answers import Answer
 from joinproto.join.config import Config
 from joinproto.join.draft import step
-from joinproto.join.frames import Frame, may_append
+from joinproto.join.frames import FrameVerdict, may_append
 from joinproto.join.ids import Digest, ViewId, by_hash
-from joinproto.join.messages import Batch, Message
+from joinproto.join.messages import Batch, JoinMessage
 from joinproto.join.outbox import Outbox
 from joinproto.join.phases import Phase
 from joinproto.join.reading import older_electors
@@ -142,7 +142,7 @@ class Member:
         """`peer` is not heard of any more; it may be dead, or just far away."""
         self._take(*step(self.state, steps.peer_down, now, peer))
 
-    def receive(self, now: float, peer: str, message: Message) -> None:
+    def receive(self, now: float, peer: str, message: JoinMessage) -> None:
         """A message from `peer` arrives.  What no correct member sends is refused, aloud."""
         self._take(*step(self.state, steps.receive, now, peer, message))
 
@@ -209,7 +209,7 @@ class Member:
         """Return the electors without which no read is confirmed, and that cannot confirm one."""
         return older_electors(self.state)
 
-    def may_append(self, view: ViewId, seq: int) -> Frame:
+    def may_append(self, view: ViewId, seq: int) -> FrameVerdict:
         """Return whether the frame `seq` of `view` may be written, and acknowledged then."""
         return may_append(self.state, view, seq)
 

@@ -133,7 +133,9 @@ class Confirmed:
 MemberMessage: TypeAlias = (
     Hello | Welcome | Refused | Ready | WantUpdate | Heartbeat | Confirm | Confirmed
 )
-Message: TypeAlias = ChoiceMessage | MemberMessage
+JoinMessage: TypeAlias = ChoiceMessage | MemberMessage
+Message: TypeAlias = JoinMessage
+"""Its former name."""
 
 
 # -- what the host is to do ------------------------------------------------------------------
@@ -318,7 +320,7 @@ class Sent:
     """A message for a peer."""
 
     to: str
-    message: Message
+    message: JoinMessage
 
 
 @frozen

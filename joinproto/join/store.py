@@ -20,7 +20,7 @@ from joinproto.codec.malformed import (
 from joinproto.join.ids import ViewId, short
 from joinproto.join.lineage import VIEWS_KEPT, Lineage, follow, verify_position
 from joinproto.join.view import Kind, Position, View, verify_successor
-from joinproto.machine.vocabulary import Store
+from joinproto.machine.vocabulary import Store as StoreState
 
 
 @frozen(order=True)
@@ -99,14 +99,14 @@ class StoreRecord:
         return self.lineage.tip
 
     @property
-    def state(self) -> Store:
+    def state(self) -> StoreState:
         """Return which of the note's sets it belongs to: T, E, C or D."""
         if self.transient:
-            return Store.NONE
+            return StoreState.NONE
         if self.tip is None:
-            return Store.EMPTY
+            return StoreState.EMPTY
         has_all = self.position == self.tip.position and not self.update_unfinished
-        return Store.CLEAN if has_all and not self.tip.is_open else Store.DIRTY
+        return StoreState.CLEAN if has_all and not self.tip.is_open else StoreState.DIRTY
 
     @property
     def is_marked(self) -> bool:

@@ -1,6 +1,6 @@
 """Messages as bytes, and back: what a host sends and what it lets in.
 
-    encode(message) -> bytes      decode(bytes) -> Message, or Malformed
+    encode(message) -> bytes      decode(bytes) -> JoinMessage, or Malformed
 
 The bytes are JSON in UTF-8 with one form for each message: an array of the message's name,
 and its fields in the order of the class.  `decode` believes nothing.  It takes only what
@@ -35,7 +35,7 @@ from joinproto.join.messages import (
     Confirmed,
     Heartbeat,
     Hello,
-    Message,
+    JoinMessage,
     Ready,
     Refused,
     WantUpdate,
@@ -93,7 +93,7 @@ LATER_FIELDS = frozenset(word for word, kind in KINDS.items() if kind in _SINCE)
 """The names of those whose last field earlier versions do not write."""
 
 
-def encode(message: Message, *, speaks: int = MISSES - 1) -> bytes:
+def encode(message: JoinMessage, *, speaks: int = MISSES - 1) -> bytes:
     """Return the message as bytes; raises `MisuseError` for what no member sends.
 
     `speaks`: the version of the wire that the receiver understands; what it would not is left out.
@@ -123,7 +123,7 @@ def encode(message: Message, *, speaks: int = MISSES - 1) -> bytes:
     return data
 
 
-def decode(data: bytes) -> Message:
+def decode(data: bytes) -> JoinMessage:
     """Return the message; raises `Malformed` for whatever no correct member sends."""
     require("message", len(data) <= BYTES_MAX, Said(f"{len(data)} bytes"), f"up to {BYTES_MAX}")
     tree = parsed(data, "message")
@@ -150,7 +150,7 @@ def decode(data: bytes) -> Message:
             what = f"{kind.__name__}.{last}"
             require(what, found[-1] != absent, Said("none"), "it is left out then")
     try:
-        message: Message = _CODEC.take(kind, found)
+        message: JoinMessage = _CODEC.take(kind, found)
     except Malformed as error:
         raise error.within(kind.__name__) from None
     return message

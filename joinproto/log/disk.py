@@ -23,7 +23,7 @@ from joinproto.durable.filesystem import (
 from joinproto.durable.journal.journal import FILE, Journal, Run, frames_bytes, start_from
 from joinproto.errors import StoreCorrupt, StoreForeign, StoreMissing, StoreUnreadable
 from joinproto.join.store import StoreRecord
-from joinproto.store.handle import Store, create_store, open_store
+from joinproto.store.handle import StoreHandle, create_store, open_store
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 class Disk:
     """What is open.  `record`: what the member starts from."""
 
-    store: Store
+    store: StoreHandle
     journal: Journal
     record: StoreRecord
 
@@ -104,7 +104,7 @@ def open_disk(
 
 def _store(
     path: Path, member: str, cluster_name: str, files: FileSystem, *, has_frames: bool
-) -> Store:
+) -> StoreHandle:
     try:
         return open_store(path, files=files)
     except StoreMissing:
@@ -121,7 +121,7 @@ def _store(
 
 
 def _started(
-    store: Store, path: Path, runs: Sequence[Run] | None, *, is_torn: bool = False
+    store: StoreHandle, path: Path, runs: Sequence[Run] | None, *, is_torn: bool = False
 ) -> StoreRecord:
     """Return the store's record with the journal's position, which is written with each frame."""
     record, problem = start_from(store.record, runs, is_torn=is_torn)

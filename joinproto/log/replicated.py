@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from joinproto.durable.journal.journal import Frame, Journal
 from joinproto.host.ports import Brief, Strand, Work
@@ -50,6 +50,9 @@ log = logging.getLogger(__name__)
 
 LOAD_BYTES = 2**20
 
+JournalFrame: TypeAlias = Frame
+"""A frame of the journal, with what its view and its place are."""
+
 REST_SECONDS = 5.0
 """So long a close waits for the frames to come to rest; then it is asked for all the same."""
 
@@ -57,7 +60,7 @@ REST_SECONDS = 5.0
 class Application(Protocol):
     """What is made of the log.  Called on the strand; `apply` in order, committed frames only."""
 
-    def apply(self, frame: Frame) -> None: ...
+    def apply(self, frame: JournalFrame) -> None: ...
     def opened(self, view: View) -> None:
         """All that was committed before this view is applied: serve."""
 

@@ -39,7 +39,7 @@ from joinproto.store.places import open_data_directory, open_room, reading
 from joinproto.store.slots import CURRENT, KIND, PREVIOUS, ROOM, problems, refusal
 
 
-class Store:
+class StoreHandle:
     """The metadata of one store, open for writing.  Made by `open_store` and `create_store`.
 
     For one thread at a time, and for the process that opened it.
@@ -115,7 +115,7 @@ class Store:
         lock, self._lock = self._lock, -1
         let_go(self._kept.files, self._kept.room, lock)
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> StoreHandle:
         return self
 
     def __exit__(
@@ -187,7 +187,7 @@ class Store:
         )
 
 
-def open_store(path: Path, *, files: FileSystem = REAL) -> Store:
+def open_store(path: Path, *, files: FileSystem = REAL) -> StoreHandle:
     """Return the store in the data directory `path`, locked for this process.
 
     What it says is on the disk when this returns.  Raises `StoreError`: `StoreMissing`,
@@ -199,7 +199,7 @@ def open_store(path: Path, *, files: FileSystem = REAL) -> Store:
     try:
         with reading(path / ROOM):
             lock = take_lock(files, room, path)
-            store = Store(path, files, room, lock)
+            store = StoreHandle(path, files, room, lock)
             slots = store._kept.read()
             if slots.current.contents is None:
                 raise refusal(slots) or StoreMissing(f"{path}: no store", next="check the path")
@@ -220,11 +220,11 @@ def create_store(
     cluster_name: str | None = None,
     frames: str | None = None,
     files: FileSystem = REAL,
-) -> Store:
+) -> StoreHandle:
     """Make a store in the data directory `path`, which is there, and return it open.
 
     The record is on the disk when this returns.  Raises `StoreExists` if there is a store,
-    or what is left of one; otherwise as `open_store` and `Store.write`.
+    or what is left of one; otherwise as `open_store` and `StoreHandle.write`.
     """
     try:
         contents = Contents(member=member, record=record, cluster_name=cluster_name, frames=frames)
@@ -246,7 +246,7 @@ def create_store(
     try:
         with reading(path / ROOM):
             lock = take_lock(files, room, path)
-            store = Store(path, files, room, lock)
+            store = StoreHandle(path, files, room, lock)
             slots = read_slots(files, room, path / ROOM, KIND)
             both = {slots.current.validity, slots.previous.validity}
             if both != {Validity.ABSENT}:
@@ -269,3 +269,7 @@ def _misuse(path: Path, malformed: Malformed) -> MisuseError:
         f"{path}: a record that cannot be on a disk: {malformed}",
         next="write only what `joinproto.join` makes, with ids by hash",
     )
+
+
+Store = StoreHandle
+"""Its former name."""

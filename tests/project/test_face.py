@@ -99,12 +99,12 @@ from pathlib import Path
 import sys
 import anyio
 from joinproto import (
-    Address, Application, Closing, Cluster, Config, Entry, Frame, Host, Network, Position,
+    Address, Application, Closing, Cluster, Config, Entry, Host, JournalFrame, Network, Position,
     ReplicatedLog, TcpTransport, View, open_disk,
 )
 
 class Kept(Application):
-    def apply(self, frame: Frame) -> None:
+    def apply(self, frame: JournalFrame) -> None:
         print(Entry.of(frame.data).body.decode())
     def opened(self, view: View) -> None: ...
     def closed(self, why: Closing) -> None: ...
@@ -140,6 +140,15 @@ def test_a_host_over_a_replicated_log_needs_public_names_only(tmp_path: Path) ->
 
     assert [] == deeper(LOGGED)
     assert "kept by all\n" == done.stdout
+
+
+@pytest.mark.parametrize(("former", "now"), joinproto._FORMER.items())
+def test_a_former_name_means_what_it_meant(former: str, now: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"joinproto.{now}"):
+        found = getattr(joinproto, former)
+
+    assert found is getattr(joinproto, now)
+    assert former not in joinproto.__all__
 
 
 def test_an_unknown_name_is_refused_as_by_any_module() -> None:
