@@ -99,7 +99,7 @@ COMMANDS: dict[str, Row] = {
     cls=LazyGroup,
     rows=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Example: joinproto check --tier quick, all worlds that take seconds",
+    epilog="Example, every world that takes seconds: joinproto check --tier quick",
 )
 @click.version_option(__version__, prog_name="joinproto", message="%(prog)s %(version)s")
 def cli() -> None:

@@ -13,7 +13,12 @@ class WorldCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the world for the help, which click shows before it reads the other words."""
-        given, _, _ = self.make_parser(ctx).parse_args(list(args))
+        try:
+            given, _, _ = self.make_parser(ctx).parse_args(list(args))
+        except click.NoSuchOption as error:
+            name = error.option_name.lstrip("-").replace("-", "_")
+            how = f"; a parameter of a world's function is set by --set {name}=VALUE"
+            raise click.UsageError(error.format_message().rstrip(".") + how, ctx) from None
         ctx.meta["world"] = given.get("target")
         return super().parse_args(ctx, args)
 
