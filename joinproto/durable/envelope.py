@@ -100,13 +100,13 @@ def unseal(data: bytes) -> Envelope | Fault:
         found = shown(data[len(MAGIC) :].partition(b"\n")[0])
         return Fault(Validity.CORRUPT, f"second line: found {found}, expected 'format {PLAIN}'")
     counts = _COUNTS.match(data, version.end())
-    generation = None if counts is None else int(counts[1])
+    generation = 0 if counts is None else int(counts[1])
     # Before the checksum: a newer format may have another one, and "corrupt" would send
     # the operator after a fault of the disk that there is not.
     if int(version[1]) > FORMAT:
         problem = f"has format {int(version[1])}; this version reads format {FORMAT}"
-        return Fault(Validity.NEWER, problem, generation)
-    if counts is None or generation is None or generation > INT_MAX:
+        return Fault(Validity.NEWER, problem, generation or None)
+    if counts is None or generation > INT_MAX:
         found = shown(data[version.end() : version.end() + 60])
         problem = f"after the format: found {found}, expected the lines 'generation' and 'length'"
         return Fault(Validity.CORRUPT, problem)

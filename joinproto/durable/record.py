@@ -236,7 +236,7 @@ def problems(slots: Slots[T], kind: Kind[T]) -> tuple[str, ...]:
         found += filter(None, [_backwards(slots, kind)])
         # The first two writes leave no previous one behind if the power fails between the
         # two names; later there always is one.
-        is_lost = current.generation is not None and current.generation > 2
+        is_lost = (current.generation or 0) > 2
         if previous.validity is Validity.ABSENT and is_lost:
             found.append(f"{kind.previous}: not there, although this is not the first generation")
     return tuple(found)

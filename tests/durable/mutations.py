@@ -3,11 +3,14 @@
 Each sync, rename and truncation of the files below is left out in turn, and each comparison of a
 checksum, a size or a generation says always yes, or always no.  The code of the one function is
 replaced in this process: nothing is imported again.
+
+    python -m tests.durable.mutations NAME      runs its test of `NOTICED_BY`, with it left out
 """
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -15,6 +18,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
+import pytest
 from attrs import frozen
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +27,9 @@ FILES = {
     "joinproto/durable/filesystem.py": ("store", "member", "config", "file"),
     "joinproto/durable/record.py": ("store", "members", "changes"),
     "joinproto/durable/envelope.py": ("members", "changes", "store"),
+    "joinproto/durable/lock.py": ("store",),
     "joinproto/durable/journal/journal.py": ("log", "broker"),
+    "joinproto/durable/journal/index.py": ("log",),
     "joinproto/durable/journal/records.py": ("log",),
     "joinproto/durable/journal/survey.py": ("log", "broker"),
     "joinproto/store/handle.py": ("store", "member"),
@@ -38,34 +44,100 @@ FILES = {
 }
 """What is mutated, and the kinds whose schedules must notice, the quickest first."""
 
-ELSEWHERE = {
-    "filesystem:RealFileSystem": "is not on a disk of the tests: tests/durable/test_real.py",
-    "record:problems": "says what is no reason to refuse: tests/store/test_opening.py",
-    "record:_read_slot:always no": "a file of 64 MiB",
-    "envelope:unseal:always no:1": "there are no counts at all then: tests/store/test_damage.py",
-    "envelope:unseal:always no:2": "nothing writes so often: tests/store/test_damage.py",
-    "envelope:unseal:always no:3": "the last line does not fit then, and that is said",
-    "envelope:unseal:always yes:4": "chooses the words of an error",
-    "envelope:unseal:always no:4": "chooses the words of an error",
-    "journal:Journal.recent": "how many frames a read gives: tests/log/test_journal",
-    "records:parsed:always no:2": "nothing writes a checksum of so little",
-    "records:base_of:always no:2": "nothing writes a checksum of so little",
-    "records:base_of:always no:3": "the checksum of a part is another one",
-    "survey:survey:always yes": "the bytes end, too",
-    "survey:_is_as_then": "the frames are read one by one then: tests/log/test_index",
-    "survey:_durable_behind": "how far it looks at once: tests/log/test_journal",
-    "handle:create_store:without recover": "removes leftovers alone: tests/store/test_opening",
-    "snapshot:_Writer": "nothing rests on a snapshot: a damaged one is left out",
-    "dropping:_Copy._copy_frames:always yes": "nothing is dropped then: tests/log/test_snapshots",
-    "dropping:_Copy._go_on": "when the last piece comes: tests/log/test_snapshots",
-    "disk:Disk.append": "when a journal is made shorter: tests/standby/test_kept",
-    "disk:Disk._require_goes_on:always no": "a misuse: tests/standby/test_kept",
-    "disk:_room:without sync_directory": "`Journal.open` does it too: tests/standby/test_kept",
-    "disk:_require_both:always no": "a journal that was removed: tests/standby/test_kept",
-    "survey:read_stretch": "for frames that no piece holds: tests/log/test_journal",
-    "journal:Journal.replace_by:without rename:2": "nothing rests on the index",
+NOTICED_BY = {
+    "tests/durable/test_chosen.py::test_a_base_that_ends_before_it_says_is_damaged": (
+        "records:base_of:always no:3",
+    ),
+    "tests/durable/test_chosen.py::test_a_base_whose_line_is_longer_than_itself_is_damaged": (
+        "records:base_of:always no:2",
+    ),
+    "tests/durable/test_chosen.py::"
+    "test_a_damaged_length_of_the_last_block_of_an_index_costs_time_alone": (
+        "index:_block_at:always yes:2",
+    ),
+    "tests/durable/test_chosen.py::test_a_file_of_another_length_says_which_way": (
+        "envelope:unseal:always no:2",
+        "envelope:unseal:always yes:3",
+        "envelope:unseal:always no:3",
+    ),
+    "tests/durable/test_chosen.py::test_a_file_that_is_larger_than_any_record_is_not_taken_apart": (
+        "record:_read_slot:always no:1",
+    ),
+    "tests/durable/test_chosen.py::test_a_generation_of_more_than_64_bits_is_corrupt": (
+        "envelope:unseal:always no:1",
+    ),
+    "tests/durable/test_chosen.py::"
+    "test_a_journal_with_dropped_frames_has_its_own_index_at_the_next_start": (
+        "journal:Journal.replace_by:without rename:2",
+        "index:Index.rename:without rename:1",
+    ),
+    "tests/durable/test_chosen.py::test_a_lock_says_nothing_of_its_former_holder": (
+        "lock:take_lock:without truncate:1",
+    ),
+    "tests/durable/test_chosen.py::test_a_shorter_journal_holds_the_whole_base_and_all_behind_it": (
+        "dropping:_Copy._go_on:always yes:1",
+        "dropping:_Copy._go_on:always no:1",
+        "dropping:_Copy._go_on:always yes:2",
+        "dropping:_Copy._go_on:always no:2",
+    ),
+    "tests/durable/test_chosen.py::test_a_snapshot_that_was_made_is_there_after_a_loss_of_power": (
+        "snapshot:_Writer.write:without sync_data:1",
+        "snapshot:_Writer.finish:without sync:1",
+        "snapshot:_Writer.finish:without rename:1",
+        "snapshot:_Writer.finish:without sync_directory:1",
+    ),
+    "tests/durable/test_chosen.py::test_a_tail_that_is_a_beginning_and_zeros_is_torn": (
+        "records:parsed:always no:2",
+    ),
+    "tests/durable/test_chosen.py::"
+    "test_what_a_broken_off_creation_left_is_removed_by_the_next_one": (
+        "handle:create_store:without recover:1",
+    ),
+    "tests/durable/test_real.py::test_names_and_places_are_those_of_the_system": (
+        "filesystem:RealFileSystem.rename:without rename:1",
+    ),
+    "tests/log/test_index.py::test_a_harmed_index_costs_time_and_nothing_else": (
+        "index:_block_at:always no:3",
+    ),
+    "tests/log/test_index.py::test_a_restart_takes_apart_only_what_the_index_does_not_know": (
+        "survey:_is_as_then:always no:1",
+        "index:_block_at:always yes:1",
+        "index:_block_at:always no:2",
+        "index:_block_at:always yes:3",
+    ),
+    "tests/log/test_index.py::test_damage_in_the_journal_is_found_behind_an_index_too": (
+        "survey:_is_as_then:always yes:1",
+    ),
+    "tests/log/test_journal.py::test_a_read_gives_as_many_frames_as_were_asked_for": (
+        "journal:Journal.recent:always yes:1",
+        "journal:Journal.recent:always no:1",
+    ),
+    "tests/log/test_snapshots.py::test_frames_are_dropped_and_the_log_stays_small": (
+        "dropping:_Copy._copy_frames:always yes:1",
+    ),
+    "tests/standby/test_kept.py::test_a_long_journal_is_made_shorter": (
+        "disk:Disk.append:always yes:1",
+        "disk:Disk.append:always no:1",
+    ),
+    "tests/standby/test_kept.py::test_a_part_that_is_gone_is_missed": (
+        "disk:_require_both:always no:1",
+    ),
+    "tests/standby/test_kept.py::test_after_a_loss_of_power_there_is_the_old_or_the_new_one": (
+        "disk:_room:without sync_directory:1",
+    ),
+    "tests/standby/test_kept.py::test_an_older_store_is_never_written_over_a_younger_one": (
+        "disk:Disk._require_goes_on:always no:1",
+    ),
+    "tests/store/test_damage.py::test_a_damaged_previous_file_is_told_and_the_member_starts": (
+        "record:problems:always no:1",
+    ),
+    "tests/store/test_damage.py::test_what_a_crash_may_leave_is_no_problem": (
+        "record:problems:always yes:1",
+    ),
 }
-"""What the schedules do not notice, by how its name begins, and why that is right."""
+"""Tests that notice what the schedules do not: what is left out for each of them."""
+
+ELSEWHERE = {name: test for test, names in NOTICED_BY.items() for name in names}
 
 CALLS = {
     *("sync", "sync_data", "sync_directory", "rename", "truncate", "replace"),
@@ -117,8 +189,6 @@ def mutations() -> Iterator[Mutation]:
         for where, node, what, text in _changes(ast.parse(source), ()):
             name = f"{Path(path).stem}:{'.'.join(where)}:{what}"
             seen[name] = seen.get(name, 0) + 1
-            if f"{name}:{seen[name]}".startswith(tuple(ELSEWHERE)):
-                continue
             code = compile(_replaced(source, node, text), path, "exec", dont_inherit=True)
             yield Mutation(
                 f"{name}:{seen[name]}",
@@ -181,3 +251,10 @@ def _code_of(code: CodeType, where: tuple[str, ...]) -> CodeType:
             one for one in code.co_consts if isinstance(one, CodeType) and one.co_name == name
         )
     return code
+
+
+if __name__ == "__main__":
+    (left_out,) = (one for one in mutations() if one.name == sys.argv[1])
+    with left_out.applied():
+        words = ("-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--tb=line")
+        sys.exit(pytest.main([*words, ELSEWHERE[left_out.name]]))

@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import resource
+import subprocess
+import sys
+
 import pytest
 
 from tests.durable.damage import damaged
 from tests.durable.disk import CALLS
 from tests.durable.kinds import KINDS
-from tests.durable.mutations import ELSEWHERE, Mutation, mutations
+from tests.durable.mutations import ELSEWHERE, ROOT, Mutation, mutations
 from tests.durable.schedules import Schedule
 from tools.mutate.unit import TooLong, limited
 
@@ -22,7 +26,8 @@ DAMAGED = 16
 MOST_SECONDS = 6
 """Of the processor, for one seed: a loop without an end is noticed; many seeds are none."""
 
-MUTATIONS = list(mutations())
+ALL_MUTATIONS = [*mutations()]
+MUTATIONS = [one for one in ALL_MUTATIONS if one.name not in ELSEWHERE]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -93,4 +98,20 @@ def test_every_sync_of_the_product_is_among_the_mutations() -> None:
     assert {"without sync", "without sync_data", "without sync_directory"} <= left_out
     assert {"without rename", "without truncate", "always yes", "always no"} <= left_out
     assert len(MUTATIONS) > 60
-    assert all(ELSEWHERE.values())
+    assert {*ELSEWHERE} <= {one.name for one in ALL_MUTATIONS}
+
+
+@pytest.mark.soak("durable")
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_what_the_schedules_do_not_notice_fails_a_test_of_its_own(name: str) -> None:
+    words = [sys.executable, "-m", "tests.durable.mutations", name]
+    done = subprocess.run(
+        words, cwd=ROOT, capture_output=True, text=True, preexec_fn=_limit, check=False
+    )
+
+    assert pytest.ExitCode.TESTS_FAILED == done.returncode, done.stdout + done.stderr
+
+
+def _limit() -> None:
+    """End the process where it is in a loop without an end."""
+    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))

@@ -122,9 +122,8 @@ def test_a_read_gives_as_many_frames_as_were_asked_for(
 ) -> None:
     """The sizes of the records counted one by one."""
     path = tmp_path_factory.mktemp("read")
-    journal = Journal.open(path)
-    journal.append([Frame(FIRST, seq, bytes(size)) for seq, size in enumerate(sizes, 1)])
-    journal.close()
+    written = Journal.open(path)
+    written.append([Frame(FIRST, seq, bytes(size)) for seq, size in enumerate(sizes, 1)])
     journal = Journal.open(path)  # nothing is in memory
     first = data.draw(st.integers(1, len(sizes) + 1))
     most = data.draw(st.integers(0, 20_000))
@@ -138,8 +137,9 @@ def test_a_read_gives_as_many_frames_as_were_asked_for(
         elif seq >= first:
             break
 
-    assert taken == [frame.seq for frame in journal.read(first, bytes_max=most)]
-    journal.close()
+    for one in (journal, written):
+        assert taken == [frame.seq for frame in one.read(first, bytes_max=most)]
+        one.close()
 
 
 def test_frames_out_of_order_or_too_long_are_refused(place: Path) -> None:

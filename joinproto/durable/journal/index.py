@@ -7,7 +7,7 @@
 Nothing rests on it.  A stretch counts only where the bytes of the journal still have its
 checksum, so a restart sees each byte as before, and does not take each record apart.  An index
 that is gone, damaged, or of another journal costs time: the records are read.  So it is written
-without a sync, and earlier versions need not know of it.
+without a sync, former blocks may follow the last one, and earlier versions need not know of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import struct
 import sys
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
 
@@ -105,7 +104,6 @@ class Index:
         del self._blocks[count:]
         self._start, self._first = self.cut(2**63, start=start, first=first)
         self._checksum = 0
-        self._cut_file()
         for at, stretch in enumerate(after, start=1):
             if at < len(after):
                 self._write(stretch)
@@ -179,11 +177,6 @@ class Index:
             self._start, self._first, self._checksum = stretch.end, stretch.last + 1, 0
         elif self._file >= 0:
             self.give_up("written in part")
-
-    def _cut_file(self) -> None:
-        with suppress(OSError):
-            if self._file >= 0:
-                self.files.truncate(self._file, self._blocks[-1][2] if self._blocks else 0)
 
 
 def _block(stretch: Stretch) -> bytes:

@@ -145,7 +145,7 @@ def survey(
             break
         found.take(next_one)
         say()
-    if not problem and found.end < size and _durable_behind(read, found.end, size) > found.end:
+    if not problem and _durable_behind(read, found.end, size) > found.end:
         problem = f"byte {found.end}: a damaged frame, which a later one calls durable"
     if problem:
         return Survey(base=base, end=found.end, size=size, problem=problem)
@@ -184,10 +184,10 @@ def read_stretch(
     held = read(start, min(piece_bytes, size - start))
     while True:
         stretch, problem = _whole_records(held, start, first)
-        is_all = start + len(held) >= size
-        if stretch is not None or problem or is_all or len(held) >= RECORD_BYTES_MAX:
+        if stretch is not None or problem or len(held) >= RECORD_BYTES_MAX:
             return stretch, problem
-        more = read(start + len(held), RECORD_BYTES_MAX)
+        at = start + len(held)
+        more = read(at, min(RECORD_BYTES_MAX, size - at))
         if not more:
             return stretch, problem
         held += more
@@ -236,15 +236,14 @@ def _whole_records(held: bytes, start: int, first: int) -> tuple[Stretch | None,
 def _durable_behind(read: Read, at: int, size: int) -> int:
     """Return up to where a whole record behind `at` says that the file was durable, or 0."""
     found = 0
-    while at < size:
-        held = read(at, 4 * RECORD_BYTES_MAX)
+    # Each piece overlaps the next one by the longest record: so each record is whole in one.
+    for begin in range(at, size, 3 * RECORD_BYTES_MAX):
+        held = read(begin, 4 * RECORD_BYTES_MAX)
         place = held.find(MAGIC)
         while place >= 0:
             one = parsed(held[place : place + RECORD_BYTES_MAX])
             found = max(found, one[2] if one else 0)
             place = held.find(MAGIC, place + 1)
-        # A record that begins in the last stretch is looked at again, from its beginning.
-        at += max(len(held) - RECORD_BYTES_MAX, 1) if at + len(held) < size else len(held)
     return found
 
 

@@ -1,0 +1,259 @@
+"""Chosen cases that random schedules do not meet: they pay too little, or need a rare byte.
+
+`mutations.py` names each of these tests beside what it notices.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from random import Random
+from zlib import crc32
+
+import pytest
+
+from joinproto.durable import record as records
+from joinproto.durable.envelope import Envelope, Fault, Validity, seal, unseal
+from joinproto.durable.filesystem import REAL, let_go
+from joinproto.durable.journal import index as indexes
+from joinproto.durable.journal import survey as surveys
+from joinproto.durable.journal.journal import FILE, Frame, Journal, Run
+from joinproto.durable.journal.records import (
+    BASE_MAGIC,
+    DAMAGED,
+    HEAD,
+    MAGIC,
+    RECORD_BYTES_MAX,
+    base_head,
+    base_line,
+    base_of,
+    record,
+)
+from joinproto.durable.lock import LOCK, Holder, look_at_lock, take_lock
+from joinproto.durable.record import META
+from joinproto.join.store import StoreRecord
+from joinproto.log import snapshot
+from joinproto.log.dropping import dropping
+from joinproto.store.handle import create_store
+from joinproto.store.inspection import inspect
+from joinproto.store.slots import ROOM
+from tests.durable.disk import Disk
+from tests.durable.kinds import APPLICATION, PLACE, LogOpen, open_log
+
+VIEW = "1" * 64
+
+
+def frames(count: int, first: int = 1) -> list[Frame]:
+    return [Frame(VIEW, seq, b"%d" % seq * 20) for seq in range(first, first + count)]
+
+
+def log_on(disk: Disk) -> LogOpen:
+    """Return a log of ten frames, open."""
+    disk.make(PLACE)
+    opened = open_log(disk)
+    opened.append(1, [b"text %d" % at for at in range(10)]).do()
+    return opened
+
+
+# -- records ---------------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_larger_than_any_record_is_not_taken_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_store(tmp_path, StoreRecord(store_id="a"), member="a").close()
+    size = (tmp_path / ROOM / META).stat().st_size
+    monkeypatch.setattr(records, "FILE_BYTES_MAX", size)
+    assert inspect(tmp_path).is_sound
+
+    monkeypatch.setattr(records, "FILE_BYTES_MAX", size - 1)
+
+    found = inspect(tmp_path).current
+    assert (Validity.CORRUPT, f"is larger than {size - 1} bytes") == (found.validity, found.problem)
+
+
+def test_a_generation_of_more_than_64_bits_is_corrupt() -> None:
+    most = Envelope(2**63 - 1, b"{}")
+    assert most == unseal(seal(most))
+
+    found = unseal(seal(Envelope(2**63, b"{}")))
+
+    assert isinstance(found, Fault)
+    assert Validity.CORRUPT is found.validity
+
+
+def test_a_file_of_another_length_says_which_way() -> None:
+    """A file that lost its end has another cause than one that was written over."""
+    whole = seal(Envelope(7, b"{}"))
+
+    for data, problem in ((whole[:-1], "is cut off"), (whole + b"x", "has something behind its")):
+        found = unseal(data)
+        assert isinstance(found, Fault)
+        assert found.problem.startswith(problem)
+
+
+def test_what_a_broken_off_creation_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    (tmp_path / ROOM).mkdir()
+    left = tmp_path / ROOM / f"{META}.0123456789abcdef.tmp"
+    left.write_bytes(b"joinproto st")
+
+    create_store(tmp_path, StoreRecord(store_id="a"), member="a").close()
+
+    assert not left.exists()
+
+
+def test_a_lock_says_nothing_of_its_former_holder(tmp_path: Path) -> None:
+    """Whose process was longer to write down."""
+    (tmp_path / LOCK).write_text("pid 4194304\nhost a-much-longer-name\nboot " + "f" * 200)
+    room = REAL.open_directory(tmp_path)
+    file = take_lock(REAL, room, tmp_path)
+
+    holder = look_at_lock(REAL, room).holder
+    assert isinstance(holder, Holder)
+    said = f"pid {holder.pid}\nhost {holder.host}\nboot {holder.boot_id}\n"
+    assert said == (tmp_path / LOCK).read_text()
+    let_go(REAL, file, room)
+
+
+# -- journals --------------------------------------------------------------------------------------
+
+
+def test_a_tail_that_is_a_beginning_and_zeros_is_torn(tmp_path: Path) -> None:
+    """A length of zero with a checksum of nothing: the first block came to the disk in part."""
+    journal = Journal.open(tmp_path)
+    journal.append(frames(2))
+    journal.close()
+    with (tmp_path / FILE).open("ab") as file:
+        file.write(MAGIC + bytes(100))
+
+    journal = Journal.open(tmp_path)
+
+    assert (2, 104) == (journal.last_seq, journal.cut_bytes)
+    journal.close()
+
+
+@pytest.mark.parametrize("times", [3, 4, 6, 7])
+@pytest.mark.parametrize("off", [-70, -1, 0])
+def test_a_whole_record_behind_a_damage_is_found_wherever_it_begins(times: int, off: int) -> None:
+    """Not only where it lies in one of the pieces that are read."""
+    data = bytes(times * RECORD_BYTES_MAX + off) + record(Frame(VIEW, 5, bytes(2**20)), 400)
+
+    found = surveys.survey(lambda at, length: data[at : at + length], len(data))
+
+    assert found.problem == "byte 0: a damaged frame, which a later one calls durable"
+
+
+def test_a_record_longer_than_a_piece_is_read_and_nothing_behind_the_end() -> None:
+    """A member may append while its journal is looked at."""
+    first, second = (record(frame, 0) for frame in frames(2))
+    data = first + second
+    end = len(data) - 1
+
+    def read(at: int, length: int) -> bytes:
+        assert at + length <= end
+        return data[at : at + length]
+
+    found, problem = surveys.read_stretch(read, 0, 1, end, 10)
+    assert found is not None
+    assert (1, len(first), "") == (found.last, found.end, problem)
+    assert (None, "") == surveys.read_stretch(read, found.end, 2, end, 10)
+
+
+def test_a_base_whose_line_is_longer_than_itself_is_damaged() -> None:
+    line = base_line((Run(VIEW, 1, 3),), APPLICATION)
+    body = (len(line) - 3).to_bytes(4, "big") + line[4:]  # says one byte more than there is
+    data = base_head(len(body), crc32(body)) + body
+
+    assert DAMAGED == base_of(lambda at, length: data[at : at + length])
+
+
+def test_a_base_that_ends_before_it_says_is_damaged() -> None:
+    """Its length is under no checksum."""
+    body = base_line((Run(VIEW, 1, 3),), APPLICATION) + b"state"
+    data = base_head(len(body) + 8, crc32(body)) + body
+    assert data.startswith(BASE_MAGIC)
+
+    assert DAMAGED == base_of(lambda at, length: data[at : at + length])
+
+
+def test_a_damaged_length_of_the_last_block_of_an_index_costs_time_alone(tmp_path: Path) -> None:
+    journal = Journal.open(tmp_path)
+    journal.append(frames(3))
+    journal.close()
+    (tmp_path / indexes.FILE).write_bytes(b"jpX1" + bytes(HEAD.size))
+
+    journal = Journal.open(tmp_path)
+
+    assert frames(3) == journal.read(1)
+    journal.close()
+
+
+def test_a_journal_with_dropped_frames_has_its_own_index_at_the_next_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk = Disk(Random(1))
+    opened = log_on(disk)
+    opened.keep_floor()
+    opened.append(2, [b"behind it %d" % at for at in range(40)]).do()
+    for work in dropping(opened.journal, lambda: None):
+        work()
+    opened.append(3, [b"last"]).do()
+    opened.close()
+    taken: list[int] = []
+    plain = surveys.read_stretch
+
+    def read_stretch(read: surveys.Read, start: int, first: int, *rest: int) -> object:
+        taken.append(first)
+        return plain(read, start, first, *rest)
+
+    monkeypatch.setattr(surveys, "read_stretch", read_stretch)
+
+    again = open_log(disk)
+
+    assert (11, 51) == (again.journal.first_seq, again.journal.last_seq)
+    assert all(11 < first for first in taken)
+
+
+@pytest.mark.parametrize("behind", [40, 0])
+def test_a_shorter_journal_holds_the_whole_base_and_all_behind_it(behind: int) -> None:
+    """Both are of several pieces."""
+    disk = Disk(Random(1))
+    opened = log_on(disk)
+    opened.append(2, [b"%d" % at * 20 for at in range(50)]).do()
+    opened.keep_floor()
+    opened.append(3, [b"behind it %d" % at for at in range(behind)]).do()
+    for work in islice(dropping(opened.journal, lambda: None), 200):
+        work()
+    opened.close()
+
+    again = open_log(disk)
+
+    assert (61, 60 + behind) == (again.journal.first_seq, again.journal.last_seq)
+    assert opened.texts == again.texts
+
+
+# -- snapshots -------------------------------------------------------------------------------------
+
+
+def test_a_snapshot_that_was_made_is_there_after_a_loss_of_power() -> None:
+    """Nothing is lost without it; but the next start would apply each frame again."""
+    disk = Disk(Random(1))
+    opened = log_on(disk)
+    waiting: list[int] = []
+    state = iter([bytes(1_000)])
+    for work in snapshot.making(
+        opened.journal,
+        opened.journal.runs,
+        APPLICATION,
+        state,
+        is_floor=False,
+        made=lambda: None,
+    ):
+        work()
+        waiting += [len(node.waiting) for name, node in disk.files() if snapshot.FILE in name]
+
+    assert not any(waiting), "what is written is on the disk before the log goes on"
+    after = disk.copied(lambda: False)
+    found = snapshot.load(Journal.open(PLACE, files=after), snapshot.FILE, APPLICATION)
+    assert found is not None
+    assert bytes(1_000) == found.state
