@@ -352,6 +352,27 @@ def put(files: FileSystem, path: Path, data: bytes) -> None:
         ) from error
 
 
+def put_new(files: FileSystem, path: Path, data: bytes) -> None:
+    """Return when this is in a file at `path` that was not there before, on the disk.
+
+    Raises `FileExistsError`, `OSError`; then the file is removed again.  A crash may leave a part
+    of it: for a file whose reader notices that.
+    """
+    directory = files.open_directory(path.parent)
+    try:
+        file = files.create(directory, path.name)
+        try:
+            with _closing(files, file, Progress(), path.name):
+                write_all(files, file, data)
+                files.sync(file)
+            files.sync_directory(directory)
+        except BaseException:
+            remove(files, directory, path.name)
+            raise
+    finally:
+        let_go(files, directory)
+
+
 @contextmanager
 def _closing(files: FileSystem, file: int, progress: Progress, name: str) -> Iterator[None]:
     """Close the file at the end; after an error, without hiding it behind a second one."""

@@ -390,6 +390,35 @@ class Record(Generic[T]):
 _LOOK = "end this process (it writes no more), look at the disk, then start it again"
 
 
+def load(files: FileSystem, path: Path, kind: Kind[T]) -> T | None:
+    """Return what the record at `path` says, None where none is; it is durable.
+
+    For the only process that writes it.  Raises `StoreError`.
+    """
+    with opened(files, path.parent, kind) as record:
+        found = record.read().current.contents
+        record.recover()
+    return found
+
+
+def keep(files: FileSystem, path: Path, kind: Kind[T], payload: bytes) -> None:
+    """Return when this is the record at `path`; as `load`."""
+    with opened(files, path.parent, kind) as record:
+        record.read()
+        record.recover()  # of a write that failed before: the next one must not overtake it
+        record.write(payload)
+
+
+def discard(files: FileSystem, path: Path, kind: Kind[T]) -> None:
+    """Return when no record is at `path`, whatever was there; as `load`."""
+    with opened(files, path.parent, kind) as record:
+        # Durably one after the other: the one before, without the last one, would be refused.
+        for name in (kind.previous, kind.name):
+            with suppress(FileNotFoundError):
+                files.unlink(record.room, name)
+            files.sync_directory(record.room)
+
+
 @contextmanager
 def opened(files: FileSystem, path: Path, kind: Kind[T]) -> Iterator[Record[T]]:
     """Give the record of this kind in the directory `path`, for as long as it takes.

@@ -17,6 +17,7 @@ from attrs import evolve
 
 from joinproto import __version__
 from joinproto.codec.json_form import printed
+from joinproto.durable.filesystem import REAL, put_new
 from joinproto.errors import StoreUnreadable, StoreWriteFailed, UsageProblem
 from joinproto.pick.table import Verdict
 from joinproto.recovery import schema, show, writing
@@ -357,10 +358,7 @@ def _read(path: Path) -> bytes:
 def _write_new(path: Path, text: str) -> None:
     """Write a file that was not there; its content is on the disk when this returns."""
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        put_new(REAL, path, text.encode())
     except FileExistsError:
         raise UsageProblem(
             f"{path}: is there already, and a plan is never overwritten",

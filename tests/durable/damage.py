@@ -24,7 +24,8 @@ from joinproto.errors import StoreError
 from joinproto.log.dropping import dropping
 from joinproto.log.rebasing import BasePieces
 from tests.durable.disk import Disk, Node
-from tests.durable.kinds import APPLICATION, PLACE, Kind, LogOpen, Value
+from tests.durable.kind import APPLICATION, PLACE, Kind, Value
+from tests.durable.logs import LogOpen
 from tests.durable.schedules import Wrong
 
 WRITES = 12

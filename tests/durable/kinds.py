@@ -6,85 +6,38 @@ what it may be if the process or the power ends before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from pathlib import Path
 from random import Random
-from typing import Protocol
-from zlib import crc32
 
-from attrs import evolve, frozen, mutable
+from attrs import evolve, mutable
 
+from joinproto.apps.clusterer.keeping.electors import ElectorsFile
 from joinproto.apps.clusterer.keeping.members import Members, MembersFile
 from joinproto.apps.clusterer.keeping.stored import StoredConfig
 from joinproto.apps.reconcile.journal import Journal as Changes
-from joinproto.apps.standby.keeping.disk import Disk as BrokerDisk
-from joinproto.apps.standby.keeping.disk import open_disk as open_broker
-from joinproto.apps.standby.keeping.form import Deed, Put, Taken
 from joinproto.clusterer.config import Config, Held, Notes
-from joinproto.durable.filesystem import let_go, make_directories, put, read_all, reason, remove
-from joinproto.durable.journal.journal import Frame, Journal, Run
-from joinproto.durable.journal.records import base_head, base_line
-from joinproto.errors import StoreMissing, StoreUnreadable
+from joinproto.durable.filesystem import (
+    let_go,
+    make_directories,
+    put,
+    put_new,
+    read_all,
+    reason,
+)
+from joinproto.errors import JoinprotoError, StoreMissing, StoreUnreadable, StoreWriteFailed
 from joinproto.join.store import Ballot, StoreRecord
 from joinproto.log.disk import Disk as MemberDisk
 from joinproto.log.disk import open_disk as open_member
-from joinproto.log.dropping import dropping
-from joinproto.log.keeper import LEFTOVERS
-from joinproto.log.rebasing import BasePieces
-from joinproto.log.snapshot import FILE as SNAPSHOT
-from joinproto.log.snapshot import load, making
 from joinproto.reconcile.keeper import Intent
 from joinproto.reconcile.queue import Kind as Replicas
 from joinproto.reconcile.reading import Key
 from joinproto.reconcile.tables import Action
-from joinproto.standby.messages import View
+from joinproto.recovery.plan import Plan, dump
+from joinproto.recovery.plan import Step as PlanStep
+from joinproto.recovery.plan import load as load_plan
 from joinproto.store.handle import Store, create_store, open_store
-from tests.durable.disk import Disk
-from tests.standby.test_kept import QUEUE, ids
-
-Value = Hashable
-PLACE = Path("/disk")
-APPLICATION = "texts"
-SIZES = (0, 8, 8, 8, 40)
-"""Frames of one length fit into each other's places, as what a torn write leaves must not."""
-
-
-@frozen
-class Step:
-    """`after`: the value when `do` has returned; `meanwhile`: others that it may be before."""
-
-    do: Callable[[], object]
-    after: Value
-    meanwhile: tuple[Value, ...] = ()
-
-
-class Opened(Protocol):
-    """A record, a journal, a directory: open."""
-
-    @property
-    def value(self) -> Value: ...
-
-    def step(self, chance: Random, number: int) -> Step:
-        """Return something to do; `number`: is another one each time."""
-
-    def close(self) -> None: ...
-
-
-@frozen
-class Kind:
-    """`is_final`: after a fault in a write, what is open writes no more.
-
-    `bare`: a file of an earlier version, and its value.  `is_record`: there is a record in it;
-    `is_checked`: damage is noticed.
-    """
-
-    name: str
-    open: Callable[[Disk], Opened]
-    is_final: bool = True
-    bare: tuple[str, bytes, Value] | None = None
-    is_record: bool = True
-    is_checked: bool = True
-
+from tests.durable.disk import Disk, Folder, Node
+from tests.durable.kind import PLACE, Kind, Step, Value
+from tests.durable.logs import open_broker_disk, open_log
 
 # -- records ---------------------------------------------------------------------------------------
 
@@ -168,6 +121,32 @@ def open_members(disk: Disk) -> MembersOpen:
 
 
 @mutable
+class ElectorsOpen:
+    file: ElectorsFile
+    value: tuple[str, ...]
+
+    def step(self, chance: Random, number: int) -> Step:
+        electors = ("a", f"n{number}") if chance.random() < 0.7 else ()
+
+        def change() -> None:
+            if electors:
+                self.file.keep(electors)
+            else:
+                self.file.remove()
+            self.value = electors
+
+        return Step(change, electors)
+
+    def close(self) -> None:
+        """Nothing is open between two writes."""
+
+
+def open_electors(disk: Disk) -> ElectorsOpen:
+    file = ElectorsFile(PLACE / "data", disk)
+    return ElectorsOpen(file, file.load())
+
+
+@mutable
 class ChangesOpen:
     journal: Changes
     value: Value
@@ -235,6 +214,52 @@ def open_file(disk: Disk) -> FileOpen:
 
 
 @mutable
+class PlansOpen:
+    """Plans of recovery, each in a new file; its value: the whole ones."""
+
+    disk: Disk
+    value: frozenset[str]
+    ended: bool = False
+
+    def step(self, chance: Random, number: int) -> Step:
+        plan = evolve(PLAN, evidence=(f"number {number}",) * chance.randint(1, 20))
+
+        def write() -> None:
+            if self.ended:
+                raise StoreWriteFailed("the command has ended", next="start it again")
+            self.ended = True
+            try:
+                put_new(self.disk, PLACE / f"{plan.hash}.json", dump(plan).encode())
+            except OSError as error:
+                raise StoreWriteFailed(reason(error), next="look at the disk") from error
+            self.ended = False
+            self.value |= {plan.hash}
+
+        return Step(write, self.value | {plan.hash})
+
+    def close(self) -> None:
+        """Nothing is open between two writes."""
+
+
+def open_plans(disk: Disk) -> PlansOpen:
+    found = frozenset(filter(None, (_whole_plan(node) for _, node in disk.files())))
+    # A plan is for the next command: what is read is looked at again by whoever applies it.
+    for folder in (disk.root, *disk.root.shown.values()):
+        if isinstance(folder, Folder):
+            folder.kept, folder.waiting = dict(folder.shown), []
+    for _, node in disk.files():
+        node.kept, node.waiting = bytearray(node.shown), []
+    return PlansOpen(disk, found)
+
+
+def _whole_plan(node: Node) -> str:
+    try:
+        return load_plan(bytes(node.shown), name="a plan").hash
+    except JoinprotoError:
+        return ""
+
+
+@mutable
 class MemberOpen:
     disk: MemberDisk
 
@@ -261,147 +286,15 @@ def open_directory(disk: Disk) -> MemberOpen:
     return MemberOpen(open_member(path, "a", "cluster", files=disk, frames_on=disk))
 
 
-# -- journals --------------------------------------------------------------------------------------
-
-
-@mutable
-class LogOpen:
-    """A journal, and what stands for dropped frames; its value: all texts, dropped ones, too."""
-
-    journal: Journal
-    texts: tuple[bytes, ...]
-
-    @property
-    def value(self) -> Value:
-        return self.texts
-
-    def step(self, chance: Random, number: int) -> Step:
-        base = self.journal.first_seq - 1
-        what = chance.random()
-        if what < 0.15 and len(self.texts) > base:
-            return self._cut(chance.randint(base, len(self.texts) - 1))
-        if what < 0.4 and self.texts:
-            return Step(lambda: self._shorten(drops=chance.random() < 0.7), self.texts)
-        if what < 0.5:
-            return self._take_base(number, chance.randint(1, 3))
-        texts = [chance.randbytes(chance.choice(SIZES)) for _ in range(chance.randint(1, 3))]
-        return self.append(number, texts)
-
-    def append(self, number: int, data: list[bytes]) -> Step:
-        first = len(self.texts) + 1
-        texts = (*self.texts, *data)
-        frames = [Frame(f"{number:064x}", seq, one) for seq, one in enumerate(data, start=first)]
-
-        def append() -> None:
-            self.journal.append(frames)
-            self.texts = texts
-
-        return Step(append, texts, tuple(texts[:end] for end in range(first, len(texts))))
-
-    def _cut(self, last: int) -> Step:
-        def cut() -> None:
-            self.journal.cut(last)
-            self.texts = self.texts[:last]
-
-        return Step(cut, self.texts[:last])
-
-    def _shorten(self, *, drops: bool) -> None:
-        if self.keep_floor(drops=drops) and drops:
-            for work in dropping(self.journal, lambda: None):
-                work()
-
-    def keep_floor(self, *, drops: bool = True) -> bool:
-        """Make a snapshot, `drops`: and the floor; return whether it was made."""
-        made: list[bool] = []
-        state = iter([b"".join(map(_framed, self.texts))])
-        runs = self.journal.runs
-        for work in making(
-            self.journal, runs, APPLICATION, state, is_floor=drops, made=lambda: made.append(True)
-        ):
-            work()
-        return bool(made)
-
-    def _take_base(self, number: int, count: int) -> Step:
-        texts = tuple(f"{number}.{at}".encode() for at in range(count))
-        runs = (Run(f"{number:064x}", 1, count),)
-        body = base_line(runs, APPLICATION) + b"".join(map(_framed, texts))
-
-        def take() -> None:
-            pieces = BasePieces(self.journal, 0, runs, APPLICATION)
-            data = base_head(len(body), crc32(body)) + body
-            for at in range(0, len(data), 100):
-                pieces.take(data[at : at + 100])
-            pieces.finish(lambda: None)
-            assert not pieces.problem
-            self.texts = texts
-
-        return Step(take, texts)
-
-    def close(self) -> None:
-        self.journal.close()
-
-
-def _framed(text: bytes) -> bytes:
-    return len(text).to_bytes(4, "big") + text
-
-
-def _texts(state: bytes) -> tuple[bytes, ...]:
-    found, at = [], 0
-    while at < len(state):
-        end = at + 4 + int.from_bytes(state[at : at + 4], "big")
-        found.append(state[at + 4 : end])
-        at = end
-    return tuple(found)
-
-
-def open_log(disk: Disk) -> LogOpen:
-    journal = Journal.open(PLACE, files=disk)
-    texts = _texts(journal.state())
-    seq = journal.first_seq
-    while frames := journal.read(seq):
-        texts += tuple(frame.data for frame in frames)
-        seq = frames[-1].seq + 1
-    snapshot = load(journal, SNAPSHOT, APPLICATION)
-    if snapshot is not None:
-        assert texts[: snapshot.position.seq] == _texts(snapshot.state), "a snapshot of another log"
-    remove(disk, journal.room, *LEFTOVERS)
-    return LogOpen(journal, texts)
-
-
-@mutable
-class BrokerOpen:
-    disk: BrokerDisk
-
-    @property
-    def value(self) -> tuple[int, tuple[str, ...] | None]:
-        queues = self.disk.queues
-        return self.disk.kept.view.generation, tuple(ids(self.disk)) if queues else None
-
-    def step(self, chance: Random, number: int) -> Step:
-        generation, there = self.value
-        if chance.random() < 0.3:
-            view = View(generation=number, number=1, primary="a", members=("a",))
-            kept = evolve(self.disk.kept, cluster="c", clean=False, view=view)
-            return Step(lambda: self.disk.write(kept), (number, there))
-        deeds: list[Deed] = [] if there is not None else [QUEUE]
-        left = list(there or ())
-        for at in range(chance.randint(1, 3)):
-            deeds.append(Put("q", f"{number}.{at}", number * 10 + at, b"x" * 20))
-            left.append(f"{number}.{at}")
-        while len(left) > 6:
-            deeds.append(Taken("q", left.pop(0)))
-        return Step(lambda: self.disk.append(deeds), (generation, tuple(left)))
-
-    def close(self) -> None:
-        self.disk.close()
-
-
-def open_broker_disk(disk: Disk) -> BrokerOpen:
-    path = PLACE / "b"
-    opened = open_broker(path, "a", files=disk, frames_on=disk)
-    return BrokerOpen(opened)
-
-
+PLAN = Plan(
+    cluster="c" * 64,
+    cluster_name="c",
+    verdict="latest",
+    is_proven=True,
+    loses_nothing=True,
+    step=PlanStep(host="h", path="/a", member="a", store_id="a1", before="b" * 64, tip="t" * 64),
+    inputs=(),
+)
 MEMBERS_BEFORE = b'{"members": ["a", "b"], "ran": ["b"], "given_up": false}'
 CHANGES_BEFORE = b"""{"intents": [{"vhost": "/", "queue": "q", "kind": "quorum", "action": "add",
 "node": "c", "leader": "a", "since": 12.5}]}"""
@@ -427,6 +320,13 @@ KINDS = {
                 (Intent(Key("/", "q"), Replicas.QUORUM, Action.ADD, "c", "a", 12.5),),
             ),
         ),
+        Kind(
+            "electors",
+            open_electors,
+            is_final=False,
+            bare=("data-electors.json", b'["a", "b"]', ("a", "b")),
+        ),
+        Kind("plan", open_plans, is_record=False, is_checked=False),
         Kind("file", open_file, is_final=False, is_record=False, is_checked=False),
         Kind("log", open_log, is_record=False),
         Kind("broker", open_broker_disk),

@@ -24,8 +24,8 @@ from attrs import frozen
 ROOT = Path(__file__).parents[2]
 
 FILES = {
-    "joinproto/durable/filesystem.py": ("store", "member", "config", "file"),
-    "joinproto/durable/record.py": ("store", "members", "changes"),
+    "joinproto/durable/filesystem.py": ("store", "member", "config", "file", "plan"),
+    "joinproto/durable/record.py": ("store", "members", "electors", "changes"),
     "joinproto/durable/envelope.py": ("members", "changes", "store"),
     "joinproto/durable/lock.py": ("store",),
     "joinproto/durable/journal/journal.py": ("log", "broker"),
@@ -39,6 +39,7 @@ FILES = {
     "joinproto/log/disk.py": ("member",),
     "joinproto/apps/standby/keeping/disk.py": ("broker",),
     "joinproto/apps/clusterer/keeping/stored.py": ("config",),
+    "joinproto/apps/clusterer/keeping/electors.py": ("electors",),
     "joinproto/apps/clusterer/keeping/members.py": ("members",),
     "joinproto/apps/reconcile/journal.py": ("changes",),
 }

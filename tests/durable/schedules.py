@@ -16,7 +16,7 @@ from attrs import define, field
 
 from joinproto.errors import JoinprotoError, StoreError, StoreWriteFailed
 from tests.durable.disk import ERRORS, Disk
-from tests.durable.kinds import PLACE, Kind, Opened, Step, Value
+from tests.durable.kind import PLACE, Kind, Opened, Step, Value
 
 ACTIONS = 6
 AS_IT_WAS = "the journal is as it was"

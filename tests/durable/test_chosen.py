@@ -38,7 +38,8 @@ from joinproto.store.handle import create_store
 from joinproto.store.inspection import inspect
 from joinproto.store.slots import ROOM
 from tests.durable.disk import Disk
-from tests.durable.kinds import APPLICATION, PLACE, LogOpen, open_log
+from tests.durable.kind import APPLICATION, PLACE
+from tests.durable.logs import LogOpen, open_log
 
 VIEW = "1" * 64
 

@@ -17,18 +17,19 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field
 
+from joinproto.apps.clusterer.keeping.electors import ElectorsFile, electors_of
 from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus, empty
 from joinproto.clusterer.messages import Boot
 from joinproto.durable.filesystem import REAL, put, reason
-from joinproto.errors import StoreWriteFailed
+from joinproto.errors import StoreError, StoreWriteFailed
 from joinproto.net.addresses import Address
 
 log = logging.getLogger("joinproto.clusterer")
@@ -50,14 +51,15 @@ class JoinprotoNode:
     cluster: str = "clusterer"
     timeout: float = 30.0
     _process: subprocess.Popen[bytes] | None = None
+    _known: tuple[str, ...] = ()  # electors that are on the disk; none: to be read
 
     @property
     def _file(self) -> Path:
         return self.data.parent / f"{self.data.name}-node.toml"
 
     @property
-    def _kept(self) -> Path:
-        return self.data.parent / f"{self.data.name}-electors.json"
+    def _kept(self) -> ElectorsFile:
+        return ElectorsFile(self.data)
 
     # -- the port ----------------------------------------------------------------------------
 
@@ -69,7 +71,7 @@ class JoinprotoNode:
             raise ServiceFailed("nobody who runs names electors", next="it asks again")
         if says:
             self._keep_electors(_names(says["electors"]))
-        elif not self._kept.exists():
+        elif not self._found():
             self._keep_electors(sorted(booting.nodes - booting.ram))
         self._start(leaves=False)
 
@@ -84,10 +86,9 @@ class JoinprotoNode:
 
     def wipe(self) -> None:
         empty(self.data)
-        try:
-            self._kept.unlink(missing_ok=True)
-        except OSError as error:
-            raise ServiceFailed(f"{self._kept}: {reason(error)}", next="check the disk") from error
+        self._known = ()
+        with _told():
+            self._kept.remove()
 
     def status(self) -> ServiceStatus:
         found = self._asked()
@@ -108,21 +109,20 @@ class JoinprotoNode:
 
     # -- its files ---------------------------------------------------------------------------
 
-    def _electors(self) -> list[str]:
-        try:
-            return _names(self._kept.read_text())
-        except (OSError, UnicodeError) as error:
-            raise ServiceFailed(f"{self._kept}: {error}", next="restore it") from error
+    def _found(self) -> tuple[str, ...]:
+        with _told():
+            self._known = self._known or self._kept.load()
+        return self._known
 
-    def _keep_electors(self, electors: list[str]) -> None:
-        self._put(self._kept, json.dumps(electors))
+    def _electors(self) -> tuple[str, ...]:
+        if not self._found():
+            raise ServiceFailed(f"{self._kept.path}: is not there", next="restore it")
+        return self._known
 
-    @staticmethod
-    def _put(path: Path, text: str) -> None:
-        try:
-            put(REAL, path, text.encode())
-        except StoreWriteFailed as error:
-            raise ServiceFailed(error.message, next="mend the disk; it is tried again") from error
+    def _keep_electors(self, electors: Sequence[str]) -> None:
+        self._known = ()
+        with _told():
+            self._kept.keep(electors)
 
     def _write(self, *, leaves: bool) -> None:
         electors = self._electors()
@@ -146,7 +146,8 @@ class JoinprotoNode:
             "[members]",
             *(f"{quoted(name)} = {quoted(str(where))}" for name, where in sorted(members.items())),
         ]
-        self._put(self._file, "\n".join(rows) + "\n")
+        with _told():
+            put(REAL, self._file, ("\n".join(rows) + "\n").encode())
 
     # -- its process -------------------------------------------------------------------------
 
@@ -220,12 +221,20 @@ class JoinprotoNode:
         return says()
 
 
-def _names(text: str) -> list[str]:
-    """Return the electors, as another node or the file says them; raises `ServiceFailed`."""
+def _names(text: str) -> tuple[str, ...]:
+    """Return the electors, as another node says them; raises `ServiceFailed`."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or not found or not all(isinstance(one, str) for one in found):
-        raise ServiceFailed(f"electors {text[:80]!r}: not a list of names", next="look who says so")
-    return found
+        return electors_of(text.encode())
+    except ValueError as error:
+        raise ServiceFailed(str(error), next="look who says so") from error
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Say what is wrong with a file as the service's failure: then it is tried again."""
+    try:
+        yield
+    except StoreWriteFailed as error:
+        raise ServiceFailed(error.message, next="mend the disk; it is tried again") from error
+    except StoreError as error:
+        raise ServiceFailed(error.message, next=error.next) from error

@@ -15,7 +15,7 @@ from attrs import frozen
 from joinproto.codec.json_form import Absent, printed, read
 from joinproto.codec.json_text import parsed
 from joinproto.durable.filesystem import REAL, FileSystem
-from joinproto.durable.record import Kind, opened
+from joinproto.durable.record import Kind, keep, load
 
 RESET = "restore the file; or reset the node: it joins with a new identity"
 
@@ -50,17 +50,11 @@ class MembersFile:
 
         Raises `StoreError`.
         """
-        with opened(self.files, self.data.parent, self._kind) as record:
-            found = record.read().current.contents
-            record.recover()
-        return found or Members()
+        return load(self.files, self.path, self._kind) or Members()
 
     def keep(self, members: Members) -> None:
         """Return when it is on the disk; raises `StoreError`."""
-        with opened(self.files, self.data.parent, self._kind) as record:
-            record.read()
-            record.recover()  # of a write that failed before: the next one must not overtake it
-            record.write(printed(members).encode())
+        keep(self.files, self.path, self._kind, printed(members).encode())
 
     @property
     def _kind(self) -> Kind[Members]:

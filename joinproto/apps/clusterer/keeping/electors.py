@@ -1,0 +1,55 @@
+"""Who votes, of a `joinproto node` that a node runs as its service: `DATA-electors.json`.
+
+A record (`joinproto/durable/record.py`); a node has it to itself.
+
+Source: running, "Changing a cluster".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from joinproto.codec.json_text import parsed
+from joinproto.durable.filesystem import REAL, FileSystem
+from joinproto.durable.record import Kind, discard, keep, load
+
+
+@frozen
+class ElectorsFile:
+    """The file beside the service's data directory, `data`."""
+
+    data: Path
+    files: FileSystem = REAL
+
+    @property
+    def path(self) -> Path:
+        return self.data.parent / f"{self.data.name}-electors.json"
+
+    def load(self) -> tuple[str, ...]:
+        """Return their names, none where no file is; it is durable.  Raises `StoreError`."""
+        return load(self.files, self.path, self._kind) or ()
+
+    def keep(self, electors: Sequence[str]) -> None:
+        """Return when they are on the disk; raises `StoreError`."""
+        keep(self.files, self.path, self._kind, json.dumps(electors).encode())
+
+    def remove(self) -> None:
+        """Return when there is no file, whatever was in it; raises `StoreError`."""
+        discard(self.files, self.path, self._kind)
+
+    @property
+    def _kind(self) -> Kind[tuple[str, ...]]:
+        # Earlier versions wrote the JSON alone.
+        return Kind(name=self.path.name, decode=electors_of, bare=electors_of, next="restore it")
+
+
+def electors_of(payload: bytes) -> tuple[str, ...]:
+    """Return the names in a list of JSON, at least one; raises `ValueError`."""
+    found = parsed(payload, "electors")
+    if not isinstance(found, list) or not found or not all(isinstance(one, str) for one in found):
+        raise ValueError(f"electors {payload[:80]!r}: not a list of names")
+    return tuple(found)
