@@ -42,8 +42,9 @@ FILES = {
     "joinproto/apps/clusterer/keeping/electors.py": ("electors",),
     "joinproto/apps/clusterer/keeping/members.py": ("members",),
     "joinproto/apps/reconcile/journal.py": ("changes",),
+    "joinproto/recovery/writing.py": (),
 }
-"""What is mutated, and the kinds whose schedules must notice, the quickest first."""
+"""What is mutated, and the kinds whose schedules must notice; the quickest first."""
 
 NOTICED_BY = {
     "tests/durable/test_chosen.py::test_a_base_that_ends_before_it_says_is_damaged": (
@@ -94,6 +95,10 @@ NOTICED_BY = {
     "test_what_a_broken_off_creation_left_is_removed_by_the_next_one": (
         "handle:create_store:without recover:1",
     ),
+    "tests/durable/test_chosen.py::"
+    "test_the_former_metadata_is_kept_durably_before_a_store_is_marked": (
+        "writing:_keep:without sync_directory:1",
+    ),
     "tests/durable/test_real.py::test_names_and_places_are_those_of_the_system": (
         "filesystem:RealFileSystem.rename:without rename:1",
     ),
@@ -115,6 +120,24 @@ NOTICED_BY = {
     ),
     "tests/log/test_snapshots.py::test_frames_are_dropped_and_the_log_stays_small": (
         "dropping:_Copy._copy_frames:always yes:1",
+    ),
+    "tests/recovery/test_apply.py::test_a_forced_plan_is_undone_only_while_unused": (
+        "writing:_undone:always no:1",
+    ),
+    "tests/recovery/test_apply.py::test_a_forced_store_that_was_used_is_not_undone": (
+        "writing:_undone:always yes:1",
+    ),
+    "tests/recovery/test_apply.py::test_a_plan_marks_the_latest_store_and_nothing_else": (
+        "writing:check:always yes:1",
+    ),
+    "tests/recovery/test_apply.py::test_a_store_that_changed_makes_the_plan_stale": (
+        "writing:check:always no:1",
+    ),
+    "tests/recovery/test_apply.py::test_the_former_metadata_is_kept": (
+        "writing:_keep:without replace:1",
+    ),
+    "tests/recovery/test_crash_states.py::test_an_apply_that_was_killed_and_repeated_holds": (
+        "writing:_make_durable:without make_durable:1",
     ),
     "tests/standby/test_kept.py::test_a_long_journal_is_made_shorter": (
         "disk:Disk.append:always yes:1",

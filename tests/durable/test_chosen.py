@@ -14,7 +14,7 @@ import pytest
 
 from joinproto.durable import record as records
 from joinproto.durable.envelope import Envelope, Fault, Validity, seal, unseal
-from joinproto.durable.filesystem import REAL, let_go
+from joinproto.durable.filesystem import REAL, RealFileSystem, let_go, put_new
 from joinproto.durable.journal import index as indexes
 from joinproto.durable.journal import survey as surveys
 from joinproto.durable.journal.journal import FILE, Frame, Journal, Run
@@ -34,12 +34,17 @@ from joinproto.durable.record import META
 from joinproto.join.store import StoreRecord
 from joinproto.log import snapshot
 from joinproto.log.dropping import dropping
+from joinproto.recovery.gather import gather, read
+from joinproto.recovery.judgement import judge
+from joinproto.recovery.plan import backup_name, plan_for
+from joinproto.recovery.writing import apply
 from joinproto.store.handle import create_store
 from joinproto.store.inspection import inspect
 from joinproto.store.slots import ROOM
 from tests.durable.disk import Disk
 from tests.durable.kind import APPLICATION, PLACE
 from tests.durable.logs import LogOpen, open_log
+from tests.recovery.disks import record as disk_record
 
 VIEW = "1" * 64
 
@@ -101,6 +106,21 @@ def test_what_a_broken_off_creation_left_is_removed_by_the_next_one(tmp_path: Pa
     create_store(tmp_path, StoreRecord(store_id="a"), member="a").close()
 
     assert not left.exists()
+
+
+@pytest.mark.parametrize("call", ["write", "sync", "close", "sync_directory"])
+def test_a_new_file_that_could_not_be_written_is_not_in_the_way_of_the_next_try(call: str) -> None:
+    disk = Disk(Random(1))
+    disk.make(PLACE)
+    disk.fails_at = call
+    with pytest.raises(OSError, match="Input/output error"):
+        put_new(disk, PLACE / "plan", b"a plan")
+
+    put_new(disk, PLACE / "plan", b"a plan")
+
+    assert [b"a plan"] == [bytes(node.shown) for _, node in disk.copied(lambda: False).files()]
+    with pytest.raises(FileExistsError):
+        put_new(disk, PLACE / "plan", b"another")
 
 
 def test_a_lock_says_nothing_of_its_former_holder(tmp_path: Path) -> None:
@@ -258,3 +278,33 @@ def test_a_snapshot_that_was_made_is_there_after_a_loss_of_power() -> None:
     found = snapshot.load(Journal.open(PLACE, files=after), snapshot.FILE, APPLICATION)
     assert found is not None
     assert bytes(1_000) == found.state
+
+
+# -- recovery --------------------------------------------------------------------------------------
+
+
+class Noting(RealFileSystem):
+    """Notes each new name, and each sync of a directory."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def rename(self, directory: int, old: str, new: str) -> None:
+        super().rename(directory, old, new)
+        self.done.append(new)
+
+    def sync_directory(self, directory: int) -> None:
+        super().sync_directory(directory)
+        self.done.append("sync")
+
+
+def test_the_former_metadata_is_kept_durably_before_a_store_is_marked(tmp_path: Path) -> None:
+    """A mark that is there after a loss of power is not written again, and so no backup is."""
+    create_store(tmp_path, disk_record("a", "F F.5", "F"), member="a").close()
+    plan = plan_for(judge([read(gather(tmp_path, host="h"))]), unproven=True)
+    files = Noting()
+
+    apply(plan, host="h", made={"who": "an operator", "when": "now"}, files=files)
+
+    behind = files.done[files.done.index(backup_name(plan)) :]
+    assert "sync" in behind[: behind.index(META)]

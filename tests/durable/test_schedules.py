@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from tests.durable.damage import damaged
 from tests.durable.disk import CALLS
 from tests.durable.kinds import KINDS
-from tests.durable.mutations import ELSEWHERE, ROOT, Mutation, mutations
+from tests.durable.mutations import ELSEWHERE, FILES, ROOT, Mutation, mutations
 from tests.durable.schedules import Schedule
 from tools.mutate.unit import TooLong, limited
 
@@ -93,6 +94,11 @@ def _is_noticed(mutation: Mutation, seed: int) -> bool:
 
 def test_every_sync_of_the_product_is_among_the_mutations() -> None:
     """So a new one is left out in turn, too."""
+    syncs = re.compile(r"\.(sync|sync_data|sync_directory|make_durable|fsync|fdatasync)\(")
+    where = {str(path.relative_to(ROOT)) for path in (ROOT / "joinproto").rglob("*.py")
+             if syncs.search(path.read_text("utf-8"))}  # fmt: skip
+    assert where <= {*FILES}
+
     left_out = {one.name.rpartition(":")[0].rpartition(":")[2] for one in MUTATIONS}
 
     assert {"without sync", "without sync_data", "without sync_directory"} <= left_out
