@@ -256,13 +256,13 @@ def read_range(files: JournalFileSystem, file: int, at: int, length: int) -> byt
 
 def write_range(files: JournalFileSystem, file: int, at: int, data: bytes) -> None:
     """Write all of `data` at this place of an open file."""
-    rest = memoryview(data)
-    while rest:
-        written = files.write_at(file, at, rest)
+    done = 0
+    while done < len(data):
+        rest = memoryview(data)[done:] if done else data
+        written = files.write_at(file, at + done, rest)
         if written <= 0:
             raise OSError(NO_PROGRESS)
-        at += written
-        rest = rest[written:]
+        done += written
 
 
 def remove(files: FileSystem, directory: int, *names: str) -> None:
