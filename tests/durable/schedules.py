@@ -81,7 +81,7 @@ class Schedule:
         opened: list[Opened] = []
         if not self._play(
             lambda: opened.append(self.kind.open(self.disk)),
-            faults=0.0 if self._is_copied and self.legal is None else 0.1,
+            faults=0.0 if self._may_be_torn else 0.1,
         ):
             return None
         self._require(opened[0].value, "opening")
@@ -138,7 +138,7 @@ class Schedule:
             return False
         except Killed:
             self._is_dead = False
-            power = chance.random() < 0.5
+            power = chance.random() < 0.5 and not self._may_be_torn
             self.disk = disk.copied(self._keeps()) if power else disk.copied()
             return False
         except (JoinprotoError, OSError) as error:
@@ -175,8 +175,8 @@ class Schedule:
         try:
             found = self._found(after, call)
         except Wrong:
-            if self._is_copied and self.legal is None:
-                return  # an operator has copied it, and nobody has opened it yet
+            if self._may_be_torn:
+                return
             raise
         if self.legal is not None and len(self.legal) > 1:
             self.new += 1
@@ -190,6 +190,11 @@ class Schedule:
                 self._kill_in = None
                 self._is_dead = True
                 raise Killed
+
+    @property
+    def _may_be_torn(self) -> bool:
+        """Return whether an operator has copied the file, and no process has opened it yet."""
+        return self._is_copied and self.legal is None
 
     def _found(self, disk: Disk, call: str) -> Value:
         try:
