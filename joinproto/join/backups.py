@@ -36,13 +36,14 @@ def look_back(
     `told`: what others say of their stores; `shown`: views in which all members were ready.
     `lineage`: the chain that it is about to learn, None: that it knows.
     """
-    lineage, mine = lineage or m.record.lineage, m.status
-    if lineage.tip is None or mine.held == lineage.tip.id or m.verdict is not None:
+    lineage, held = lineage or m.record.lineage, m.record.held
+    if lineage.tip is None or held == lineage.tip.id or m.verdict is not None:
         return
+    mine = m.status
     view = forgets(mine, lineage, views_shown(lineage, (mine, *told)) | {*shown})
     if view is None:
         return
-    last = None if mine.held is None else lineage.find(mine.held)
+    last = None if held is None else lineage.find(held)
     found = f"store {m.seat.store_id}, last ready in {last or 'no view that it keeps'}"
     expected = f"ready in {view}, as all its members were"
     m.verdict = Abort(Reason.STORE_WENT_BACK, found, expected, False)

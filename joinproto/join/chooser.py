@@ -63,7 +63,7 @@ class Step:
 
     def after(self, *effects: Iterable[ChoiceEffect]) -> Step:
         """Return the same with these effects behind its own."""
-        return evolve(self, effects=(*self.effects, *chain.from_iterable(effects)))
+        return Step(self.choice, (*self.effects, *chain.from_iterable(effects)))
 
     def then(self, next_step: Step) -> Step:
         """Return both in one: where `next_step` leads, with the effects of both."""

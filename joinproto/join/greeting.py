@@ -76,7 +76,10 @@ def row_of(it: Known, heard: Hello) -> Newcomer:
 def hear_hello(m: Draft, now: float, peer: str, heard: Hello) -> None:
     tip = m.view
     its_tip = tip is not None and heard.tip == tip.id
-    look_back(m, [evolve(heard.status, was_active=heard.status.was_active and its_tip)])
+    said = heard.status
+    # That it was active, of another tip, says nothing about ours.
+    of_tip = said if its_tip or not said.was_active else evolve(said, was_active=False)
+    look_back(m, [of_tip])
     if m.verdict is not None:
         return
     if heard.status.ran_on and tip is not None and tip.is_open and heard.tip == tip.id:

@@ -263,4 +263,4 @@ def follow(own: Lineage, other: Lineage, *, keep: int = VIEWS_KEPT) -> Lineage:
     if order in (Order.EQUAL, Order.AHEAD):
         return own
     require("lineage to follow", order is Order.BEHIND, Said(order.value), "one that goes on")
-    return evolve(other, views=other.views[-keep:])
+    return other if len(other.views) <= keep else evolve(other, views=other.views[-keep:])

@@ -86,6 +86,8 @@ class Pace:
 
     def greeted_by(self, name: str, *, ran_on: bool) -> Pace:
         """That member says whether it has run since it was ready."""
+        if name in (self.runners if ran_on else self.starters):
+            return self
         starters, runners = self.starters - {name}, self.runners - {name}
         if ran_on:
             return evolve(self, starters=starters, runners=runners | {name})

@@ -177,10 +177,14 @@ values_of = attrgetter(*(item.name for item in fields(Known)))
 
 def frozen_copy(it: Known) -> MemberState:
     """Return what `it` knows as a state."""
+    return as_state(Known(*values_of(it)))
+
+
+def as_state(it: Known) -> MemberState:
+    """Return `it` itself as a state: no draft, and of its maker's only."""
     # A step makes one: the frozen class sets its fields in three times the time.
-    copy: MemberState = Known(*values_of(it))  # type: ignore[assignment]
-    copy.__class__ = MemberState
-    return copy
+    it.__class__ = MemberState
+    return it  # type: ignore[return-value]
 
 
 def by_name(seat: Seat) -> str:

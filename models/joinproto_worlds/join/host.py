@@ -109,6 +109,8 @@ class Host:
         A set forgets no message that is of use, so who was told that it is ready, at the
         moment when it became so, is not told again.
         """
+        if not sends:
+            return
         plan = self.node.plan
         sends = tuple(Sent(sent.to, _of_any_meeting(sent.message)) for sent in sends)
         names = {

@@ -8,6 +8,7 @@ come", at any moment.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from attrs import define, evolve, frozen
@@ -31,9 +32,9 @@ from joinproto.join.messages import (
 from joinproto.join.outbox import both
 from joinproto.join.pace import Pace
 from joinproto.join.perform import performing
-from joinproto.join.phases import RUNNING, Phase, standing
+from joinproto.join.phases import RUNNING, Facts, Phase, standing
 from joinproto.join.settling import facts
-from joinproto.join.state import Known, MemberState, frozen_copy, values_of
+from joinproto.join.state import Known, MemberState, as_state, values_of
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, Seat, View
 from joinproto_worlds.join.alone import wrong
@@ -285,8 +286,7 @@ class Node:
             batch = evolve(batch, sends=())
         yield from performing(batch, host)
         if member.phase in RUNNING:
-            stands = STANDING.choose((facts(member),), 0)
-            yield Took(row("chain-standing", stands.label, stands.name))
+            yield _stands(facts(member))
         self._remember(member)
 
     def _write(self, member: MemberState) -> Iterator[Any]:
@@ -394,6 +394,12 @@ class Node:
         return told
 
 
+@lru_cache(maxsize=1 << 13)
+def _stands(known: Facts) -> Took:
+    case = STANDING.choose((known,), 0)
+    return Took(row("chain-standing", case.label, case.name))
+
+
 def _noted(what: Reached | ReadBegan | None, rest: Iterator[Any]) -> Iterator[Any]:
     if what is not None:
         yield Record(what)
@@ -424,7 +430,7 @@ def _without_time(member: MemberState, until: int) -> MemberState:
     m.says_at = None
     m.pace = UNHURRIED
     m.met = frozenset()
-    return frozen_copy(m)
+    return as_state(m)
 
 
 def _at_once(m: Draft, what: Callable[[Draft, float], None]) -> None:
