@@ -15,6 +15,13 @@ from joinproto.check.shared import names_in
 
 if TYPE_CHECKING:
     from joinproto.check.member_objects import MemberObjects
+    from joinproto.check.problems import ModelProblem
+
+
+MANY = 100_000
+"""More than any step has effects, or any state has choices: a loop that does not end."""
+
+_EFFECTS_OR_MORE = (*EFFECTS, GeneratorType)
 
 
 def with_return(answer: Iterable[Any], last: list[Any]) -> Iterator[Any]:
@@ -31,7 +38,7 @@ def are_effects(value: Any) -> bool:
     """Return whether a value is an effect, or holds some."""
     if isinstance(value, (list, tuple)):
         return any(isinstance(item, EFFECTS) for item in value)
-    return isinstance(value, (*EFFECTS, GeneratorType))
+    return isinstance(value, _EFFECTS_OR_MORE)
 
 
 def is_taken(objects: MemberObjects, last: list[Any], done: Sequence[Any], what: str) -> bool:
@@ -40,6 +47,8 @@ def is_taken(objects: MemberObjects, last: list[Any], done: Sequence[Any], what:
     `done`: what it yielded before.  Raises `ModelProblem` for effects that nobody would see.
     """
     value = last[0] if last else None
+    if value is None:
+        return True
     # Of a generator that hands over to it, a part of the code may return what it likes.
     if value is not NOT_ENABLED and not are_effects(value):
         return True
@@ -74,6 +83,12 @@ def refuse_text(objects: MemberObjects, answer: Any, what: str) -> None:
             next="return effects, None or NOT_ENABLED: [Broadcast(...)] sends it",
             method=what,
         )
+
+
+def too_many(objects: MemberObjects, what: str, of: str) -> ModelProblem:
+    """Return the problem of a loop that yields more than `MANY`; `of`: what it yields."""
+    wanted = "a loop must come to its end; let what is chosen from be bounded"
+    return objects.problem(f"{what} yields more than {MANY:,} {of}", next=wanted, method=what)
 
 
 def no_effect(effect: Any) -> tuple[str, str]:

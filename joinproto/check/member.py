@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from attrs import evolve, field, frozen
 
-from joinproto.check.dropped import misspelt, with_return
+from joinproto.check.dropped import MANY, misspelt, too_many, with_return
 from joinproto.check.events import EFFECTS, NOT_ENABLED, Maybe, Told, fields_of, plain, said_of
 from joinproto.check.faults import Faults
 from joinproto.check.freeze import freeze, freeze_all, thaw, thaw_all
@@ -231,7 +232,9 @@ class MemberCode:
                     method="choices",
                 )
             last: list[Any] = []
-            found = tuple(with_return(answer or (), last))
+            found = tuple(islice(with_return(answer or (), last), MANY + 1))
+            if len(found) > MANY:
+                raise too_many(self.objects, "choices()", "events")
             if last[0] is not None:
                 raise self.objects.problem(
                     f"choices() yields, and then returns {last[0]!r}",

@@ -8,7 +8,15 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.check.dropped import is_taken, no_effect, refuse_text, require_effects, with_return
+from joinproto.check.dropped import (
+    MANY,
+    is_taken,
+    no_effect,
+    refuse_text,
+    require_effects,
+    too_many,
+    with_return,
+)
 from joinproto.check.endless import WATCH
 from joinproto.check.events import (
     NOT_ENABLED,
@@ -69,8 +77,7 @@ class Steps:
         """Return the outcomes of `event` in `local`, asked twice where the turn has come."""
         calls = self.objects.calls
         what = f"member {self.objects.name}: {_method(event)}"
-        outcomes: tuple[Outcome, ...] | None
-        outcomes = WATCH.over(what, lambda: self._run(local, event))
+        outcomes: tuple[Outcome, ...] | None = WATCH.over(what, lambda: self._run(local, event))
         if self.objects.calls != calls:
             if local.up and outcomes:
                 self.objects.refuse_shared(local.values, outcomes[0].after.values)
@@ -99,9 +106,8 @@ class Steps:
             if event is CRASH:
                 return (Outcome(self._stopped(local.disk), cost="crash"),)
             if event is WIPE:
-                return (
-                    Outcome(LocalState(False, (), self.objects.empty, local.ended), cost="wipe"),
-                )
+                wiped = LocalState(False, (), self.objects.empty, local.ended)
+                return (Outcome(wiped, cost="wipe"),)
             member = self.objects.stopped(local.disk, backwards=backwards)
             return self._perform(member, local, event, self._start_of(member))
         given = thaw_event(event, backwards=backwards)
@@ -143,6 +149,8 @@ class Steps:
                         )
                     if type(item) is Rule:
                         rules.append(item.label)
+                    if len(rules) > MANY:
+                        raise too_many(self.objects, "offline()", "rules")
             return answer is not NOT_ENABLED and is_taken(self.objects, last, rules, "offline()")
 
         if not self.objects.guarded("offline()", call):
@@ -172,6 +180,8 @@ class Steps:
             if answer is not None and answer is not NOT_ENABLED:
                 require_effects(self.objects, answer, what)
                 for effect in with_return(answer, last):
+                    if done + len(rules) >= MANY:
+                        raise too_many(self.objects, what, "effects")
                     if type(effect) is Send:
                         sent.append(
                             (self._addressee(effect.to, what, answer), freeze(effect.content))

@@ -5,10 +5,13 @@ from __future__ import annotations
 import gc
 import itertools
 import json
+import re
 import signal
 import subprocess
 import sys
 import weakref
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,8 @@ from joinproto.check import (
     Broadcast,
     Message,
     MessageBag,
+    ModelProblem,
+    Rule,
     World,
     always,
     eventually,
@@ -201,6 +206,42 @@ def test_a_network_without_an_end_is_stopped_as_well() -> None:
 
     assert "the limit of 400 states" == report.stopped_by
     assert "incomplete" == report.result
+
+
+@define
+class Boundless:
+    """Offers, sends and says more than memory holds."""
+
+    where: str
+    done: bool = False
+
+    def choices(self) -> Iterator[Any]:
+        yield from itertools.count() if self.where == "choices()" else ["go on"]
+
+    def receive(self, event: Any) -> Iterator[Any]:
+        self.done = True
+        made = Rule if self.where == "rules" else Broadcast
+        yield from (made(str(number)) for number in itertools.count())
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("choices()", "choices() yields more than 100,000 events"),
+        ("effects", "receive() yields more than 100,000 effects"),
+        ("rules", "receive() yields more than 100,000 effects"),
+    ],
+)
+def test_a_loop_in_one_answer_that_has_no_end_is_refused(where: str, said: str) -> None:
+    """No limit of the search is asked within one answer, and each fills memory for ever."""
+    world = World(
+        name="boundless",
+        members={"a": partial(Boundless, where), "b": partial(Boundless, where)},
+        properties=[always("nothing", lambda view: True)],
+    )
+
+    with pytest.raises(ModelProblem, match=re.escape(said)):
+        check(world)
 
 
 def test_a_long_search_tells_how_far_it_is() -> None:
