@@ -40,21 +40,23 @@ from joinproto.check.world import World
 class Bounds:
     """How far to search in plain Python: whatever has more is for the engine.
 
-    `states`, `steps`: those found.  `calls`: of members' code.
+    `states`, `steps`: those found.  `calls`: of members' code.  `tries`: events that members were
+    offered, whether they took them or not: a bag of many messages has few steps.
     """
 
     states: int
     steps: int
     calls: int
+    tries: int
 
 
-SHIPPED = Bounds(1_000, 20_000, 2_600)
+SHIPPED = Bounds(1_000, 20_000, 2_600, 200_000)
 """A few tenths of a second: what it takes to load the engine is not much more."""
 
 BYTES_MAX = 512 << 20
 """That the search adds to the process: large values are for the engine, which numbers them."""
 
-OWN = Bounds(40_000, 200_000, 40_000)
+OWN = Bounds(40_000, 200_000, 40_000, 300_000)
 """Three seconds or so, and 150 MB at most."""
 
 
@@ -182,6 +184,7 @@ class _Small:
                 len(self._seen) >= bounds.states
                 or self.generated > bounds.steps
                 or self.steps.codes.calls > bounds.calls
+                or self.steps.tries > bounds.tries
                 or (len(self.out_of) % 256 == 0 and resident_bytes() > bytes_max)
             ):
                 raise _ForTheEngine

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 class Steps(Reference):
     """The steps of a world; nobody is asked a question twice.
 
-    `asked`: by member, questions of the search and outcomes, whoever answered.
+    `asked`: by member, questions of the search and outcomes, whoever answered.  `tries`: how
+    often one was put, known or not.
     """
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.asked: dict[MemberCode, dict[Any, tuple[Outcome, ...]]] = {}
+        self.tries = 0
         every = (*self.codes.members, *([self.codes.monitor] if self.codes.monitor else ()))
         for code in every:
             code.known, self.asked[code] = Known(), {}
@@ -40,6 +42,7 @@ class Steps(Reference):
         self.text_of = cache(self.text_of)  # type: ignore[method-assign]
 
     def _ask(self, code: MemberCode, local: LocalState, event: Hashable) -> tuple[Outcome, ...]:
+        self.tries += 1
         asked, problems = self.asked[code], len(self.failing or ())
         found = asked.get((local, event))
         if found is None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from joinproto.check import NOT_ENABLED, Faults, MessageBag, Send, World, always_each
 from joinproto.check.check import check
 from joinproto.check.engine.search import Search
+from joinproto.check.plain import Bounds, check_small
 from joinproto.check.reference import explore
 from tests.check.compare import same_report, same_search
 
@@ -72,3 +74,11 @@ def test_what_is_lost_and_doubled_leaves_the_right_rest() -> None:
 
 def test_a_bag_of_a_hundred_messages_is_searched() -> None:
     assert 101 * 102 // 2 == check(bag(100)).distinct
+
+
+def test_a_bag_whose_messages_are_seldom_taken_is_for_the_engine() -> None:
+    """It has few states and steps, and each state tries all that is under way."""
+    world, bounds = bag(30), Bounds(10**6, 10**6, 10**6, 10**6)
+
+    assert check_small(world, bounds=bounds) is not None
+    assert check_small(world, bounds=evolve(bounds, tries=30**3 // 7)) is None

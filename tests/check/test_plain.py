@@ -131,7 +131,7 @@ def test_a_model_that_goes_wrong_loads_no_compiled_loops(tmp_path: Path) -> None
 def test_the_engine_takes_over_what_is_not_small() -> None:
     world = load_world("two-phase-commit", members=5)
     engine = check(world)
-    fits = Bounds(engine.distinct + 1, engine.generated, 10**6)
+    fits = Bounds(engine.distinct + 1, engine.generated, 10**6, 10**6)
     small = check_small(world, bounds=fits)
 
     assert small is not None
@@ -140,6 +140,7 @@ def test_the_engine_takes_over_what_is_not_small() -> None:
         evolve(fits, states=engine.distinct),
         evolve(fits, steps=engine.generated - 1),
         evolve(fits, calls=10),
+        evolve(fits, tries=engine.distinct),
     ):
         assert check_small(world, bounds=less) is None
 

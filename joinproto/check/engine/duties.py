@@ -164,7 +164,7 @@ def labels_of(tables: Tables, info: Ints) -> Ints:
     members = np.array([m for m, _, _ in tables.outcome_cell] or [0], np.int64)
     label[received] = (_RECEIVE << 40) | (a[received] << 8) | members[o[received]]
     taken = kind == kernel.TAKE
-    queue = np.array(tables.take_queue or [0], np.int64)
+    queue = tables.take_queue.array.astype(np.int64)
     message = tables.take["message"].array.astype(np.int64)
     label[taken] = (_TAKE << 40) | (queue[a[taken]] << 24) | message[a[taken]]
     moved = kind == kernel.MOVE

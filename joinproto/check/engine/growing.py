@@ -69,7 +69,9 @@ class Growing:
 
     def _grow(self, wanted: int) -> None:
         if wanted > len(self._array):
-            grown = np.full(max(wanted, 2 * len(self._array)), self.fill, self._array.dtype)
+            size, dtype = max(wanted, 2 * len(self._array)), self._array.dtype
+            # Zeros take no memory before they are written.
+            grown = np.full(size, self.fill, dtype) if self.fill else np.zeros(size, dtype)
             grown[: self._written] = self._array[: self._written]
             self._array = grown
 

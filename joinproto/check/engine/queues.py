@@ -109,7 +109,7 @@ class Queues:
         tables.take["message"].append_all(entries)
         # What is left is numbered when it is asked for.
         tables.take["rest"].append_all([kernel.UNKNOWN] * len(entries))
-        tables.take_queue += [queue] * len(entries)
+        tables.take_queue.append_all([queue] * len(entries))
         at = tables.per_value.off[field] + number
         if tables.world.show_links:
             held = tuple(tables.messages.values[m] for m in content)
@@ -121,7 +121,7 @@ class Queues:
 
     def fill_rest(self, take: int) -> None:
         """Number what a queue holds without the message of a take."""
-        tables, queue = self._tables, self._tables.take_queue[take]
+        tables, queue = self._tables, int(self._tables.take_queue.array[take])
         field = tables.queue_field + queue
         begin = int(tables.per_value.off[field])
         # Contents are numbered in the order of their takes.

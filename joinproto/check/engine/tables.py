@@ -22,6 +22,7 @@ from joinproto.check.engine.beginnings import beginning
 from joinproto.check.engine.claimed import Claimed
 from joinproto.check.engine.contents import Contents
 from joinproto.check.engine.expiry import Expiry
+from joinproto.check.engine.growing import Growing
 from joinproto.check.engine.layout import Layout
 from joinproto.check.engine.numbering import TablesNumbering
 from joinproto.check.engine.numbers import Numbers, Observations
@@ -86,7 +87,7 @@ class Tables(Arrays):
         # Of each message of a set: who may receive it, as which of its events; and as bits.
         self.receivers: list[tuple[list[int], list[int], int]] = []
         self.queues = Queues(self)
-        self.take_queue: list[int] = []
+        self.take_queue = Growing(np.int16)  # of each take: where its message is under way
         self.joint_steps: list[Together] = []
         self.shown = [Observations() for _ in range(self.fields)]
         self.claimed = Claimed()  # what claims said of that
