@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from joinproto.join.view import Seat
 from joinproto.swarm.place import Place
 from joinproto.swarm.scenario import Deed, What
@@ -25,6 +27,8 @@ def do(it: Simulation, deed: Deed) -> None:
                 it.places[who].dies_in = int(deed.amount)
                 if deed.what is What.POWER:
                     it.power.add(who)
+        case What.BLACKOUT:
+            _black_out(it, deed)
         case What.CUT:
             it.network.cut(pair for pair in ((who, deed.others), (deed.others, who)))
         case What.DEAF:
@@ -57,15 +61,24 @@ def do(it: Simulation, deed: Deed) -> None:
             it.options.pop(who, None)
         case What.REGISTER_LOST:
             it.register.out_of_reach[who] = it.now + deed.amount
-        case What.WIPE | What.MARK | What.RESTORE if place is not None and not it.is_up(who):
-            if deed.what is What.WIPE:
-                _wipe(it, place)
-            elif deed.what is What.MARK:
-                place.mark()
-            else:
-                place.restore()
+        case What.COPY:
+            it.places[who].copy()
+        case _ if place is not None and not it.is_up(who):
+            _to_its_disk(it, place, deed.what)
         case _:
             pass  # its disk is in use
+
+
+def _to_its_disk(it: Simulation, place: Place, what: What) -> None:
+    match what:
+        case What.WIPE:
+            _wipe(it, place)
+        case What.MARK:
+            place.mark()
+        case What.RESTORE:
+            place.restore()
+        case What.PUT_BACK:
+            place.put_back()
 
 
 def _wipe(it: Simulation, place: Place) -> None:
@@ -73,3 +86,18 @@ def _wipe(it: Simulation, place: Place) -> None:
         # Its vote may make a majority later, with one that is still under way.
         it.oracle.wiped.add(Seat(place.member, place.record.store_id))
     place.wipe()
+
+
+def _black_out(it: Simulation, deed: Deed) -> None:
+    chance = Random(f"{it.scenario.seed} {deed}")
+    for name in (deed.who, *deed.others):
+        # Who is down dies in its next start.
+        it.power.add(name)
+        it.places[name].dies_in = chance.choice((0, 1, 2, 3, 5, 8, 13, 30))
+
+    def all_are_out() -> None:
+        for name in (deed.who, *deed.others):
+            if name in it.power:
+                it.kill(name)
+
+    it.later(deed.amount, all_are_out)

@@ -1,186 +1,438 @@
-"""A disk in memory: what was not synced may be lost, in part or in whole, when the power fails.
+"""A disk in memory that keeps only what it must, for random runs and for tests of durability.
 
-What is believed of it is less than what most disks keep: bytes of a file that was not synced may
-be there in part; a name stands for what it stood for when its directory was synced, or for
-anything since.  A process that is killed loses nothing.  It is a `FileSystem` of the store, for
-one data directory.
+What is believed of it is less than what most disks keep:
+
+* A write is on the disk after the file was synced.  Before, any part of it may be: cut at any byte,
+  without its beginning, as zeros, or not at all; writes of one file in any order.
+* A name stands for what it stood for when its directory was synced, or for anything since; each
+  name by itself.  A rename may show its new name without having lost the old one.
+* Any call may fail.  A write that fails may have been done in part.  After a sync that failed, what
+  it should have written is shown, and never comes to the disk unless it is written again: the next
+  sync is a success (what Linux does; PostgreSQL calls it "fsyncgate").  Sizes and names are kept by
+  the file system's own journal, and are tried again.
+* It has so many bytes, and no more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import errno
+import os
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from random import Random
 
-from attrs import define, field
+from attrs import Factory, define, field
 
 
 @define(eq=False)
-class _File:
-    data: bytes = b""
-    is_synced: bool = True
+class Node:
+    """A file.  `shown`: its bytes; `kept`: what is on the disk for sure; `waiting`: writes and
+    sizes since the last sync.
+    """
+
+    shown: bytearray = Factory(bytearray)
+    kept: bytearray = Factory(bytearray)
+    waiting: list[tuple[int, bytes] | int] = Factory(list)
+
+    def put(self, at: int, data: bytes) -> None:
+        lay(self.shown, at, data)
+        self.waiting.append((at, data))
 
 
 @define(eq=False)
-class _Directory:
-    names: dict[str, _File | _Directory] = field(factory=dict)
-    # What each name may stand for after the power failed; where nothing is noted, as it is.
-    older: dict[str, list[_File | _Directory | None]] = field(factory=dict)
+class Folder:
+    """A directory; the same of its names."""
 
-    def put(self, name: str, item: _File | _Directory | None) -> None:
-        """Let the name stand for `item`, None: for nothing, until the next sync in doubt."""
-        self.older.setdefault(name, []).append(self.names.pop(name, None))
+    shown: dict[str, Node | Folder] = Factory(dict)
+    kept: dict[str, Node | Folder] = Factory(dict)
+    waiting: list[tuple[str, Node | Folder | None]] = Factory(list)
+
+    def put(self, name: str, item: Node | Folder | None) -> None:
+        self.waiting.append((name, item))
+        self.shown.pop(name, None)
         if item is not None:
-            self.names[name] = item
+            self.shown[name] = item
+
+
+def lay(content: bytearray, at: int, data: bytes) -> None:
+    """Write into a file's bytes; what lies between its end and `at` is zeros."""
+    if at > len(content):
+        content.extend(bytes(at - len(content)))
+    content[at : at + len(data)] = data
 
 
 @define(eq=False)
 class _Open:
-    item: _File | _Directory
+    item: Node | Folder
     at: int = 0
 
 
 @define(eq=False)
-class MemoryDisk:
-    """The file system; `step` is called before each change, and may end the process by raising."""
+class _Copying:
+    """What is on a disk, as it is or as a loss of power leaves it."""
 
-    step: Callable[[], None] = field(default=lambda: None)
-    _root: _Directory = field(factory=_Directory)
-    _open: dict[int, _Open] = field(factory=dict)
-    _numbers: count[int] = field(factory=lambda: count(3))
-    _locked: set[int] = field(factory=set)
+    chance: Random
+    steady: frozenset[str]
+    made: dict[int, Node | Folder] = Factory(dict)
+
+    def folder(self, old: Folder, keeps: Callable[[], bool] | None) -> Folder:
+        new = self.made[id(old)] = Folder()
+        names, waiting = old.shown, old.waiting
+        if keeps is not None:
+            names, waiting = dict(old.kept), []
+            for name, item in old.waiting:
+                if keeps():
+                    names.pop(name, None)
+                    if item is not None:
+                        names[name] = item
+        new.shown = {
+            name: self.item(item, None if name in self.steady else keeps)
+            for name, item in names.items()
+        }
+        if keeps is None:
+            new.kept = {name: self.item(item, keeps) for name, item in old.kept.items()}
+            new.waiting = [
+                (name, None if item is None else self.item(item, keeps)) for name, item in waiting
+            ]
+        else:
+            new.kept = dict(new.shown)
+        return new
+
+    def item(self, old: Node | Folder, keeps: Callable[[], bool] | None) -> Node | Folder:
+        if id(old) in self.made:
+            return self.made[id(old)]
+        if isinstance(old, Folder):
+            return self.folder(old, keeps)
+        new = self.made[id(old)] = Node()
+        if keeps is None:
+            new.shown, new.kept = bytearray(old.shown), bytearray(old.kept)
+            new.waiting = list(old.waiting)
+        else:
+            new.kept = self._torn(old, keeps)
+            new.shown = bytearray(new.kept)
+        return new
+
+    def _torn(self, old: Node, keeps: Callable[[], bool]) -> bytearray:
+        found = bytearray(old.kept)
+        for one in old.waiting:
+            if isinstance(one, int):
+                if keeps():
+                    resize(found, one)
+                continue
+            at, data = one
+            cuts = sorted(
+                self.chance.randint(0, len(data)) for _ in range(self.chance.choice((0, 1, 2)))
+            )
+            for begin, end in zip((0, *cuts), (*cuts, len(data)), strict=True):
+                if keeps():
+                    lay(found, at + begin, data[begin:end])
+        if len(found) < len(old.shown) and old.waiting and keeps():
+            resize(found, self.chance.randint(len(found), len(old.shown)))
+        return found
+
+
+ERRORS = (errno.EIO, errno.ENOSPC, errno.EACCES)
+CALLS = (
+    *("open_directory", "open_directory_in", "make_directory", "names", "create"),
+    *("open_to_read", "open_to_update", "is_same", "read", "write", "size", "read_at", "write_at"),
+    *("truncate", "sync", "sync_data", "sync_directory", "rename", "link", "unlink"),
+    *("lock", "close"),
+)
+"""What can fail."""
+
+READS = {
+    *("open_directory", "open_directory_in", "names", "open_to_read", "is_same"),
+    *("read", "size", "read_at", "lock", "close"),
+}
+"""What changes nothing on the disk."""
+
+
+@define(eq=False)
+class Disk:
+    """See the head of this file; `JournalFileSystem` of the product.
+
+    `before`: is told of each call.  `fails_in`: calls until one fails with `code`; None: none does.
+    `fails_at`: the next call of this name fails.
+    `room`: bytes that fit on it.  `failed`: names of calls that have failed; `never_opened`:
+    numbers that were used and stand for nothing open.  `short`: share of the writes that are
+    done in part.  `steady`: names of files whose writes are never lost.
+    """
+
+    chance: Random
+    root: Folder = Factory(Folder)
+    before: Callable[[str], None] = field(default=lambda _: None)
+    fails_in: int | None = None
+    fails_at: str = ""
+    code: int = errno.EIO
+    room: int | None = None
+    failed: list[str] = Factory(list)
+    never_opened: list[int] = Factory(list)
+    short: float = 0.1
+    steady: frozenset[str] = frozenset()
+    _open: dict[int, _Open] = Factory(dict)
+    _numbers: Iterator[int] = Factory(lambda: count(3))
+    _locks: dict[int, int] = Factory(dict)  # handle -> id of its file
+
+    # -- what happens to it ------------------------------------------------------------------------
 
     def process_ends(self) -> None:
-        """All that the process had open is closed."""
+        """Close what was open; nothing else is lost."""
         self._open.clear()
-        self._locked.clear()
+        self._locks.clear()
+        self.fails_in = None
+        self.fails_at = ""
+        self.room = None
 
-    def power_fails(self, chance: Random) -> None:
-        """Lose of what was not synced as much as chance will have it."""
-        self._lose(self._root, chance)
+    def copied(self, keeps: Callable[[], bool] | None = None) -> Disk:
+        """Return another disk with the same on it, after the end of the process.
 
-    def _lose(self, directory: _Directory, chance: Random) -> None:
-        for name, older in directory.older.items():
-            stands = chance.choice([*older, directory.names.get(name)])
-            directory.names.pop(name, None)
-            if stands is not None:
-                directory.names[name] = stands
-        directory.older.clear()
-        for item in directory.names.values():
-            if isinstance(item, _Directory):
-                self._lose(item, chance)
-            elif not item.is_synced:
-                cut = chance.randint(0, len(item.data))
-                item.data = item.data[:cut] + bytes(chance.choice((0, len(item.data) - cut)))
-                item.is_synced = True
+        `keeps`: after a loss of power, too: whether a part of what was not synced is there.
+        """
+        after = Disk(self.chance, short=self.short, steady=self.steady)
+        after.root = _Copying(self.chance, self.steady).folder(self.root, keeps)
+        return after
 
-    # -- the port ------------------------------------------------------------------------------
+    def files(self) -> Iterator[tuple[str, Node]]:
+        """Yield all files, by their paths."""
+        todo = [("", self.root)]
+        while todo:
+            path, folder = todo.pop()
+            for name, item in sorted(folder.shown.items()):
+                if isinstance(item, Folder):
+                    todo.append((f"{path}/{name}", item))
+                else:
+                    yield f"{path}/{name}", item
+
+    def lay_file(self, path: Path, data: bytes, *, durable: bool) -> None:
+        """Put a file there; not durable: as an operator's `cp` does, without a sync."""
+        folder = self._walk(path.parent)
+        node = folder.shown.get(path.name)
+        if not isinstance(node, Node):
+            node = Node()
+            folder.put(path.name, node)
+        node.shown.clear()
+        node.waiting.append(0)
+        node.put(0, data)
+        if durable:
+            node.kept, node.waiting = bytearray(data), []
+            folder.kept[path.name] = node
+
+    def make(self, path: Path) -> None:
+        """Make a directory durably, and those above it."""
+        folder = self.root
+        for name in path.parts[1:]:
+            below = folder.shown.get(name)
+            if not isinstance(below, Folder):
+                below = folder.shown[name] = folder.kept[name] = Folder()
+            folder = below
+
+    # -- the seam ----------------------------------------------------------------------------------
+
+    def _call(self, name: str) -> None:
+        self.before(name)
+        if self.fails_at == name:
+            self.fails_at, self.fails_in = "", 0
+        if self.fails_in is not None:
+            self.fails_in -= 1
+            if self.fails_in < 0:
+                self.fails_in = None
+                self.failed.append(name)
+                raise OSError(self.code, os.strerror(self.code))
 
     def open_directory(self, path: Path) -> int:
-        return self._opened(self._root)
+        self._call("open_directory")
+        return self._opened(self._walk(path))
 
     def open_directory_in(self, directory: int, name: str) -> int:
-        item = self._in(directory).names.get(name)
+        self._call("open_directory_in")
+        item = self._in(directory).shown.get(name)
         if item is None:
             raise FileNotFoundError(2, "No such file or directory")
-        if isinstance(item, _File):
+        if isinstance(item, Node):
             raise NotADirectoryError(20, "Not a directory")
         return self._opened(item)
 
     def make_directory(self, directory: int, name: str, mode: int = 0o755) -> None:
-        self.step()
-        if name in self._in(directory).names:
-            raise FileExistsError(17, "File exists")
-        self._in(directory).put(name, _Directory())
+        self._call("make_directory")
+        self._absent(directory, name)
+        self._in(directory).put(name, Folder())
 
     def names(self, directory: int) -> list[str]:
-        return sorted(self._in(directory).names)
+        self._call("names")
+        return sorted(self._in(directory).shown)
 
     def create(self, directory: int, name: str, mode: int = 0o644) -> int:
-        self.step()
-        if name in self._in(directory).names:
-            raise FileExistsError(17, "File exists")
-        made = _File()
+        self._call("create")
+        self._absent(directory, name)
+        made = Node()
         self._in(directory).put(name, made)
         return self._opened(made)
 
     def open_to_read(self, directory: int, name: str) -> int:
+        self._call("open_to_read")
         return self._opened(self._file(directory, name))
 
     def open_to_update(self, directory: int, name: str, mode: int = 0o640) -> int:
-        if name not in self._in(directory).names:
-            return self.create(directory, name)
-        return self.open_to_read(directory, name)
+        self._call("open_to_update")
+        if name not in self._in(directory).shown:
+            self._in(directory).put(name, Node())
+        return self._opened(self._file(directory, name))
 
     def is_same(self, directory: int, name: str, file: int) -> bool:
-        return self._in(directory).names.get(name) is self._open[file].item
+        self._call("is_same")
+        return self._in(directory).shown.get(name) is self._of(file).item
 
     def read(self, file: int, count: int) -> bytes:
-        opened, content = self._open[file], self._content(file)
-        data = content.data[opened.at : opened.at + count]
+        self._call("read")
+        opened = self._of(file)
+        data = bytes(self._node(file).shown[opened.at : opened.at + count])
         opened.at += len(data)
         return data
 
     def write(self, file: int, data: bytes) -> int:
-        self.step()
-        content = self._content(file)
-        content.data += data
-        content.is_synced = False
-        return len(data)
+        opened = self._of(file)
+        written = self._written("write", self._node(file), opened.at, data)
+        opened.at += written
+        return written
+
+    def size(self, file: int) -> int:
+        self._call("size")
+        return len(self._node(file).shown)
+
+    def read_at(self, file: int, at: int, count: int) -> bytes:
+        self._call("read_at")
+        return bytes(self._node(file).shown[at : at + count])
+
+    def write_at(self, file: int, at: int, data: bytes | memoryview) -> int:
+        return self._written("write_at", self._node(file), at, bytes(data))
 
     def truncate(self, file: int, size: int = 0) -> None:
-        content = self._content(file)
-        content.data, content.is_synced = content.data[:size], False
+        self._call("truncate")
+        node = self._node(file)
+        resize(node.shown, size)
+        node.waiting.append(size)
 
     def sync(self, file: int) -> None:
-        self.step()
-        self._content(file).is_synced = True
+        self._synced("sync", self._node(file))
+
+    def sync_data(self, file: int) -> None:
+        self._synced("sync_data", self._node(file))
 
     def sync_directory(self, directory: int) -> None:
-        self.step()
-        self._in(directory).older.clear()
+        self._call("sync_directory")
+        folder = self._in(directory)
+        folder.kept = dict(folder.shown)
+        folder.waiting.clear()
 
     def rename(self, directory: int, old: str, new: str) -> None:
-        self.step()
+        self._call("rename")
         item = self._file(directory, old)
-        self._in(directory).put(old, None)
         self._in(directory).put(new, item)
+        self._in(directory).put(old, None)
+
+    def link(self, directory: int, old: str, new: str) -> None:
+        self._call("link")
+        self._absent(directory, new)
+        self._in(directory).put(new, self._file(directory, old))
 
     def unlink(self, directory: int, name: str) -> None:
-        self.step()
+        self._call("unlink")
         self._file(directory, name)
         self._in(directory).put(name, None)
 
     def lock(self, file: int, *, shared: bool) -> bool:
-        key = id(self._open[file].item)
-        if key in self._locked:
+        self._call("lock")
+        if id(self._node(file)) in self._locks.values():
             return False
-        self._locked.add(key)
+        self._locks[file] = id(self._node(file))
         return True
 
     def close(self, file: int) -> None:
-        self._locked.discard(id(self._open.pop(file).item))
+        self._of(file)
+        self._locks.pop(file, None)
+        del self._open[file]
+        self._call("close")
 
-    # -- small parts ---------------------------------------------------------------------------
+    # -- small parts -------------------------------------------------------------------------------
 
-    def _opened(self, item: _File | _Directory) -> int:
+    def _of(self, file: int) -> _Open:
+        """Return what is open under this number; in a process, it may be another one's by now."""
+        if file not in self._open:
+            self.never_opened.append(file)
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        return self._open[file]
+
+    def _written(self, name: str, node: Node, at: int, data: bytes) -> int:
+        try:
+            self._call(name)
+        except BaseException:  # it fails, or the process ends in it
+            node.put(at, data[: int(self.chance.random() * (len(data) + 1))])
+            raise
+        if self.room is not None:
+            free = max(0, self.room - sum(len(one.shown) for _, one in self.files()))
+            fits = max(0, len(node.shown) - at) + free
+            if fits < len(data):
+                if fits == 0:
+                    self.failed.append(name)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                data = data[:fits]
+        if len(data) > 1 and self.chance.random() < self.short:
+            data = data[: self.chance.randint(1, len(data))]  # a short write
+        node.put(at, data)
+        return len(data)
+
+    def _synced(self, name: str, node: Node) -> None:
+        try:
+            self._call(name)
+        except OSError:
+            node.waiting = [one for one in node.waiting if isinstance(one, int)]
+            raise
+        for one in node.waiting:
+            if isinstance(one, int):
+                resize(node.kept, one)
+            else:
+                lay(node.kept, *one)
+        node.waiting.clear()
+
+    def _walk(self, path: Path) -> Folder:
+        folder = self.root
+        for name in path.parts[1:]:
+            below = folder.shown.get(name)
+            if below is None:
+                raise FileNotFoundError(2, "No such file or directory")
+            if isinstance(below, Node):
+                raise NotADirectoryError(20, "Not a directory")
+            folder = below
+        return folder
+
+    def _opened(self, item: Node | Folder) -> int:
         number = next(self._numbers)
         self._open[number] = _Open(item)
         return number
 
-    def _in(self, directory: int) -> _Directory:
-        item = self._open[directory].item
-        assert isinstance(item, _Directory)
+    def _in(self, directory: int) -> Folder:
+        item = self._of(directory).item
+        assert isinstance(item, Folder)
         return item
 
-    def _content(self, file: int) -> _File:
-        item = self._open[file].item
-        assert isinstance(item, _File)
+    def _node(self, file: int) -> Node:
+        item = self._of(file).item
+        assert isinstance(item, Node)
         return item
 
-    def _file(self, directory: int, name: str) -> _File:
-        item = self._in(directory).names.get(name)
-        if not isinstance(item, _File):
+    def _file(self, directory: int, name: str) -> Node:
+        item = self._in(directory).shown.get(name)
+        if not isinstance(item, Node):
             raise FileNotFoundError(2, "No such file or directory")
         return item
+
+    def _absent(self, directory: int, name: str) -> None:
+        if name in self._in(directory).shown:
+            raise FileExistsError(17, "File exists")
+
+
+def resize(content: bytearray, size: int) -> None:
+    """Cut a file's bytes, or fill them up with zeros."""
+    del content[size:]
+    content.extend(bytes(size - len(content)))

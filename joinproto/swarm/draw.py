@@ -50,6 +50,8 @@ def draw(seed: int) -> Scenario:
     is_special = is_founding or is_apart or is_lost or has_newcomer
     # None of the seeds that once failed is of these: they stay what they were.
     is_left = not is_special and seed % 12 == 10
+    dark = Random(f"dark {seed}")
+    is_dark, has_copy = not is_special and seed % 12 == 7, seed % 24 == 19
     # Of three electors and a newcomer a majority is left without the source.
     sizes = (4, 4, 4, 5, 6) if has_newcomer else (3, 4, 5, 5, 5, 5, 7) if is_special else SIZES
     members = NAMES[: chance.choice(sizes)]
@@ -96,7 +98,7 @@ def draw(seed: int) -> Scenario:
         old=0.3 if is_left else _some(Random(f"old {seed}"), 0.3),
         notice=patience * chance.choice((0.0, 0.1, 1.0, 2.0)),
         drift=tuple(chance.choice((1.0, 1.0, chance.uniform(0.9, 1.1))) for _ in members),
-        on_disk=chance.random() < 0.2,
+        on_disk=chance.random() < 0.2 or (is_dark and dark.random() < 0.5),
         as_bytes=chance.random() < 0.3,
         deeds=tuple(
             _founding(chance, members, patience)
@@ -107,6 +109,10 @@ def draw(seed: int) -> Scenario:
             if has_newcomer
             else _left_behind(Random(f"left {seed}"), members, patience)
             if is_left
+            else _put_back(dark, members, patience)
+            if is_dark and has_copy
+            else _blackouts(dark, members, patience)
+            if is_dark
             else _deeds(chance, members, electors, kinds)
         ),
         apart=() if is_founding else _apart(chance, members, often=is_apart),
@@ -192,6 +198,54 @@ def _left_behind(chance: Random, members: str, patience: float) -> list[Deed]:
             deeds.append(Deed(at + patience * chance.uniform(0.5, 3.0), What.HEAL))
         deeds += [Deed(at + patience * n, What.WRITE, chance.choice(members)) for n in range(3)]
         at += patience * chance.uniform(6.0, 10.0)
+    return sorted(deeds, key=lambda deed: deed.at)
+
+
+def _blackouts(chance: Random, members: str, patience: float) -> list[Deed]:
+    """Return losses of power of one, of some and of all, while clients write."""
+    deeds = [Deed(0.0, What.START, name) for name in members]
+    at = patience * 6
+    for _ in range(8):
+        who = "".join(chance.sample(members, chance.choice((1, len(members), len(members)))))
+        writes = [at + patience * chance.uniform(-1.0, 0.5) for _ in range(12)]
+        deeds += [Deed(when, What.WRITE, chance.choice(members)) for when in writes]
+        lasts = patience * chance.choice((0.0, 0.1, 0.5))
+        deeds.append(Deed(at, What.BLACKOUT, who[0], who[1:], lasts))
+        back = at + lasts + patience * chance.uniform(0.0, 2.0)
+        deeds += [Deed(back + chance.random() * patience, What.START, name) for name in who]
+        if chance.random() < 0.3:  # and again, while they start
+            deeds.append(Deed(back, What.BLACKOUT, who[0], who[1:], patience))
+            deeds += [Deed(back + patience * 1.5, What.START, name) for name in who]
+        at = back + patience * chance.uniform(6.0, 12.0)
+        if chance.random() < 0.5:  # one comes late, and again right behind its update
+            # The least orders the frames, so it has some that no other one has.
+            late = chance.choice((members[0], chance.choice(members)))
+            deeds = [one for one in deeds if one.at < back or one != Deed(one.at, What.START, late)]
+            deeds.append(Deed(at, What.START, late))
+            again = at + patience * chance.uniform(0.2, 2.0)
+            deeds += [Deed(again, What.BLACKOUT, late), Deed(again + patience, What.START, late)]
+            at = again + patience * chance.uniform(6.0, 12.0)
+    return sorted(deeds, key=lambda deed: deed.at)
+
+
+def _put_back(chance: Random, members: str, patience: float) -> list[Deed]:
+    """Return a backup that is put back after all were killed, views and frames later."""
+    who = chance.choice(members)
+    deeds = [Deed(0.0, What.START, name) for name in members]
+    deeds.append(Deed(patience * chance.uniform(0.0, 12.0), What.COPY, who))
+    at = patience * 6
+    for _ in range(chance.randint(1, 4)):
+        one = chance.choice(members)
+        deeds += [Deed(at, What.CRASH, one), Deed(at + patience * 4, What.START, one)]
+        deeds += [
+            Deed(at + patience * chance.uniform(0.0, 12.0), What.WRITE, chance.choice(members))
+            for _ in range(8)
+        ]
+        at += patience * 14
+    deeds += [Deed(at, What.CRASH, name) for name in members]
+    deeds.append(Deed(at, What.PUT_BACK, who))
+    at += patience
+    deeds += [Deed(at + chance.random() * patience, What.START, name) for name in members]
     return sorted(deeds, key=lambda deed: deed.at)
 
 

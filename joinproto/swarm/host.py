@@ -1,21 +1,19 @@
 """A process: one member, the log behind it, and what `docs/embedding.md` asks of their host.
 
-The log sees it as its `Strand`.  A process dies between any two changes of its disk or two
-sends, and in the middle of a write.
+The log sees it as its `Strand`.  A process dies at any change of its disk and between two sends;
+in the middle of a write, too.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import lru_cache
-from random import Random
 from typing import Protocol
 
 from attrs import define, field
 
 from joinproto.durable.journal.journal import Frame as Kept
-from joinproto.host.ports import Channel, Work
+from joinproto.host.ports import Channel
 from joinproto.join.frames import Frame
 from joinproto.join.ids import ViewId
 from joinproto.join.member import Member
@@ -106,7 +104,6 @@ class Process:
     clock: Clock
     time: Callable[[], float]
     name: str
-    chance: Random
     opened: View | None = None
     is_served: bool = False
     ended: Stop | Abort | None = None
@@ -146,7 +143,7 @@ class Process:
             if not self.runs:
                 return
             for work in self.log.work():
-                self._block(work)
+                work()
             if not self._late and not self.member.poll():
                 return
             late, self._late = self._late, []
@@ -190,23 +187,6 @@ class Process:
 
     # -- what is to be done --------------------------------------------------------------------
 
-    def _block(self, work: Work) -> None:
-        """Do what blocks; who dies meanwhile leaves it undone, done, or done in part."""
-        if self.place.dies_in is None:
-            work()
-            return
-        self.place.step()
-        path = self.disk.journal.path
-        before = path.stat().st_size
-        work()
-        try:
-            self.place.step()
-        except Died:
-            after = path.stat().st_size
-            if after > before:
-                os.truncate(path, self.chance.randint(before, after))
-            raise
-
     def _perform(self) -> None:
         while batch := self.member.poll():
             perform(batch, self)
@@ -218,8 +198,7 @@ class Process:
             self.log.close(why)
 
     def persist(self, record: StoreRecord) -> None:
-        self.disk.keeps.write(record)
-        self.place.record = record
+        self.place.keep(self.disk.keeps, record)
         self.watcher.wrote(self)
 
     def send_all(self, sends: tuple[Sent, ...]) -> None:
@@ -303,6 +282,7 @@ class Process:
         return self.member.read(self.now())
 
     def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
+        self.place.told = Position(view, last)
         self.member.appended(view, last, first=first)
         for seq in range(first, last + 1):
             self.watcher.has(self, str(view), seq, digest(seq))
@@ -310,7 +290,10 @@ class Process:
     def may_cut(self) -> bool:
         if not self.member.record.update_unfinished:
             self.member.update_overwrites(self.now())
-        return not self.member.poll()
+        if self.member.poll():
+            return False
+        self.place.told = None
+        return True
 
     def update_progress(self, position: Position | None) -> None:
         self.member.update_progress(self.now(), position)

@@ -23,6 +23,7 @@ CLAIMS = {
     "one_successor": "no view has two chosen successors, and nothing is founded twice",
     "no_split_brain": "all that is served at one time is one branch; a number is committed once",
     "nothing_lost": "what was committed is in every active member of every later view",
+    "is_durable": "what a member has said is on its disk, is there after any loss of power",
     "acked_is_held": "what is acknowledged is durable at all members of its view",
     "reads_see_acked": "a read that begins after an acknowledgement sees it",
     "position_is_data": "two stores at one position hold the same frames",

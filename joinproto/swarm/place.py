@@ -1,4 +1,4 @@
-"""A member's data directory: the journal on a real disk, the metadata in memory, or as a value.
+"""A member's data directory on a disk that loses what was not synced; or its metadata as a value.
 
 What lies here outlives the member's processes; an operator wipes it, copies it and marks it.
 """
@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
-from shutil import rmtree
 from typing import Protocol
 
 from attrs import define, evolve, field
 
-from joinproto.durable.journal.journal import FILE, Journal
-from joinproto.errors import StoreMissing
+from joinproto.durable.journal.journal import FILE, Journal, holds, start_from
+from joinproto.durable.lock import LOCK
 from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position
 from joinproto.log.disk import open_disk
 from joinproto.store.handle import create_store, open_store
-from joinproto.swarm.disk import MemoryDisk
+from joinproto.store.slots import CURRENT, ROOM
+from joinproto.swarm.disk import READS, Disk
+
+DIRECTORY = Path("/data")
 
 
 class Died(BaseException):
@@ -32,11 +35,14 @@ class Keeps(Protocol):
 
 @define(eq=False)
 class Opened:
-    """What a process has open.  `record`: what the member starts from."""
+    """What a process has open.  `record`: what the member starts from; `lost`: what should be there
+    and is not, "" if all is.
+    """
 
     record: StoreRecord
     journal: Journal
     keeps: Keeps
+    lost: str = ""
 
     def close(self) -> None:
         self.journal.close()
@@ -44,22 +50,29 @@ class Opened:
 
 @define(eq=False)
 class Place:
-    """See the head of this file.  `dies_in`: so many changes and sends more, None: no end."""
+    """See the head of this file.  `chance`: what a loss of power leaves.
+
+    `dies_in`: so many changes and sends more, None: no end.  `record`: what was reported durable,
+    however it is kept; `writing`: what is being written instead.  `told`: the last frame that a
+    process said it has, None: it may have been cut since.
+    """
 
     member: str
     cluster_name: str
-    path: Path
     is_transient: bool
     on_disk: bool
-    files: MemoryDisk = field(init=False)
-    record: StoreRecord | None = None  # what is durable, however it is kept
+    chance: Random
+    files: Disk = field(init=False)
+    record: StoreRecord | None = None
+    writing: StoreRecord | None = None
+    told: Position | None = None
     dies_in: int | None = None
     dies_feeding: bool = False
     _stores: int = 0
-    _copy: tuple[StoreRecord, bytes] | None = None
+    _copy: tuple[StoreRecord, Disk] | None = None
 
     def __attrs_post_init__(self) -> None:
-        self.files = MemoryDisk(self.step)
+        self.wipe()
 
     def step(self) -> None:
         """Come to the next change; here the process may die."""
@@ -68,33 +81,51 @@ class Place:
             if self.dies_in < 0:
                 raise Died
 
+    def _before(self, call: str) -> None:
+        if self.dies_in is not None and call not in READS:
+            self.step()
+
     def open(self) -> Opened:
         """Return what a process starts with; raises `StoreError`."""
         if self.is_transient:
             self.wipe()
-        self.path.mkdir(exist_ok=True)
         if self.on_disk and not self.is_transient:
-            return self._open_store()
+            opened = self._open_store()
+        else:
+            opened = self._open_value()
+        if self.told is not None and not holds(opened.journal.runs, self.told):
+            opened.lost = f"{self.member} said that it has {self.told}: {opened.journal.runs}"
+        return opened
+
+    def _open_value(self) -> Opened:
         record = self.record
         if record is None:
             record = self.record = self._empty()
-        journal = Journal.open(self.path)
-        # As `start_from`, but it believes whatever is there: what was lost is the oracle's to see.
-        if not record.transient and not (record.update_unfinished and journal.cut_bytes):
-            record = evolve(record, position=journal.last, update_unfinished=False)
+        journal = Journal.open(DIRECTORY, files=self.files)
+        if record.update_unfinished:
+            record, _ = start_from(record, journal.runs, is_torn=journal.cut_bytes > 0)
+        elif not record.transient:
+            # It believes whatever is there: what was lost is the oracle's to see.
+            record = evolve(record, position=journal.last)
         return Opened(record, journal, self)
 
     def _open_store(self) -> Opened:
-        if self.record is None or not self._has_store():
+        if not self._has_store():
+            if self.record is not None:
+                raise AssertionError(f"{self.member}: a store that was made is gone")
             # `open_disk` would make it with an id that no run can draw again.
             self._make(self._empty())
-        disk = open_disk(self.path, self.member, self.cluster_name, files=self.files)
-        self.record = disk.store.record
-        return Opened(disk.record, disk.journal, disk.store)
+        disk = open_disk(
+            DIRECTORY, self.member, self.cluster_name, files=self.files, frames_on=self.files
+        )
+        found = disk.store.record
+        is_there = self.record is None or found in (self.record, self.writing)
+        self.record, self.writing = found, None
+        return Opened(disk.record, disk.journal, disk.store, "" if is_there else f"found {found}")
 
     def _make(self, record: StoreRecord) -> None:
         create_store(
-            self.path,
+            DIRECTORY,
             record,
             member=self.member,
             cluster_name=self.cluster_name,
@@ -104,11 +135,13 @@ class Place:
         self.record = record
 
     def _has_store(self) -> bool:
-        try:
-            open_store(self.path, files=self.files).close()
-        except StoreMissing:
-            return False
-        return True
+        return any(path == f"{DIRECTORY}/{ROOM}/{CURRENT}" for path, _ in self.files.files())
+
+    def keep(self, keeps: Keeps, record: StoreRecord) -> None:
+        """Have the record written durably."""
+        self.writing = record
+        keeps.write(record)
+        self.record, self.writing = record, None
 
     def write(self, record: StoreRecord) -> None:
         """Keep the record as a value."""
@@ -116,21 +149,27 @@ class Place:
         self.record = record
         self.step()
 
-    def process_ends(self, *, power: Random | None = None) -> None:
-        """Close what the process had open; `power`: it is lost as well."""
+    def process_ends(self, *, power: bool = False) -> None:
+        """Close what the process had open; `power`: what was not synced may be lost, or torn."""
         self.dies_in = None
         self.dies_feeding = False
         self.files.process_ends()
-        if power is not None:
-            self.files.power_fails(power)
+        if power:
+            often = self.chance.choice((0.0, 0.5, 0.5, 1.0))
+            self._take(self.files.copied(lambda: self.chance.random() < often))
+
+    def _take(self, files: Disk) -> None:
+        self.files = files
+        files.before = self._before
 
     # -- operators -----------------------------------------------------------------------------
 
     def wipe(self) -> None:
         """Empty the directory: the next store here is another one."""
-        rmtree(self.path, ignore_errors=True)
-        self.files = MemoryDisk(self.step)
-        self.record = None
+        # Nobody syncs what a lock says, and its length is this machine's.
+        self._take(Disk(self.chance, short=0.0, steady=frozenset({LOCK})))
+        self.files.make(DIRECTORY)
+        self.record = self.writing = self.told = None
 
     def mark(self) -> None:
         """Permit a restart from the tip (R3), as the recovery tool does; nothing without one."""
@@ -138,26 +177,35 @@ class Place:
             return
         self._put(evolve(self.record, mark=self.record.tip.id))
 
+    def copy(self) -> None:
+        """Make a copy of the directory, as a backup does."""
+        if self.record is not None and not self.is_transient:
+            self._copy = self.record, self.files.copied()
+
+    def put_back(self) -> None:
+        """Let the copy take the place of what is here, if it is of this store."""
+        if (
+            self.record is None
+            or self._copy is None
+            or self._copy[0].store_id != self.record.store_id
+        ):
+            return
+        self.record, files = self._copy
+        self.told = self.writing = None
+        self._take(files.copied())
+        self.files.process_ends()
+
     def restore(self) -> None:
         """Bring back the copy that was made at the last call, and make a new one."""
-        if self.record is None or self.is_transient:
-            return
-        file = self.path / FILE
-        now = (self.record, file.read_bytes() if file.exists() else b"")
-        if self._copy is not None and self._copy[0].store_id == self.record.store_id:
-            record, frames = self._copy
-            if self.on_disk:
-                # Not through the store, which refuses what is older than its cluster.
-                self.wipe()
-                self.path.mkdir()
-                self._make(record)
-            file.write_bytes(frames)
-            self.record = record
+        former = self._copy
+        self.copy()
+        now, self._copy = self._copy, former
+        self.put_back()
         self._copy = now
 
     def _put(self, record: StoreRecord) -> None:
         if self.on_disk:
-            with open_store(self.path, files=self.files) as store:
+            with open_store(DIRECTORY, files=self.files) as store:
                 store.write(record)
         self.record = record
 

@@ -5,10 +5,7 @@ A storm of deeds comes first; then the cluster is left in peace, and has to serv
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
-from shutil import rmtree
 
 from attrs import field, frozen
 
@@ -18,8 +15,6 @@ from joinproto.swarm.deeds import do
 from joinproto.swarm.oracle import STUCK, Violation
 from joinproto.swarm.scenario import Scenario
 from joinproto.swarm.simulation import Simulation
-
-_FAST = Path("/dev/shm")
 
 
 @frozen(kw_only=True)
@@ -54,16 +49,12 @@ def run(
 
     `start`: makes the members, as `Member.start` does.  `tells`: with the story.
     """
-    top = Path(tempfile.mkdtemp(prefix="swarm-", dir=_FAST if _FAST.is_dir() else None))
-    it = Simulation(scenario, start, top, tells=tells)
+    it = Simulation(scenario, start, tells=tells)
     claim = what = ""
     try:
         _play(it)
     except Violation as found:
         claim, what = found.claim, found.what
-    finally:
-        it.end()
-        rmtree(top, ignore_errors=True)
     return Outcome(
         scenario=scenario,
         events=it.events,

@@ -44,7 +44,6 @@ class Simulation:
 
     scenario: Scenario
     start: Callable[..., Member]
-    top: Path
     tells: bool = False
     now: float = 0.0
     events: int = 0
@@ -78,7 +77,7 @@ class Simulation:
         for name, rate in zip(it.members, it.drift or (1.0,) * len(it.members), strict=False):
             self.clocks[name] = Clock(rate, ahead=ord(name) % 7)
             self.places[name] = Place(
-                name, CLUSTER, self.top / name, name in it.transients, it.on_disk
+                name, CLUSTER, name in it.transients, it.on_disk, Random(f"disk {it.seed} {name}")
             )
 
     # -- time ----------------------------------------------------------------------------------
@@ -113,8 +112,13 @@ class Simulation:
         place, clock = self.places[name], self.clocks[name]
         try:
             disk = place.open()
+        except Died:
+            self.tell(f"{name} dies while it starts")
+            self._ends(name, place)
+            return
         except Exception as error:
             raise self._error(name, error) from error
+        self.oracle.require("is_durable", not disk.lost, disk.lost)
         clients = Clients()
         log = ReplicatedLog(disk.journal, clients)
         log.origin = f"{name}{self.oracle.starts}"
@@ -127,8 +131,7 @@ class Simulation:
             disk.close()
             raise self._error(name, error) from error
         process = Process(
-            member, log, place, disk, _Wires(self, name), self, clock, lambda: self.now, name,
-            self.chance,
+            member, log, place, disk, _Wires(self, name), self, clock, lambda: self.now, name
         )  # fmt: skip
         clients.process = process
         log.attach(process)
@@ -191,14 +194,12 @@ class Simulation:
             return
         self._wakes.pop(name, None)
         process.disk.close()
-        process.place.process_ends(power=self.chance if name in self.power else None)
-        self.power.discard(name)
+        self._ends(name, process.place)
         self.network.ended(name)
 
-    def end(self) -> None:
-        """Close all files."""
-        for process in self.processes.values():
-            process.disk.close()
+    def _ends(self, name: str, place: Place) -> None:
+        place.process_ends(power=name in self.power)
+        self.power.discard(name)
 
     def _records(self) -> dict[str, StoreRecord]:
         records = {}

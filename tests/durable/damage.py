@@ -23,7 +23,7 @@ from joinproto.durable.journal.records import (
 from joinproto.errors import StoreError
 from joinproto.log.dropping import dropping
 from joinproto.log.rebasing import BasePieces
-from tests.durable.disk import Disk, Node
+from joinproto.swarm.disk import Disk, Node
 from tests.durable.kind import APPLICATION, PLACE, Kind, Value
 from tests.durable.logs import LogOpen
 from tests.durable.schedules import Wrong

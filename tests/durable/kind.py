@@ -9,7 +9,7 @@ from typing import Protocol
 
 from attrs import frozen
 
-from tests.durable.disk import Disk
+from joinproto.swarm.disk import Disk
 
 Value = Hashable
 PLACE = Path("/disk")

@@ -35,7 +35,7 @@ from joinproto.recovery.plan import Plan, dump
 from joinproto.recovery.plan import Step as PlanStep
 from joinproto.recovery.plan import load as load_plan
 from joinproto.store.handle import Store, create_store, open_store
-from tests.durable.disk import Disk, Folder, Node
+from joinproto.swarm.disk import Disk, Folder, Node
 from tests.durable.kind import PLACE, Kind, Step, Value
 from tests.durable.logs import open_broker_disk, open_log
 

@@ -21,7 +21,7 @@ from joinproto.log.rebasing import BasePieces
 from joinproto.log.snapshot import FILE as SNAPSHOT
 from joinproto.log.snapshot import load, making
 from joinproto.standby.messages import View
-from tests.durable.disk import Disk
+from joinproto.swarm.disk import Disk
 from tests.durable.kind import APPLICATION, PLACE, SIZES, Step, Value
 from tests.standby.test_kept import QUEUE, ids
 

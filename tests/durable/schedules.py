@@ -15,7 +15,7 @@ from random import Random
 from attrs import define, field
 
 from joinproto.errors import JoinprotoError, StoreError, StoreWriteFailed
-from tests.durable.disk import ERRORS, Disk
+from joinproto.swarm.disk import ERRORS, Disk
 from tests.durable.kind import PLACE, Kind, Opened, Step, Value
 
 ACTIONS = 6

@@ -41,7 +41,7 @@ from joinproto.recovery.writing import apply
 from joinproto.store.handle import create_store
 from joinproto.store.inspection import inspect
 from joinproto.store.slots import ROOM
-from tests.durable.disk import Disk
+from joinproto.swarm.disk import Disk
 from tests.durable.kind import APPLICATION, PLACE
 from tests.durable.logs import LogOpen, open_log
 from tests.recovery.disks import record as disk_record

@@ -12,8 +12,8 @@ import sys
 
 import pytest
 
+from joinproto.swarm.disk import CALLS
 from tests.durable.damage import damaged
-from tests.durable.disk import CALLS
 from tests.durable.kinds import KINDS
 from tests.durable.mutations import ELSEWHERE, FILES, ROOT, Mutation, mutations
 from tests.durable.schedules import Schedule

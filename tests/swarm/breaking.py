@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import count
 from time import process_time
@@ -14,9 +15,13 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from joinproto.durable.journal.journal import Frame, Journal
+from joinproto.host.ports import Strand, Work
 from joinproto.join.draft import Draft
 from joinproto.join.messages import Heartbeat
 from joinproto.join.view import View
+from joinproto.log.entry import digest_of
+from joinproto.log.submissions import Submissions
 from joinproto.swarm.draw import draw
 from joinproto.swarm.place import Opened, Place
 from joinproto.swarm.run import Outcome, run
@@ -24,6 +29,8 @@ from joinproto.swarm.scenario import Scenario, What
 from joinproto_worlds.mutations.catalogue import MUTATIONS
 from joinproto_worlds.mutations.mutation import Mutation, Patch, applied
 from joinproto_worlds.mutations.named import mutation
+from tests.durable.mutations import Mutation as LeftOut
+from tests.durable.mutations import mutations
 
 
 def plain(scenario: Scenario, *, options: bool = False) -> Scenario:
@@ -52,23 +59,24 @@ class Broken:
     """A rule that is left out: the claims of which one breaks, in so many events at most."""
 
     name: str
-    rule: str | Mutation
+    rule: str | Mutation | LeftOut
     claims: frozenset[str]
     events_most: int = 200_000
     first_seed: int = 5_000
     scenario: Callable[[Scenario], Scenario] = plain
 
     def play(self, scenario: Scenario) -> Outcome:
-        with applied(self.mutation):
+        with self.applied():
             return run(scenario)
 
     def drawn(self, seed: int) -> Scenario:
-        with applied(self.mutation):
+        with self.applied():
             return self.scenario(draw(seed))
 
-    @property
-    def mutation(self) -> Mutation | None:
-        return mutation(self.rule) if isinstance(self.rule, str) else self.rule
+    def applied(self) -> AbstractContextManager[None]:
+        if isinstance(self.rule, LeftOut):
+            return self.rule.applied()
+        return applied(mutation(self.rule) if isinstance(self.rule, str) else self.rule)
 
 
 BREAKS = (
@@ -176,12 +184,42 @@ REFUSAL_BELIEVED = Mutation(
 )
 
 
-def _former(point: str, rule: str | Mutation, claims: set[str], seed: int) -> Broken:
+def _says_before_it_does(_: Any) -> Callable[..., Iterator[Work]]:
+    def appending(
+        strand: Strand, journal: Journal, submissions: Submissions, frames: list[Frame]
+    ) -> Iterator[Work]:
+        digests = [digest_of(frame.data) for frame in frames]
+        first, last = frames[0].seq, frames[-1].seq
+        strand.appended(frames[0].view, first, last, lambda seq: digests[seq - first])
+        yield partial(journal.append, frames)
+        for frame in frames:
+            submissions.took(frame)
+
+    return appending
+
+
+SAID_BEFORE_DONE = Mutation(
+    "reported-before-appended",
+    (Patch("joinproto.log.replicated", "appending", _says_before_it_does),),
+)
+
+
+def _left_out(name: str) -> LeftOut:
+    return next(one for one in mutations() if one.name == name)
+
+
+def _former(point: str, rule: str | Mutation | LeftOut, claims: set[str], seed: int) -> Broken:
     """`seed`: the first one from 0 on that finds it."""
     return Broken(
         point, rule, frozenset(claims), first_seed=seed, scenario=lambda scenario: scenario
     )
 
+
+SYNCS = {
+    "journal:Journal.append:without sync_data:1": 3,
+    "filesystem:replace:without sync:1": 30,
+}
+"""Syncs that are left out in turn, and the first seed from 0 on that finds it."""
 
 FORMER = (
     _former("1", MAJORITY_OF_NAMES, {"one_successor"}, 1_983),
@@ -194,6 +232,12 @@ FORMER = (
     _former("3.9", "heard-by-connection", {"opens_where_it_stands"}, 22),
     _former("3.9", CLEARS_BEYOND, {"opens_where_it_stands"}, 58),
     _former("3.9", REFUSAL_BELIEVED, {"stops_rightly"}, 382),
+    _former("3.6", "backup-believed", {"nothing_lost"}, 187),
+    _former("disk", SAID_BEFORE_DONE, {"is_durable"}, 1),
+    *(
+        _former("disk", _left_out(name), {"is_durable", "no_error", "nothing_lost"}, seed)
+        for name, seed in SYNCS.items()
+    ),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -269,7 +270,7 @@ def test_a_shutdown_that_nobody_survives_is_finished_and_then_all_restart() -> N
             Deed(0.0, What.START, "a"),
             Deed(0.0, What.START, "b"),
             Deed(8.077, What.SHUTDOWN, "b"),
-            Deed(8.281, What.POWER, "b", amount=8),
+            Deed(8.281, What.POWER, "b", amount=9),
             Deed(8.423, What.CRASH_SOON, "a", amount=1),
         ),
     )
@@ -368,15 +369,17 @@ def _takes_twice(
     patch.setattr(Intake, "take", lambda self: [body for body in take(self) for _ in "12"])
 
 
-def _forgets_a_frame(patch: pytest.MonkeyPatch) -> None:
+def _forgets_a_frame(patch: pytest.MonkeyPatch, *, is_noticed: bool = False) -> None:
     """A disk that loses what it synced, when its process ends."""
     ends = Place.process_ends
 
     def forgets(place: Place, **options: Any) -> None:
         ends(place, **options)
-        file = place.path / "frames.log"
-        if file.exists():
-            file.write_bytes(b"")
+        file = dict(place.files.files()).get("/data/frames.log")
+        if file is not None:
+            file.shown.clear()
+        if not is_noticed:
+            place.told = None
 
     patch.setattr(Place, "process_ends", forgets)
 
@@ -388,6 +391,7 @@ PATCHES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
         StoreRecord, "state", property(lambda record: Store.CLEAN)
     ),
     "nothing_lost": _forgets_a_frame,
+    "is_durable": partial(_forgets_a_frame, is_noticed=True),
 }
 
 WORK = (
