@@ -95,6 +95,8 @@ NEITHER, COVERS, SURE = (False, False), (True, False), (True, True)
         (NEITHER, ["a - F.2", "b F F.3", "c F F.3"], "F:bc C:abc@F.3"),
         # It was given up: the others may have gone on, whatever it has.
         (NEITHER, ["a F F.3 ran-on", "b C C.5", "c C C.5"], "F C:bc@F.3"),
+        # Its last frame has the number at which the tip starts, and is of a tail that was dropped.
+        (NEITHER, ["a F F.3", "b C2 C1.3", "c C2 C1.3"], "F C1:bc@F.2 C2:abc@C1.3"),
         # In the middle of an update its data is no data.
         (NEITHER, ["a C C.5 ran-on unfinished", "b C C.5"], GOING_ON),
         (NEITHER, ["a - F.3 unfinished", "b C F.3"], "F:bc C:abc@F.3"),

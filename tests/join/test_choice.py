@@ -204,14 +204,27 @@ def test_an_accepted_view_is_honoured_first() -> None:
         step.choice.propose(B)
 
 
-def test_the_latest_of_several_accepted_views_is_honoured() -> None:
+@pytest.mark.parametrize(
+    ("own", "heard", "begins"),
+    [
+        (("1a", A), ("2b", B), "3c"),
+        # Heard last, and of an earlier ballot.
+        (("2b", B), ("1a", A), "3c"),
+        # Two of one round: the store's id decides, as between any two ballots.
+        (("1a", A), ("1b", B), "2c"),
+        (("1b", B), ("1a", A), "2c"),
+    ],
+)
+def test_the_latest_of_several_accepted_views_is_honoured(
+    own: tuple[str, View], heard: tuple[str, View], begins: str
+) -> None:
     """Only that one can have been chosen."""
-    own = choice("c").receive("a", Accept(V.id, ballot("1a"), A)).choice
-    begun = own.receive("b", asked("2b")).choice.begin().choice
+    mine = choice("c").receive(own[0][-1], Accept(V.id, ballot(own[0]), own[1])).choice
+    begun = mine.receive("b", asked(heard[0])).choice.begin().choice
 
-    step = begun.receive("b", promise("b", "3c", accepted("2b", B)))
+    step = begun.receive("b", promise("b", begins, accepted(*heard)))
 
-    assert sent(step)[0] == ("a", Accept(V.id, ballot("3c"), B))
+    assert sent(step)[0] == ("a", Accept(V.id, ballot(begins), B))
 
 
 def test_only_members_propose_on_an_open_view() -> None:

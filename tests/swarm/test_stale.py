@@ -1,0 +1,72 @@
+"""Reads at a member that the others have left without a word see all that was acknowledged.
+
+The others take it for lost, and its own connections stay open and silent, as behind a firewall
+that drops (3.8).  In virtual time, some rounds of a member of each kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from joinproto.swarm.run import run
+from joinproto.swarm.scenario import Deed, Scenario, What
+from joinproto_worlds.mutations.mutation import applied
+from joinproto_worlds.mutations.named import mutation
+
+FEW, MANY = 6, 50
+LEFT = "c"
+KINDS: dict[str, Callable[[float], list[Deed]]] = {
+    "a member": lambda at: [],
+    "one that is leaving": lambda at: [
+        Deed(at + 1.5, What.LEAVE, LEFT),
+        Deed(at + 8.0, What.START, LEFT),
+    ],
+    "a newcomer": lambda at: [
+        Deed(at - 3.0, What.CRASH, LEFT),
+        Deed(at - 3.0, What.WIPE, LEFT),
+        Deed(at - 3.0, What.START, LEFT),
+    ],
+    "one that was suspended": lambda at: [
+        Deed(at - 2.0, What.SPLIT, LEFT),
+        Deed(at - 1.4, What.HEAL),
+    ],
+}
+"""What happens to it beside, in a round in which it is taken for lost at a time."""
+
+
+def scenario(kind: str, rounds: int) -> Scenario:
+    deeds = [Deed(0.0, What.START, name) for name in "abc"]
+    for number in range(rounds):
+        at = 6.0 + 15.0 * number
+        deeds.append(Deed(at, What.GIVEN_UP, LEFT, amount=5.0))
+        deeds += KINDS[kind](at)
+        deeds += [Deed(at + 0.25 * n, What.WRITE, "ab"[n % 2]) for n in range(16)]
+    return Scenario(
+        seed=1,
+        members="abc",
+        electors="abc",
+        wait_for=2,
+        patience=0.5,
+        heartbeat=0.25,
+        slow=0.0,
+        notice=0.1,
+        deeds=tuple(sorted(deeds, key=lambda deed: deed.at)),
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rounds", [FEW, pytest.param(MANY, marks=pytest.mark.soak("swarm-rules"))])
+def test_no_read_is_stale_and_reads_that_ask_nobody_are(kind: str, rounds: int) -> None:
+    """Beside the *always* a *sometimes*: unconfirmed reads miss what the others acknowledged."""
+    played = scenario(kind, rounds)
+
+    told = run(played)
+    with applied(mutation("reads-unconfirmed")):
+        unconfirmed = run(played)
+
+    assert "" == told.claim, told.what
+    assert told.acked > 10 * rounds
+    assert "reads_see_acked" == unconfirmed.claim
+    assert "c in " in unconfirmed.what
