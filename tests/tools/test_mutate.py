@@ -19,7 +19,7 @@ from tools.mutate.__main__ import main
 from tools.mutate.baseline import Asked, Baseline
 from tools.mutate.campaign import Result, read, still_holds, write
 from tools.mutate.isolated import isolated
-from tools.mutate.patches import ROOT, SCOPE, Mutation, all_mutations, mutations, source_of
+from tools.mutate.patches import ROOMS, ROOT, Mutation, all_mutations, mutations, source_of
 
 ADMISSION = "joinproto/join/admission.py"
 HEARD = "joinproto/join/heard.py"
@@ -81,6 +81,7 @@ def test_what_should_not_count_is_counted() -> None:
         "f:boundary:1": "return max((seat for seat in seats if seat.voted)) > enough",
         "f:drop-filter:1": "return max(seat for seat in seats if True) >= enough",
         "f:other-end:1": "return min(seat for seat in seats if seat.voted) >= enough",
+        "f:last-of:1": "return [*(seat for seat in seats if seat.voted)][-1] >= enough",
     } == found
 
 
@@ -121,6 +122,46 @@ def test_what_people_read_stays() -> None:
     assert {"drop-guard:1", "force-guard:1"} == {name.removeprefix("f:") for name in found}
 
 
+def test_the_last_is_taken_for_the_greatest_and_a_part_of_a_key_goes() -> None:
+    """Mistakes that hand-made mutations had and no operator did."""
+    found = patched(
+        "def f(a, b, these):\n"
+        "    best = max(these, key=lambda it: (it.round, it.name))\n"
+        "    least = min(these, default=0)\n"
+        "    return (a.x, a.y) < (b.x, b.y)\n"
+    )
+
+    assert {
+        "f:last-of:1": "best = [*these][-1]",
+        "f:last-of:2": "least = next(reversed([*these]), 0)",
+        "f:other-end:1": "best = min(these, key=lambda it: (it.round, it.name))",
+        "f:other-end:2": "least = max(these, default=0)",
+        "f:part-of-key:1": "best = max(these, key=lambda it: (it.name,))",
+        "f:part-of-key:2": "best = max(these, key=lambda it: (it.round,))",
+        "f:part-of-key:3": "return ((a.y,) < (b.y,))",
+        "f:part-of-key:4": "return ((a.x,) < (b.x,))",
+        "f:boundary:1": "return (a.x, a.y) <= (b.x, b.y)",
+    } == found
+
+
+def test_it_is_said_before_it_is_done_and_positions_are_numbers_alone() -> None:
+    """What follows each other changes places; two views are not told apart."""
+    found = patched(
+        "def f(self, position):\n"
+        "    yield self.write\n"
+        "    self.tell(position)\n"
+        "    return self.position == position\n"
+    )
+
+    assert {
+        "f:drop-statement:1": "pass",
+        "f:negate:1": "return self.position != position",
+        "f:seq-alone:1": "return (getattr(self.position, 'seq', None) == "
+        "getattr(position, 'seq', None))",
+        "f:swap-statements:1": "self.tell(position); yield self.write",
+    } == found
+
+
 def test_every_mutation_of_the_protocol_has_a_name_of_its_own() -> None:
     """Some thousand of them, the same on every call, each on lines of its file."""
     found = all_mutations()
@@ -134,7 +175,7 @@ def test_every_mutation_of_the_protocol_has_a_name_of_its_own() -> None:
 @pytest.mark.soak("mutants")
 def test_every_mutation_of_the_protocol_is_a_program() -> None:
     """One that cannot be compiled would be noticed by the compiler alone."""
-    for path in SCOPE:
+    for path in (path for room in ROOMS.values() for path in room.files):
         source = source_of(path)
         for one in mutations(path, source):
             compile(one.apply(source), one.name, "exec")
@@ -295,13 +336,13 @@ def test_tests_alone_need_no_other_catcher(monkeypatch: pytest.MonkeyPatch, tmp_
     file = tmp_path / "baseline.json"
     said: list[str] = []
     one, two = Asked("unit", "t", 0.1, {}), Asked("link", "join-two", 1.0, {})
-    monkeypatch.setattr(baseline, "_tests", lambda: [one])
+    monkeypatch.setattr(baseline, "_tests", lambda room: [one])
     monkeypatch.setattr(baseline, "_world", lambda name: [])
     monkeypatch.setattr(baseline, "_link", lambda name: [two])
     monkeypatch.setattr(baseline, "_run", lambda seed: f"seed {seed}")
 
     assert [one] == baseline.baseline(file, 1, said.append, ("tests",)).asked
-    monkeypatch.setattr(baseline, "_tests", lambda: pytest.fail("made again"))
+    monkeypatch.setattr(baseline, "_tests", lambda room: pytest.fail("made again"))
     assert [one] == baseline.baseline(file, 1, said.append, ("tests",)).asked
     whole = baseline.baseline(file, 1, said.append)
 

@@ -17,12 +17,13 @@ import click
 
 from joinproto.errors import UsageProblem
 from tools.mutate import changed, report
-from tools.mutate.patches import Mutation, all_mutations, source_of
+from tools.mutate.patches import ROOMS, Mutation, Room, all_mutations, source_of
 
 WORK = Path(".mutate")
 
 
 @click.command()
+@click.option("--package", type=click.Choice(list(ROOMS)), default="join", show_default=True)
 @click.option("--only", multiple=True, metavar="NAME", help="This one; * stands for anything.")
 @click.option("--since", metavar="REV", help="Only lines changed since this git revision.")
 @click.option("--sample", type=click.IntRange(min=1), help="So many, drawn at random.")
@@ -36,6 +37,7 @@ WORK = Path(".mutate")
 @click.option("--show", is_flag=True, help="Print the patches, and try nothing.")
 @click.option("--report", "reports", is_flag=True, help="Write the table in docs/mutation.md.")
 def main(
+    package: str,
     only: tuple[str, ...],
     since: str | None,
     sample: int | None,
@@ -49,11 +51,11 @@ def main(
     show: bool,
     reports: bool,
 ) -> None:
-    """Try mutations of joinproto/join, and say which of them nothing notices."""
+    """Try mutations of a package, and say which of them nothing notices."""
     try:
         if reports:
             raise SystemExit(report.write(results))
-        wanted = changed.chosen(all_mutations(), only, since)
+        wanted = changed.chosen(all_mutations(package), only, since)
         if survivors:
             from tools.mutate.campaign import read
 
@@ -67,16 +69,25 @@ def main(
             for one in wanted:
                 click.echo(one.diff(source_of(one.path)) if show else one.name)
             raise SystemExit(0)
-        raise SystemExit(_run(wanted, jobs, results, tests=tests, minutes=minutes))
+        # Worlds, the link and random runs are about the join protocol.
+        tests = tests or package != "join"
+        done = _run(wanted, jobs, results, ROOMS[package], tests=tests, minutes=minutes)
+        raise SystemExit(done)
     except UsageProblem as error:
         click.echo(str(error), err=True)
         raise SystemExit(2) from None
 
 
 def _run(
-    wanted: list[Mutation], jobs: int, results: Path, *, tests: bool, minutes: float | None
+    wanted: list[Mutation],
+    jobs: int,
+    results: Path,
+    room: Room,
+    *,
+    tests: bool,
+    minutes: float | None,
 ) -> int:
-    from tools.mutate.baseline import TESTS, baseline, hash_of_catchers
+    from tools.mutate.baseline import REST, baseline, hash_of_catchers
     from tools.mutate.campaign import campaign, read, still_holds, write
     from tools.mutate.warm import warm_up
 
@@ -85,16 +96,17 @@ def _run(
     results.parent.mkdir(parents=True, exist_ok=True)
     warm_up()
     base = baseline(
-        results.with_suffix(".baseline.json"),
+        results.with_suffix(f".{Path(room.tests[0]).name}.json"),
         jobs,
         lambda text: click.echo(text, err=True),
         ("tests",) if tests else ("tests", "rest"),
+        room,
     )
     if base.left_out:
         click.echo(f"random runs left out, as they fail unchanged: {'; '.join(base.left_out)}",
                    err=True)  # fmt: skip
-    known, every = read(results), hash_of_catchers()
-    hashed = hash_of_catchers(TESTS) if tests else every
+    known, every = read(results), hash_of_catchers((*room.tests, *REST))
+    hashed = hash_of_catchers(room.tests) if tests else every
     there = {one.name for one in base.of("unit")}
     todo = [
         one

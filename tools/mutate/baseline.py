@@ -16,12 +16,11 @@ from joinproto.errors import UsageProblem
 from tools.mutate import catchers, unit
 from tools.mutate.isolated import isolated
 from tools.mutate.patched import forget
-from tools.mutate.patches import ROOT, SCOPE, hash_of
+from tools.mutate.patches import JOIN, ROOT, Room, hash_of
 
 T = TypeVar("T")
 Lines = dict[str, list[int]]
 
-TESTS = ("tests/join",)
 REST = (
     *("models", "proofs", "joinproto/check", "joinproto/prove", "joinproto/swarm"),
     *("joinproto/log", "joinproto/durable/journal"),
@@ -31,8 +30,8 @@ REST = (
 STATES_MOST = 120_000
 
 
-def hash_of_catchers(rooms: Sequence[str] = (*TESTS, *REST)) -> str:
-    files = [file for room in rooms for file in sorted((ROOT / room).rglob("*.py"))]
+def hash_of_catchers(folders: Sequence[str]) -> str:
+    files = [file for folder in folders for file in sorted((ROOT / folder).rglob("*.py"))]
     files += [Path(catchers.__file__), Path(unit.__file__)]
     return hash_of(*(file.read_bytes() for file in files))
 
@@ -75,29 +74,31 @@ class Baseline:
         return cls(found["key"], asked, found["left_out"])
 
 
-def key_now() -> dict[str, str]:
-    mutated = hash_of(*((ROOT / path).read_bytes() for path in SCOPE)).encode()
-    parts = {"tests": TESTS, "rest": REST}
-    return {
-        part: hash_of(hash_of_catchers(rooms).encode(), mutated) for part, rooms in parts.items()
-    }
+def key_now(room: Room) -> dict[str, str]:
+    mutated = hash_of(*((ROOT / path).read_bytes() for path in room.files)).encode()
+    parts = {"tests": room.tests, "rest": REST}
+    return {part: hash_of(hash_of_catchers(each).encode(), mutated) for part, each in parts.items()}
 
 
 def baseline(
-    file: Path, jobs: int, say: Callable[[str], None], parts: Collection[str] = ("tests", "rest")
+    file: Path,
+    jobs: int,
+    say: Callable[[str], None],
+    parts: Collection[str] = ("tests", "rest"),
+    room: Room = JOIN,
 ) -> Baseline:
     """Return the baseline of today's sources, these parts of it, from `file` if it is there.
 
     Raises `UsageProblem` where a catcher notices something in the code as it is.
     """
-    key = key_now()
+    key = key_now(room)
     known = Baseline.load(file) if file.exists() else Baseline()
     holds = {part for part in key if known.key.get(part) == key[part]}
     if holds >= set(parts):
         return known
     say("asking every catcher about the code as it is; minutes, once for these sources")
     looks: dict[str, list[Callable[[], list[Asked] | str]]] = {
-        "tests": [_tests],
+        "tests": [partial(_tests, room)],
         "rest": [
             *(partial(_world, name) for name in _world_names()),
             *(partial(_link, name) for name in catchers.LINKED),
@@ -137,23 +138,24 @@ def forked(looks: Sequence[Callable[[], T]], jobs: int) -> Iterator[T]:
 
 def counted(look: Callable[[], Any]) -> tuple[Any, Lines]:
     """Return what `look` returns, and which lines of the protocol ran; imports included."""
-    counter = _counter()
+    counter = _counter(JOIN)
     forget()
     counter.start()
     found = look()
     counter.stop()
-    return found, _lines_of(counter.get_data())
+    return found, _lines_of(counter.get_data(), JOIN)
 
 
-def _counter() -> Any:
+def _counter(room: Room) -> Any:
     from coverage import Coverage
 
-    return Coverage(data_file=None, config_file=False, include=[str(ROOT / path) for path in SCOPE])
+    files = [str(ROOT / path) for path in room.files]
+    return Coverage(data_file=None, config_file=False, include=files)
 
 
-def _lines_of(data: Any, context: str | None = None) -> Lines:
+def _lines_of(data: Any, room: Room, context: str | None = None) -> Lines:
     data.set_query_contexts(None if context is None else [f"^{_escaped(context)}$"])
-    files = ((path, data.lines(str(ROOT / path))) for path in SCOPE)
+    files = ((path, data.lines(str(ROOT / path))) for path in room.files)
     return {path: sorted(lines) for path, lines in files if lines}
 
 
@@ -211,25 +213,27 @@ def _run(seed: int) -> list[Asked] | str:
     return [Asked("run", str(seed), seconds, lines, found["pin"])]
 
 
-def _tests() -> list[Asked]:
-    value, _ = _ask(unit.TESTS, _measured, 900)
+def _tests(room: Room) -> list[Asked]:
+    value, _ = _ask(" ".join(room.tests), partial(_measured, room), 900)
     if value["failed"]:
         _refuse(*next(iter(value["failed"].items())))
     return [Asked("unit", **one) for one in value["tests"]]
 
 
-def _measured() -> dict[str, Any]:
-    counter = _counter()
+def _measured(room: Room) -> dict[str, Any]:
+    counter = _counter(room)
     forget()
     plugin = unit.Limit(counter, at_most=unit.SECONDS_MOST)
     counter.start()
-    unit.test_run([f"{ROOT}/{unit.TESTS}"], plugin, "-m", "not landing and not soak")
+    unit.test_run(
+        [f"{ROOT}/{folder}" for folder in room.tests], plugin, "-m", "not landing and not soak"
+    )
     counter.stop()
     data = counter.get_data()
     tests = [
         {"name": name, "seconds": seconds, "lines": lines}
         for name, seconds in plugin.seconds.items()
-        if name not in plugin.failed and (lines := _lines_of(data, name))
+        if name not in plugin.failed and (lines := _lines_of(data, room, name))
     ]
     failed = {name: what for name, what in plugin.failed.items() if "TooLong" not in what}
     return {"tests": tests, "failed": failed}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from joinproto.errors import UsageProblem
-from tools.mutate.patches import ROOT, SCOPE, Mutation
+from tools.mutate.patches import ROOMS, ROOT, Mutation
 
 _PIECE = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 
@@ -35,8 +35,9 @@ def chosen(found: list[Mutation], only: Sequence[str], since: str | None) -> lis
 
 def lines_since(revision: str) -> dict[str, set[int]]:
     """Return the lines of today's files that differ from the revision's, those around a gap too."""
+    files = [path for room in ROOMS.values() for path in room.files]
     done = subprocess.run(
-        ["git", "-C", str(ROOT), "diff", "--unified=0", revision, "--", *SCOPE],
+        ["git", "-C", str(ROOT), "diff", "--unified=0", revision, "--", *files],
         capture_output=True,
         text=True,
         check=False,

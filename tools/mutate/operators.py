@@ -11,6 +11,10 @@
     other-end       `min` is `max`, `any` is `all`, and back
     drop-effect     one of several effects goes            forget-field  a field stays as it was
     drop-statement  a call for its effect, or an assignment, goes
+    swap-statements two deeds that follow each other change places (reported before it is done)
+    last-of         the last of several is taken for the greatest, or for the least
+    part-of-key     one part of a pair that is compared, or sorted by, goes
+    seq-alone       of two positions the numbers alone are compared, and not their views
 
 Not changed: what people read, types, and errors that are raised (whether they are is a guard).
 """
@@ -35,7 +39,30 @@ _OPPOSITE = {
     ast.Is: "is not",
     ast.IsNot: "is",
 }
+_WRITTEN = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+_DURABLE = {
+    *(
+        "append",
+        "cut",
+        "persist",
+        "put",
+        "rename",
+        "replace",
+        "sync",
+        "sync_data",
+        "sync_directory",
+    ),
+    *("truncate", "write", "write_all", "write_contents", "write_range"),
+}
 _OTHER_END = {"min": "max", "max": "min", "any": "all", "all": "any"}
+_POSITIONS = {"position", "positions", "last", "ours", "theirs", "to"}
 _NOT_RECORDS = re.compile(r"(Case|Table|Members|Arrow|StateMachine|\w*Error|Malformed|Said)$")
 _SPOKEN = {"__repr__", "__str__"}
 
@@ -67,12 +94,22 @@ class _Walk:
     # -- statements --------------------------------------------------------------------------
 
     def body(self, statements: Sequence[ast.stmt], where: str) -> Iterator[Change]:
+        for one, two in pairwise(statements):
+            if isinstance(one, ast.Expr) and isinstance(two, ast.Expr) and _does(one, two):
+                self.where, self.lines = where, (one.lineno, two.end_lineno or two.lineno)
+                text = f"{self.text(two)}; {self.text(one)}"
+                start = (one.lineno, one.col_offset)
+                end = (two.end_lineno or 0, two.end_col_offset or 0)
+                yield Change(where or "-", "swap-statements", self.lines, start, end, text)
         for statement in statements:
             self.where = where
             match statement:
                 case ast.ClassDef(name=name, body=inner):
                     yield from self.body(inner, f"{where}.{name}".strip("."))
-                case ast.FunctionDef(name=name, body=inner) if name not in _SPOKEN:
+                case (
+                    ast.FunctionDef(name=name, body=inner)
+                    | ast.AsyncFunctionDef(name=name, body=inner)
+                ) if name not in _SPOKEN:
                     outside, self.bound = self.bound, frozenset()
                     yield from self.body(inner, f"{where}.{name}".strip("."))
                     self.bound = outside
@@ -164,6 +201,7 @@ class _Walk:
             case ast.BoolOp(op=op, values=values):
                 yield from self._operands(node, op, values)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
+                yield from self._keys(node, left, right)
                 if type(op) in _TURNED:
                     turned = f"{self.text(left)} {_TURNED[type(op)]} {self.text(right)}"
                     yield self.change("boundary", node, turned)
@@ -210,6 +248,22 @@ class _Walk:
         elif isinstance(op, ast.Sub):
             yield self.change("weaken", node, f"({self.text(left)})")
 
+    def _keys(self, node: ast.Compare, left: ast.expr, right: ast.expr) -> Iterator[Change]:
+        op = _WRITTEN.get(type(node.ops[0]))
+        match left, right:
+            case ast.Tuple(elts=ours), ast.Tuple(elts=theirs) if (
+                op and len(ours) == len(theirs) > 1
+            ):
+                for at in range(len(ours)):
+                    pair = [
+                        f"({', '.join(self.text(it) for it in (*some[:at], *some[at + 1 :]))},)"
+                        for some in (ours, theirs)
+                    ]
+                    yield self.change("part-of-key", node, f"({pair[0]} {op} {pair[1]})")
+        if op in ("==", "!=") and (_is_position(left) and _is_position(right)):
+            one, two = (f"getattr({self.text(it)}, 'seq', None)" for it in (left, right))
+            yield self.change("seq-alone", node, f"({one} {op} {two})")
+
     def _parts(self, node: ast.Tuple | ast.List, parts: Sequence[ast.expr]) -> Iterator[Change]:
         if parts and all(_named(part) == "Case" for part in parts):
             yield from self._rows(parts)
@@ -246,6 +300,18 @@ class _Walk:
                 yield self.change("negate", condition, f"~({self.text(condition)})")
         if name in _OTHER_END:
             yield self.change("other-end", node.func, _OTHER_END[name])
+        if name in ("min", "max") and len(node.args) == 1:
+            some = self.text(node.args[0])
+            given = [self.text(it.value) for it in node.keywords if it.arg == "default"]
+            text = f"next(reversed([*{some}]), {given[0]})" if given else f"[*{some}][-1]"
+            yield self.change("last-of", node, text)
+        for keyword in node.keywords:
+            match keyword.value:
+                case ast.Lambda(args=args, body=ast.Tuple(elts=parts)) if keyword.arg == "key":
+                    for at in range(len(parts) if len(parts) > 1 else 0):
+                        rest = ast.Tuple([*parts[:at], *parts[at + 1 :]], ast.Load())
+                        key = self.text(ast.Lambda(args, rest))
+                        yield self.change("part-of-key", keyword.value, key)
         is_facts = name in ("where", "every", "_i", "_it")
         is_record = name == "evolve" or (name[:1].isupper() and not _NOT_RECORDS.match(name))
         if is_record and len(node.args) > 1:
@@ -280,6 +346,20 @@ def _named(node: ast.expr) -> str:
         case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
             return name
     return ""
+
+
+def _does(*statements: ast.Expr) -> bool:
+    """Return whether all are deeds, and one of them makes something durable, or has it made."""
+    deeds = [
+        it.value for it in statements if isinstance(it.value, ast.Call | ast.Yield | ast.Await)
+    ]
+    durable = any(isinstance(it, ast.Yield) or _named(it) in _DURABLE for it in deeds)
+    return durable and len(deeds) == len(statements)
+
+
+def _is_position(node: ast.expr) -> bool:
+    name = ast.unparse(node).rpartition(".")[2]
+    return isinstance(node, ast.Name | ast.Attribute) and name in _POSITIONS
 
 
 def _slug(case: ast.expr) -> str:

@@ -14,20 +14,42 @@ from attrs import frozen
 from tools.mutate.operators import Change, changes
 
 ROOT = Path(__file__).parents[2]
-JOIN = "joinproto/join"
-SCOPE = tuple(
-    path.relative_to(ROOT).as_posix()
-    for path in sorted(
-        [*(ROOT / JOIN).glob("*.py"), ROOT / "joinproto/codec/malformed.py"],
-        key=lambda path: path.name,
-    )
-)
-"""What is mutated: the join protocol as it ships."""
+
+
+@frozen
+class Room:
+    """Code that is mutated, by its files, and the folders of the tests that must notice."""
+
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+def _room(name: str, *tests: str, more: tuple[str, ...] = ()) -> Room:
+    found = [*(ROOT / "joinproto" / name).glob("*.py"), *(ROOT / path for path in more)]
+    files = (path.relative_to(ROOT).as_posix() for path in sorted(found, key=lambda it: it.name))
+    return Room(tuple(files), tests or (f"tests/{name}",))
+
+
+ROOMS = {
+    "join": _room("join", more=("joinproto/codec/malformed.py",)),
+    "log": _room("log"),
+    "store": _room("store"),
+    "host": _room("host"),
+    "pick": _room("pick", "tests/pick", "tests/recovery"),
+    "standby": _room("standby"),
+    "clusterer": _room("clusterer"),
+    "reconcile": _room("reconcile"),
+    "discovery": _room("discovery"),
+}
+"""What keeps data, and what decides.  Files that are durable: `tests/durable/mutations.py`."""
+
+JOIN = ROOMS["join"]
 
 
 @frozen
 class Mutation:
-    """One patch.  `name`: file, function (and case of a table), operator, ordinal.
+    """One patch.  `name`: file, function (and case of a table), operator, ordinal; before that the
+    package, where it is not the join protocol.
 
     `lines`: first and last line of the statement that it changes; `start`, `end`: bytes of the
     file that `text` replaces.
@@ -81,7 +103,8 @@ def mutations(path: str, source: bytes) -> Iterator[Mutation]:
     starts = [0]
     for part in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(part))
-    stem = Path(path).stem
+    package = path.split("/")[1]
+    stem = f"{'' if package in ('join', 'codec') else f'{package}/'}{Path(path).stem}"
     seen: Counter[tuple[str, str]] = Counter()
     met: set[tuple[int, int, str]] = set()
     for change in sorted(changes(ast.parse(source), source), key=_place):
@@ -106,5 +129,11 @@ def _place(change: Change) -> tuple[object, ...]:
     return (change.start, change.end, change.operator)
 
 
-def all_mutations() -> list[Mutation]:
-    return [item for path in SCOPE for item in mutations(path, source_of(path))]
+def all_mutations(*names: str) -> list[Mutation]:
+    """Return those of these rooms; of all, where none is named."""
+    return [
+        item
+        for name in names or ROOMS
+        for path in ROOMS[name].files
+        for item in mutations(path, source_of(path))
+    ]

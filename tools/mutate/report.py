@@ -13,7 +13,7 @@ from attrs import frozen
 
 from joinproto.errors import UsageProblem
 from tools.mutate.campaign import Result, read
-from tools.mutate.patches import ROOT, all_mutations, source_of
+from tools.mutate.patches import ROOMS, ROOT, all_mutations, source_of
 
 REVIEWED = Path(__file__).with_name("survivors.toml")
 DOCUMENT = ROOT / "docs" / "mutation.md"
@@ -77,6 +77,11 @@ def write(results: Path, document: Path = DOCUMENT) -> int:
     return 1 if bare else 0
 
 
+def _short(path: str) -> str:
+    _, package, *_, name = path.split("/")
+    return name if package in ("join", "codec") else f"{package}/{name}"
+
+
 def _table(
     names: Collection[str],
     known: dict[str, Result],
@@ -87,14 +92,25 @@ def _table(
     mean = sum(one.seconds for one in known.values()) / len(known)
     yield f"{len(known):,} of {len(names):,} mutations were tried: {hours:.1f} hours of one core,"
     yield f"{mean:.1f} seconds each; all of them would take {mean * len(names) / 3600:.1f} hours."
-    yield "Noticed first by:"
+    yield ""
+    yield "| Package | Mutations | Tried | Noticed by its tests | By another catcher | Survived |"
+    yield "|---|--:|--:|--:|--:|--:|"
+    for name, room in ROOMS.items():
+        here = [known[each] for each in known if path_of[each] in room.files]
+        of_tests = sum(one.kind in ("unit", "import") for one in here)
+        lived_on = sum(one.survived for one in here)
+        there = sum(path in room.files for path in path_of.values())
+        others = len(here) - of_tests - lived_on
+        yield f"| `{name}` | {there} | {len(here)} | {of_tests} | {others} | {lived_on} |"
+    yield ""
+    yield "By file, noticed first by:"
     yield ""
     yield "| File | Tried | Import | Unit test | World | Link | Random run | Survived |"
     yield "|---|--:|--:|--:|--:|--:|--:|--:|"
     counts: Counter[tuple[str, str]] = Counter((path_of[n], one.kind) for n, one in known.items())
     for path in sorted({path for path, _ in counts}):
         row = [counts[path, kind] for kind in KINDS]
-        yield f"| `{path.rpartition('/')[2]}` | {sum(row)} | {' | '.join(map(str, row))} |"
+        yield f"| `{_short(path)}` | {sum(row)} | {' | '.join(map(str, row))} |"
     row = [sum(n for (_, one), n in counts.items() if one == kind) for kind in KINDS]
     yield f"| all | {sum(row)} | {' | '.join(map(str, row))} |"
     yield ""

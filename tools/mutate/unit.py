@@ -14,7 +14,6 @@ from hypothesis import Phase, settings
 
 from tools.mutate.patches import ROOT
 
-TESTS = "tests/join"
 SECONDS_MOST = 4.0
 """Tests that take longer, with lines counted, are not asked."""
 
@@ -119,7 +118,7 @@ def catch(ids: Sequence[str], usual: dict[str, float]) -> dict[str, str]:
 def forget_caches() -> None:
     """Empty every cache of ours: otherwise the first test alone runs what is kept in one."""
     for name, module in list(sys.modules.items()):
-        if name.startswith(("joinproto.join", "joinproto.machine", "tests.join")):
+        if name.startswith(("joinproto.", "tests.")):
             for thing in list(vars(module).values()):
                 for one in (thing, *(vars(thing).values() if isinstance(thing, type) else ())):
                     if callable(clear := getattr(one, "cache_clear", None)):
