@@ -85,7 +85,7 @@ class Given:
                 ends.setdefault(ids[-1], []).append((_age(path, status), at))
         for close, told in ends.items():
             # Two that tell different ends: whoever has less is not clean (S2).
-            _, at = max(told, key=lambda item: (item[0], _seq(self.members[item[1]]), -item[1]))
+            _, at = max(told, key=lambda item: (item[0], _seq(self.members[item[1]])))
             self.closes[close] = _told_position(self.members[at], self.paths[at])
 
     def seat(self, at: int) -> Seat:

@@ -184,8 +184,8 @@ class Mutation:
 
     @property
     def is_quick(self) -> bool:
-        """Return whether it is asked for at each change, and not in the soak alone."""
-        return self.module.startswith("joinproto.durable")
+        """Return whether it is asked for at each change, as each sync is, or in the soak alone."""
+        return self.module.startswith("joinproto.durable") or ":without sync" in self.name
 
     @contextmanager
     def applied(self) -> Iterator[None]:

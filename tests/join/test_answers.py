@@ -119,6 +119,13 @@ def test_a_store_covers_the_tip_and_is_sure_of_it(
     assert expected == (found.covers(one), found.is_sure(one))
 
 
+def test_answers_are_in_one_order_whoever_collected_them() -> None:
+    """Two stores of one name, too."""
+    one, two = "a C C.5", "a2 - -"
+
+    assert evidence(one, two, "b C C.5") == evidence("b C C.5", two, one)
+
+
 def test_what_is_forgotten_is_no_evidence() -> None:
     """3.4: nothing happened in the views that are kept; what happened before, nobody can say."""
     short = lineage("F C1@F.3 C2@C1.5", keep=1)

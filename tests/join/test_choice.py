@@ -110,6 +110,9 @@ def test_the_next_ballot_is_later_than_any_that_was_promised_or_heard_of() -> No
     assert isinstance(refused, Choice)
     assert promised.next_ballot == ballot("8a")
     assert refused.next_ballot == ballot("5a")
+    both = refused.receive("b", asked("7b")).choice
+    assert isinstance(both, Choice)
+    assert both.next_ballot == ballot("8a")
 
 
 def test_a_wiped_proposer_uses_other_ballots() -> None:

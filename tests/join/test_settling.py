@@ -10,7 +10,7 @@ from joinproto.join.phases import Phase
 from joinproto.join.settling import facts, settle
 from tests.join.bus import config
 from tests.join.drafts import draft
-from tests.join.pictures import lineage, seats
+from tests.join.pictures import lineage, position, seats
 
 OPTIONS = config("a").digest
 OURS = lineage("F C", options=OPTIONS)
@@ -31,6 +31,14 @@ def test_who_was_ready_has_the_options_of_the_view(
     m = draft(chain, ready_in=chain.tip.id if is_ready else None)
 
     assert expected is facts(m).has_options
+
+
+@pytest.mark.parametrize(("at", "expected"), [("C1.6", True), ("F.6", False), ("C1.7", False)])
+def test_who_is_where_the_view_starts_has_its_data(at: str, expected: bool) -> None:
+    """I7: the very frame; one of its number may be of a tail that was dropped."""
+    chain = "F C1@F.5 C2@C1.6"
+
+    assert expected is facts(draft(chain, position=position(at, chain))).has_data
 
 
 def test_who_is_ready_anew_is_active_at_once_where_the_others_were_first() -> None:

@@ -35,6 +35,8 @@ def store(chain: str, at: str = "-", **others: Any) -> StoreRecord:
         ("F X@F.5 R@F.5", "F.5", {}, Store.DIRTY),
         # A store that learned of the CLOSE without having its data.
         ("F C1@F.5 X@C1.6", "F.5", {}, Store.DIRTY),
+        # The same number, in a tail that the cluster has dropped.
+        ("F C1@F.5 X@C1.6", "F.6", {}, Store.DIRTY),
         # A cluster that never had a frame.
         ("F X", "-", {}, Store.CLEAN),
         ("F X@F.5", "F.5", {"transient": True}, Store.NONE),

@@ -8,6 +8,7 @@ from joinproto.join.heard import Heard
 from joinproto.join.member import Member
 from joinproto.join.messages import ServeUpdate, StartUpdate, WantUpdate, Welcome
 from joinproto.join.phases import Phase
+from joinproto.join.steps import update_done
 from joinproto.join.store import StoreRecord
 from joinproto.join.updating import find_source, hear_want_update, hear_welcome
 from tests.join.bus import config
@@ -19,7 +20,8 @@ TIP = views(CHAIN)["C"]
 
 
 @pytest.mark.parametrize(
-    ("ready", "in_reach", "source"), [("bc", "bc", "b"), ("bc", "c", "c"), ("b", "c", None)]
+    ("ready", "in_reach", "source"),
+    [("bc", "bc", "b"), ("bcdefghi", "bcdefghi", "b"), ("bc", "c", "c"), ("b", "c", None)],
 )
 def test_who_is_ready_and_heard_feeds_a_member_the_least_name_first(
     ready: str, in_reach: str, source: str | None
@@ -65,6 +67,18 @@ def test_an_update_that_goes_frame_by_frame_is_written_down_on_its_way() -> None
     member.update_progress(0.0, position("F.4", CHAIN))
 
     assert position("F.4", CHAIN) == member.record.position
+
+
+def test_who_has_all_of_an_update_is_ready_at_once() -> None:
+    """I7, I8: nothing else will be told; what is on the disk now counts, not what was."""
+    known = lineage(CHAIN, options=config("a").digest)
+    heard = Heard(in_reach=frozenset("bc"), ready=seats("bc"))
+    m = draft(known, phase=Phase.UPDATING, heard=heard, position=None)
+    assert known.tip is not None
+
+    update_done(m, 0.0, known.tip.position)
+
+    assert known.tip.id == m.ready_in
 
 
 def test_who_is_active_is_not_updated_for_a_late_welcome() -> None:

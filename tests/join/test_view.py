@@ -25,6 +25,7 @@ FIRST = views("F")["F"]
 CHAIN = views("F C:ab@F.5 X R@F.5")
 CHANGED, CLOSED, RESTARTED = CHAIN["C"], CHAIN["X"], CHAIN["R"]
 LATER = Position(CHANGED.id, 99)
+ELSEWHERE = Position("0e" * 32, 5)
 QUIET = views("F X")["X"]
 
 
@@ -219,6 +220,12 @@ def test_a_long_value_is_cut_in_the_message() -> None:
         (CLOSED, RESTARTED, {"cluster_name": "o"}, "cluster_name of a RESTART: found 'o'"),
         (CHANGED, CLOSED, {"activated": False}, "activated of a CLOSE: found False, expected True"),
         (CLOSED, RESTARTED, {"position": LATER}, "position of a RESTART: found frame 99, expected"),
+        (
+            CLOSED,
+            RESTARTED,
+            {"position": ELSEWHERE},
+            "position of a RESTART: found frame 5, expect",
+        ),
         (
             QUIET,
             views("F X R")["R"],

@@ -245,6 +245,15 @@ def test_an_id_by_content_refuses_a_position_off_its_chain() -> None:
         )
 
 
+def test_a_name_tells_the_frame_and_the_view_behind_which_a_view_starts() -> None:
+    """One number in two views, and two numbers in one, are other names."""
+    chains = (views(f"F C1 C2@{at}", by_content) for at in ("F.1", "C1.1", "F.2"))
+    one, two, other = (chain["C2"].id for chain in chains)
+
+    assert one != two
+    assert one != other
+
+
 def test_the_two_digests_do_not_mix() -> None:
     """One digest for all members of a cluster."""
     hashed, called = views("F")["F"], views("F", by_content)["F"]

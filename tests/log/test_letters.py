@@ -107,6 +107,7 @@ def test_garbage_is_refused(said: bytes) -> None:
 @pytest.mark.parametrize(
     "said",
     [
+        f'["piece","{VIEW}",5,5]\n',
         f'["have","{VIEW}",[["{VIEW}",2,3]]]',
         f'["have","{VIEW}",[["{VIEW}",1,0]]]',
         f'["have-from","{VIEW}",4,300,[["{VIEW}",1,3]]]',

@@ -330,6 +330,36 @@ def test_a_source_that_has_not_what_it_should_is_given_up(three: Three) -> None:
     assert [] == three["a"].updated
 
 
+def test_who_is_updated_by_a_source_without_a_frame_has_none(three: Three) -> None:
+    """The view starts behind no frame: a tail that one alone has is cut, all of it."""
+    three.lost = {("a", "b"), ("a", "c")}
+    three["a"].submit("one")
+    three.settle()
+    assert 1 == three["a"].journal.last_seq
+    three.lost.clear()
+    view = three.change_view("abc", None)
+
+    three["a"].log.start_update(StartUpdate("b", view, None, False))
+    three.settle()
+
+    assert ([], [None]) == (three["a"].given_up, three["a"].updated)
+    assert 0 == three["a"].journal.last_seq
+
+
+def test_the_first_of_what_it_waits_for_is_when_it_is_asked_again(three: Three) -> None:
+    """An update that stalls, before a close that waits for frames to come to rest."""
+    one = three["a"]
+    view = three.change_view("abc", None)
+    one.log.start_update(StartUpdate("b", view, Position("9" * 64, 4), False))
+    stalls = one.log.deadline
+    assert stalls is not None
+    one.time = stalls - 1.0
+
+    one.log.rest(lambda: None)
+
+    assert stalls == one.log.deadline
+
+
 def test_data_stands_still_while_an_answer_counts(three: Three) -> None:
     """3.3: who answers freezes; what comes of an update waits."""
     three["b"].submit("one")

@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from joinproto.durable import envelope
-from joinproto.durable.journal.journal import FILE, Frame, Journal
+from joinproto.durable.journal.journal import FILE, Frame, Journal, Run
 from joinproto.errors import MisuseError, StoreCorrupt, StoreForeign, StoreNewer
+from joinproto.join.messages import StartUpdate
 from joinproto.join.phases import Phase
+from joinproto.join.view import Position
 from joinproto.log import dropping, snapshot
 from joinproto.log.disk import open_disk
 from joinproto.log.keeper import Keeping
+from joinproto.log.letters import Have, write
 from joinproto.log.replicated import ReplicatedLog
 from tests.log.engines import Applied, Town
 
@@ -256,6 +259,23 @@ def test_earlier_versions_refuse_a_store_with_dropped_frames_by_its_format(
 
     with pytest.raises(StoreNewer, match="has format 2; this version reads format 1"):
         open_disk(drops.top / "a", "a", "cluster")
+
+
+def test_a_source_of_another_branch_than_the_dropped_frames_is_given_up(drops: Town) -> None:
+    """What was dropped cannot be cut; the next source may have it."""
+    submit(drops, count=30)
+    drops.calm(2)
+    one = drops.members["a"]
+    assert one.disk.journal.first_seq > 1
+    view, other = one.engine.view, "9" * 64
+    assert view is not None
+    one.log.start_update(StartUpdate("b", view, Position(other, 30), beside=False))
+
+    one.log.hear("b", write(Have(str(view.id), (Run(other, 1, 30),))))
+    drops.step("a")
+
+    assert ("a", "b") not in drops.wires
+    assert 30 == one.disk.journal.last_seq
 
 
 def test_another_application_refuses_frames_that_were_dropped_by_this_one(drops: Town) -> None:
