@@ -74,9 +74,10 @@ class Candidate:
     The rest is for other brokers.  `seq`: the count of what it has, comparable within one
     cluster.  `final`: the final signature of a clean store.  `stopped_last`: it says that
     nobody else was running when it stopped; `may_be_last`: that this was so, it does not rule
-    out.  `history`: number to hash of the frame with this number, those it still has; None: no file
-    of it is here.  `node`: whom it waits for at its start, where the broker keeps such a list under
-    names that never change (RabbitMQ).
+    out; `lost_view`: it was not stopped in order, and what it saw last cannot be read: it may have
+    been on any side.  `history`: number to hash of the frame with this number, those it still has;
+    None: no file of it is here.  `node`: whom it waits for at its start, where the broker keeps
+    such a list under names that never change (RabbitMQ).
     """
 
     name: str
@@ -89,6 +90,7 @@ class Candidate:
     last_view: LastView | None = None
     stopped_last: bool = False
     may_be_last: bool = False
+    lost_view: bool = False
     history: Mapping[int, bytes] | None = field(default=None, repr=False)
     node: NodeList | None = None
 

@@ -232,6 +232,8 @@ def _of_unknown(
 
 def compare(one: Candidate, other: Candidate) -> Age:
     """Return how the data of `one` stands to the data of `other`, a store of its cluster."""
+    if any(item.node is not None and item.node.is_damaged for item in (one, other)):
+        return Age.UNKNOWN
     if one.final is not None and other.final is not None:
         return Age.SAME if one.final == other.final else Age.DIVERGED
     return _by_history(one, other) or _by_files(one, other)
@@ -239,6 +241,8 @@ def compare(one: Candidate, other: Candidate) -> Age:
 
 def _by_files(one: Candidate, other: Candidate) -> Age:
     """Return the same, where the frames of both do not show it."""
+    if one.lost_view is not other.lost_view:
+        return Age.UNKNOWN
     mine, theirs = one.last_view, other.last_view
     if mine is not None and theirs is not None and None not in (mine.step, theirs.step):
         return _by_views(one, other, mine, theirs)

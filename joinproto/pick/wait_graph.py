@@ -24,7 +24,8 @@ forced, or because only a ram node ran on.  After it two nodes may look as after
 an older one as the last.
 
 A kill takes what Mnesia had not written yet, up to two seconds of each node, and that differs.
-Where the tables of the nodes were read, the last is who has what all of them have.
+Where the tables of the nodes were read, the last is who has what all of them have.  Where those of
+one are damaged, nothing orders it and the others.
 
 Source: RabbitMQ 3.10 (`rabbit_node_monitor`), Mnesia 4.21 (`mnesia_controller`:
 `last_consistent_replica`, `orphan_tables`); recovery, "Foreign formats".
@@ -51,7 +52,7 @@ class NodeList:
 
     `members`: all nodes of the cluster, `disc`: those of them that keep data, `running`: those
     that ran when it stopped, itself included; None: not known.  `definitions`: what its disk has;
-    None: nothing of it was read.
+    None: nothing of it was read.  `is_damaged`: because it is not whole, so it may have had more.
     """
 
     name: str
@@ -59,6 +60,7 @@ class NodeList:
     disc: frozenset[str]
     running: frozenset[str] | None
     definitions: Definitions | None = None
+    is_damaged: bool = False
 
     @property
     def waits_for(self) -> frozenset[str]:
@@ -214,6 +216,7 @@ def wait_graph(lists: Sequence[NodeList], *, gone: Collection[str] = ()) -> Wait
     if are_equal and not against:
         last = _with_most(last, items) or last
         are_equal = bool(last) and _have_all(last, [items[name] for name in ran])
+    are_equal = are_equal and not any(items[name].is_damaged for name in ran)
     is_sure = all(beyond[name] <= ran.keys() for name in last)
     unheard = disc - ran.keys()
     waits = {name: ran[name] & disc for name in ran}

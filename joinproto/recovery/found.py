@@ -38,6 +38,7 @@ What a reader has to fill in:
     stopped_last         it says itself that nobody else ran any more (it lists only itself,
                          safe_to_bootstrap: 1 with a seqno)
     may_be_last          it does not rule out that nobody else ran any more
+    lost_view            it was killed, and its last view, which others may contradict, is lost
     history              number to hash of what has this number; None: no file of it is here
     problems             what is wrong, one sentence each, the worst first
     facts                what to show to a person: `Fact("seqno", "-1")`, in the file's order
@@ -211,6 +212,7 @@ class Found:
     last_view: LastView | None = None
     stopped_last: bool = False
     may_be_last: bool = False
+    lost_view: bool = False
     history: Mapping[int, bytes] | None = field(default=None, repr=False)
     node: NodeList | None = field(default=None, repr=False)
     problems: tuple[str, ...] = ()
@@ -246,6 +248,7 @@ class Found:
             last_view=self.last_view,
             stopped_last=self.stopped_last,
             may_be_last=self.may_be_last,
+            lost_view=self.lost_view,
             history=self.history,
             node=self.node,
         )

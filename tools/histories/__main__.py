@@ -25,7 +25,7 @@ from joinproto.errors import JoinprotoError
 from tools.histories.damage import damaged
 from tools.histories.followed import Followed
 from tools.histories.judged import History, judged
-from tools.histories.kept import keep, kept
+from tools.histories.kept import keep, kept, laid_out
 from tools.histories.report import Examined, Table
 
 RIGS = ("rabbitmq", "galera")
@@ -153,12 +153,16 @@ for _name in RIGS:
 
 @main.command()
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--damages", type=click.IntRange(min=0), default=0, help="Damaged copies of each.")
 @click.pass_context
-def judge(context: click.Context, folder: Path) -> None:
+def judge(context: click.Context, folder: Path, damages: int) -> None:
     """Judge kept histories with today's code; nothing is started."""
     table, is_wrong = Table(), False
     for _, history in kept(folder):
-        one = _examine(history, None, None)
+        with tempfile.TemporaryDirectory(prefix="histories-") as top:
+            place = Path(top)
+            whole = laid_out(history, place / "whole") if damages else history
+            one = _examine(whole, place, None, damages)
         table.add(one)
         is_wrong = is_wrong or bool(one.wrong)
         click.echo(one.line)

@@ -61,12 +61,21 @@ def _damage(chance: random.Random, copies: Mapping[str, Path]) -> str:
     if not files:
         return f"{node} has no file left"
     file = chance.choice(files)
-    data = bytearray(file.read_bytes())
     ways = ["cut", "zeros", "emptied", "gone"]
     how = chance.choice([*ways, "flipped"] if file.name.endswith(BINARIES) else ways)
+    size = file.stat().st_size
+    at = chance.randrange(size) if size else 0
+    damage(file, how, at=at, bit=chance.randrange(8))
+    return f"{node} {file.name} {how} at {at}"
+
+
+def damage(file: Path, how: str, *, at: int, bit: int = 0) -> None:
+    """Write a file anew, damaged at a byte; a link to it elsewhere keeps what it had."""
+    data = bytearray(file.read_bytes())
     file.unlink()
-    at = chance.randrange(len(data)) if data else 0
     match how:
+        case "gone":
+            return
         case "cut":
             del data[at:]
         case "zeros":
@@ -76,10 +85,8 @@ def _damage(chance: random.Random, copies: Mapping[str, Path]) -> str:
         case "emptied":
             data.clear()
         case "flipped" if data:
-            data[at] ^= 1 << chance.randrange(8)
-    if how != "gone":
-        file.write_bytes(data)
-    return f"{node} {file.name} {how} at {at}"
+            data[at] ^= 1 << bit
+    file.write_bytes(data)
 
 
 def _files(store: Path) -> Sequence[Path]:

@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
+
 from joinproto.recovery import info
+from joinproto.recovery.foreign import gcache
 from joinproto.recovery.sources import look
 from tools.histories.judged import History
 
@@ -41,6 +44,22 @@ def keep(history: History, folder: Path) -> None:
         "confirmed": dict(history.confirmed),
     }
     (folder / FILE).write_text(json.dumps(told) + "\n", "utf-8")
+
+
+def laid_out(history: History, folder: Path) -> History:
+    """Return a kept history whose stores are directories again, with the files that were collected.
+
+    A digest stands for Galera's cache, which was not kept; there is none in the directory.
+    """
+    stores = {}
+    for node, collected in history.stores.items():
+        stores[node] = folder / node
+        stores[node].mkdir(parents=True)
+        (raw,) = info.read(collected.read_bytes(), name=node)
+        for file in raw.files:
+            if file.data is not None and file.name != gcache.DIGEST:
+                (stores[node] / file.name).write_bytes(file.data)
+    return evolve(history, stores=stores, names={})
 
 
 def kept(folder: Path) -> Iterator[tuple[Path, History]]:

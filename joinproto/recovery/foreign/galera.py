@@ -165,6 +165,7 @@ def read(raw: Raw) -> Found:
         if (cache := raw.file(gcache.DIGEST).data) is None
         else gcache.history_in(cache),
         may_be_last=has_rows or _may_be_last(saved, view),
+        lost_view=cluster != "" and saved.seqno < 0 and (view is None or not view.is_primary),
         problems=tuple(problems),
         facts=_facts(saved, view, recovered),
     )

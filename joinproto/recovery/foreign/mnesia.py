@@ -7,7 +7,8 @@
 
 Each is a log of Erlang's `disk_log`: four bytes of magic, four that say whether it was closed, then
 for each term its size, four bytes of magic and the term in the external format.  What follows the
-last whole term is of a write that did not end, and Mnesia drops it, too.
+last whole term is of a write that did not end.  Mnesia drops it without a word; here it condemns
+the file, because what a bad disk cut off looks the same, and may be much.
 
 A record is never decoded: only its place, and those of its parts, in the bytes are found.  Tables
 are taken as sets.
@@ -25,6 +26,19 @@ from joinproto.recovery.foreign.text import NotAsWritten
 
 LATEST, PREVIOUS = "LATEST.LOG", "PREVIOUS.LOG"
 WHOLE, CHANGES = ".DCD", ".DCL"
+ALWAYS = tuple(
+    f"rabbit_{table}{WHOLE}"
+    for table in (
+        "durable_exchange",
+        "durable_queue",
+        "durable_route",
+        "runtime_parameters",
+        "user",
+        "user_permission",
+        "vhost",
+    )
+)
+"""Tables that every release with Mnesia has, from a node's first start on."""
 NOT_DEFINED = {"rabbit_node_maintenance_states"}
 """What a node writes about itself, and no client asked for."""
 
@@ -50,14 +64,15 @@ def names_in(entries: Collection[str]) -> tuple[str, ...]:
 
 def definitions_in(files: Mapping[str, bytes]) -> Definitions:
     """Return what these files, by their names, say; raises `NotAsWritten`."""
-    if not {LATEST, PREVIOUS} & files.keys():
-        raise NotAsWritten(f"{LATEST}: is not there")
+    # A start renames the log before it writes another one, and a kill may come between.
+    if not files.get(LATEST) and not files.get(PREVIOUS):
+        raise NotAsWritten(f"{LATEST}: is {'empty' if LATEST in files else 'not there'}")
     tables = _Tables()
     for name, data in files.items():
         if name.endswith(WHOLE):
             table = name.removesuffix(WHOLE).encode()
             for term in _terms(name, data):
-                record = _parts(term)
+                record = _parts(term, 2)
                 if _atom(record[0]) != b"log_header":
                     tables.write(table, record[1], term)
     for name, data in files.items():
@@ -66,7 +81,9 @@ def definitions_in(files: Mapping[str, bytes]) -> Definitions:
                 parts = _parts(term)
                 if len(parts) == 3:
                     tables.change(parts)
-    logs = [term for name in (PREVIOUS, LATEST) for term in _terms(name, files.get(name, b""))]
+    logs = [
+        term for name in (PREVIOUS, LATEST) if name in files for term in _terms(name, files[name])
+    ]
     tables.transact(logs)
     return Definitions(
         values=tables.values,
@@ -95,9 +112,9 @@ class _Tables:
 
     def change(self, parts: list[bytes]) -> None:
         """Take `{{Table, Key}, Record, Op}`."""
-        table, key = _parts(parts[0])
+        table, key, *_ = _parts(parts[0], 2)
         name, op = _atom(table), _atom(parts[2])
-        if not name.startswith(b"rabbit_") or name.decode() in NOT_DEFINED:
+        if not name.startswith(b"rabbit_") or name.decode("utf-8", "replace") in NOT_DEFINED:
             return
         if op == b"write":
             self.write(name, key, parts[1])
@@ -115,23 +132,25 @@ class _Tables:
     def transact(self, terms: list[bytes]) -> None:
         """Take the transactions of a log; those that nobody decided yet are in doubt."""
         committed = set()
-        for term in terms:
-            parts = _parts(term)
+        entries = [_parts(term) for term in terms]
+        counted = [parts for parts in entries if _atom(parts[0]) in (b"decision", b"commit")]
+        if any(len(parts) < 3 for parts in counted):
+            raise NotAsWritten("a transaction of Mnesia's lacks its changes")
+        for parts in counted:
             if _atom(parts[0]) == b"decision" and _atom(parts[2]) == b"committed":
                 committed.add(parts[1])
-        for term in terms:
-            parts = _parts(term)
+        for parts in counted:
             if _atom(parts[0]) != b"commit":
                 continue
             # Behind its node and decision: tables in memory, on disc too, on disc only.
             changes = [change for part in parts[4:6] for change in _items(part)]
             if _is_tuple(parts[2]):
-                asked = _parts(parts[2])
+                asked = _parts(parts[2], 2)
                 if asked[1] not in committed:
                     self.in_doubt += bool(changes)
                     continue
             for change in changes:
-                self.change(_parts(change))
+                self.change(_parts(change, 3))
 
 
 def _lasting(table: bytes, record: bytes) -> bytes:
@@ -166,8 +185,8 @@ def _hash(data: bytes) -> bytes:
 
 def _terms(name: str, data: bytes) -> Iterator[bytes]:
     """Yield the terms of a log, without their first byte (131); raises `NotAsWritten`."""
-    if not data:
-        return
+    if not data and name == LATEST:
+        return  # a kill right after it was made
     if data[:4] != MAGIC or data[4:8] not in (OPENED, CLOSED):
         raise NotAsWritten(f"{name}: is no log of Erlang's")
     at = 8
@@ -183,8 +202,11 @@ def _terms(name: str, data: bytes) -> Iterator[bytes]:
             raise NotAsWritten(f"{name}: byte {begin} begins no term")
         yield data[begin + 1 : end]
         at = end
-    if data[4:8] == CLOSED and at != len(data):
-        raise NotAsWritten(f"{name}: was closed, and ends within a term: cut off")
+    if at != len(data):
+        raise NotAsWritten(
+            f"{name}: {len(data) - at} bytes from byte {at} on are no whole term: what was there is"
+            " lost"
+        )
 
 
 def _number(data: bytes, at: int, size: int) -> int:
@@ -197,14 +219,16 @@ def _is_tuple(term: bytes) -> bool:
     return term[:1] in (b"h", b"i")
 
 
-def _parts(term: bytes) -> list[bytes]:
-    """Return the elements of a tuple, each as its bytes."""
+def _parts(term: bytes, least: int = 1) -> list[bytes]:
+    """Return the elements of a tuple, `least` or more, each as its bytes."""
     if term[:1] == b"h":
         count, at = _number(term, 1, 1), 2
     elif term[:1] == b"i":
         count, at = _number(term, 1, 4), 5
     else:
         raise NotAsWritten("expected a tuple of Mnesia's")
+    if count < least:
+        raise NotAsWritten(f"a tuple of Mnesia's has {count} elements, expected {least}")
     return _elements(term, count, at)
 
 

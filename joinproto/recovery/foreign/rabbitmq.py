@@ -88,19 +88,24 @@ def read(raw: Raw) -> Found:
         # With the ram nodes: while one of them ran on, a disc node could come and go.
         last_view=None if ran is None else LastView(members=ran),
         stopped_last=ran == frozenset({said.node}),
-        node=_node(said, definitions),
+        node=_node(said, definitions, is_damaged=unread != ""),
         problems=(*_problems(raw, said), *([unread] if unread else [])),
         facts=_facts(said, definitions),
     )
 
 
 def definitions_of(raw: Raw) -> tuple[Definitions | None, str]:
-    """Return what the tables say, and why they say nothing where they are damaged."""
+    """Return what the tables say, and why they say nothing where they are damaged.
+
+    Neither, where no table is here: of a node that was killed before it had any, or lists alone.
+    """
     files = {file.name: file for file in raw.files if file.name not in NAMES}
+    if not files:
+        return None, ""
     refused = [f"{name}: {file.problem}" for name, file in files.items() if file.problem]
-    # A start renames the log before it writes another one.
-    if refused or not {mnesia.LATEST, mnesia.PREVIOUS} & files.keys():
-        return None, "".join(refused[:1])
+    refused += [f"{name}: is not there" for name in mnesia.ALWAYS if name not in files]
+    if refused:
+        return None, f"the tables cannot be read: {refused[0]}"
     try:
         found = mnesia.definitions_in({name: file.data or b"" for name, file in files.items()})
     except NotAsWritten as error:
@@ -230,7 +235,7 @@ def _blank(store: Found) -> Found:
     )
 
 
-def _node(said: Said, definitions: Definitions | None) -> NodeList | None:
+def _node(said: Said, definitions: Definitions | None, *, is_damaged: bool) -> NodeList | None:
     """Return what a node's directory says about others; None: it does not say which it is."""
     if not said.node:
         return None
@@ -240,6 +245,7 @@ def _node(said: Said, definitions: Definitions | None) -> NodeList | None:
         disc=frozenset(said.disc),
         running=said.running,
         definitions=definitions,
+        is_damaged=is_damaged,
     )
 
 

@@ -5,14 +5,16 @@ Each was judged wrongly once, or is a right proof that must stay one.  `tools/hi
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
 from joinproto.pick.table import Verdict
 from tests.recovery.foreign.directories import DATA
-from tools.histories.judged import judged
-from tools.histories.kept import kept
+from tools.histories.damage import damage, damaged
+from tools.histories.judged import judge, judged
+from tools.histories.kept import kept, laid_out
 
 HISTORIES = DATA / "histories"
 
@@ -50,6 +52,46 @@ def test_no_verdict_about_a_real_history_is_wrong(name: str) -> None:
 
     assert [] == [(one.given, one.wrong) for one in found if one.wrong]
     assert FULL[name] == (found[0].verdict, short(found[0].named))
+
+
+DAMAGES = [
+    # A table or a log that is not whole says nothing, and neither do the lists beside it.
+    ("rabbitmq-majority-4020", "b@localhost/rabbit_durable_queue.DCD", "zeros"),
+    ("rabbitmq-majority-4020", "c@localhost/rabbit_durable_exchange.DCD", "gone"),
+    ("rabbitmq-old-copy-4026", "c@localhost/rabbit_runtime_parameters.DCD", "zeros"),
+    ("rabbitmq-forced-4022", "c@localhost/rabbit_user.DCD", "cut"),
+    ("rabbitmq-forced-4022", "c@localhost/LATEST.LOG", "gone"),
+    # Both forced nodes lose what shows that they were forced.
+    ("galera-forced-five-713", "db1/gvwstate.dat db3/gvwstate.dat", "cut"),
+    ("galera-forced-five-713", "db1/gvwstate.dat db3/gvwstate.dat", "gone"),
+]
+
+
+@pytest.mark.parametrize(("name", "files", "how"), DAMAGES)
+def test_a_damaged_file_proves_nothing_that_the_whole_one_did_not(
+    name: str, files: str, how: str, tmp_path: Path
+) -> None:
+    """Each of these led to a proof once, of what was unproven with the whole files."""
+    [(_, history)] = kept(HISTORIES / name)
+    whole = laid_out(history, tmp_path)
+    nodes = tuple(sorted(whole.stores))
+    assert Verdict.UNPROVEN is judge(whole, nodes).verdict
+
+    for file in map(tmp_path.joinpath, files.split()):
+        damage(file, how, at=file.stat().st_size // 2)
+
+    assert judge(whole, nodes).verdict in (Verdict.UNPROVEN, Verdict.DIVERGED, Verdict.CORRUPT)
+
+
+@pytest.mark.soak("stores")
+@pytest.mark.parametrize("name", FULL)
+def test_no_damage_leads_to_a_better_verdict(name: str, tmp_path: Path) -> None:
+    """`python -m tools.histories judge DIR --damages N` does the same with more of them."""
+    [(_, history)] = kept(HISTORIES / name)
+    whole = laid_out(history, tmp_path / "whole")
+    before = judge(whole, tuple(sorted(whole.stores)))
+
+    assert [] == list(damaged(whole, before, count=20, chance=random.Random(name), folder=tmp_path))
 
 
 def test_every_kept_history_is_asked() -> None:

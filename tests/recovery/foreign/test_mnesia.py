@@ -5,7 +5,11 @@ Source: recovery, "Foreign formats"; the logs as OTP 25 writes them.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from joinproto.pick.definitions import Definitions
 from joinproto.recovery.foreign.mnesia import CLOSED, ITEM_MAGIC, MAGIC, OPENED, definitions_in
@@ -112,16 +116,24 @@ def test_two_values_under_one_key_are_beyond_each_other() -> None:
     assert (1, 1) == (a.beyond(b), b.beyond(a))
 
 
-def test_the_last_write_may_be_torn_and_a_closed_log_not() -> None:
-    """Mnesia drops what follows the last whole term; a log that was closed has none."""
-    whole = log(commit(change("a")), commit(change("b")))
-    for size in range(8, len(whole)):
-        found = definitions_in({"LATEST.LOG": whole[:size]})
-        assert len(found.values) < 2
+@pytest.mark.parametrize("status", [OPENED, CLOSED])
+def test_what_is_no_whole_term_condemns_a_log(status: bytes) -> None:
+    """Mnesia drops it; a disk that cut off much more than the last write leaves the same."""
+    first = log(commit(change("a")), status=status)
+    whole = log(commit(change("a")), commit(change("b")), status=status)
 
-    closed = log(commit(change("a")), status=CLOSED)
-    with pytest.raises(NotAsWritten, match="cut off"):
-        definitions_in({"LATEST.LOG": closed[:-1]})
+    for size in range(len(first) + 1, len(whole)):
+        for data in (whole[:size], whole[:size] + bytes(len(whole) - size)):
+            with pytest.raises(NotAsWritten):
+                definitions_in({"LATEST.LOG": data})
+
+
+def test_an_empty_log_is_one_that_was_just_made() -> None:
+    """A dump renames the log and makes another one; a kill may come between, and come then."""
+    previous = {"PREVIOUS.LOG": log(commit(change("a")))}
+
+    for files in (previous, {**previous, "LATEST.LOG": b""}):
+        assert 1 == len(definitions_in(files).values)
 
 
 @pytest.mark.parametrize(
@@ -136,3 +148,16 @@ def test_what_a_new_node_has_is_not_its_own() -> None:
     """The exchanges that RabbitMQ makes for each virtual host."""
     assert 0 == node(commit(change(""), change("amq.direct"))).own
     assert 1 == node(commit(change("amq.direct"), change("orders"))).own
+
+
+@given(
+    at=st.integers(min_value=0),
+    damage=st.binary(min_size=1, max_size=24) | st.integers(1, 64).map(bytes),
+)
+def test_any_bytes_within_a_log_are_read_or_refused(at: int, damage: bytes) -> None:
+    whole = log(asked(1), commit(change("a"), decision=asked(1)), decided(1), commit(change("b")))
+    at %= len(whole)
+    data = whole[:at] + damage + whole[at + len(damage) :]
+
+    with suppress(NotAsWritten):
+        assert definitions_in({"LATEST.LOG": data}).own <= 2
