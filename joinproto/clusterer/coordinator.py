@@ -66,8 +66,10 @@ def step(state: State, event: Any) -> Step:
             return _received(state, sender, content)
         case Start():
             return _start(state, event)
-        case Tick(token, record):
-            return transitioner.ask(state, token, record) if state.waits else Step(state)
+        case Tick(token, record, yields):
+            if not state.waits:
+                return Step(state)
+            return transitioner.ask(evolve(state, yields=yields), token, record)
         case Silence(node, token):
             return transitioner.heard(state, node, token, None)
         case Apply(config):

@@ -23,6 +23,9 @@ def begin_locking(state: State) -> Step:
     round_ = state.round
     if round_ is None:
         return Step(state)
+    if state.yields:
+        # It has said whom it awaits, so that one with the same data or more can go.
+        return rested(evolve(state, why=Why("U5", "another is to go first")))
     nodes = state.config_now.config.nodes
     locks = Asked(what=Asking.LOCKS, token=round_.token, left=nodes)
     return _next(evolve(state, round=locks))

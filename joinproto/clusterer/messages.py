@@ -44,10 +44,14 @@ class Start:
 
 @frozen
 class Tick:
-    """Half a second has passed, or more; `token`: never used before in this run."""
+    """Half a second has passed, or more; `token`: never used before in this run.
+
+    `yields`: another node is to go first this time, as its host knows.
+    """
 
     token: int
     record: Record
+    yields: bool = False
 
 
 @frozen

@@ -76,7 +76,8 @@ class State:
 
     `contacts`: who is told of the next config.  `dead`: members that are away.  `awaited`,
     `joining`: what the last round of a rejoining node found.  `timer`: number of the shutdown timer
-    that counts.  `blank`: its data were given up, and it has not booted since.
+    that counts.  `blank`: its data were given up, and it has not booted since.  `yields`: it lets
+    others go first in this round.
     """
 
     who: Who
@@ -95,6 +96,7 @@ class State:
     timer: int = 0
     blank: bool = False
     paused: bool = False
+    yields: bool = False
     why: Why = Why("U7", "not started")
     waits_for: frozenset[str] = NOBODY
 

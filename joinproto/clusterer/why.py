@@ -43,6 +43,7 @@ WHY = {
     "an answer is missing": "not everybody has said yet whom he awaits",
     "its circle awaits somebody outside": "{others} ran longer, and may have newer data",
     "its circle awaits itself alone": "those that it awaited await it, too: it went",
+    "another is to go first": "its data are not all that there are, so it lets another one go",
     "a lock is held by another": "{others} was about to go when it wanted to",
 }
 

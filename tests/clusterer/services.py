@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
-from joinproto.apps.clusterer.service import Booting, ServiceStatus
+from joinproto.apps.clusterer.service import Booting, NotFirst, ServiceStatus
 from tools.faults.clusterer_service import Labelled
 
 
@@ -20,6 +21,21 @@ class StatusBreaks(Labelled):
 
     def status(self) -> ServiceStatus:
         raise KeyError("says")
+
+
+class Counted(Labelled):
+    """It tells how many messages lie on its disk, and lets one that has more go first."""
+
+    def holds(self) -> Mapping[str, str]:
+        return {"messages": str(self._count())}
+
+    def look(self, others: Mapping[str, Mapping[str, str] | None]) -> None:
+        for name, said in others.items():
+            if said is None or int(said["messages"]) > self._count():
+                raise NotFirst(f"{name} has more", next="wait for it")
+
+    def _count(self) -> int:
+        return len(self._file.read_text().splitlines()) if self._file.exists() else 0
 
 
 class NoEnd:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +26,8 @@ from tools.faults.ports import free_ports
 pytestmark = pytest.mark.soak("rabbitmq")
 
 PATIENCE = 150.0
+LATE_SECONDS = 4.0
+"""Mnesia writes its log up to two seconds late."""
 TIMING = "[timing]\npoll = 0.5\nretry = 2\nheartbeat = 1\nsilence = 10\n"
 
 
@@ -184,7 +188,42 @@ def formed(rabbits: Rabbits) -> None:
     assert {"of-a"} == rabbits.vhosts("c") == rabbits.vhosts("d")
 
 
+def powered_off(rabbits: Rabbits) -> None:
+    """c and d go down at one moment, and c's disk lacks the last writes: d starts first.
+
+    Their lists are equal.  Before, c went first, by its name, and d gave up what c lacked.
+    """
+    fleet = rabbits.fleet
+    data = fleet.place("c@localhost") / "data"
+    assert (data / "nodes_running_at_shutdown").exists()
+
+    def cut() -> None:
+        for letter in "cd":
+            fleet.kill(f"{letter}@localhost")
+            end_server(fleet.place(f"{letter}@localhost"))
+
+    def back() -> None:
+        for letter in "cd":
+            fleet.start(f"{letter}@localhost")
+        rabbits.until("cd", 4)
+
+    cut()
+    shutil.copytree(data, data.with_name("older"))
+    back()
+    rabbits.ctl("d", "add_vhost", "later")
+    time.sleep(LATE_SECONDS)
+    cut()
+    shutil.rmtree(data)
+    data.with_name("older").rename(data)
+    back()
+
+    assert {"of-a", "later"} == rabbits.vhosts("c") == rabbits.vhosts("d")
+    asked = "application:get_env(mnesia, max_wait_for_decision)."
+    assert "{ok,10000}" == rabbits.ctl("d", "eval", asked).strip()
+
+
 def test_real_nodes_follow_their_configs_alone(rabbits: Rabbits) -> None:
     """One after the other, since a start of a node is dear."""
     stopped(rabbits)
     formed(rabbits)
+    powered_off(rabbits)

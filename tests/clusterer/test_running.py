@@ -6,7 +6,7 @@ Real: processes, TCP, disks, kill -9, links that are cut.  Simulated: the servic
 from __future__ import annotations
 
 import socket
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -228,6 +228,31 @@ def test_nodes_that_come_at_one_moment_know_each_other_and_a_plan_goes_by_that(
     fleet.start("c")
     fleet.until_ready("bc", 3)
     assert "message" in fleet.data("b")
+
+
+def test_after_a_power_cut_who_has_most_starts_first(tmp_path: Path) -> None:
+    """U5: the lists of who ran are equal, and the data are not; a service that looks is asked."""
+    counted = 'kind = "python"\nobject = "tests.clusterer.services:Counted"\n'
+    fleet = Fleet(tmp_path, tuple("abc"), service=lambda _: f"[service]\n{counted}")
+    with closing(fleet):
+        start(fleet, config(1, "abc", "a"))
+        files = [MembersFile(fleet.place(name) / "data") for name in "abc"]
+        fleet.until("each sees all", lambda: {tuple("abc")} == {one.load().ran for one in files})
+        assert fleet.publish("c", "acknowledged")
+        for name in "abc":
+            fleet.kill(name)
+            fleet.end_broker(name)
+        former = fleet.events().keys()
+        for name in "abc":
+            fleet.start(name)
+        fleet.until_ready("abc", 1)
+
+        booted = {
+            run.partition("-")[0]: [one["how"] for one in lines if one["kind"] == "booted"]
+            for run, lines in fleet.events().items()
+            if run not in former
+        }
+        assert {"a": ["own"], "b": ["own"], "c": ["first"]} == booted
 
 
 def test_who_was_not_stopped_in_order_says_so_before_it_boots(

@@ -104,6 +104,10 @@ OURS: Mapping[str, set[str]] = {
     # What asks the servers; the register of the view chain keeps views as members write them.
     "joinproto.apps.discovery": {"joinproto.discovery", "joinproto.join", CODEC},
     "joinproto.apps.clusterer": {"joinproto.clusterer", "joinproto.ask", CODEC, HOST, NET, DURABLE},
+    # What RabbitMQ's tables hold, by the readers of the operator's tool.
+    "joinproto.apps.clusterer.definitions": {
+        *("joinproto.apps.clusterer", "joinproto.pick", "joinproto.recovery", NET)
+    },
     "joinproto.apps.reconcile": {"joinproto.reconcile", "joinproto.ask", CODEC, MACHINE, DURABLE},
     "joinproto.apps.contrib": {"joinproto"},
     "joinproto.apps": set(),
@@ -188,6 +192,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.apps.standby.keeping": ATTRS,
     **{place: ATTRS | {"proton"} for place in SPEAK_AMQP},
     "joinproto.apps.clusterer": ATTRS | {"anyio"},
+    "joinproto.apps.clusterer.definitions": set(),
     "joinproto.apps.reconcile": ATTRS | {"httpx", "prometheus_client"},
     "joinproto.apps.discovery": ATTRS | {"anyio", "dns", "httpx"},
     "joinproto.apps.contrib": BASE | {"amqtt", "anyio", "prometheus_client"},

@@ -134,11 +134,11 @@ class Fleet:
     def reset(self, name: str) -> None:
         """kill -9, its broker too, and nothing is left on its disk."""
         self.kill(name)
-        self._end_broker(name)
+        self.end_broker(name)
         with suppress(FileNotFoundError):
             shutil.rmtree(self.place(name))
 
-    def _end_broker(self, name: str) -> None:
+    def end_broker(self, name: str) -> None:
         """A killed node leaves its broker behind; it is gone once its lock is free."""
         broker.ask(str(self.place(name) / "broker.sock"), "end")
         with suppress(FileNotFoundError), (self.place(name) / "broker.lock").open() as lock:
@@ -237,6 +237,6 @@ class Fleet:
         for name in list(self.running):
             self.kill(name)
         for name in self.names:
-            self._end_broker(name)
+            self.end_broker(name)
         for link in self.links.values():
             link.close()

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -24,8 +25,17 @@ from joinproto.apps.clusterer.keeping.members import Members
 from joinproto.apps.clusterer.keeping.stored import StoredConfig
 from joinproto.apps.clusterer.memory import Memory
 from joinproto.apps.clusterer.network import Network, Timing
-from joinproto.apps.clusterer.peering import Peering
-from joinproto.apps.clusterer.service import Booting, Service, ServiceFailed, ServiceStatus
+from joinproto.apps.clusterer.peering import Peering, running_of, said_by
+from joinproto.apps.clusterer.service import (
+    Booting,
+    Holder,
+    NotFirst,
+    Service,
+    ServiceFailed,
+    ServiceStatus,
+    holdings,
+    look,
+)
 from joinproto.apps.clusterer.wire import AskService, ServiceTold
 from joinproto.clusterer import coordinator
 from joinproto.clusterer.config import Config
@@ -62,12 +72,6 @@ from joinproto.host.eventlog import EventLog
 log = logging.getLogger("joinproto.clusterer")
 
 FORGET_TRIES = 20
-DOUBTFUL = (
-    "its service was not stopped in order. If the others were not, as in a power cut, nobody knows"
-    " whose data are the newest: the node that starts first may lack what another one has"
-    " acknowledged, and the others give that up. Compare the data directories before the nodes"
-    " start (`joinproto recover pick`), and start the node with the latest first"
-)
 
 
 @frozen
@@ -132,6 +136,7 @@ class Host:
     _timer: asyncio.TimerHandle | None = None
     _boot: asyncio.Task[None] | None = None
     _answer: asyncio.Future[Reply] | None = None
+    _lets_go: float = 0.0
     _one_at_a_time: asyncio.Lock = Factory(asyncio.Lock)
     _forgetting: asyncio.Task[None] | None = None
 
@@ -147,7 +152,7 @@ class Host:
         service that cannot be stopped or wiped."""
         kept = self.stored.load()
         self.memory.load()
-        self.note = _doubt(self.memory, self.events)
+        self.note = _doubt(self.memory, self.service, self.events)
         # A node that was killed may have left its service running.
         await self._service("stop", lambda: self.service.stop(leaves=False))
         if self.memory.now.given_up:
@@ -189,7 +194,7 @@ class Host:
                 if not answer.done():
                     answer.set_result(Reply.NOT_NOW)
             case Receive(sender, AskService(number)):
-                says = await self.says() if self.serves else {}
+                says = await self.says() if self.serves or not self.begun else {}
                 told = ServiceTold(number, self.serves, self._version(), says)
                 self.network.send(sender, told)
             case Receive(_, ServiceTold()):
@@ -208,8 +213,10 @@ class Host:
         return -1 if self.state.held is None else self.state.held.config.version
 
     async def says(self) -> Mapping[str, str]:
-        """Return what the service says of itself, nothing where it does not answer."""
+        """Return what the service says of itself or, before a boot, of what lies on its disk."""
         try:
+            if not self.begun:
+                return dict(await self._call(partial(holdings, self.service)))
             found: ServiceStatus = await self._call(self.service.status)
         except ServiceFailed as error:
             log.warning("status: %s", error.message)
@@ -317,23 +324,15 @@ class Host:
         # Who becomes ready meanwhile says so once: missed, he would not count as one that ran.
         self.memory.boots = set()
         told = await self.peering.ask(others, self.timing.silence)
-        running = {
-            name: one.says
-            for name, one in told.items()
-            if one.runs and one.version == config.version
-        }
+        running = running_of(told, config.version)
         self.memory.boots |= set(running)
-        booting = Booting(
-            how=boot.how,
-            nodes=boot.nodes,
-            ram=config.ram,
-            running=running,
-            members=frozenset(self.memory.now.members),
-            forget=boot.forget,
-        )
+        booting = _booting(boot, config, running, frozenset(self.memory.now.members))
         self.events.write("boot", how=boot.how.value, running=sorted(running))
-        self.begun = True
         try:
+            if boot.how is Boot.FIRST:
+                went = others.intersection(self.memory.now.ran)
+                await self._call(partial(look, self.service, said_by(told, went)))
+            self.begun = True
             if boot.how in (Boot.JOIN, Boot.OWN) and not running:
                 raise ServiceFailed(
                     "nobody says that it runs with this config", next="it asks again"
@@ -344,7 +343,9 @@ class Host:
             self.failure = error.message
             log.warning("it does not boot: %s", error.message)
             self.events.write("boot failed", why=error.message)
-            await asyncio.sleep(self.timing.retry)
+            # Who lets another one go first keeps nobody waiting meanwhile.
+            self._lets_go = self.timing.retry if isinstance(error, NotFirst) else 0.0
+            await asyncio.sleep(self.timing.retry - self._lets_go)
             self.post(BootFailed())
             return
         finally:
@@ -378,7 +379,8 @@ class Host:
             elapsed += self.timing.poll
             state = self.state
             if state.waits and state.round is None and self._inbox.empty():
-                self.post(Tick(next(self._tokens), self.memory.record))
+                self._lets_go -= self.timing.poll
+                self.post(Tick(next(self._tokens), self.memory.record, self._lets_go > 0))
             if elapsed >= self.timing.poke:
                 elapsed = 0.0
                 if state.status is Status.READY and state.dead:
@@ -405,13 +407,29 @@ class Host:
         self.post(Down(name))
 
 
-def _doubt(memory: Memory, events: EventLog) -> str:
+def _doubt(memory: Memory, service: Service, events: EventLog) -> str:
     """Return what an operator should know before the service boots, and log it."""
-    if not memory.is_doubtful:
-        return ""
-    log.warning("%s", DOUBTFUL)
-    events.write("not stopped in order", ran=sorted(memory.now.ran))
-    return DOUBTFUL
+    found = memory.doubt(looks=isinstance(service, Holder))
+    if found:
+        log.warning("%s", found)
+        events.write("not stopped in order", ran=sorted(memory.now.ran))
+    return found
+
+
+def _booting(
+    boot: BootBroker,
+    config: Config,
+    running: Mapping[str, Mapping[str, str]],
+    members: frozenset[str],
+) -> Booting:
+    return Booting(
+        how=boot.how,
+        nodes=boot.nodes,
+        ram=config.ram,
+        running=running,
+        members=members,
+        forget=boot.forget,
+    )
 
 
 def _watched(post: Callable[[Any], None], work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

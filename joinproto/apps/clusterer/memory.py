@@ -12,6 +12,19 @@ from joinproto.apps.clusterer.keeping.stored import Kept
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.messages import AskStatus, Down, NewConfig, Receive, Record
 
+DOUBTFUL = (
+    "its service was not stopped in order. If the others were not, as in a power cut, nobody knows"
+    " whose data are the newest: the node that starts first may lack what another one has"
+    " acknowledged, and the others give that up. Compare the data directories before the nodes"
+    " start (`joinproto recover pick`), and start the node with the latest first"
+)
+
+LOOKS = (
+    "its service was not stopped in order. Before one starts first, the nodes compare what is"
+    " defined on each (queues, exchanges, users, policies), not the messages: who lacks something"
+    " lets another one go first"
+)
+
 
 @define
 class Memory:
@@ -68,10 +81,15 @@ class Memory:
         """The service was stopped in order: who ran then is known."""
         self.keep(evolve(self.now, stopped=True))
 
-    @property
-    def is_doubtful(self) -> bool:
-        """Say whether the service ended with others, or before them, and none of them knows."""
-        return self.now.stopped is False and not self.now.given_up and len(self.now.ran) > 1
+    def doubt(self, *, looks: bool) -> str:
+        """Return what an operator should know before the service boots, "" where there is nothing.
+
+        It ended with others, or before them, and none of them knows.  `looks`: the service can tell
+        what lies on its disk.
+        """
+        if self.now.stopped is not False or self.now.given_up or len(self.now.ran) < 2:
+            return ""
+        return LOOKS if looks else DOUBTFUL
 
     def only(self, nodes: frozenset[str]) -> frozenset[str]:
         """Drop who is not among these; return them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import Any
 
@@ -39,3 +39,15 @@ class Peering:
         waiting = self._open.get(name)
         if waiting is not None and not waiting.done() and number == self._number:
             waiting.set_result(answer)
+
+
+def running_of(told: Mapping[str, ServiceTold], version: int) -> dict[str, Mapping[str, str]]:
+    """Return what those say of themselves whose service runs with this config."""
+    return {name: one.says for name, one in told.items() if one.runs and one.version == version}
+
+
+def said_by(
+    told: Mapping[str, ServiceTold], nodes: Iterable[str]
+) -> dict[str, Mapping[str, str] | None]:
+    """Return what each of these nodes says of its service, None of one that did not answer."""
+    return {name: told[name].says if name in told else None for name in nodes}

@@ -6,7 +6,8 @@ server that a killed node left behind is found by its name, and its broker stopp
     found   force_boot, start_app; the former members are forgotten
     join    (after reset) join_cluster, start_app
     own     start_app, beside members that run
-    first   force_boot, start_app; who does not count any more is forgotten
+    first   force_boot, start_app; who does not count any more is forgotten.  Of those that went
+            down together it is one that has all that is defined on any of them (`definitions.py`)
 
 Source: Clusterer, U4 and U5.
 """
@@ -24,6 +25,7 @@ from pathlib import Path
 
 from attrs import define, field
 
+from joinproto.apps.clusterer import definitions
 from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus, empty
 from joinproto.clusterer.messages import Boot
 from joinproto.durable.filesystem import reason
@@ -35,6 +37,9 @@ SAID_CHARS_MAX = 400
 LOOK_SECONDS = 2.0
 PAUSE_SECONDS = 10.0
 """Between two looks for a pause: each one starts an Erlang VM."""
+ERL_LAST = "ERL_ZFLAGS"
+"""What Erlang puts behind all its other words."""
+DECISION_MS = 10_000
 NOT_MEMBER = ("not_a_cluster_node", "not in the cluster", "not a member")
 
 
@@ -65,10 +70,11 @@ class RabbitMQ:
             return
         if how is not Boot.OWN and others:
             self._ctl("force_boot")
-        self._start()
+        self._start(decides=how is Boot.FIRST)
         if how is not Boot.OWN:
             for name in sorted(others if how is Boot.FOUND else booting.forget & others):
                 self._forget(name)
+            definitions.chosen(self.data).unlink(missing_ok=True)
 
     def _join(self, to: str, *, ram: bool) -> None:
         with suppress(ServiceFailed):  # it knows us only where a reset could not tell it
@@ -92,6 +98,12 @@ class RabbitMQ:
         except ServiceFailed as error:
             log.info("reset, now without asking the others: %s", error.message)
             self._ctl("force_reset")
+
+    def holds(self) -> Mapping[str, str]:
+        return definitions.held(self.data)
+
+    def look(self, others: Mapping[str, Mapping[str, str] | None]) -> None:
+        definitions.look(self.node, self.data, others)
 
     def status(self) -> ServiceStatus:
         # A server that a killed node left behind is not this one's child.
@@ -141,8 +153,11 @@ class RabbitMQ:
             return False
         return True
 
-    def _start(self) -> None:
-        """Return when the broker runs, in the server that is there or in a new one."""
+    def _start(self, *, decides: bool = False) -> None:
+        """Return when the broker runs, in the server that is there or in a new one.
+
+        `decides`: without the others about transactions that were under way.
+        """
         if self._is_up():
             self._ctl("start_app")
             return
@@ -152,7 +167,7 @@ class RabbitMQ:
             try:
                 self._process = process = subprocess.Popen(
                     list(self.server),
-                    env=self._environment(),
+                    env=self._environment() | (self._decides_alone() if decides else {}),
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=out,
@@ -174,6 +189,15 @@ class RabbitMQ:
                 self._ctl("await_startup")
                 return
         raise ServiceFailed(f"{self.server[0]}: not started; see {place}", next="mend the server")
+
+    def _decides_alone(self) -> dict[str, str]:
+        """Return what lets a first node start that was killed within a transaction.
+
+        Mnesia asks the others how it ended, without end, and `force_boot` does not change that;
+        the others wait for this node.  What none of them has as committed is given up.
+        """
+        former = self.environment.get(ERL_LAST, os.environ.get(ERL_LAST, ""))
+        return {ERL_LAST: f"{former} -mnesia max_wait_for_decision {DECISION_MS}".strip()}
 
     def _environment(self) -> dict[str, str]:
         return {

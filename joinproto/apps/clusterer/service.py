@@ -12,7 +12,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from attrs import field, frozen
 
@@ -74,6 +74,35 @@ class Service(Protocol):
 
     def end(self) -> None:
         """The node's process ends, after a stop."""
+
+
+class NotFirst(ServiceFailed):
+    """Another node has data that this one lacks, or may have; it lets the others go first."""
+
+
+@runtime_checkable
+class Holder(Protocol):
+    """A service that can tell what lies on its disk, so that who has most starts first."""
+
+    def holds(self) -> Mapping[str, str]:
+        """Return what its data are, while it does not run; to `look` of another node's service."""
+
+    def look(self, others: Mapping[str, Mapping[str, str] | None]) -> None:
+        """Return where it may start before the others; raises `NotFirst`.
+
+        `others`: what those hold that went down with it; None: one that did not say.
+        """
+
+
+def holdings(service: Service) -> Mapping[str, str]:
+    """Return what lies on the disk of a service that does not run, {} where it cannot tell."""
+    return service.holds() if isinstance(service, Holder) else {}
+
+
+def look(service: Service, others: Mapping[str, Mapping[str, str] | None]) -> None:
+    """Return where a service may start before the others, as far as it can tell."""
+    if isinstance(service, Holder):
+        service.look(others)
 
 
 LOST_AND_FOUND = "lost+found"

@@ -95,17 +95,12 @@ def read(raw: Raw) -> Found:
 
 
 def definitions_of(raw: Raw) -> tuple[Definitions | None, str]:
-    """Return what the tables say, and why they say nothing where they are damaged.
-
-    Neither, where no table is here: of a node that was killed before it had any, or lists alone.
-    """
+    """Return what the tables say, and why they say nothing; neither, where no table is here."""
     files = {file.name: file for file in raw.files if file.name not in NAMES}
-    if not files:
-        return None, ""
     refused = [f"{name}: {file.problem}" for name, file in files.items() if file.problem]
     refused += [f"{name}: is not there" for name in mnesia.ALWAYS if name not in files]
-    if refused:
-        return None, f"the tables cannot be read: {refused[0]}"
+    if refused or not files:
+        return None, f"the tables cannot be read: {refused[0]}" if files else ""
     try:
         found = mnesia.definitions_in({name: file.data or b"" for name, file in files.items()})
     except NotAsWritten as error:

@@ -1,0 +1,135 @@
+"""What RabbitMQ's tables hold on a node that is down, so that who starts first lacks nothing.
+
+After a power cut the lists of who ran are equal where the data are not: each node wrote its log up
+to two seconds late.  The node that starts first decides what is kept, and the others take it.  So
+who is to be first asks all that went down with it what they hold: only who has all that is defined
+on any of them goes.  Where nobody has all, a person chooses (`chosen`).
+
+    one has all that is defined on any        it goes first, and the others wait for it
+    each lacks something                       nobody goes
+    one has not said it, or cannot read it     nobody goes
+
+Messages are not looked at.  A node with Khepri has no such tables, and is not asked: there a
+majority has the latest by itself.
+
+Source: recovery, "Foreign formats"; RabbitMQ 3.10.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from pathlib import Path
+
+from joinproto.apps.clusterer.service import NotFirst
+from joinproto.net.lines import one_line
+from joinproto.pick.definitions import Definitions
+from joinproto.recovery.foreign.rabbitmq import definitions_of
+from joinproto.recovery.found import Format
+from joinproto.recovery.gather import gather
+
+TABLES = "tables"
+READ, NONE, DAMAGED = "read", "none", "damaged"
+KEY_BYTES, VALUE_BYTES = 8, 4
+ENTRIES_MAX = 40_000
+"""More are not told, as a frame has an end; a person chooses then."""
+
+
+def held(data: Path) -> Mapping[str, str]:
+    """Return what the tables in a data directory hold, as other nodes are told; {}: of Khepri."""
+    raw = gather(data, host="", kind=Format.RABBITMQ)
+    if raw.problem:
+        return {TABLES: DAMAGED, "why": raw.problem} if data.exists() else {TABLES: NONE}
+    if all(file.is_absent for file in raw.files):
+        return {} if (data / "coordination").exists() else {TABLES: NONE}
+    found, why = definitions_of(raw)
+    if found is None:
+        return {TABLES: DAMAGED, "why": why} if why else {TABLES: NONE}
+    return _put(found)
+
+
+def chosen(data: Path) -> Path:
+    """Return the file by which a person says that this node starts first, whatever others hold."""
+    return data.parent / f"{data.name}-first"
+
+
+def look(me: str, data: Path, others: Mapping[str, Mapping[str, str] | None]) -> None:
+    """Return where this node may start first; raises `NotFirst`.
+
+    `others`: what those that went down with it hold; None: it did not say.
+    """
+    mine = held(data)
+    if not mine or chosen(data).exists():
+        return
+    found: dict[str, Definitions] = {}
+    for name, said in sorted({**others, me: mine}.items()):
+        if said is None or not said:
+            raise NotFirst(f"{name} has not said what its tables hold", next="it asks again")
+        if said.get(TABLES) == NONE:
+            continue
+        theirs = _taken(said)
+        if theirs is None:
+            why = one_line(said.get("why", "more is defined than can be told"))
+            raise _nobody(data, f"what {name} holds is not known: {why}")
+        found[name] = theirs
+    full = [name for name in found if not _beyond(found, name)]
+    if me in full or not found:
+        return
+    if full:
+        count = found[full[0]].beyond(found[me]) if me in found else len(found[full[0]].values)
+        raise NotFirst(
+            f"{full[0]} has {count} defined that are not here, and all that is here: it starts"
+            " first",
+            next="wait for it",
+        )
+    counts = [f"{name} lacks {_beyond(found, name)}" for name in found]
+    raise _nobody(data, f"of what the others have defined, {', '.join(counts)}")
+
+
+def _beyond(found: Mapping[str, Definitions], name: str) -> int:
+    """Return how much the others have that a node lacks; the same at two of them counts twice."""
+    return sum(other.beyond(found[name]) for other in found.values())
+
+
+def _nobody(data: Path, why: str) -> NotFirst:
+    return NotFirst(
+        f"nobody can start first without a loss: {why}; compare the data directories (`joinproto"
+        f" recover pick`), and on the node whose data are to be kept: touch {chosen(data)}",
+        next="choose the node that starts first",
+    )
+
+
+def _put(found: Definitions) -> Mapping[str, str]:
+    values = sorted(found.values.items())
+    gone = sorted(found.deleted - found.values.keys())
+    if len(values) + len(gone) > ENTRIES_MAX:
+        return {TABLES: READ}
+    entries = b"".join(key[:KEY_BYTES] + value[:VALUE_BYTES] for key, value in values)
+    deleted = b"".join(key[:KEY_BYTES] for key in gone)
+    return {TABLES: READ, "entries": _text(entries), "deleted": _text(deleted)}
+
+
+def _taken(said: Mapping[str, str]) -> Definitions | None:
+    """Return what a node said, None where it is not known or not as it is written here."""
+    if said.get(TABLES) != READ or "entries" not in said:
+        return None
+    size = KEY_BYTES + VALUE_BYTES
+    try:
+        entries = base64.b64decode(said["entries"], validate=True)
+        deleted = base64.b64decode(said.get("deleted", ""), validate=True)
+    except binascii.Error:
+        return None
+    if len(entries) % size or len(deleted) % KEY_BYTES:
+        return None
+    return Definitions(
+        values={
+            entries[at : at + KEY_BYTES]: entries[at + KEY_BYTES : at + size]
+            for at in range(0, len(entries), size)
+        },
+        deleted=frozenset(deleted[at : at + KEY_BYTES] for at in range(0, len(deleted), KEY_BYTES)),
+    )
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -1,0 +1,109 @@
+"""RabbitMQ's tables on nodes that are down: only who has all that is defined starts first.
+
+The directories are of real nodes that were killed, of whose stores each was started alone: so it is
+known how many acknowledged declarations each one has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from joinproto.apps.clusterer.definitions import DAMAGED, NONE, TABLES, chosen, held, look
+from joinproto.apps.clusterer.service import NotFirst
+from tests.recovery.foreign.directories import DATA
+from tools.histories.judged import History
+from tools.histories.kept import kept, laid_out
+
+
+def laid(name: str, folder: Path) -> History:
+    [(_, history)] = kept(DATA / "histories" / name)
+    return laid_out(history, folder)
+
+
+def told(history: History, me: str) -> Mapping[str, Mapping[str, str] | None]:
+    return {name: held(store) for name, store in history.stores.items() if name != me}
+
+
+def goes(history: History, me: str) -> str:
+    """Return "" where a node may start first, else what it says."""
+    try:
+        look(me, history.stores[me], told(history, me))
+    except NotFirst as error:
+        return error.message
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("name", "first"), [("rabbitmq-killed-together-4005", "b"), ("rabbitmq-killed-4006", "a")]
+)
+def test_who_has_all_that_was_acknowledged_starts_first(
+    name: str, first: str, tmp_path: Path
+) -> None:
+    """Killed together their lists are equal; any other one would lose 12 and 55, or 26 and 271."""
+    history = laid(name, tmp_path)
+
+    said = {node.partition("@")[0]: goes(history, node) for node in history.stores}
+
+    assert [] == sorted(history.lacks(f"{first}@localhost"))
+    assert "" == said.pop(first)
+    for node, why in said.items():
+        assert history.lacks(f"{node}@localhost")
+        assert f"{first}@localhost has " in why
+        assert "and all that is here: it starts first" in why
+
+
+def test_where_each_lacks_something_nobody_starts_until_a_person_says_who(tmp_path: Path) -> None:
+    """a was forced, and wrote; c has what a lacks."""
+    history = laid("rabbitmq-forced-4022", tmp_path)
+
+    said = {node: goes(history, node) for node in history.stores}
+
+    for node, why in said.items():
+        assert "nobody can start first without a loss" in why
+        assert f"touch {chosen(history.stores[node])}" in why
+    chosen(history.stores["a@localhost"]).touch()
+    assert "" == goes(history, "a@localhost")
+    assert "" != goes(history, "c@localhost")
+
+
+def test_what_is_not_known_of_another_keeps_a_node_from_being_first(tmp_path: Path) -> None:
+    history = laid("rabbitmq-killed-together-4005", tmp_path)
+    b = history.stores["b@localhost"]
+    whole = told(history, "b@localhost")
+
+    for said, why in (
+        (None, "a@localhost has not said"),
+        ({}, "a@localhost has not said"),
+        ({TABLES: DAMAGED, "why": "LATEST.LOG: is cut"}, "a@localhost holds is not known: LATEST"),
+        ({TABLES: "read"}, "more is defined than can be told"),
+        ({TABLES: "read", "entries": "x", "deleted": ""}, "more is defined than can be told"),
+    ):
+        with pytest.raises(NotFirst, match=why):
+            look("b@localhost", b, {**whole, "a@localhost": said})
+
+    look("b@localhost", b, {**whole, "a@localhost": {TABLES: NONE}})
+
+
+def test_a_damaged_table_is_told_as_such_and_an_empty_disk_as_nothing(tmp_path: Path) -> None:
+    history = laid("rabbitmq-killed-together-4005", tmp_path)
+    a = history.stores["a@localhost"]
+    (a / "rabbit_vhost.DCD").unlink()
+
+    assert DAMAGED == held(a)[TABLES]
+    assert "is not known: the tables cannot be read: rabbit_vhost.DCD" in goes(
+        history, "b@localhost"
+    )
+    assert {TABLES: NONE} == held(tmp_path / "not there")
+    (tmp_path / "empty").mkdir()
+    assert {TABLES: NONE} == held(tmp_path / "empty")
+
+
+def test_a_node_with_khepri_asks_nobody(tmp_path: Path) -> None:
+    """A majority of its nodes has the latest by itself."""
+    (tmp_path / "k" / "coordination").mkdir(parents=True)
+
+    assert {} == held(tmp_path / "k")
+    look("k", tmp_path / "k", {"other": None})
