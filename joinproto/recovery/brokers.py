@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from attrs import evolve
+
 from joinproto.apps.standby.keeping import form
 from joinproto.apps.standby.keeping.form import ROOM, Kept
 from joinproto.apps.standby.keeping.slots import Slot, Slots, refusal, slot_of
@@ -41,6 +43,7 @@ __all__ = [
 
 FORMAT = Format.STANDBY
 NAMES = (*form.NAMES, FRAMES)
+FORMER = "a former primary may have more"
 STATES = {Mark.CLEAN: State.CLEAN, Mark.DIRTY: State.DIRTY, Mark.EMPTY: State.EMPTY}
 
 
@@ -166,16 +169,75 @@ def picked(stores: Sequence[Found]) -> tuple[Pick, Best]:
     clusters = {kept.cluster for _, kept in readable if kept.cluster is not None}
     verdict, case = _verdict(stores, names, clusters, found)
     latest: tuple[str, ...] = ()
-    if found.store is not None:
-        latest = tuple(one.name for one, kept in readable if kept.broker == found.store.name)
+    if found.store is not None and verdict in (Verdict.PROVEN, Verdict.UNPROVEN):
+        chosen = [item for item in readable if item[1].broker == found.store.name]
+        ahead = [one for one, _ in _ahead(chosen[0], readable)] if len(chosen) == 1 else []
+        latest = tuple(one.name for one in (*(one for one, _ in chosen), *ahead))
+        if ahead:
+            found = _with_rivals(found, [one.member for one in ahead])
+            verdict, case = Verdict.UNPROVEN, found.case
     findings = Findings(
         rows=tuple(row_of(one.candidate) for one in stores),
         lines=tuple(f"{one.name}: {_said(kept)}" for one, kept in readable) + _chained(chain),
-        latest=latest if verdict in (Verdict.PROVEN, Verdict.UNPROVEN) else (),
+        latest=latest,
         missing=tuple(Missing(name, "", may_know_more=True) for name in missing),
     )
     groups = group([one.candidate for one in stores])
     return Pick(verdict=verdict, rule="H10", case=case, groups=groups, findings=findings), found
+
+
+def _ahead(
+    chosen: tuple[Found, Kept], readable: Sequence[tuple[Found, Kept]]
+) -> list[tuple[Found, Kept]]:
+    """Return those of an earlier generation that may have confirmed what the chosen one lacks."""
+    return [
+        item
+        for item in readable
+        if item[1].cluster is not None
+        and item[1].view.generation < chosen[1].view.generation
+        and not _covers(chosen, item, readable)
+    ]
+
+
+def _covers(
+    one: tuple[Found, Kept], former: tuple[Found, Kept], readable: Sequence[tuple[Found, Kept]]
+) -> bool:
+    """Return whether a store has all that was confirmed where a former one ended.
+
+    It has as many frames of that generation; or it was promoted right after it, from the last view
+    that the former one wrote: whoever is in that has all that was confirmed.  Otherwise: a is cut
+    off, drops the others from its view, and confirms alone; b is promoted, and nothing fences a.
+    """
+    generation = former[1].view.generation
+    if _last(former[0], generation) <= _last(one[0], generation):
+        return True
+    if generation >= one[1].view.generation:
+        return False
+    follows = one[1].is_primary and one[1].view.generation == generation + 1
+    if follows and one[1].broker in former[1].view.members:
+        return True
+    return any(
+        _covers(other, former, readable) and _covers(one, other, readable)
+        for other in readable
+        if generation < other[1].view.generation < one[1].view.generation
+    )
+
+
+def _last(found: Found, generation: int) -> int:
+    """Return the number of the last frame that a store has of a generation; 0: it has none."""
+    view = f"{generation:064x}"
+    runs = () if found.raw.journal is None else found.raw.journal.runs
+    return max((run.last for run in runs if run.view == view), default=0)
+
+
+def _with_rivals(found: Best, names: Sequence[str]) -> Best:
+    listed = ", ".join(names)
+    why = (
+        f"{found.why}; but {listed} ended in an earlier generation with messages that it lacks, and"
+        " nothing shows that they were never confirmed: nobody fenced that primary, or an older"
+        " store was promoted by hand"
+    )
+    return evolve(found, proven=False, case=FORMER, why=why)
 
 
 def _verdict(
@@ -256,7 +318,8 @@ def next_of(
 
     `lost`: brokers whose stores nobody will ever supply.
     """
-    chosen = [one for one in stores if one.name in pick.latest]
+    best_one = "" if found.store is None else found.store.name
+    chosen = [one for one in stores if one.name in pick.latest and one.member == best_one]
     match pick.verdict:
         case Verdict.IN_USE:
             return "look at the running broker; if it shall not run, stop it, then ask again"
@@ -278,9 +341,17 @@ def next_of(
     if not chosen:
         return "look for the stores that are not here yet, and pick again with them"
     one = chosen[0]
+    lost_too = (
+        "copy all these directories first, and look what each has confirmed; without that, what the"
+        f" others have beyond {one.member} is lost by: "
+        if found.case == FORMER
+        else ""
+    )
     also = "" if found.proven else " --unproven"
     others = [word for word in words if word != one.path and not one.path.endswith(f"/{word}")]
     if one.state is State.DIRTY:
         rest = " ".join(map(typed, others))
-        return f"joinproto recover mark-clean{also} {typed(one.path)} {rest}".rstrip()
+        return f"{lost_too}joinproto recover mark-clean{also} {typed(one.path)} {rest}".rstrip()
+    if lost_too:
+        return f"{lost_too}starting the brokers, and promoting {one.member} first"
     return f"start the brokers, and promote {one.member} first"

@@ -15,7 +15,7 @@ from joinproto.apps.standby.keeping.form import NAMES, Marked
 from joinproto.codec.json_form import canonical_hash
 from joinproto.errors import UsageProblem
 from joinproto.pick.table import Verdict
-from joinproto.recovery.brokers import kept_of
+from joinproto.recovery.brokers import FORMER, kept_of
 from joinproto.recovery.found import Found
 from joinproto.recovery.judgement import Judgement
 from joinproto.recovery.plan import Refused
@@ -33,7 +33,10 @@ def target_of(judgement: Judgement, path: Path) -> Found:
         raise UsageProblem(f"{path} is not a store here", next="name a directory of this machine")
     one = here[0]
     settled = (Verdict.PROVEN, Verdict.UNPROVEN)
-    if judgement.verdict not in settled or one.name not in judgement.pick.latest:
+    best = judgement.pick.latest
+    if judgement.pick.case == FORMER:
+        best = best[:1]  # the others are its rivals
+    if judgement.verdict not in settled or one.name not in best:
         raise Refused(judgement.sentence, next=judgement.next, code=judgement.code or 5)
     return one
 

@@ -46,8 +46,11 @@ def lay(
 def test_the_last_to_be_primary_is_named_and_proven(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Not the one with the most messages; and with a store missing it is not proven."""
-    a = lay(tmp_path, "a", 3, "a", messages=90)
+    """Not the one with the most messages; and with a store missing it is not proven.
+
+    b was in a's last view: so what b lacks of a's generation was never confirmed.
+    """
+    a = lay(tmp_path, "a", 3, "a", "b", messages=90)
     b = lay(tmp_path, "b", 4, "b", "c")
     c = lay(tmp_path, "c", 4, "b", "c", primary="b")
 
@@ -65,6 +68,40 @@ def test_the_last_to_be_primary_is_named_and_proven(
         part["verdict"],
         [one["member"] for one in part["missing"]],
     )
+
+
+def test_a_former_primary_that_went_on_alone_is_a_rival(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """a was cut off and dropped b from its view; b was promoted, and nothing fenced a."""
+    a = lay(tmp_path, "a", 3, "a", messages=2)
+    b = lay(tmp_path, "b", 4, "b", "c", messages=90)
+    c = lay(tmp_path, "c", 4, "b", "c", primary="b")
+
+    code, found = ask_json(capsys, "pick", a, b, c)
+    rival = ask_json(capsys, "mark-clean", a, b, c, "--unproven")[0]
+    best, _ = ask_json(capsys, "mark-clean", b, a, c, "--unproven")
+
+    named = {Path(one).name for one in found["latest"]}
+    assert (5, "unproven", {"a", "b"}) == (code, found["verdict"], named)
+    assert "nobody fenced that primary" in found["evidence"][0]
+    assert "what the others have beyond b is lost by: joinproto recover mark-clean" in found["next"]
+    assert (5, 8) == (rival, best)
+
+
+def test_who_followed_the_one_that_was_in_that_view_has_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """a died with what nobody confirmed; b took over, and c, which had been away, after it."""
+    a = lay(tmp_path, "a", 3, "a", "b", messages=90)
+    b = lay(tmp_path, "b", 4, "b", "c")
+    c = lay(tmp_path, "c", 5, "c")
+
+    code, found = ask_json(capsys, "pick", a, b, c)
+    without, part = ask_json(capsys, "pick", "--lost", "b", a, c)
+
+    assert (0, "proven", "c") == (code, found["verdict"], Path(found["latest"][0]).name)
+    assert (5, "unproven", 2) == (without, part["verdict"], len(part["latest"]))
 
 
 def test_a_backup_alone_is_never_proven(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,7 +187,7 @@ def test_a_dirty_store_is_marked_by_who_agrees(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """H3: a dirty store refuses until marked; one that is not the best is never marked."""
-    a, b = lay(tmp_path, "a", 3, "a"), lay(tmp_path, "b", 4, "b")
+    a, b = lay(tmp_path, "a", 3, "a", "b"), lay(tmp_path, "b", 4, "b")
     c = lay(tmp_path, "c", 4, "b", primary="b")
     everything = (b, a, c)
 
