@@ -83,6 +83,22 @@ SLICES: dict[str, Slice] = {
         "brokers of hot standby that promote themselves",
         "{python} -m tools.failover --built-in --faults 20 --seed {seed}",
     ),
+    "histories-rabbitmq": Slice(
+        "drawn histories of RabbitMQ: is `recover` right about what they left?",
+        "{python} -m tools.histories rabbitmq --seed {seed}000 --count 999 --minutes {minutes}",
+    ),
+    "histories-galera": Slice(
+        "drawn histories of Galera: is `recover` right about what they left?",
+        "{python} -m tools.histories galera --seed {seed}000 --count 999 --minutes {minutes}",
+    ),
+    "histories-joinproto": Slice(
+        "drawn histories of our own nodes: is `recover` right about what they left?",
+        "{python} -m tools.histories joinproto --seed {seed}000 --count 999 --minutes {minutes}",
+    ),
+    "histories-standby": Slice(
+        "drawn histories of hot standby: is `recover` right about what they left?",
+        "{python} -m tools.histories standby --seed {seed}000 --count 999 --minutes {minutes}",
+    ),
     "boots": Slice("nodes that start at once, on every backend", spread="loadfile"),
     "durable": Slice("a thousand schedules of power cuts and faults for each durable kind"),
     "stores": Slice("stores and journals: killed at every step, on disks that lose and lie"),

@@ -120,7 +120,8 @@ def next_step(
         case Verdict.PROVEN | Verdict.TIE if pending:
             return "start all members: what was accepted is completed, and no mark is needed"
         case Verdict.PROVEN | Verdict.TIE:
-            if any(one.record is not None and one.record.is_marked for one in stores):
+            latest = [one.record for one in stores if one.name in found.latest]
+            if any(record is not None and record.is_marked for record in latest):
                 return "start all members: a restart from here is permitted already"
             return f"joinproto recover plan {given} -o plan.json"
         case Verdict.CLEAN if foreign and not found.latest:

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from joinproto.pick.table import Verdict
+from tools.histories import joinproto
 from tools.histories.__main__ import main
 from tools.histories.followed import Followed, Steps, says_loss, steps_of
-from tools.histories.judged import History
+from tools.histories.judged import History, judged
 from tools.histories.kept import keep, kept
 
 DATA = Path(__file__).parents[1] / "recovery" / "foreign" / "data"
@@ -101,6 +103,32 @@ def test_kept_histories_are_judged_again(tmp_path: Path, last: set[str], code: i
     assert code == done.exit_code
     lacking = "WRONG [a,b,c] proven c@localhost, which lacks 1 acknowledged"
     assert bool(code) is (lacking in done.output)
+
+
+@pytest.mark.parametrize(
+    ("seed", "kind", "verdict"),
+    [
+        (104, "cut", Verdict.TIE),
+        (118, "old-copy", Verdict.UNPROVEN),
+        (121, "orderly", Verdict.CLEAN),
+        # Its mark is on an older store, and permits nothing: the line said to start all.
+        (119, "forced", Verdict.TIE),
+    ],
+)
+def test_our_own_nodes_are_played_judged_and_follow_the_last_line(
+    seed: int, kind: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    """Members, logs and stores in simulated time; each of them is done in about a second."""
+    played = joinproto.draw(seed, tmp_path, kind)
+
+    found = list(judged(played))
+    followed = joinproto.follow(played, found[0].next, tmp_path)
+
+    assert [] == [(one.given, one.wrong) for one in found if one.wrong]
+    assert (verdict, True) == (found[0].verdict, len(played.acknowledged) > 0)
+    assert 2 ** len(played.stores) - 1 == len(found)
+    assert followed is None or (0, ()) == (followed.lost, followed.not_up)
+    assert (followed is None) is (kind == "old-copy")
 
 
 def test_a_rig_or_a_kind_that_is_not_there_is_a_usage_error() -> None:

@@ -127,13 +127,13 @@ def die_promoted(manager: Manager, _random: Random) -> None:
 def recover(manager: Manager) -> None:
     """Mark the store that `recover pick` names, start all, and see that one be primary."""
     paths = [path.with_suffix("") for path in manager.files.values()]
-    found = _recover("pick", *paths)
+    found = recovered("pick", *paths)
     if found["verdict"] != "proven":
         raise RuntimeError(f"after total failure: {found['verdict']}: {found['evidence']}")
     best = Path(found["latest"][0].partition(":")[2])
     others = [path for path in paths if path != best]
-    made = _recover("mark-clean", best, *others)["error"]["next"].rpartition(" ")[2]
-    _recover("mark-clean", best, *others, "--yes", "--plan-hash", made)
+    made = recovered("mark-clean", best, *others)["error"]["next"].rpartition(" ")[2]
+    recovered("mark-clean", best, *others, "--yes", "--plan-hash", made)
     manager.start()
     if manager.is_built_in:
         serving = manager.serving(SECONDS)
@@ -143,7 +143,7 @@ def recover(manager: Manager) -> None:
         raise RuntimeError(f"the best one refused: {manager.refusals[-1]}")
 
 
-def _recover(*words: object) -> dict[str, Any]:
+def recovered(*words: object) -> dict[str, Any]:
     command = [sys.executable, "-m", "joinproto", "recover", *map(str, words), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     found: dict[str, Any] = json.loads(done.stdout)

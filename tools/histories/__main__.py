@@ -1,4 +1,6 @@
-"""`python -m tools.histories rabbitmq|galera`: play drawn histories, and judge the verdicts.
+"""`python -m tools.histories RIG`: play drawn histories, and judge the verdicts.
+
+RIG is rabbitmq, galera, joinproto (our own nodes) or standby (brokers of hot standby).
 
 `python -m tools.histories judge DIR` judges kept histories again, without any broker.
 
@@ -28,7 +30,7 @@ from tools.histories.judged import History, judged
 from tools.histories.kept import keep, kept, laid_out
 from tools.histories.report import Examined, Table
 
-RIGS = ("rabbitmq", "galera")
+RIGS = ("rabbitmq", "galera", "joinproto", "standby")
 
 
 class Rig(Protocol):
