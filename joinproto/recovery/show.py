@@ -249,8 +249,11 @@ def _count(count: int, what: str) -> str:
 
 
 def comparison_text(stores: Sequence[Found], judgement: Judgement) -> str:
-    """Return how the stores stand to each other: clusters, chains, who is how far behind."""
-    parts = [table(stores, judgement.pick.latest)]
+    """Return how the stores stand to each other: clusters, chains, who is how far behind.
+
+    The verdict is as `pick` has it: who is called the latest here may not be proven so.
+    """
+    parts = [judgement_text(judgement, is_brief=True)]
     for each in group([found.candidate for found in stores]):
         members = [found for found in stores if found.name in each.names]
         if each.cluster is None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from joinproto.pick.table import Verdict
+from tests.recovery.asking import ask, ask_json
 from tests.recovery.foreign.directories import DATA
 from tools.histories.damage import damage, damaged
 from tools.histories.judged import judge, judged
@@ -52,6 +53,34 @@ def test_no_verdict_about_a_real_history_is_wrong(name: str) -> None:
 
     assert [] == [(one.given, one.wrong) for one in found if one.wrong]
     assert FULL[name] == (found[0].verdict, short(found[0].named))
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_no_other_command_says_more_than_pick(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`inspect` judges nothing, `compare` says what `pick` says, and what writes refuses."""
+    stores = sorted((HISTORIES / name).glob("*.info"))
+    code, picked = ask_json(capsys, "pick", *stores)
+    text = ask(capsys, "pick", *stores)
+    verdict = f"{picked['verdict'].upper()}: "
+
+    compared = ask_json(capsys, "compare", *stores)[1]
+    told = ask(capsys, "compare", *stores).out
+    inspected = ask_json(capsys, "inspect", *stores)[1]
+    looked = ask(capsys, "inspect", *stores).out
+    planned = ask(capsys, "plan", *stores)
+    rehearsed = ask(capsys, "rehearse", *stores)
+
+    assert picked == compared
+    assert code == text.code
+    assert all(verdict in out for out in (text.out, told, planned.out))
+    assert (None, []) == (inspected["verdict"], inspected["latest"])
+    assert picked["stores"] == inspected["stores"]
+    assert not any(said in looked.lower() for said in ("proven", "latest", "nothing is lost"))
+    assert planned.code != 0
+    assert "no plan is made" in planned.out
+    assert rehearsed.code != 0
 
 
 DAMAGES = [
