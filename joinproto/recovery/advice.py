@@ -246,8 +246,9 @@ def not_examined(stores: Sequence[Found], *, outside: bool, nodes: int | None) -
     if any(one.format is Format.RABBITMQ for one in stores):
         lines.append(
             "messages: the verdict is about what is defined (queues, exchanges, users, policies);"
-            " a quorum queue needs a majority of its nodes, and a mirrored queue has what the first"
-            " of its nodes that starts has, synchronised or not"
+            " a quorum queue needs a majority of its nodes, each with its directory at the path"
+            " where it ran (elsewhere its messages are not found), and a mirrored queue has what"
+            " the first of its nodes that starts has, synchronised or not"
         )
         lines += [
             f"the tables of {one.name}: {LATEST} is not among its files, so whether a kill took its"

@@ -9,7 +9,9 @@ are the same up to it; where they have two, they are not.
 
 The file is as large as its ring (128 MiB), so what is kept of it is a digest: for each number eight
 bytes of a hash.  Only buffers in one piece from the beginning of the ring are read, and of a
-node that was stopped in order those from its oldest one on.
+node that was stopped in order those from its oldest one on.  So of a node that was killed after the
+ring was full, the newest ones; what is left of an older lap behind them begins within a buffer.
+Where two digests have no number in common, they show nothing.
 
 Source: galera 26.4 (`gcache_rb_store.cpp`, `gcache_bh.hpp`), seen on real nodes.
 """

@@ -60,6 +60,25 @@ def test_the_digest_has_each_number_once(tmp_path: Path) -> None:
     assert 3 == len(set(history.values()))
 
 
+def test_of_a_full_ring_the_newest_lap_is_read(tmp_path: Path) -> None:
+    """The last buffer ends within one of the lap before, whose rest is no header."""
+    old = frames(40)
+    lap = [(n, f"frame {n}".encode()) for n in range(41, 52)]
+    new = ring((-1, b"of another size"), *lap).rstrip(b"\0")
+    a = laid(tmp_path, "a", cache=new + old[len(new) :], view=gvwstate(A, mine=A))
+    b = laid(tmp_path, "b", cache=frames(48), seqno=48)
+    c = laid(tmp_path, "c", cache=frames(30), seqno=30)
+
+    stores = found(a, b, c, positions=(51,))
+    candidates = [one.candidate for one in stores]
+    with_b, without_b = (pick(some, nodes=len(some)) for some in (candidates[:2], candidates[::2]))
+
+    assert [*range(41, 52)] == sorted(stores[0].history or ())
+    assert (Verdict.PROVEN, True) == (with_b.verdict, with_b.latest[0].endswith("/a"))
+    # None of the numbers of c is left: nothing shows that the histories are one.
+    assert Verdict.UNPROVEN is without_b.verdict
+
+
 def test_an_order_of_numbers_is_proven_by_one_history(tmp_path: Path) -> None:
     """b stopped at 5, a went on alone to 9, and was killed: its view has nobody of b's."""
     a = laid(tmp_path, "a", cache=frames(9), view=gvwstate(A, mine=A))
