@@ -10,6 +10,7 @@ from joinproto.pick.candidate import called
 from joinproto.pick.pick import Pick
 from joinproto.pick.table import MEMBER_MISSING, NOT_READ, OTHERS_MAY_HAVE_GONE_ON, Verdict
 from joinproto.recovery.access import DISK
+from joinproto.recovery.foreign.gcache import FILE as CACHE
 from joinproto.recovery.foreign.mnesia import LATEST
 from joinproto.recovery.foreign.others import Other, other_in
 from joinproto.recovery.found import Format, Found, State
@@ -256,6 +257,12 @@ def not_examined(stores: Sequence[Found], *, outside: bool, nodes: int | None) -
             for one in stores
             if one.node is not None and one.node.definitions is None and not one.problems
         ]
+    lines += [
+        f"which write-sets {one.name} has: {CACHE} is not among its files, so its number may count"
+        " another history than the others'"
+        for one in stores
+        if one.format is Format.GALERA and one.history is None and one.cluster
+    ]
     ours = [found for found in stores if found.format is Format.JOINPROTO]
     read = [found for found in ours if found.state.is_readable]
     if ours and all(found.raw.journal is not None for found in read):

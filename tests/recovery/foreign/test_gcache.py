@@ -12,6 +12,7 @@ from joinproto.pick.table import Verdict
 from joinproto.recovery.foreign.gcache import BEGIN, HEADER, digest_of, history_in
 from joinproto.recovery.found import Found
 from joinproto.recovery.sources import look
+from tests.recovery.asking import ask
 from tests.recovery.foreign.test_galera import A, B, C, grastate, gvwstate
 
 
@@ -148,3 +149,18 @@ def test_a_cache_that_shows_nothing_leaves_the_numbers_without_meaning(tmp_path:
 
     assert Verdict.UNPROVEN == picked.verdict
     assert ["a", "b"] == sorted(Path(name).name for name in picked.latest)
+
+
+def test_a_node_without_its_cache_is_named_as_not_examined(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its number orders it as far as is known, and may be of another history."""
+    a = laid(tmp_path, "a", cache=frames(9), seqno=9, safe="1")
+    b = laid(tmp_path, "b", cache=frames(5), seqno=5)
+    (tmp_path / "b" / "galera.cache").unlink()
+
+    said = ask(capsys, "pick", "--nodes", 2, a, b).out.partition("not examined")[2]
+
+    named = [line for line in said.split("  - ") if line.startswith("which write-sets")]
+    assert 1 == len(named)
+    assert b in named[0].replace("\n    ", " ")
