@@ -11,8 +11,6 @@ store's bytes.  Simulated: time, network, processes, a disk that keeps what it w
 from __future__ import annotations
 
 import random
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +25,7 @@ from joinproto.store.handle import create_store
 from joinproto.swarm.deeds import do
 from joinproto.swarm.draw import draw as draw_any
 from joinproto.swarm.oracle import Oracle, Violation
+from joinproto.swarm.place import DIRECTORY, Place
 from joinproto.swarm.scenario import Deed, Scenario, What
 from joinproto.swarm.simulation import CLUSTER, Simulation
 from tools.histories.followed import Followed, Steps
@@ -228,8 +227,7 @@ class Ledger(Oracle):
 @contextmanager
 def _played(scenario: Scenario) -> Iterator[tuple[Simulation, frozenset[str]]]:
     """Play a scenario until all are down; give the simulation, and what was acknowledged."""
-    top = Path(tempfile.mkdtemp(prefix="history-"))
-    it = Simulation(scenario, Member.start, top, tells=False)
+    it = Simulation(scenario, Member.start)
     it.oracle = ledger = Ledger(scenario, it.oracle.running, it.oracle.records)
     try:
         for deed in scenario.deeds:
@@ -241,9 +239,6 @@ def _played(scenario: Scenario) -> Iterator[tuple[Simulation, frozenset[str]]]:
         yield it, frozenset(ledger.names)
     except Violation as found:
         raise EnvironmentProblem(f"the run itself breaks {found.claim}: {found.what}") from found
-    finally:
-        it.end()
-        shutil.rmtree(top, ignore_errors=True)
 
 
 def draw(seed: int, folder: Path, kind: str | None = None) -> History:
@@ -263,8 +258,8 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
             create_store(
                 stores[name], place.record, member=name, cluster_name=CLUSTER, frames=FILE
             ).close()
-            shutil.copy2(place.path / FILE, stores[name] / FILE)
-            has[name] = _frames(stores[name])
+            (stores[name] / FILE).write_bytes(_journal_of(place))
+            has[name] = _frames(Journal.open(stores[name]))
     return History(
         broker="joinproto",
         seed=seed,
@@ -297,7 +292,10 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
             it.begin(name)
         it.advance(it.now + SERVES_SECONDS * it.scenario.patience)
         serving = [name for name, one in it.processes.items() if one.is_served]
-        has = {name: _frames(it.places[name].path) for name in serving}
+        has = {
+            name: _frames(Journal.open(DIRECTORY, files=it.places[name].files.copied()))
+            for name in serving
+        }
     return Followed(
         steps=Steps(force=marked, stages=(names,)),
         kept=len(history.kept),
@@ -313,9 +311,13 @@ def _marked(history: History) -> str:
     return judge(history, tuple(sorted(history.stores))).named[0]
 
 
-def _frames(path: Path) -> frozenset[str]:
-    """Return the frames of a journal."""
-    journal = Journal.open(path)
+def _journal_of(place: Place) -> bytes:
+    """Return the bytes of a journal as they lie there now."""
+    return next(bytes(node.shown) for path, node in place.files.files() if Path(path).name == FILE)
+
+
+def _frames(journal: Journal) -> frozenset[str]:
+    """Return the frames of a journal, and close it."""
     try:
         return frozenset(
             _name(str(run.view), seq)
