@@ -5,19 +5,23 @@ Source: hot standby, H2, H5, H6, H9.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias, assert_never
 
 from attrs import evolve, frozen
 
-from joinproto.standby.events import Keep, KeepView, Leave, Make, Remove, Send, Step
+from joinproto.machine import step
+from joinproto.standby.events import Effect, Keep, KeepView, Leave, Make, Remove, Send
 from joinproto.standby.leading import Who
 from joinproto.standby.messages import (
     CaughtUp,
     Change,
     Changed,
+    Content,
     Copy,
     Declared,
     Deleted,
+    FromBackup,
+    FromPrimary,
     Has,
     Join,
     Kind,
@@ -65,6 +69,10 @@ class Following:
         return self.who.me in self.view.members
 
 
+Step: TypeAlias = step.Step[Following, Effect]
+Taken: TypeAlias = tuple[Following, tuple[Effect, ...]]
+
+
 def linked(state: Following, primary: str) -> Step:
     """Return the first word on a new link."""
     state = evolve(lost(state), primary=primary)
@@ -77,7 +85,7 @@ def lost(state: Following) -> Following:
     return evolve(state, primary=None, done=0, wired=None, early=(), missing=frozenset())
 
 
-def follow(state: Following, sender: str, content: Any) -> Step:
+def follow(state: Following, sender: str, content: Content) -> Step:
     """Return what a backup does with a message of its primary; of another one: nothing."""
     if sender != state.primary:
         return Step(state)
@@ -86,7 +94,7 @@ def follow(state: Following, sender: str, content: Any) -> Step:
     if isinstance(content, Wired) and _is_older(state, content.view):
         why = f"{sender} serves in generation {content.view.generation}, which is over"
         return Step(lost(state), (Leave(sender, why),))
-    if not isinstance(content, PRIMARYS):
+    if isinstance(content, FromBackup):
         why = f"{sender} is primary, and sends what only a backup does: {type(content).__name__}"
         return Step(lost(state), (Leave(sender, why),))
     state = evolve(state, done=state.done + 1)
@@ -94,15 +102,12 @@ def follow(state: Following, sender: str, content: Any) -> Step:
     return Step(state, (*effects, Send(sender, Has(state.done))))
 
 
-PRIMARYS = Wired | Declared | Deleted | Viewed | Surplus | Copy | Changed | CaughtUp
-
-
 def _is_older(state: Following, view: View) -> bool:
     """H2: what belongs to an older generation than its own is refused."""
     return state.who.practice.generations and view.generation < state.view.generation
 
 
-def _taken(state: Following, sender: str, content: Any) -> tuple[Following, tuple[Any, ...]]:
+def _taken(state: Following, sender: str, content: FromPrimary) -> Taken:
     match content:
         case Wired():
             return _wired(state, sender, content)
@@ -124,14 +129,15 @@ def _taken(state: Following, sender: str, content: Any) -> tuple[Following, tupl
             return evolve(state, stock=stock), (Keep(changes),)
         case CaughtUp(queue=queue):
             return evolve(state, missing=state.missing - {queue}), ()
-    raise AssertionError(f"a primary sends no {content!r}")
+        case never:
+            assert_never(never)
 
 
-def _wired(state: Following, sender: str, wired: Wired) -> tuple[Following, tuple[Any, ...]]:
+def _wired(state: Following, sender: str, wired: Wired) -> Taken:
     """H6: its wiring becomes the primary's; then come the events that are not in it."""
     practice = state.who.practice
     found = mirrored(practice, state.stock, wired.things)
-    effects: list[Any] = [*map(Remove, found.removes), *map(Make, found.makes)]
+    effects: list[Effect] = [*map(Remove, found.removes), *map(Make, found.makes)]
     view = wired.view
     # In a younger generation's first view it stands as what it was: its members were up to date.
     if not practice.generations or view.age >= state.view.age:
@@ -155,9 +161,7 @@ def _subscribe(state: Following, name: str) -> Subscribe:
     return Subscribe(queue=name, id=queue.id, has=(), last=queue.next - 1 if queue.next else None)
 
 
-def _event(
-    state: Following, sender: str, content: Declared | Deleted
-) -> tuple[Following, tuple[Any, ...]]:
+def _event(state: Following, sender: str, content: Declared | Deleted) -> Taken:
     """LC6: what is in the snapshot already is not done again; the prototype cannot tell."""
     if state.who.practice.numbers_wiring:
         if state.wired is None:
@@ -176,7 +180,7 @@ def _event(
     if old is not None and (old.id == thing.id or not state.who.practice.deletes_absent):
         return state, ()
     state = evolve(state, stock=declared(state.stock, thing))
-    effects: list[Any] = [Make(thing)] if old is None else [Remove(old), Make(thing)]
+    effects: list[Effect] = [Make(thing)] if old is None else [Remove(old), Make(thing)]
     if _is_copied(thing):
         effects.append(Send(sender, _subscribe(state, thing.name)))
     return state, tuple(effects)
@@ -186,9 +190,7 @@ def _is_copied(thing: Thing) -> bool:
     return thing.kind is Kind.QUEUE and thing.level is Level.ALL
 
 
-def _given_up(
-    state: Following, queue: str, drops: tuple[str, ...], coming: int
-) -> tuple[Following, tuple[Any, ...]]:
+def _given_up(state: Following, queue: str, drops: tuple[str, ...], coming: int) -> Taken:
     """H9: what the primary does not have goes, by its identity."""
     there = state.stock.queues.get(queue)
     gone = () if there is None else tuple(one for one in there.line if one.id in set(drops))

@@ -5,11 +5,9 @@ Source: hot standby, H4, H8; LM4, LM5, LC2.
 
 from __future__ import annotations
 
-from typing import Any
-
 from attrs import evolve
 
-from joinproto.standby.events import Confirm, WriteView
+from joinproto.standby.events import Confirm, Effect, WriteView
 from joinproto.standby.feeding import Told, told
 from joinproto.standby.leading import Keeper, Leading, Pending, Proposal
 from joinproto.standby.messages import View, Viewed
@@ -17,7 +15,7 @@ from joinproto.standby.messages import View, Viewed
 
 def settled(state: Leading) -> Told:
     """Return the state after all that follows by itself: views, then confirmations."""
-    effects: tuple[Any, ...] = ()
+    effects: tuple[Effect, ...] = ()
     while True:
         state, arrived = _arrived(state)
         state, written = _view_written(state)
@@ -31,7 +29,7 @@ def settled(state: Leading) -> Told:
 
 def _arrived(state: Leading) -> Told:
     """H8: an expected backup that has all is not waited for any more, and told so."""
-    effects: tuple[Any, ...] = ()
+    effects: tuple[Effect, ...] = ()
     queues = state.stock.copied()
     for name in sorted(state.awaited & state.followers.keys()):
         if state.followers[name].is_whole(queues):
@@ -55,7 +53,7 @@ def _view_written(state: Leading) -> Told:
         if one is not None and one.done < number:
             return state, ()
     state = evolve(state, view=proposal.view, proposal=None)
-    effects: tuple[Any, ...] = ()
+    effects: tuple[Effect, ...] = ()
     for name in sorted(state.followers.keys() - proposal.sent.keys()):
         state, sent = told(state, name, Viewed(proposal.view))
         effects += sent
@@ -79,7 +77,7 @@ def _proposed(state: Leading) -> Told:
     view = View(
         generation=now.generation, number=now.number + 1, primary=state.who.me, members=members
     )
-    effects: tuple[Any, ...] = (WriteView(view),)
+    effects: tuple[Effect, ...] = (WriteView(view),)
     sent: dict[str, int] = {}
     if state.who.keeper is Keeper.OUTSIDE:
         for name in sorted(set(members) & state.followers.keys()):

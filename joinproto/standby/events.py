@@ -1,20 +1,20 @@
 """What happens to a broker, and what it has its host do.
 
-Effects are done in the order given: what is kept is durable before the next one is begun.
+Effects are done in the order given: what is kept is durable before the next one is begun
+(`perform.py`).
 
 Source: hot standby, H1 to H6, H8.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from attrs import frozen
 
-from joinproto.machine import step
 from joinproto.standby.broker import Mark
 from joinproto.standby.catch_up import Message
-from joinproto.standby.messages import Change, Thing, View
+from joinproto.standby.messages import Change, Content, Thing, View
 from joinproto.standby.promote import Peer
 from joinproto.standby.stock import Stock
 from joinproto.standby.tables import Verdict
@@ -136,7 +136,7 @@ class Received:
     """A message of the link with this broker."""
 
     sender: str
-    content: Any
+    content: Content
 
 
 @frozen
@@ -169,6 +169,13 @@ class Superseded:
     view: View
 
 
+OfBackup: TypeAlias = Linked | Lost | Demote
+OfPrimary: TypeAlias = (
+    Commit | Declare | Delete | Written | Gone | More | ViewWritten | Superseded | Tick
+)
+Event: TypeAlias = Start | Stop | Promote | Received | OfBackup | OfPrimary
+
+
 # -- effects ---------------------------------------------------------------------------------
 
 
@@ -177,7 +184,7 @@ class Send:
     """Sends a message on the link with this broker."""
 
     to: str
-    content: Any
+    content: Content
 
 
 @frozen
@@ -271,5 +278,18 @@ class Leave:
     why: str
 
 
-Step: TypeAlias = step.Step[Any, Any]
-"""The next state, and what the host does, in this order."""
+Effect: TypeAlias = (
+    Send
+    | Answer
+    | KeepView
+    | KeepMark
+    | WriteView
+    | Write
+    | Keep
+    | Make
+    | Remove
+    | Confirm
+    | Serve
+    | Turn
+    | Leave
+)

@@ -11,7 +11,7 @@ from typing import Any
 from attrs import evolve
 
 from joinproto.standby.catch_up import Order, is_after
-from joinproto.standby.events import Leave, Send
+from joinproto.standby.events import Effect, Leave, Send
 from joinproto.standby.leading import Follower, Leading, with_follower
 from joinproto.standby.line import Line
 from joinproto.standby.messages import (
@@ -19,6 +19,7 @@ from joinproto.standby.messages import (
     Change,
     Changed,
     Copy,
+    FromPrimary,
     Join,
     Kind,
     Refuse,
@@ -29,11 +30,11 @@ from joinproto.standby.messages import (
 )
 from joinproto.standby.replicates import Level
 
-Told = tuple[Leading, tuple[Any, ...]]
+Told = tuple[Leading, tuple[Effect, ...]]
 """The next state, and what is sent."""
 
 
-def told(state: Leading, name: str, content: Any) -> Told:
+def told(state: Leading, name: str, content: FromPrimary) -> Told:
     """Return the state after sending something to a backup that has a link."""
     one = state.followers[name]
     state = with_follower(state, name, evolve(one, sent=one.sent + 1))
@@ -128,14 +129,14 @@ def _ended(state: Leading, name: str, queue: str) -> Told:
 
 def spread(
     state: Leading, changes: tuple[Change, ...]
-) -> tuple[Leading, dict[str, int], tuple[Any, ...]]:
+) -> tuple[Leading, dict[str, int], tuple[Effect, ...]]:
     """Return the state after telling all backups what happened, and under which numbers.
 
     A backup that still copies a queue is told what is new at once, last-in first-out; what goes
     before it was sent need not be sent.
     """
     numbers: dict[str, int] = {}
-    effects: tuple[Any, ...] = ()
+    effects: tuple[Effect, ...] = ()
     for name in sorted(state.followers):
         one, mine = _for_one(state, state.followers[name], changes)
         state = with_follower(state, name, one)
@@ -185,11 +186,11 @@ def _apart(changes: tuple[Change, ...]) -> tuple[tuple[Change, ...], ...]:
 
 
 def wiring_spread(
-    state: Leading, content: Any, thing: Thing
-) -> tuple[Leading, dict[str, int], tuple[Any, ...]]:
+    state: Leading, content: FromPrimary, thing: Thing
+) -> tuple[Leading, dict[str, int], tuple[Effect, ...]]:
     """Return the state after telling all backups of a declaration or deletion."""
     numbers: dict[str, int] = {}
-    effects: tuple[Any, ...] = ()
+    effects: tuple[Effect, ...] = ()
     if not is_mirrored(state, thing):
         return state, numbers, effects
     for name in sorted(state.followers):

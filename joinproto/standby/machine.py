@@ -8,32 +8,36 @@ Source: hot standby, H1 to H6, H8 to H10.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias, assert_never
 
 from attrs import define, evolve, frozen
 
 from joinproto.errors import MisuseError
+from joinproto.machine import step as shape
 from joinproto.standby import backup, primary
 from joinproto.standby.backup import Following
 from joinproto.standby.broker import Mark, Role
 from joinproto.standby.events import (
     Answer,
     Demote,
+    Effect,
+    Event,
     KeepMark,
     KeepView,
     Linked,
     Lost,
+    OfBackup,
+    OfPrimary,
     Promote,
     Received,
     Send,
     Serve,
     Start,
-    Step,
     Stop,
     Turn,
 )
 from joinproto.standby.leading import Leading, Who
-from joinproto.standby.messages import Join, Refuse, View, Wired
+from joinproto.standby.messages import Content, Join, Refuse, View, Wired
 from joinproto.standby.promote import Promotion, promote
 from joinproto.standby.roles import MARKED, Facts, machine
 from joinproto.standby.stock import Stock
@@ -77,20 +81,23 @@ class Broker:
         return knows and self.who.me not in view.members
 
 
+Step: TypeAlias = shape.Step[Broker, Effect]
+
+
 @define
 class _Phase:
     phase: Role
 
 
-def step(state: Broker, event: Any) -> Step:
-    """Return the next state, a `Broker`, and the effects in their order; see `events.py`."""
+def step(state: Broker, event: Event) -> Step:
+    """Return the next state and the effects in their order; see `events.py`."""
     found = _stepped(state, event)
     if found.state.role in GOOD and found.state.mark is not Mark.CLEAN:
-        return evolve(found, state=evolve(found.state, mark=Mark.CLEAN))
+        return found.then(mark=Mark.CLEAN)
     return found
 
 
-def _stepped(state: Broker, event: Any) -> Step:
+def _stepped(state: Broker, event: Event) -> Step:
     match event:
         case Start():
             side = Following(who=state.who, stock=event.stock, view=event.view)
@@ -107,7 +114,10 @@ def _stepped(state: Broker, event: Any) -> Step:
             return _leads(state, state.side, event)
         case Following():
             return _follows(state, state.side, event)
-    raise MisuseError(f"{state.who.me} does not run", next="start it first: Start(...)")
+        case None:
+            raise MisuseError(f"{state.who.me} does not run", next="start it first: Start(...)")
+        case never:
+            assert_never(never)
 
 
 def _mark(state: Broker, event: Stop) -> Mark:
@@ -130,10 +140,13 @@ def _next(state: Broker, trigger: str, facts: Facts) -> Role:
 # -- a backup ----------------------------------------------------------------------------------
 
 
-def _follows(state: Broker, side: Following, event: Any) -> Step:
+def _follows(state: Broker, side: Following, event: Received | OfBackup | OfPrimary) -> Step:
+    if isinstance(event, OfPrimary):
+        return Step(state)  # it may still be under way
     match event:
         case Linked(other):
-            return _aside(state, backup.linked(side, other))
+            found = backup.linked(side, other)
+            return Step(evolve(state, side=found.state), found.effects)
         case Lost():
             return Step(_lost(evolve(state, side=backup.lost(side))))
         case Received(sender, Join()):
@@ -143,12 +156,8 @@ def _follows(state: Broker, side: Following, event: Any) -> Step:
             return _heard(state, side, sender, content)
         case Demote():
             return Step(state, (Answer(Verdict.IGNORED, "H1", "it is not primary"),))
-    # What only a primary does may still be under way: More, Gone, Written, ...
-    return Step(state)
-
-
-def _aside(state: Broker, found: Step) -> Step:
-    return Step(evolve(state, side=found.state), found.effects)
+        case never:
+            assert_never(never)
 
 
 def _lost(state: Broker) -> Broker:
@@ -157,14 +166,14 @@ def _lost(state: Broker) -> Broker:
     return evolve(state, role=role, standing=standing)
 
 
-def _heard(state: Broker, side: Following, sender: str, content: Any) -> Step:
-    found = _aside(state, backup.follow(side, sender, content))
-    after: Following = found.state.side
-    state = found.state
+def _heard(state: Broker, side: Following, sender: str, content: Content) -> Step:
+    found = backup.follow(side, sender, content)
+    after = found.state
+    state = evolve(state, side=after)
     if side.primary is not None and after.primary is None:
         return Step(_lost(state), found.effects)
     if sender != side.primary:
-        return found
+        return Step(state, found.effects)
     if isinstance(content, Wired):
         was_backup = state.standing is Role.BACKUP and after.is_member
         state = evolve(
@@ -187,7 +196,7 @@ def _heard(state: Broker, side: Following, sender: str, content: Any) -> Step:
 # -- a primary ---------------------------------------------------------------------------------
 
 
-def _leads(state: Broker, side: Leading, event: Any) -> Step:
+def _leads(state: Broker, side: Leading, event: Received | OfBackup | OfPrimary) -> Step:
     if isinstance(event, Demote):
         effects = (Answer(Verdict.ACCEPTED, "H1", "demoted"), Turn("demoted"))
         # It lacks nothing that was confirmed, as any backup that lost its primary (H8).
@@ -204,7 +213,7 @@ def _leads(state: Broker, side: Leading, event: Any) -> Step:
 
 
 def _turned(
-    state: Broker, side: Leading, effects: tuple[Any, ...], standing: Role = Role.CATCHUP
+    state: Broker, side: Leading, effects: tuple[Effect, ...], standing: Role = Role.CATCHUP
 ) -> Step:
     """H2: it follows from now on; what nobody else has it gives up then (H9)."""
     following = Following(who=state.who, stock=side.stock, view=side.view)

@@ -10,7 +10,7 @@ Source: hot standby, H2, H4 to H6, H9.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from attrs import frozen
 
@@ -179,3 +179,8 @@ class Viewed:
     """A view that was written down, or (manager outside) is to be."""
 
     view: Annotated[View, "the view"]
+
+
+FromBackup: TypeAlias = Join | Subscribe | Has
+FromPrimary: TypeAlias = Wired | Declared | Deleted | Surplus | Copy | CaughtUp | Changed | Viewed
+Content: TypeAlias = FromBackup | FromPrimary | Refuse

@@ -5,10 +5,11 @@ Source: hot standby, H2, H4 to H9.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias, assert_never
 
 from attrs import evolve
 
+from joinproto.machine import step
 from joinproto.standby.confirming import settled
 from joinproto.standby.events import (
     Commit,
@@ -16,12 +17,13 @@ from joinproto.standby.events import (
     Declare,
     Delete,
     Draft,
+    Effect,
     Gone,
     Make,
     More,
+    OfPrimary,
     Received,
     Remove,
-    Step,
     Superseded,
     Tick,
     Turn,
@@ -40,11 +42,14 @@ from joinproto.standby.feeding import (
 from joinproto.standby.leading import Leading, Pending, with_follower
 from joinproto.standby.messages import (
     Change,
+    Content,
     Declared,
     Deleted,
+    FromPrimary,
     Has,
     Join,
     Kind,
+    Refuse,
     Subscribe,
     Thing,
     View,
@@ -52,8 +57,10 @@ from joinproto.standby.messages import (
 from joinproto.standby.selecting import is_copied, leveled
 from joinproto.standby.stock import changed, declared, deleted, numbered
 
+Step: TypeAlias = step.Step[Leading, Effect]
 
-def lead(state: Leading, event: Any) -> Step:
+
+def lead(state: Leading, event: Received | OfPrimary) -> Step:
     """Return what a primary does on an event."""
     match event:
         case Received(sender, content):
@@ -86,10 +93,11 @@ def lead(state: Leading, event: Any) -> Step:
             # H8: who has a link is waited for all the same.
             there = state.awaited & state.followers.keys()
             return _settled(evolve(state, awaited=there, deadline=None))
-    raise AssertionError(f"a primary knows no event {event!r}")
+        case never:
+            assert_never(never)
 
 
-def _settled(state: Leading, effects: tuple[Any, ...] = ()) -> Step:
+def _settled(state: Leading, effects: tuple[Effect, ...] = ()) -> Step:
     state, more = settled(state)
     return Step(state, (*effects, *more))
 
@@ -101,7 +109,9 @@ def _without(state: Leading, backup: str) -> Leading:
     return evolve(state, followers=left, awaited=awaited)
 
 
-def _received(state: Leading, sender: str, content: Any) -> Step:
+def _received(state: Leading, sender: str, content: Content) -> Step:
+    if isinstance(content, FromPrimary | Refuse):
+        return Step(state)  # it came on a link of before the promotion
     match content:
         case Join():
             if state.who.practice.generations and (content.view.generation > state.view.generation):
@@ -116,8 +126,8 @@ def _received(state: Leading, sender: str, content: Any) -> Step:
             if one is None or not one.done < number <= one.sent:
                 return Step(state)
             return _settled(with_follower(state, sender, evolve(one, done=number)))
-    # What a primary sends: it came on a link of before the promotion.
-    return Step(state)
+        case never:
+            assert_never(never)
 
 
 def _superseded(state: Leading, view: View) -> Step:
@@ -165,7 +175,7 @@ def _held(
     token: int,
     queues: tuple[str, ...],
     sent: dict[str, int],
-    effects: tuple[Any, ...],
+    effects: tuple[Effect, ...],
     *,
     written: bool = True,
 ) -> Step:
@@ -180,7 +190,7 @@ def _declared(state: Leading, token: int, thing: Thing) -> Step:
         return _settled(state, (Confirm(token),))
     if old is not None and old.kind is Kind.QUEUE:
         state = forgotten(state, old.name)
-    made: tuple[Any, ...] = (Make(thing),) if old is None else (Remove(old), Make(thing))
+    made: tuple[Effect, ...] = (Make(thing),) if old is None else (Remove(old), Make(thing))
     state = evolve(state, stock=declared(state.stock, thing), events=state.events + 1)
     return _wired(state, token, Declared(event=state.events, thing=thing), made)
 
@@ -195,7 +205,9 @@ def _deleted(state: Leading, token: int, thing: Thing) -> Step:
     return _wired(state, token, Deleted(event=state.events, thing=old), (Remove(old),))
 
 
-def _wired(state: Leading, token: int, content: Declared | Deleted, made: tuple[Any, ...]) -> Step:
+def _wired(
+    state: Leading, token: int, content: Declared | Deleted, made: tuple[Effect, ...]
+) -> Step:
     state, sent, effects = wiring_spread(state, content, content.thing)
     if not state.who.practice.holds_declarations:
         return _settled(state, (*made, *effects, Confirm(token)))

@@ -13,6 +13,7 @@ from joinproto.codec.json_form import encoded, read
 from joinproto.codec.malformed import Malformed
 from joinproto.errors import PeerError
 from joinproto.standby import messages
+from joinproto.standby.messages import Content
 
 KINDS: dict[str, type] = {
     "join": messages.Join,
@@ -31,17 +32,18 @@ KINDS: dict[str, type] = {
 TAGS = {kind: tag for tag, kind in KINDS.items()}
 
 
-def to_tree(content: Any) -> list[Any]:
+def to_tree(content: Content) -> list[Any]:
     """Return a message as JSON values."""
     return [TAGS[type(content)], encoded(content)]
 
 
-def from_tree(tree: Any) -> Any:
+def from_tree(tree: Any) -> Content:
     """Return the message; raises `PeerError` for what is none."""
     match tree:
         case [str(tag), dict(fields)] if tag in KINDS:
             try:
-                return read(KINDS[tag], fields)
+                found: Content = read(KINDS[tag], fields)
+                return found
             except Malformed as error:
                 raise PeerError(
                     f"the fields of the message {tag!r} are not as expected: {error}",

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
-from attrs import Factory, define, evolve
+from attrs import Factory, define, evolve, frozen
 
 from joinproto.standby.broker import Role, Variant
 from joinproto.standby.events import (
     Answer,
     Commit,
-    Confirm,
     Declare,
     Draft,
+    Effect,
+    Event,
     Gone,
-    Leave,
     Linked,
     Lost,
     More,
@@ -25,25 +26,26 @@ from joinproto.standby.events import (
     Send,
     Start,
     ViewWritten,
-    Write,
-    WriteView,
     Written,
 )
 from joinproto.standby.leading import Keeper, Leading, Who
 from joinproto.standby.machine import Broker, step
-from joinproto.standby.messages import Kind, Thing
+from joinproto.standby.messages import Change, Content, Kind, Thing, View
+from joinproto.standby.perform import perform
 from joinproto.standby.wire import from_tree, to_tree
+
+Sent = TypeVar("Sent")
 
 
 @define
 class Cluster:
-    """`holds`: whose store answers only when it is told to; `confirmed`: tokens."""
+    """`holds_views`: a view is written only when a test says so; `confirmed`: tokens."""
 
     brokers: dict[str, Broker] = Factory(dict)
     links: dict[tuple[str, str], deque[Any]] = Factory(dict)
     confirmed: list[int] = Factory(list)
-    said: list[Any] = Factory(list)
-    views_wait: list[WriteView] = Factory(list)
+    said: list[Effect] = Factory(list)
+    views_wait: list[View] = Factory(list)
     holds_views: bool = False
     token: int = 0
 
@@ -54,27 +56,14 @@ class Cluster:
             made.do(name, Start())
         return made
 
-    def do(self, name: str, event: Any) -> list[Any]:
+    def do(self, name: str, event: Event) -> tuple[Effect, ...]:
         """Let the broker take an event; what it sends is under way then."""
         found = step(self.brokers[name], event)
         self.brokers[name] = found.state
         self.said += found.effects
         for effect in found.effects:
-            match effect:
-                case Send(to, content):
-                    self.links.setdefault((name, to), deque()).append(to_tree(content))
-                case Confirm(token):
-                    self.confirmed.append(token)
-                case Write(token, _):
-                    self.do(name, Written(token))
-                case WriteView(view):
-                    if self.holds_views:
-                        self.views_wait.append(effect)
-                    else:
-                        self.do(name, ViewWritten(view))
-                case Leave(other, _):
-                    self.cut(name, other, tell=False)
-        return list(found.effects)
+            perform(effect, _Ports(self, name))
+        return found.effects
 
     def promote(self, name: str, **more: Any) -> Answer:
         effects = self.do(name, Promote(**more))
@@ -117,9 +106,10 @@ class Cluster:
             name, backup, queue = copying[0]
             self.do(name, More(backup, queue))
 
-    def sent(self, kind: type) -> list[Send]:
+    def sent(self, kind: type[Sent]) -> list[Sent]:
         """Return all that was ever sent of a kind."""
-        return [one for one in self.said if isinstance(one, Send) and isinstance(one.content, kind)]
+        sends = (one.content for one in self.said if isinstance(one, Send))
+        return [one for one in sends if isinstance(one, kind)]
 
     # -- what a client does ------------------------------------------------------------------
 
@@ -158,6 +148,37 @@ class Cluster:
 
     def members(self, name: str) -> tuple[str, ...]:
         return self.brokers[name].view.members
+
+
+@frozen
+class _Ports:
+    """Of one broker: what is kept is kept, and what is written is written at once."""
+
+    it: Cluster
+    name: str
+
+    def send(self, to: str, content: Content) -> None:
+        self.it.links.setdefault((self.name, to), deque()).append(to_tree(content))
+
+    def confirm(self, token: int) -> None:
+        self.it.confirmed.append(token)
+
+    def write(self, token: int, changes: Sequence[Change]) -> None:
+        self.it.do(self.name, Written(token))
+
+    def write_view(self, view: View) -> None:
+        if self.it.holds_views:
+            self.it.views_wait.append(view)
+        else:
+            self.it.do(self.name, ViewWritten(view))
+
+    def leave(self, broker: str, why: str) -> None:
+        self.it.cut(self.name, broker, tell=False)
+
+    def _seen(self, *_: object) -> None:
+        """Nothing more is done: a test looks at the broker."""
+
+    answer = keep_view = keep_mark = keep = make = remove = serve = turn = _seen
 
 
 def pair(variant: Variant = Variant.OURS, keeper: Keeper = Keeper.OUTSIDE, **more: Any) -> Cluster:

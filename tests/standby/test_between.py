@@ -89,7 +89,7 @@ def serves(core: Core, *queues: str, messages: int = 0) -> None:
         core.clients.queue(name, lambda _: None)
         for _ in range(messages):
             core.clients.publish(name, b"x" * 1_000, False, lambda _: None)
-    core._turn()
+    core.turn_ends()
 
 
 def test_queues_are_copied_beside_each_other(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def test_of_long_messages_fewer_are_copied_at_once(core: Core) -> None:
         assert 100 == core.copies.fitting("q", line)
         core.clients.publish("q", b"x" * 700_000, False, lambda _: None)
         core.clients.publish("q", b"x" * 700_000, False, lambda _: None)
-        core._turn()
+        core.turn_ends()
 
         assert 2 == core.copies.fitting("q", core.state.stock.queues["q"].line)
 
@@ -147,7 +147,7 @@ def test_what_waits_for_the_disk_goes_on_the_link_for_which_it_was_meant(
         monkeypatch.setattr(Peers, "send", send)
         core.clients.queue("q", lambda _: None)
         joins(core, "2")
-        core._turn()
+        core.turn_ends()
 
         assert [("1", "declared"), ("2", "wired")] == sent
 
@@ -168,7 +168,7 @@ def test_who_follows_refuses_on_the_link_of_who_wants_to_join(
     async def told() -> None:
         follows(core, View(generation=3, number=1, primary="b", members=("b", "c")))
         says(core, "a", Role.CONNECTING)
-        core._turn()
+        core.turn_ends()
         monkeypatch.setattr(Peers, "send", send)
         joins(core, "7")
 

@@ -235,7 +235,7 @@ def test_a_drop_is_written_down_before_the_next_confirmation(keeper: Keeper) -> 
 
     it.cut("a", "b")
     assert one not in it.confirmed
-    it.do("a", ViewWritten(it.views_wait[-1].view))
+    it.do("a", ViewWritten(it.views_wait[-1]))
 
     assert one in it.confirmed
     assert ("a",) == it.members("a")
@@ -360,7 +360,7 @@ def test_a_backup_of_another_setting_is_refused() -> None:
     it.run()
 
     assert Role.CONNECTING is it.role("b")
-    assert ["H7"] == [one.content.rule for one in it.sent(Refuse)]
+    assert ["H7"] == [refuse.rule for refuse in it.sent(Refuse)]
 
 
 # -- H8: failover ------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def _more(it: Cluster, backup: str, queue: str) -> None:
 
 
 def _written(it: Cluster) -> None:
-    it.do("a", ViewWritten(it.views_wait.pop(0).view))
+    it.do("a", ViewWritten(it.views_wait.pop(0)))
 
 
 def _published(it: Cluster) -> None:

@@ -23,8 +23,8 @@ from joinproto.net.addresses import Address
 from joinproto.standby.backup import Following
 from joinproto.standby.broker import Mark, Role, Store
 from joinproto.standby.chain import seen
-from joinproto.standby.events import Gone, Linked, Lost, Received, Send, Superseded
-from joinproto.standby.messages import Changed, Copy, Join, Refuse, Subscribe, View
+from joinproto.standby.events import Gone, Linked, Lost, Received, Superseded
+from joinproto.standby.messages import Changed, Content, Copy, Join, Refuse, Subscribe, View
 from joinproto.standby.promote import Peer
 from joinproto.standby.wire import from_tree, to_tree
 
@@ -56,8 +56,9 @@ class Other:
 class Outgoing:
     """A message of the machine.  `parts`: the contents of the messages that it names."""
 
-    effect: Send
+    to: str
     link: str
+    content: Content
     parts: tuple[bytes, ...]
 
 
@@ -261,24 +262,24 @@ class Links:
 
     # -- frames ----------------------------------------------------------------------------
 
-    def link_of(self, effect: Send) -> str:
+    def link_of(self, to: str, content: Content) -> str:
         """Return the link on which this goes."""
-        joined = self._joined.get(effect.to, "")
+        joined = self._joined.get(to, "")
         # Who is not primary answers on the link of who wanted to join.
-        is_answer = self.core.serves or isinstance(effect.content, Refuse)
+        is_answer = self.core.serves or isinstance(content, Refuse)
         return joined if is_answer else self._link
 
-    def bound(self, effect: Send) -> Outgoing:
+    def bound(self, to: str, content: Content) -> Outgoing:
         """Return what the machine sends, for the link of now, with the contents of its messages."""
         bodies = self.core.bodies
-        parts = tuple(bodies.body(queue, name) for queue, name in _messages(effect.content))
-        return Outgoing(effect, self.link_of(effect), parts)
+        parts = tuple(bodies.body(queue, name) for queue, name in _messages(content))
+        return Outgoing(to, self.link_of(to, content), content, parts)
 
     def send(self, one: Outgoing) -> None:
         """Send it."""
         body = b"".join(len(part).to_bytes(LENGTH_BYTES, "big") + part for part in one.parts)
-        facts = {"link": one.link, "content": to_tree(one.effect.content)}
-        self.peers.send(one.effect.to, "link", facts, body)
+        facts = {"link": one.link, "content": to_tree(one.content)}
+        self.peers.send(one.to, "link", facts, body)
 
     def _received(self, name: str, envelope: Envelope) -> None:
         link, content = envelope.facts["link"], from_tree(envelope.facts["content"])
@@ -344,7 +345,7 @@ class Links:
                 return
 
 
-def _messages(content: Any) -> Iterator[tuple[str, str]]:
+def _messages(content: Content) -> Iterator[tuple[str, str]]:
     """Yield queue and identity of each message whose content goes beside it."""
     match content:
         case Changed(changes=changes):

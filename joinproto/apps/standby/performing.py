@@ -11,46 +11,43 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from joinproto.host.hand import Hand
 from joinproto.host.stepper import QUICK_SECONDS, SLOW_SECONDS
+from joinproto.machine.step import performing
 
 Done: TypeAlias = Callable[[BaseException | None], None]
 """Called in the loop's thread, with what went wrong."""
+Work: TypeAlias = Callable[[], object]
+"""What blocks: done before anything else is."""
+Task: TypeAlias = Callable[[], Iterable[Work] | None]
+"""What is left to be done of an effect, in the loop's thread; it yields what blocks."""
 
 
-def _nothing() -> None:
-    """Nothing more is to be done."""
-
-
-@frozen
-class Work:
-    """What blocks: done before the next effect is begun.  `then`: called in the loop's thread."""
-
-    do: Callable[[], object]
-    then: Callable[[], None] = _nothing
-
-
-def _only(work: Callable[[], object]) -> None:
+def _only(work: Work) -> None:
     work()
+
+
+def _begun(task: Task) -> Iterable[Work] | None:
+    return task()
 
 
 class Worker(Protocol):
     """Does one thing at a time."""
 
-    def do(self, work: Callable[[], object], done: Done) -> None:
+    def do(self, work: Work, done: Done) -> None:
         """Have it done; `done` is called at once, or later."""
 
 
 class AtOnce:
     """In the thread of who asks."""
 
-    def do(self, work: Callable[[], object], done: Done) -> None:
+    def do(self, work: Work, done: Done) -> None:
         try:
             work()
         except Exception as error:  # noqa: BLE001  told to who asked
@@ -66,7 +63,7 @@ class Helper:
     _hand: Hand = field(factory=Hand)
     _slow_until: float = 0.0
 
-    def do(self, work: Callable[[], object], done: Done) -> None:
+    def do(self, work: Work, done: Done) -> None:
         loop = asyncio.get_running_loop()
         patience = QUICK_SECONDS if loop.time() >= self._slow_until else 0.0
         try:
@@ -89,24 +86,25 @@ class Helper:
 
 @define(eq=False)
 class Line:
-    """`perform`: begins an effect, and returns what blocks, if anything does."""
+    """Tasks, done one behind the other.  `failed`: told of what went wrong."""
 
-    perform: Callable[[Any], Work | None]
     failed: Callable[[BaseException], None]
     worker: Worker
-    _waiting: deque[Any] = field(factory=deque)
+    _waiting: deque[Task] = field(factory=deque)
+    _works: Iterator[Work] | None = None  # of the tasks that have begun
     _is_going: bool = False
     _is_busy: bool = False  # the worker
     _settled: list[asyncio.Future[None]] = field(factory=list)
 
-    def put(self, *effects: Any) -> None:
+    def put(self, *tasks: Task) -> None:
         """Have these done, behind all others."""
-        self._waiting.extend(effects)
+        self._waiting.extend(tasks)
         self._go_on()
 
     def clear(self) -> None:
         """Begin nothing more."""
         self._waiting.clear()
+        self._works = None
         self._rest()
 
     async def settled(self) -> None:
@@ -121,25 +119,28 @@ class Line:
             return
         self._is_going = True
         try:
-            while self._waiting and not self._is_busy:
-                work = self.perform(self._waiting.popleft())
-                if work is not None:
-                    self._is_busy = True
-                    self.worker.do(work.do, partial(self._done, work.then))
+            while not self._is_busy:
+                self._works = self._works or performing(self._begins(), _begun)
+                work = next(self._works, None)
+                if work is None:
+                    self._works = None
+                    break
+                self._is_busy = True
+                self.worker.do(work, self._done)
         except Exception as error:  # noqa: BLE001  ends the broker
             self.failed(error)
         finally:
             self._is_going = False
         self._rest()
 
-    def _done(self, then: Callable[[], None], error: BaseException | None) -> None:
+    def _begins(self) -> Iterator[Task]:
+        while self._waiting:
+            yield self._waiting.popleft()
+
+    def _done(self, error: BaseException | None) -> None:
         self._is_busy = False
-        try:
-            if error is not None:
-                raise error
-            then()
-        except Exception as why:  # noqa: BLE001  ends the broker
-            self.failed(why)
+        if error is not None:
+            self.failed(error)
         self._go_on()
 
     def _rest(self) -> None:

@@ -9,8 +9,7 @@ Source: hot standby, H1 to H10.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from attrs import define, evolve, frozen
@@ -22,37 +21,34 @@ from joinproto.standby.chain import follows, heard, is_proven, may_promote, prom
 from joinproto.standby.events import (
     Answer,
     Commit,
-    Confirm,
     Declare,
     Delete,
+    Effect,
+    Event,
     Gone,
     KeepMark,
-    Leave,
     Linked,
     Lost,
     More,
     Promote,
     Received,
-    Send,
     Start,
     Stop,
     Superseded,
     Tick,
-    Turn,
     ViewWritten,
-    Write,
-    WriteView,
     Written,
 )
-from joinproto.standby.leading import Leading, Who
+from joinproto.standby.leading import Leading
 from joinproto.standby.machine import Broker, step
-from joinproto.standby.messages import Has, View, Wired
+from joinproto.standby.messages import Change, Content, Has, View, Wired
+from joinproto.standby.perform import perform
 from joinproto.standby.promote import Peer
 from joinproto.standby.stock import Stock, with_queue
 from joinproto.standby.tables import Verdict
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
-from joinproto_worlds.standby.story import QUEUE, Manager, Op, Story, draft_of
+from joinproto_worlds.standby.story import Manager, Op, Story, draft_of
 
 mutated = inside(lambda played: mutation(played.mutant))
 LATE = 1e9  # seconds: after every deadline
@@ -153,7 +149,7 @@ class Played:
     def receive(self, event: Act) -> Any:
         found = self._happens(event)
         if self.story.at_once and found is not NOT_ENABLED:
-            _settle(self)
+            settle(self)
         return found
 
     def _happens(self, event: Act) -> Any:
@@ -220,38 +216,12 @@ class Played:
         is_free = not any(one == name for one, _ in self.links)
         return is_free and self.brokers[other].serves
 
-    def _do(self, name: str, event: Any) -> tuple[Any, ...]:
+    def _do(self, name: str, event: Event) -> tuple[Effect, ...]:
         found = step(self.brokers[name], event)
         self.brokers[name] = found.state
         for effect in found.effects:
-            match effect:
-                case Send(to, content):
-                    self._send(name, to, content)
-                case Confirm(token):
-                    self.confirmed |= {token}
-                    self.newest = max(self.newest, self.brokers[name].view.generation)
-                case Write(token, _):
-                    self._do(name, Written(token))
-                case WriteView(view):
-                    if self.story.manager is Manager.BUILT_IN:
-                        self.writing[name] = view
-                    else:
-                        self._do(name, ViewWritten(view))
-                case Turn(_):
-                    self.writing.pop(name, None)
-                    self._unlink(name)
-                case Leave(other, _):
-                    self._part(name, other)
+            perform(effect, _Ports(self, name))
         return found.effects
-
-    def _send(self, sender: str, to: str, content: Any) -> None:
-        ends = (sender + "?" if self.story.apart and isinstance(content, Wired) else sender, to)
-        under_way = self.links.get(ends, ())
-        if (sender, to) not in self.links:
-            return
-        if isinstance(content, Has) and under_way and isinstance(under_way[-1], Has):
-            under_way = under_way[:-1]
-        self.links[ends] = (*under_way, content)
 
     def _part(self, one: str, other: str) -> None:
         for ends in [ends for ends in self.links if {*map(self._bare, ends)} == {one, other}]:
@@ -378,6 +348,49 @@ class Played:
             self._do(name, Commit(token, tuple(draft_of(stock, op, queue) for queue in queues)))
 
 
+@frozen
+class _Ports:
+    """Of one broker of a story."""
+
+    it: Played
+    name: str
+
+    def send(self, to: str, content: Content) -> None:
+        it, name = self.it, self.name
+        ends = (name + "?" if it.story.apart and isinstance(content, Wired) else name, to)
+        under_way = it.links.get(ends, ())
+        if (name, to) not in it.links:
+            return
+        if isinstance(content, Has) and under_way and isinstance(under_way[-1], Has):
+            under_way = under_way[:-1]
+        it.links[ends] = (*under_way, content)
+
+    def confirm(self, token: int) -> None:
+        self.it.confirmed |= {token}
+        self.it.newest = max(self.it.newest, self.it.brokers[self.name].view.generation)
+
+    def write(self, token: int, changes: Sequence[Change]) -> None:
+        self.it._do(self.name, Written(token))
+
+    def write_view(self, view: View) -> None:
+        if self.it.story.manager is Manager.BUILT_IN:
+            self.it.writing[self.name] = view
+        else:
+            self.it._do(self.name, ViewWritten(view))
+
+    def turn(self, why: str) -> None:
+        self.it.writing.pop(self.name, None)
+        self.it._unlink(self.name)
+
+    def leave(self, broker: str, why: str) -> None:
+        self.it._part(self.name, broker)
+
+    def _kept(self, *_: object) -> None:
+        """Nothing more is done: what a broker has its disk has, too."""
+
+    answer = keep_view = keep_mark = keep = make = remove = serve = _kept
+
+
 def _stores(it: Played, name: str) -> dict[str, Store | None]:
     """Return what this broker sees of all stores (H10)."""
     away = {*it.disks, *(it.brokers if it.cut_off == name else (it.cut_off,))} - {name}
@@ -394,41 +407,7 @@ def store_of(name: str, disk: Disk) -> Store:
     return found
 
 
-@cache
-def begun(story: Story) -> Played:
-    """Return the story as it begins; what is before it happens here, all at once."""
-    brokers = {
-        name: Broker(
-            who=Who(me=name, variant=story.variant, keeper=story.manager.keeper, order=story.order)
-        )
-        for name in story.names
-    }
-    keeps = story.manager if story.manager is Manager.BUILT_IN else Manager.UNFENCED
-    at_first = evolve(story, manager=keeps, late=False)
-    it = Played(at_first, None, brokers, {}, {}, View(), {}, left=(0, 0, 0, 9))
-    for name in story.names:
-        it._do(name, Start())
-    first, *others = tuple(story.names)
-    if story.warm:
-        it._promote(first)
-        for at, op in enumerate((Op(declares=QUEUE), *story.before)):
-            it._does(first, -1 - at, op)
-        for name in others[: story.warm - 1]:
-            it.receive(Act("connects to", name, first))
-    _settle(it)
-    if story.succeeded:
-        it._cut(first)
-        it._promote(others[0])
-        it.receive(Act("connects to", others[1], others[0]))
-        _settle(it)
-        it.cut_off = ""
-    it.story, it.confirmed, it.newest = story, frozenset(), 0
-    it.left = (story.deaths, story.starts, story.cuts, story.promotions)
-    it.stops = story.stops
-    return it
-
-
-def _settle(it: Played) -> None:
+def settle(it: Played) -> None:
     """Let everything that is under way arrive."""
     while True:
         acts = (one for one in it.choices() if isinstance(one, Act))

@@ -5,20 +5,25 @@ Source: hot standby, H1 to H10; LM1 to LM5, LC1 to LC6.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 
 from attrs import evolve, frozen
 
 from joinproto.check.world import World
 from joinproto.standby.broker import Variant
 from joinproto.standby.catch_up import SEQUENCE
+from joinproto.standby.events import Start
+from joinproto.standby.leading import Who
+from joinproto.standby.machine import Broker
+from joinproto.standby.messages import View
 from joinproto_worlds.standby.claims import claims, shown
-from joinproto_worlds.standby.played import Played, begun
+from joinproto_worlds.standby.played import Act, Played, settle
 from joinproto_worlds.standby.story import (
     AGAIN,
     BINDING,
     EXCHANGE,
     OTHER,
+    QUEUE,
     SCRATCH,
     Manager,
     Op,
@@ -200,6 +205,40 @@ SCENES: dict[str, Scene] = {
         ("level", "done"),
     ),
 }
+
+
+@cache
+def begun(story: Story) -> Played:
+    """Return the story as it begins; what is before it happens here, all at once."""
+    brokers = {
+        name: Broker(
+            who=Who(me=name, variant=story.variant, keeper=story.manager.keeper, order=story.order)
+        )
+        for name in story.names
+    }
+    keeps = story.manager if story.manager is Manager.BUILT_IN else Manager.UNFENCED
+    at_first = evolve(story, manager=keeps, late=False)
+    it = Played(at_first, None, brokers, {}, {}, View(), {}, left=(0, 0, 0, 9))
+    for name in story.names:
+        it._do(name, Start())
+    first, *others = tuple(story.names)
+    if story.warm:
+        it._promote(first)
+        for at, op in enumerate((Op(declares=QUEUE), *story.before)):
+            it._does(first, -1 - at, op)
+        for name in others[: story.warm - 1]:
+            it.receive(Act("connects to", name, first))
+    settle(it)
+    if story.succeeded:
+        it._cut(first)
+        it._promote(others[0])
+        it.receive(Act("connects to", others[1], others[0]))
+        settle(it)
+        it.cut_off = ""
+    it.story, it.confirmed, it.newest = story, frozenset(), 0
+    it.left = (story.deaths, story.starts, story.cuts, story.promotions)
+    it.stops = story.stops
+    return it
 
 
 def build(

@@ -1,0 +1,175 @@
+"""What each effect of the machine is in this process.
+
+Each method takes hold at once of what its effect is about: the link of now, the contents of its
+messages.  It returns the rest, which is done once all effects before it are.
+
+What is kept goes to the disk when the turn of the event loop ends, in one fsync.  A message that
+others act on, because it says what we have, waits for that; others go at once.
+
+Source: hot standby, H2, H4; `joinproto/standby/perform.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from joinproto.apps.standby.copying import AGAIN_SECONDS
+from joinproto.apps.standby.keeping.form import Deed
+from joinproto.apps.standby.links import Outgoing
+from joinproto.apps.standby.performing import Task, Work
+from joinproto.standby.broker import Mark
+from joinproto.standby.events import Answer, ViewWritten, Written
+from joinproto.standby.messages import Change, Content, Thing, View
+
+if TYPE_CHECKING:
+    from joinproto.apps.standby.core import Core
+
+log = logging.getLogger("joinproto.standby")
+
+
+def _nothing() -> None:
+    """Nothing is left to be done."""
+
+
+@define(eq=False)
+class Acting:
+    """The ports of one broker (`Ports`)."""
+
+    core: Core
+    _once_written: list[Callable[[], object]] = field(factory=list)
+    _outbox: list[Outgoing] = field(factory=list)  # behind what is not on the disk yet
+
+    def send(self, to: str, content: Content) -> Task:
+        return partial(self._send, self.core.links.bound(to, content))
+
+    def _send(self, one: Outgoing) -> None:
+        if self.core.bodies.has_unwritten or self._outbox:
+            self._outbox.append(one)
+            self.core.touched()
+        else:
+            self.core.links.send(one)
+
+    def answer(self, answer: Answer) -> Task:
+        return _nothing
+
+    def keep_view(self, view: View) -> Task:
+        return partial(self._keep_view, view, self.core.links.following)
+
+    def _keep_view(self, view: View, teller: str | None) -> Iterator[Work]:
+        yield self._to_keep(view=view, cluster=self.core.links.cluster_of(view, teller))
+        self._say_view(view)
+
+    def keep_mark(self, mark: Mark) -> Task:
+        return lambda: [self._to_keep(clean=mark is Mark.CLEAN)]
+
+    def _to_keep(self, **changes: Any) -> Work:
+        """Return what has our own store keep these, behind all that was done before."""
+        return partial(self.core.disk.keep, self.core.bodies.unwritten(), **changes)
+
+    def _say_view(self, view: View) -> None:
+        self.core.say("view", generation=view.generation, number=view.number, of=view.members)
+
+    def write_view(self, view: View) -> Task:
+        return partial(self._at_the_end, partial(self._write_view, view))
+
+    def _write_view(self, view: View) -> None:
+        core = self.core
+        if not core.serves:
+            return
+        if core.manager is not None:
+            core.manager.write(view)
+        else:
+            core.view_written(view)
+
+    def has_view(self, view: View) -> Iterator[Work]:
+        """Have our own store keep a view that all others have whom it concerns."""
+        if self.core.serves:
+            yield self._to_keep(view=view)
+            self._say_view(view)
+            self.core.do(ViewWritten(view))
+
+    def write(self, token: int, changes: Sequence[Change]) -> Task:
+        return partial(self._write, token, changes)
+
+    def _write(self, token: int, changes: Sequence[Change]) -> None:
+        for change in changes:
+            self.core.bodies.change(change, is_awaited=True)
+        self._at_the_end(partial(self.core.do, Written(token)))
+
+    def _at_the_end(self, deed: Callable[[], object]) -> None:
+        self._once_written.append(deed)
+        self.core.touched()
+
+    def keep(self, changes: Sequence[Change]) -> Task:
+        return partial(self._keep, changes)
+
+    def _keep(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            self.core.bodies.change(change)
+        self.core.touched()
+
+    def make(self, thing: Thing) -> Task:
+        return partial(self._make, thing)
+
+    def _make(self, thing: Thing) -> None:
+        self.core.bodies.make(thing)
+        self.core.touched()
+
+    def remove(self, thing: Thing) -> Task:
+        return partial(self._remove, thing)
+
+    def _remove(self, thing: Thing) -> None:
+        self.core.bodies.remove(thing)
+        self.core.clients.removed(thing.name)
+        self.core.touched()
+
+    def confirm(self, token: int) -> Task:
+        return partial(self.core.clients.confirm, token)
+
+    def serve(self, generation: int) -> Task:
+        return partial(self.core.clients.serve, generation)
+
+    def turn(self, why: str) -> Task:
+        self.core.links.forget()
+        return partial(self._turn, why)
+
+    def _turn(self, why: str) -> None:
+        self.core.clients.close(why)
+        self._once_written.clear()
+        self._outbox.clear()
+
+    def leave(self, broker: str, why: str) -> Task:
+        log.warning("no link with %s: %s", broker, why)
+        self.core.links.leave(broker)
+        return _nothing
+
+    # -- the end of a turn -------------------------------------------------------------------
+
+    def turn_ends(self) -> Iterator[Work]:
+        """Have what was done on the disk; then do what waits for that."""
+        core = self.core
+        answers, self._once_written = self._once_written, []
+        outbox, self._outbox = self._outbox, []
+        deeds = core.bodies.unwritten()
+        if deeds or core.disk.has_more:
+            yield partial(self._append, deeds)
+        for one in outbox:
+            core.links.send(one)
+        for answer in answers:
+            answer()
+        if outbox or answers:
+            core.turn_ends()
+            return
+        core.copies.go_on()
+        if core.disk.has_more:
+            asyncio.get_running_loop().call_later(AGAIN_SECONDS, core.touched)
+
+    def _append(self, deeds: Sequence[Deed]) -> None:
+        self.core.disk.append(deeds)
+        self.core.disk.go_on()
