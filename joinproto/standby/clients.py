@@ -66,6 +66,10 @@ class Admission:
     primary: str | None
     why: str
 
+    @property
+    def is_admitted(self) -> bool:
+        return self.entrance is Entrance.ADMITTED
+
 
 def admit(
     variant: Variant,

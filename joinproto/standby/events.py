@@ -39,8 +39,10 @@ class Linked:
 
 
 @frozen
-class Lost:
-    """The link to the primary is gone."""
+class Gone:
+    """The link with this broker is gone, or given up: a backup, or whom this one follows."""
+
+    broker: str
 
 
 @frozen(kw_only=True)
@@ -140,13 +142,6 @@ class Received:
 
 
 @frozen
-class Gone:
-    """The link with this backup is gone, or it is given up because it is too slow."""
-
-    backup: str
-
-
-@frozen
 class More:
     """There is room on the link: send so many messages that were there before (H5)."""
 
@@ -169,11 +164,9 @@ class Superseded:
     view: View
 
 
-OfBackup: TypeAlias = Linked | Lost | Demote
-OfPrimary: TypeAlias = (
-    Commit | Declare | Delete | Written | Gone | More | ViewWritten | Superseded | Tick
-)
-Event: TypeAlias = Start | Stop | Promote | Received | OfBackup | OfPrimary
+OfBackup: TypeAlias = Linked | Demote
+OfPrimary: TypeAlias = Commit | Declare | Delete | Written | More | ViewWritten | Superseded | Tick
+Event: TypeAlias = Start | Stop | Promote | Received | Gone | OfBackup | OfPrimary
 
 
 # -- effects ---------------------------------------------------------------------------------
@@ -194,6 +187,10 @@ class Answer:
     verdict: Verdict
     rule: str
     why: str
+
+    @property
+    def is_accepted(self) -> bool:
+        return self.verdict is Verdict.ACCEPTED
 
 
 @frozen

@@ -11,7 +11,7 @@ from enum import Enum
 from attrs import Factory, evolve, frozen
 
 from joinproto.standby.broker import Variant
-from joinproto.standby.catch_up import Order
+from joinproto.standby.catch_up import Message, Order
 from joinproto.standby.line import Line
 from joinproto.standby.messages import View
 from joinproto.standby.practice import Practice, practice_of
@@ -53,6 +53,11 @@ class Follower:
     done: int = 0
     copying: Mapping[str, Line] = Factory(dict)
     level: Mapping[str, int] = Factory(dict)
+
+    @property
+    def to_copy(self) -> int:
+        """Return how many messages are still to be sent that were there before."""
+        return sum(map(len, self.copying.values()))
 
     @property
     def asked(self) -> frozenset[str]:
@@ -108,6 +113,16 @@ class Leading:
     followers: Mapping[str, Follower] = Factory(dict)
     events: int = 0
     pending: tuple[Pending, ...] = ()
+
+    @property
+    def copies(self) -> dict[str, tuple[str, ...]]:
+        """Return of which queues there is more to copy, to each backup."""
+        return {name: tuple(one.copying) for name, one in self.followers.items() if one.copying}
+
+    def coming(self, backup: str, queue: str, count: int) -> tuple[Message, ...]:
+        """Return the messages that are copied next, `count` at most: H5."""
+        line = self.followers[backup].copying[queue]
+        return line.split(count, back=self.who.order is Order.LIFO)[1]
 
     @property
     def recovers(self) -> bool:

@@ -22,10 +22,10 @@ from joinproto.standby.events import (
     Demote,
     Effect,
     Event,
+    Gone,
     KeepMark,
     KeepView,
     Linked,
-    Lost,
     OfBackup,
     OfPrimary,
     Promote,
@@ -62,7 +62,7 @@ class Broker:
 
     @property
     def serves(self) -> bool:
-        return isinstance(self.side, Leading)
+        return self.leading is not None
 
     @property
     def view(self) -> View:
@@ -72,6 +72,16 @@ class Broker:
     @property
     def stock(self) -> Stock:
         return Stock() if self.side is None else self.side.stock
+
+    @property
+    def follows(self) -> str | None:
+        """Return the primary with which it has a link."""
+        return self.side.primary if isinstance(self.side, Following) else None
+
+    @property
+    def leading(self) -> Leading | None:
+        """Return what it knows as a primary; None: it is none."""
+        return self.side if isinstance(self.side, Leading) else None
 
     @property
     def is_dropped(self) -> bool:
@@ -140,15 +150,16 @@ def _next(state: Broker, trigger: str, facts: Facts) -> Role:
 # -- a backup ----------------------------------------------------------------------------------
 
 
-def _follows(state: Broker, side: Following, event: Received | OfBackup | OfPrimary) -> Step:
+def _follows(state: Broker, side: Following, event: Received | Gone | OfBackup | OfPrimary) -> Step:
     if isinstance(event, OfPrimary):
         return Step(state)  # it may still be under way
     match event:
         case Linked(other):
             found = backup.linked(side, other)
             return Step(evolve(state, side=found.state), found.effects)
-        case Lost():
-            return Step(_lost(evolve(state, side=backup.lost(side))))
+        case Gone(other):
+            is_lost = other == side.primary
+            return Step(_lost(evolve(state, side=backup.lost(side))) if is_lost else state)
         case Received(sender, Join()):
             why = f"{state.who.me} is not primary, but {state.role.value}"
             return Step(state, (Send(sender, Refuse(rule="H1", why=why, view=side.view)),))
@@ -196,12 +207,12 @@ def _heard(state: Broker, side: Following, sender: str, content: Content) -> Ste
 # -- a primary ---------------------------------------------------------------------------------
 
 
-def _leads(state: Broker, side: Leading, event: Received | OfBackup | OfPrimary) -> Step:
+def _leads(state: Broker, side: Leading, event: Received | Gone | OfBackup | OfPrimary) -> Step:
     if isinstance(event, Demote):
         effects = (Answer(Verdict.ACCEPTED, "H1", "demoted"), Turn("demoted"))
         # It lacks nothing that was confirmed, as any backup that lost its primary (H8).
         return _turned(state, side, effects, Role.BACKUP)
-    if isinstance(event, Linked | Lost):
+    if isinstance(event, Linked):
         return Step(state)
     found = primary.lead(side, event)
     if any(isinstance(effect, Turn) for effect in found.effects):

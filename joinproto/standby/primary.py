@@ -60,7 +60,7 @@ from joinproto.standby.stock import changed, declared, deleted, numbered
 Step: TypeAlias = step.Step[Leading, Effect]
 
 
-def lead(state: Leading, event: Received | OfPrimary) -> Step:
+def lead(state: Leading, event: Received | Gone | OfPrimary) -> Step:
     """Return what a primary does on an event."""
     match event:
         case Received(sender, content):

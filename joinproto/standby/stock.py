@@ -39,6 +39,11 @@ class Stock:
     def thing(self, queue: str) -> Thing | None:
         return self.things.get((Kind.QUEUE.value, queue))
 
+    def is_shared(self, queue: str) -> bool:
+        """Return whether its durable messages are kept by every broker."""
+        thing = self.thing(queue)
+        return thing is not None and thing.durable and thing.level is Level.ALL
+
     def copied(self) -> tuple[str, ...]:
         """Return the names of the queues whose messages replicate."""
         found = ((name, self.thing(name)) for name in self.queues)

@@ -28,7 +28,7 @@ COUNTS = {
     "standby-dropped-built-in": (1_286, 4_179, 22),
     "standby-total": (434, 837, 16),
     "standby-continues": (4_648, 9_276, 30),
-    "standby-stopped": (6_019, 19_415, 25),
+    "standby-stopped": (4_403, 13_388, 25),
     "standby-stopped-dirty": (760, 1_721, 24),
     "standby-ahead": (5_514, 10_695, 22),
     "standby-wrap": (128, 215, 16),

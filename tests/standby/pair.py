@@ -18,7 +18,6 @@ from joinproto.standby.events import (
     Event,
     Gone,
     Linked,
-    Lost,
     More,
     New,
     Promote,
@@ -78,7 +77,7 @@ class Cluster:
             if not tell:
                 continue
             me, them = ends
-            self.do(me, Gone(them) if self.brokers[me].serves else Lost())
+            self.do(me, Gone(them))
 
     def pass_on(self, sender: str, to: str, count: int = 1) -> None:
         """Let `count` messages of a link arrive."""

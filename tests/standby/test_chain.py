@@ -22,6 +22,7 @@ from joinproto.errors import UsageProblem
 from joinproto.log import entry
 from joinproto.standby.broker import Mark, Role, Store
 from joinproto.standby.chain import follows, is_proven, may_promote, promoted, seen, turn
+from joinproto.standby.managing import Managing
 from joinproto.standby.messages import View
 from tools.failover.manager import Manager
 
@@ -46,14 +47,13 @@ def test_a_view_that_came_with_the_state_of_the_log_is_written() -> None:
     """H4: its own copy, submitted again, stands behind itself; before, it waited for ever."""
     written: list[View] = []
     core = SimpleNamespace(
-        serves=True,
-        state=SimpleNamespace(view=LAST),
+        state=SimpleNamespace(view=LAST, serves=True),
         view_written=written.append,
         settings=SimpleNamespace(brokers={}),
     )
 
     async def again() -> None:
-        manager = serving.Manager(cast("Any", core), chain=LAST)
+        manager = serving.Manager(cast("Any", core), Managing(chain=LAST))
         manager.write(GONE_ON)
         manager.restore(packed(GONE_ON))
         manager.apply(Frame("0" * 64, 1, entry.packed("a", 2, packed(GONE_ON))))

@@ -352,7 +352,9 @@ def test_a_promotion_that_is_not_on_the_disk_is_told_to_nobody(tmp_path: Path) -
         assert refusal is not None
         assert not promoting.done()
         assert (False, 0) == (brokers.status("a")["serves"], brokers.status("a")["generation"])
-        assert Role.CONNECTING is brokers.cores["b"].links.others["a"].role
+        said = brokers.cores["b"].links.around.others["a"]
+        assert said is not None
+        assert Role.CONNECTING is said.role
         assert "a" == await promoting
         assert brokers.cores["a"].clients.refusal() is None
         await brokers.kill("a", orderly=True)

@@ -6,6 +6,7 @@ Source: hot standby; `joinproto/standby/perform.py`.
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -64,3 +65,93 @@ def test_a_second_match_and_a_second_performer_would_be_seen() -> None:
 
     assert ["Send"] == [*matches(tree)]
     assert ["Other"] == [*performers(tree)]
+
+
+VALUES = {
+    *("role", "standing", "mark", "view", "age", "generation", "number", "members", "chain"),
+    *("verdict", "entrance", "level", "order", "cluster", "store", "said", "around", "state"),
+}
+"""Attributes that hold what the machine decides about."""
+CHOICES = {"Role", "Mark", "Level", "Order", "Verdict", "Entrance", "Due"}
+
+MAY_COMPARE = {
+    "acting.py:keep_mark": "the disk has a flag where the machine has a word",
+    "telling.py:status_of": "the same flag, shown to a person",
+    "core.py:do": "whether the others are to be told of it: equality chooses nothing",
+    "core.py:_reached": "whether the log is to say that the role changed",
+    "managing.py:_do": "one arm for each of what the machine says is due",
+    "managing.py:_submit": "not a domain value: the member of the chain that runs here, if any",
+    "agent.py:_pid": "not a domain value: the state of a lock",
+    "links.py:link_of": "on which of two links an answer goes",
+    "links.py:_received": "what a session says of its own name, and of which link it is",
+    "core.py:promoted": "the one answer among the effects, for whoever asked",
+    "disk.py:_require_goes_on": "a store refuses what is older than it, whoever asks",
+    "disk.py:_require_both": "a store that lacks a part of itself is refused",
+    "form.py:mark": "the words of the machine for what the bytes say",
+    "form.py:is_primary": "the same",
+    "form.py:is_member": "the same",
+    "form.py:unpacked": "bytes that no version wrote are refused",
+    "slots.py:_went_back": "a store whose older half is younger is refused",
+    "settings.py:_chain": "two tables of a file name the same brokers",
+}
+"""Functions of the host that compare such values, each with its reason."""
+
+
+def _domain() -> set[str]:
+    """Return the names of all classes of the machine."""
+    names = set()
+    for path in (TOP / "joinproto/standby").glob("*.py"):
+        module = importlib.import_module(f"joinproto.standby.{path.stem}")
+        names |= {name for name, one in vars(module).items() if isinstance(one, type)}
+    return names - {"Any", "Enum"}
+
+
+def comparisons(tree: ast.AST, domain: set[str]) -> Iterator[str]:
+    """Yield the functions that compare values of the machine, or ask for their classes."""
+
+    def is_one(node: ast.AST) -> bool:
+        if not isinstance(node, ast.Attribute):
+            return False
+        return node.attr in VALUES or (
+            isinstance(node.value, ast.Name) and node.value.id in CHOICES
+        )
+
+    def compares(node: ast.AST) -> bool:
+        if isinstance(node, ast.Compare | ast.MatchValue):
+            return any(map(is_one, ast.walk(node)))
+        asks = isinstance(node, ast.Call) and "isinstance" == ast.unparse(node.func)
+        return asks and bool(
+            domain & {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        )
+
+    def walk(node: ast.AST, function: str) -> Iterator[str]:
+        for one in ast.iter_child_nodes(node):
+            is_function = isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+            inside = one.name if is_function else function  # type: ignore[attr-defined]
+            if compares(one):
+                yield inside
+            yield from walk(one, inside)
+
+    yield from walk(tree, "")
+
+
+def test_the_host_compares_no_values_of_the_machine() -> None:
+    """What two values mean beside each other is decided where it is searched."""
+    domain = _domain()
+    found = {
+        f"{Path(path).name}:{function}"
+        for path, tree in trees("joinproto/apps/standby")
+        for function in comparisons(tree, domain)
+    }
+
+    assert MAY_COMPARE.keys() == found
+
+
+def test_a_comparison_in_a_host_would_be_seen() -> None:
+    """By an attribute, by a word of an enumeration, by a class."""
+    said = ["one.view.age > two.view.age", "one is Role.BACKUP", "isinstance(one, Leading)"]
+    for each in said:
+        tree = ast.parse(f"def follows(one, two):\n    return {each}")
+
+        assert ["follows"] == [*comparisons(tree, {"Leading"})], each
+    assert [] == [*comparisons(ast.parse("def sums(one, two):\n    return one.bytes > 2"), set())]

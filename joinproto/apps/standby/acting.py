@@ -59,7 +59,7 @@ class Acting:
         return _nothing
 
     def keep_view(self, view: View) -> Task:
-        return partial(self._keep_view, view, self.core.links.following)
+        return partial(self._keep_view, view, self.core.state.follows)
 
     def _keep_view(self, view: View, teller: str | None) -> Iterator[Work]:
         yield self._to_keep(view=view, cluster=self.core.links.cluster_of(view, teller))

@@ -22,10 +22,10 @@ from joinproto.apps.standby.recording import spans
 from joinproto.apps.standby.service import Port, Refusal
 from joinproto.net.accepting import connections_max
 from joinproto.standby.broker import Variant
-from joinproto.standby.clients import Entrance, admit
+from joinproto.standby.clients import admit
 from joinproto.standby.events import Commit, Declare, Draft
 from joinproto.standby.messages import Kind, Thing
-from joinproto.standby.replicates import Level
+from joinproto.standby.stock import numbered
 
 if TYPE_CHECKING:
     from joinproto.apps.standby.core import Core
@@ -81,7 +81,7 @@ class Clients:
                     put.id for put in queue.in_order if self.core.bodies.is_kept(name, put.id)
                 )
                 for name, queue in self.core.bodies.queues.items()
-                if self._is_shared(name)
+                if self.core.state.stock.is_shared(name)
             }
             self.core.say("serves", generation=generation, has=there)
         for name, queue in self.core.bodies.queues.items():
@@ -140,7 +140,7 @@ class Clients:
         primary = self.core.links.primary_address
         said = None if primary is None else str(primary)
         found = admit(Variant.OURS, self.core.role, primary=said, is_admin=is_admin)
-        if found.entrance is Entrance.ADMITTED:
+        if found.is_admitted:
             return None
         self.counts["refused_clients"] += 1
         return Refusal(found.why, None if found.primary is None else primary)
@@ -231,9 +231,12 @@ class Clients:
             there = self.core.state.stock.queues, self.live, self.core.bodies.queues
             if any(queue not in one for one in there):
                 continue
-            coming = self.core.state.stock.queues[queue].next
+            puts = numbered(
+                self.core.state.stock.queues[queue], ((one.id, one.durable) for one in work.puts)
+            )
             helds = [
-                Held(one.id, coming + at, one.body, one.durable) for at, one in enumerate(work.puts)
+                Held(put.id, put.sequence, one.body, put.durable)
+                for put, one in zip(puts, work.puts, strict=True)
             ]
             for held in helds:
                 self.core.bodies.hold(queue, held)
@@ -251,7 +254,11 @@ class Clients:
 
     def _say(self, gathered: Gathered) -> None:
         """Say what is done to messages that are durable, and replicate: others may be lost."""
-        work = {name: one for name, one in gathered.work.items() if self._is_shared(name)}
+        work = {
+            name: one
+            for name, one in gathered.work.items()
+            if self.core.state.stock.is_shared(name)
+        }
         puts = {
             name: found
             for name, one in work.items()
@@ -263,10 +270,6 @@ class Clients:
             if (found := spans(held.id for held, _ in one.takes if held.durable))
         }
         self.core.say("commit", token=self._token, puts=puts, takes=takes)
-
-    def _is_shared(self, queue: str) -> bool:
-        thing = self.core.state.stock.thing(queue)
-        return thing is not None and thing.durable and thing.level is Level.ALL
 
     def _done(
         self, live: LiveQueue, helds: list[Held], dones: list[Callable[[str], None]]

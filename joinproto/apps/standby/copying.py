@@ -6,14 +6,13 @@ Source: hot standby, H5.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from attrs import define, field
 
-from joinproto.standby.catch_up import Order
+from joinproto.standby.catch_up import Message
 from joinproto.standby.events import More
-from joinproto.standby.leading import Leading
-from joinproto.standby.line import Line
 
 if TYPE_CHECKING:
     from joinproto.apps.standby.core import Core
@@ -56,30 +55,28 @@ class Copies:
     def go_on(self) -> None:
         """Copy more, as far as connections take it (H5)."""
         core = self.core
-        side = core.state.side
-        if not isinstance(side, Leading):
+        leading = core.state.leading
+        if leading is None:
             return
         self._turns += 1
-        for name, follower in side.followers.items():
-            queues = list(follower.copying)
-            first = self._turns % len(queues) if queues else 0
+        for name, queues in leading.copies.items():
+            first = self._turns % len(queues)
             # Each turn begins with another one: the first may take all that may be copied.
             for queue in (*queues[first:], *queues[:first]):
                 if core.links.unsent(name) >= UNSENT_BYTES_MAX:
                     break
-                most = self.fitting(queue, follower.copying[queue])
+                most = self.fitting(queue, leading.coming(name, queue, COPY_AT_ONCE))
                 pace = self._paces.setdefault(name, Pace(core.settings.copying.per_second))
                 if count := pace.take(core.now(), most):
                     core.do(More(name, queue, count))
-        side = core.state.side
-        if isinstance(side, Leading) and any(one.copying for one in side.followers.values()):
+        leading = core.state.leading
+        if leading is not None and leading.copies:
             asyncio.get_running_loop().call_later(AGAIN_SECONDS, core.touched)
 
-    def fitting(self, queue: str, left: Line) -> int:
+    def fitting(self, queue: str, coming: Sequence[Message]) -> int:
         """Return how many of the messages that are copied next go at once."""
-        is_lifo = self.core.state.who.order is Order.LIFO
         size = 0
-        for count, message in enumerate(left.split(COPY_AT_ONCE, back=is_lifo)[1], start=1):
+        for count, message in enumerate(coming, start=1):
             size += self.core.bodies.size(queue, message.id)
             if size >= UNSENT_BYTES_MAX:
                 return count

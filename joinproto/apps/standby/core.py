@@ -31,6 +31,7 @@ from joinproto.apps.standby.performing import AtOnce, Line, Worker
 from joinproto.apps.standby.settings import Settings
 from joinproto.errors import JoinprotoError
 from joinproto.host.eventlog import EventLog
+from joinproto.standby.around import said_by
 from joinproto.standby.broker import Role, Variant
 from joinproto.standby.events import Answer, Demote, Effect, Event, Promote, Start, Stop, Tick
 from joinproto.standby.leading import Keeper, Who
@@ -149,8 +150,7 @@ class Core:
             return ()
         self.state = found.state
         tasks = [perform(effect, self.acting) for effect in found.effects]
-        is_same = before.role is self.state.role and before.standing is self.state.standing
-        if not is_same or before.view is not self.state.view:
+        if said_by(before) != said_by(self.state):
             tasks.append(partial(self._reached, self.state))
         self._line.put(*tasks)
         return found.effects
@@ -197,7 +197,7 @@ class Core:
         if self.manager is not None:
             found = await self.manager.promote()
         else:
-            peers = self.links.peers_told()
+            peers = self.links.around.peers()
             found = self.promoted(Promote(peers=peers, now=self.now(), timeout=self.patience))
         await self._line.settled()
         if self.ended.is_set():

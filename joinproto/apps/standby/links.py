@@ -20,12 +20,18 @@ from joinproto.apps.standby.peers import Envelope, Peers
 from joinproto.codec.json_form import encoded, read
 from joinproto.errors import JoinprotoError, PeerError
 from joinproto.net.addresses import Address
-from joinproto.standby.backup import Following
-from joinproto.standby.broker import Mark, Role, Store
-from joinproto.standby.chain import seen
-from joinproto.standby.events import Gone, Linked, Lost, Received, Superseded
+from joinproto.standby.around import (
+    Around,
+    Said,
+    cluster_of,
+    learned,
+    met,
+    parted,
+    said_by,
+    to_follow,
+)
+from joinproto.standby.events import Gone, Linked, Received
 from joinproto.standby.messages import Changed, Content, Copy, Join, Refuse, Subscribe, View
-from joinproto.standby.promote import Peer
 from joinproto.standby.wire import from_tree, to_tree
 
 if TYPE_CHECKING:
@@ -35,20 +41,14 @@ log = logging.getLogger("joinproto.standby")
 
 ASK_SECONDS = 1.0
 """How long a promotion waits for the answers of those to whom there is a session."""
-SERVING = (Role.PRIMARY, Role.RECOVERING)
 LENGTH_BYTES = 4
 
 
 @define
 class Other:
-    """What another broker said of itself last."""
+    """Of another broker: where clients find it, and how often it has answered."""
 
     public: Address
-    role: Role = Role.CONNECTING
-    standing: Role = Role.CONNECTING
-    view: View = View()
-    cluster: str | None = None
-    mark: Mark | None = None
     answers: int = 0
 
 
@@ -68,93 +68,39 @@ class Links:
 
     core: Core
     peers: Peers = field(init=False)
-    others: dict[str, Other] = field(factory=dict)
+    others: dict[str, Other] = field(factory=dict)  # with whom there is a session
+    _around: Around = field(init=False)
     _link: str = ""  # of this broker to its primary
     _joined: dict[str, str] = field(factory=dict)  # of backups to this broker
-    _left: set[str] = field(factory=set)  # with whom there is no link until they say more
     _answered: asyncio.Event = field(factory=asyncio.Event)
 
     def __attrs_post_init__(self) -> None:
         """Have no session yet."""
         settings = self.core.settings
         self.peers = Peers(settings.mesh, settings.public, settings.timing, self)
+        self._around = Around(others=dict.fromkeys(settings.others))
 
     # -- what there is ---------------------------------------------------------------------
 
     @property
-    def following(self) -> str | None:
-        """Return whom this broker follows."""
-        side = self.core.state.side
-        return side.primary if isinstance(side, Following) else None
+    def around(self) -> Around:
+        """Return what is known of the others."""
+        return evolve(self._around, cluster=self.core.kept.cluster)
 
     @property
     def primary_address(self) -> Address | None:
         """Return where clients find the primary."""
-        found = self._other_primary()
+        found = self.around.primary()
         return None if found is None else self.others[found].public
 
     @property
     def primary(self) -> str | None:
         """Return who serves, as far as it is known."""
-        if self.core.serves:
-            return self.core.settings.broker
-        return self._other_primary()
-
-    def _other_primary(self) -> str | None:
-        there = {
-            name: one.view.age
-            for name, one in self.others.items()
-            if one.role in SERVING and self._is_ours(one)
-        }
-        return max(there, key=lambda name: there[name]) if there else None
-
-    def peers_told(self) -> tuple[Peer, ...]:
-        """Return what the others said, as a promotion takes it; who is away says nothing."""
-        return tuple(self._peer(name) for name in self.core.settings.others)
-
-    def _peer(self, name: str) -> Peer:
-        other = self.others.get(name)
-        if other is None or not self._is_ours(other):
-            return Peer(name=name, role=None)
-        # H8: a backup that lost its primary is still better than who has only just started.
-        stands = other.role is Role.CONNECTING and other.standing is Role.BACKUP
-        return Peer(
-            name=name,
-            role=other.standing if stands else other.role,
-            generation=other.view.generation,
-            was_primary=other.view.primary == name,
-        )
-
-    def stores(self) -> dict[str, Store | None]:
-        """Return what the stores of all brokers hold; None: it was not seen."""
-        core = self.core
-        mine, me = core.state, core.settings.broker
-        found = {me: seen(me, mine.role, mine.standing, mine.mark, mine.view)}
-        for name in core.settings.others:
-            other = self.others.get(name)
-            if other is None or other.mark is None or not self._is_ours(other):
-                found[name] = None
-            else:
-                found[name] = seen(name, other.role, other.standing, other.mark, other.view)
-        return found
+        return self.core.settings.broker if self.core.serves else self.around.primary()
 
     def cluster_of(self, view: View, teller: str | None) -> str | None:
-        """Return the cluster to which this broker belongs once it keeps this view.
-
-        `teller`: whom it followed when it heard of it.
-        """
-        kept = self.core.kept.cluster
-        if kept is not None:
-            return kept
-        if view.primary == self.core.settings.broker:
-            return token_hex(16)
-        other = self.others.get(teller or view.primary)
-        return None if other is None else other.cluster
-
-    def _is_ours(self, other: Other) -> bool:
-        """Return whether it is of this cluster, or of none yet."""
-        kept = self.core.kept.cluster
-        return None in (other.cluster, kept) or other.cluster == kept
+        """Return the cluster to which this broker belongs once it keeps this view."""
+        return cluster_of(self.core.state, self.around, view, teller, drawn=token_hex(16))
 
     def unsent(self, name: str) -> int:
         """Return the bytes for a broker that the system has not taken yet."""
@@ -165,17 +111,15 @@ class Links:
     def met(self, name: str, public: Address) -> None:
         """There is a session with another broker."""
         self.others[name] = Other(public)
-        self._left.discard(name)
+        self._around = met(self.around, name)
         self._tell(name)
 
     def parted(self, name: str) -> None:
         """The session is gone."""
         self.others.pop(name, None)
+        self._around = parted(self.around, name)
         self._joined.pop(name, None)
-        if self.core.serves:
-            self.core.do(Gone(name))
-        elif self.following == name:
-            self.core.do(Lost())
+        self.core.do(Gone(name))
         self.look()
         self._answered.set()
 
@@ -195,66 +139,31 @@ class Links:
 
     def _learned(self, name: str, facts: Mapping[str, Any]) -> None:
         other = self.others[name]
-        before = (other.role, other.view)
-        other.role, other.view = Role(facts["role"]), read(View, facts["view"])
-        # Earlier versions did not say it.
-        other.standing = Role(facts.get("standing", Role.CONNECTING.value))
-        other.mark = None if facts.get("mark") is None else Mark(facts["mark"])
-        other.cluster = facts["cluster"]
+        said: Said = read(Said, facts)
         other.public = Address.parse(facts["public"])
         other.answers += bool(facts["answers"])
+        self._around = met(self.around, name, said)
         self._answered.set()
-        if not self._is_ours(other):
-            log.error("%s has a store of another cluster: %s", name, other.cluster)
-            return
-        if (other.role, other.view) != before:
-            self._left.discard(name)
-        serves = other.role in SERVING
-        if self.core.serves and serves:
-            self._met_primary(name, other)
-        elif self.following is not None:
-            is_over = not serves if self.following == name else self._is_younger(other)
-            if is_over:
-                self.core.do(Lost())
+        found = learned(self.core.state, self.around, name)
+        if found.problem:
+            log.error("%s", found.problem)
+        if found.is_rival:
+            self.core.say("two primaries", other=name, generation=said.view.generation)
+        if found.event is not None:
+            self.core.do(found.event)
         self.look()
-
-    def _is_younger(self, other: Other) -> bool:
-        """Return whether it serves in a younger generation than the followed one."""
-        mine = self.others.get(self.following or "")
-        is_behind = mine is not None and other.view.generation > mine.view.generation
-        return is_behind and other.role in SERVING
-
-    def _met_primary(self, name: str, other: Other) -> None:
-        """H2: two serve, for nothing fenced one of them."""
-        mine = self.core.state.view
-        if other.view.generation > mine.generation:
-            self.core.do(Superseded(other.view))
-        elif other.view.generation == mine.generation:
-            # Each may have confirmed what the other one lacks: only an operator can choose.
-            log.error(
-                "%s is primary in generation %d, too: stop one of both", name, mine.generation
-            )
-            self.core.say("two primaries", other=name, generation=mine.generation)
 
     def look(self) -> None:
         """Follow a primary, if one is there that was not left."""
-        if self.core.serves or self.following is not None or self.core.ended.is_set():
-            return
-        generation = self.core.state.view.generation
-        there = [
-            (other.view.age, name)
-            for name, other in self.others.items()
-            if other.role in SERVING and self._is_ours(other) and name not in self._left
-        ]
-        fits = [one for one in there if one[0][0] >= generation]
-        if fits:
+        found = None if self.core.ended.is_set() else to_follow(self.core.state, self.around)
+        if found is not None:
             self._link = token_hex(8)
-            self.core.do(Linked(max(fits)[1]))
+            self.core.do(Linked(found))
 
     def leave(self, name: str) -> None:
         """There is no link with this broker, until it says something new of itself."""
         self._joined.pop(name, None)
-        self._left.add(name)
+        self._around = evolve(self.around, left=self.around.left | {name})
 
     def forget(self) -> None:
         """All links of backups to this broker are over."""
@@ -290,7 +199,7 @@ class Links:
         elif self.core.serves:
             if link != self._joined.get(name):
                 return
-        elif name != self.following or link != self._link:
+        elif name != self.core.state.follows or link != self._link:
             return
         at = 0
         for queue, message in _messages(content):
@@ -306,13 +215,9 @@ class Links:
 
     def _tell(self, name: str, *, answers: bool = False) -> None:
         # What is on the disk: another broker may act on it.
-        core, shown = self.core, self.core.shown
+        said = said_by(self.core.shown, self.core.kept.cluster)
         facts = {
-            "role": shown.role.value,
-            "standing": shown.standing.value,
-            "mark": shown.mark.value,
-            "view": encoded(shown.view),
-            "cluster": core.kept.cluster,
+            **encoded(said),
             "public": str(self.peers.public),
             "answers": answers,
         }

@@ -14,14 +14,13 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import anyio
-from attrs import define, field
+from attrs import define, evolve, field
 
 from joinproto.apps.node.stopped import permit_restart
 from joinproto.apps.standby.keeping.views import ROOM, packed, unpacked
-from joinproto.apps.standby.links import SERVING
 from joinproto.durable.journal.journal import Frame
 from joinproto.errors import EnvironmentProblem
 from joinproto.host.cluster import Cluster
@@ -36,9 +35,18 @@ from joinproto.log.keeper import Keeping
 from joinproto.log.replicated import ReplicatedLog
 from joinproto.net.network import Network
 from joinproto.net.tcp import TcpTransport
-from joinproto.standby.chain import follows, heard, is_proven, may_promote, promoted, turn
 from joinproto.standby.events import Answer, Promote, Superseded
-from joinproto.standby.machine import step
+from joinproto.standby.managing import (
+    Due,
+    Managing,
+    Now,
+    appended,
+    decided,
+    is_over,
+    promotion,
+    ticked,
+    would,
+)
 from joinproto.standby.messages import View
 from joinproto.standby.tables import Verdict
 
@@ -48,28 +56,27 @@ if TYPE_CHECKING:
 log = logging.getLogger("joinproto.standby")
 
 KEPT_FRAMES = 1_000
-TURN_SECONDS = 0.5
-"""Between the turns of two brokers, so that they do not ask at the same moment."""
 ANSWER_SECONDS = 5.0
 """How long a promotion that was asked for waits for the chain."""
 
 
 @define(eq=False)
 class Manager:
-    """Of one broker.  `chain`: the last view.  An application of the log (`Remembering`)."""
+    """Of one broker.  An application of the log (`Remembering`)."""
 
     core: Core
-    chain: View = View()
+    managing: Managing = Managing()
     cluster: Cluster | None = None
     replicated: ReplicatedLog | None = None
     there: frozenset[str] = frozenset()  # members of the join protocol's view
     kind: str = "standby-chain-1"
-    _asked: View | None = None  # a promotion of this broker that is not decided
     _answer: asyncio.Future[Answer] | None = None
-    _writing: View | None = None  # of this primary, likewise
     _decided: list[tuple[View, bool]] = field(factory=list)
-    _closed_at: float | None = None
-    _unserved: tuple[float, View] | None = None  # since when nobody serves, behind which view
+
+    @property
+    def chain(self) -> View:
+        """Return the last view."""
+        return self.managing.chain
 
     # -- its life --------------------------------------------------------------------------
 
@@ -140,18 +147,15 @@ class Manager:
     def apply(self, frame: Frame) -> None:
         """Take a frame of the log: the same everywhere, so its chain is, too."""
         view = unpacked(Entry.of(frame.data).body)
-        fits = follows(self.chain, view)
-        if fits:
-            self.chain = view
-        # A copy, submitted again, of what a state brought along: it is in the chain as well.
-        self._decided.append((view, fits or view == self.chain))
+        self.managing, fits = appended(self.managing, view)
+        self._decided.append((view, fits))
         self._soon()
 
     def state(self) -> Iterator[bytes]:
-        yield packed(self.chain)
+        return iter((packed(self.chain),))  # of now: frames are applied while it is asked for
 
     def restore(self, state: bytes) -> None:
-        self.chain = unpacked(state)
+        self.managing = evolve(self.managing, chain=unpacked(state))
         self._soon()
 
     def opened(self, view: Membership) -> None:
@@ -169,7 +173,7 @@ class Manager:
 
     def write(self, view: View) -> None:
         """Write a view of this primary down; then comes `ViewWritten`, or it serves no more."""
-        self._writing = view
+        self.managing = evolve(self.managing, writing=view)
         self._submit(view)
 
     def _submit(self, view: View) -> None:
@@ -178,40 +182,56 @@ class Manager:
 
         def lost() -> None:
             # Nobody knows whether it is there; a second one behind it changes nothing.
-            if view in (self._asked, self._writing):
+            if self.managing.wants(view):
                 self._submit(view)
 
         self.replicated.submit(packed(view), lambda position: None, lost)
         self.cluster.nudge()
 
     def _decide(self) -> None:
-        decided, self._decided = self._decided, []
-        for view, fits in decided:
-            if view == self._writing:
-                self._writing = None
-                if fits:
-                    self.core.view_written(view)
-            elif view == self._asked:
-                self._asked = None
-                is_ours = fits and self.chain.generation == view.generation
-                self._answered(
-                    self.core.promoted(self._event(view)) if is_ours else self._came_first()
-                )
+        seen, self._decided = self._decided, []
+        for view, fits in seen:
+            self.managing, due = decided(self.managing, view, fits=fits)
+            self._do(due, view)
         # A promotion that was decided elsewhere ends this one, and what it was about to write.
-        if self.core.serves and self.chain.generation > self.core.state.view.generation:
+        if is_over(self.managing, self.core.state):
             self.core.do(Superseded(self.chain))
 
-    def _came_first(self) -> Answer:
-        why = f"the chain has another view already: {self.chain.primary} is primary in it"
-        return Answer(Verdict.REFUSED, "H2", why)
+    def _do(self, due: Due, view: View | None = None) -> None:
+        match due:
+            case Due.NOTHING:
+                pass
+            case Due.WRITTEN:
+                assert view is not None
+                self.core.view_written(view)
+            case Due.PROMOTED:
+                self._answered(self.core.promoted(self._event(view)))
+            case Due.CAME_LATE:
+                first = self.chain.primary
+                why = f"the chain has another view already: {first} is primary in it"
+                self._answered(Answer(Verdict.REFUSED, "H2", why))
+            case Due.ASK:
+                asked = self._event().view
+                assert asked is not None
+                self.managing = evolve(self.managing, asked=asked)
+                self._submit(asked)
+            case Due.TURN:
+                log.warning("reaches no majority of the brokers: serves no more")
+                self.core.turn()
+            case never:
+                assert_never(never)
 
-    def _event(self, view: View) -> Promote:
+    def _event(self, view: View | None = None) -> Promote:
         core = self.core
-        peers = heard(core.links.peers_told())
-        proven = core.settings.continues and is_proven(
-            core.settings.broker, core.links.stores(), self.chain
+        return promotion(
+            self.managing,
+            core.state,
+            core.links.around,
+            continues=core.settings.continues,
+            now=core.now(),
+            timeout=core.patience,
+            view=view,
         )
-        return Promote(peers=peers, view=view, now=core.now(), timeout=core.patience, proven=proven)
 
     def _answered(self, answer: Answer) -> None:
         waiting, self._answer = self._answer, None
@@ -220,31 +240,13 @@ class Manager:
 
     # -- who is promoted -------------------------------------------------------------------
 
-    def would(self) -> Answer:
-        """Return what this broker would answer to a promotion by the chain as it is now."""
-        me = self.core.settings.broker
-        if self.core.serves:
-            return Answer(Verdict.IGNORED, "H3", f"{me} is {self.core.role.value} already")
-        if not self.is_open:
-            why = f"{me} reaches no majority of the brokers, so nobody can be promoted here"
-            return Answer(Verdict.REFUSED, "H2", why)
-        if not may_promote(self.chain, me):
-            why = f"{me} is not in the last view of {self.chain.primary}: it lacks something"
-            return Answer(Verdict.REFUSED, "H4", why)
-        effects = step(self.core.state, self._event(promoted(self.chain, me))).effects
-        if self.chain.generation > 0 == self.core.state.view.generation:
-            # Its name is in the chain; what it had is gone: an empty directory was given to it.
-            why = f"{me} has an empty store, and {self.chain.primary} was primary before"
-            return Answer(Verdict.REFUSED, "H4", why)
-        return next(effect for effect in effects if isinstance(effect, Answer))
-
     async def promote(self) -> Answer:
         """Ask the chain that this broker be primary; return what came of it."""
-        found = self.would()
-        if found.verdict is not Verdict.ACCEPTED:
+        found = would(self.managing, self.core.state, self._event(), is_open=self.is_open)
+        if not found.is_accepted:
             return found
-        if self._asked is None:
-            self._ask()
+        if self.managing.asked is None:
+            self._do(Due.ASK)
         if self._answer is None:
             self._answer = asyncio.get_running_loop().create_future()
         try:
@@ -253,50 +255,19 @@ class Manager:
             why = f"the chain took no view within {ANSWER_SECONDS:g} s; it may do so later"
             return Answer(Verdict.REFUSED, "H2", why)
 
-    def _ask(self) -> None:
-        self._asked = promoted(self.chain, self.core.settings.broker)
-        self._submit(self._asked)
-
     def tick(self) -> None:
         """Promote it where nobody serves and it is its turn; demote it where it is cut off."""
-        core, now = self.core, self.core.now()
-        if not self.is_open:
-            self._unserved = None
-            self._closed_at = self._closed_at or now
-            if core.serves and now - self._closed_at > core.settings.timing.silence:
-                log.warning("reaches no majority of the brokers: serves no more")
-                core.turn()
-            return
-        self._closed_at = None
-        me = core.settings.broker
-        if self._is_served() or self._asked is not None:
-            self._unserved = None
-            return
-        if self._unserved is None or self._unserved[1] != self.chain:
-            self._unserved = (now, self.chain)
-        at = turn(self.chain, me, self.there)
-        if at is not None and now - self._unserved[0] >= self._pause(at):
-            if self.would().verdict is Verdict.ACCEPTED:
-                self._ask()
-            self._unserved = (now, self.chain)
-
-    def _is_served(self) -> bool:
-        if self.core.serves:
-            return True
-        other = self.core.links.others.get(self.chain.primary)
-        return (
-            other is not None
-            and other.role in SERVING
-            and other.view.generation >= self.chain.generation
+        core = self.core
+        now = Now(
+            at=core.now(),
+            is_open=self.is_open,
+            there=self.there,
+            silence=core.settings.timing.silence,
         )
-
-    def _pause(self, at: int) -> float:
-        chain, others = self.chain, self.core.links.others
-        # It takes part in the chain, and only this broker does not hear from it.
-        is_only_unheard = chain.primary in self.there and chain.primary not in others
-        is_other = chain.primary != self.core.settings.broker
-        extra = 2 * self.core.settings.timing.silence if is_only_unheard and is_other else 0.0
-        return TURN_SECONDS * (at + 1) + extra
+        self.managing, due = ticked(
+            self.managing, core.state, core.links.around, self._event(), now
+        )
+        self._do(due)
 
     # -- what is shown ---------------------------------------------------------------------
 

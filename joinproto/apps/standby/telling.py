@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from joinproto.errors import UsageProblem
 from joinproto.net.addresses import Address
 from joinproto.standby.broker import Mark
-from joinproto.standby.leading import Leading
 
 if TYPE_CHECKING:
     from joinproto.apps.standby.core import Core
@@ -36,7 +35,7 @@ def change_setting(core: Core, words: str) -> dict[str, Any]:
 def status_of(core: Core) -> dict[str, Any]:
     """Return what `joinproto standby status` shows."""
     state = core.shown
-    view, me = state.view, core.settings.broker
+    view, me, leading = state.view, core.settings.broker, core.state.leading
     return {
         "broker": me,
         "cluster": core.settings.cluster,
@@ -49,10 +48,10 @@ def status_of(core: Core) -> dict[str, Any]:
         "view": view.number,
         "primary": core.links.primary,
         "up_to_date": list(view.members),
-        "waits_for": sorted(_awaited(core)),
+        "waits_for": [] if leading is None else sorted(leading.awaited),
         "peers": sorted(core.links.peers.sessions),
         "queues": {name: len(queue.messages) for name, queue in core.bodies.queues.items()},
-        "to_copy": to_copy(core),
+        "to_copy": _to_copy(core),
         "confirmed": core.clients.counts["confirmed"],
         "chain": None if core.manager is None else core.manager.told(),
     }
@@ -60,32 +59,23 @@ def status_of(core: Core) -> dict[str, Any]:
 
 def numbers_of(core: Core) -> dict[str, Any]:
     """Return what is measured."""
-    side = core.state.side
-    is_leading = isinstance(side, Leading)
+    leading = core.state.leading
     return {
         **core.clients.counts,
         "phase": core.role.value,
         "serves": core.serves,
         "generation": core.state.view.generation,
         "peers": len(core.links.peers.sessions),
-        "up_to_date": len(core.state.view.members) - 1 if is_leading else 0,
+        "up_to_date": 0 if leading is None else len(leading.view.members) - 1,
         "queues": len(core.bodies.queues),
         "messages": sum(len(queue.messages) for queue in core.bodies.queues.values()),
-        "pending": len(side.pending) if isinstance(side, Leading) else 0,
-        "to_copy": to_copy(core),
+        "pending": 0 if leading is None else len(leading.pending),
+        "to_copy": _to_copy(core),
         "clients": len(core.clients.ports),
         "journal_bytes": core.disk.journal.size,
     }
 
 
-def to_copy(core: Core) -> int:
-    """Return how many messages are still to be copied to backups."""
-    side = core.state.side
-    if not isinstance(side, Leading):
-        return 0
-    return sum(len(line) for one in side.followers.values() for line in one.copying.values())
-
-
-def _awaited(core: Core) -> frozenset[str]:
-    side = core.state.side
-    return side.awaited if isinstance(side, Leading) else frozenset()
+def _to_copy(core: Core) -> int:
+    leading = core.state.leading
+    return 0 if leading is None else sum(one.to_copy for one in leading.followers.values())

@@ -109,9 +109,7 @@ STANDING = (
     _practised("transactions-apart", whole_transactions=False),
     # H10.
     Mutation.of("dirty-serves", PROMOTE, "TABLES", _dirty_serves),
-    Mutation.of(
-        "waits-for-a-person", "joinproto_worlds.standby.played", "is_proven", _never_proven
-    ),
+    Mutation.of("waits-for-a-person", "joinproto.standby.managing", "is_proven", _never_proven),
     Mutation.of("stops-clean", "joinproto.standby.machine", "_mark", _stops_clean),
     # H11.
     Mutation.of("lets-everybody-in", "joinproto.standby.clients", "ENTERING", _everybody),

@@ -15,9 +15,10 @@ from typing import Any
 from attrs import define, evolve, frozen
 
 from joinproto.check.events import NOT_ENABLED, Maybe
+from joinproto.standby.around import Around, said_by
 from joinproto.standby.best import best
 from joinproto.standby.broker import Mark, Role, Store
-from joinproto.standby.chain import follows, heard, is_proven, may_promote, promoted, seen
+from joinproto.standby.chain import may_promote, seen
 from joinproto.standby.events import (
     Answer,
     Commit,
@@ -28,7 +29,6 @@ from joinproto.standby.events import (
     Gone,
     KeepMark,
     Linked,
-    Lost,
     More,
     Promote,
     Received,
@@ -41,9 +41,9 @@ from joinproto.standby.events import (
 )
 from joinproto.standby.leading import Leading
 from joinproto.standby.machine import Broker, step
+from joinproto.standby.managing import Due, Managing, appended, decided, is_over, promotion
 from joinproto.standby.messages import Change, Content, Has, View, Wired
 from joinproto.standby.perform import perform
-from joinproto.standby.promote import Peer
 from joinproto.standby.stock import Stock, with_queue
 from joinproto.standby.tables import Verdict
 from joinproto_worlds.mutations.mutation import inside
@@ -228,7 +228,7 @@ class Played:
             del self.links[ends]
         for me, them in ((one, other), (other, one)):
             if me not in self.disks:
-                self._do(me, Gone(them) if self.brokers[me].serves else Lost())
+                self._do(me, Gone(them))
 
     def _unlink(self, name: str) -> None:
         for other in sorted({to for sender, to in self.links if sender == name}):
@@ -282,21 +282,14 @@ class Played:
         """Return what the manager would say to this broker; None: nothing now."""
         return self._promotion(name) if self._may_promote(name) else None
 
-    def _promotion(self, name: str) -> Promote:
-        peers = tuple(
-            Peer(
-                name=other,
-                role=self._answers(name, other),
-                generation=one.view.generation,
-                was_primary=one.view.primary == other,
-            )
-            for other, one in self.brokers.items()
-            if other != name
+    def _promotion(self, name: str, view: View | None = None) -> Promote:
+        around = _around(self, name)
+        if self.story.manager is not Manager.BUILT_IN:
+            return Promote(peers=around.peers())
+        manager = Managing(chain=self.chain)
+        return promotion(
+            manager, self.brokers[name], around, continues=self.story.continues, view=view
         )
-        if self.story.manager is Manager.BUILT_IN:
-            proven = self.story.continues and is_proven(name, _stores(self, name), self.chain)
-            return Promote(peers=heard(peers), view=promoted(self.chain, name), proven=proven)
-        return Promote(peers=peers)
 
     def _promote(self, name: str) -> Any:
         deaths, starts, cuts, promotions = self.left
@@ -313,21 +306,19 @@ class Played:
                 self.writing[name] = event.view
         return None
 
-    def _answers(self, name: str, other: str) -> Role | None:
-        if other in self.disks or self.cut_off in (name, other):
-            return None
-        return self.brokers[other].role
-
     def _written(self, name: str, view: View) -> None:
         """The chain takes a view right behind its last one, and no other."""
-        if view.number == 1:
-            # A promotion, which is there already; another one may have come behind it.
-            if self.chain.generation == view.generation:
-                self._do(name, evolve(self._promotion(name), view=view))
-        elif follows(self.chain, view):
-            self.chain = view
-            self._do(name, ViewWritten(view))
+        if view.number == 1:  # a promotion, which is there already; another one may be behind it
+            manager, fits = Managing(chain=self.chain, asked=view), True
         else:
+            manager, fits = appended(Managing(chain=self.chain, writing=view), view)
+            self.chain = manager.chain
+        manager, due = decided(manager, view, fits=fits)
+        if due is Due.PROMOTED:
+            self._do(name, self._promotion(name, view))
+        elif due is Due.WRITTEN:
+            self._do(name, ViewWritten(view))
+        if is_over(manager, self.brokers[name]):
             self._do(name, Superseded(self.chain))
 
     def _does(self, name: str, token: int, op: Op) -> None:
@@ -391,13 +382,13 @@ class _Ports:
     answer = keep_view = keep_mark = keep = make = remove = serve = _kept
 
 
-def _stores(it: Played, name: str) -> dict[str, Store | None]:
-    """Return what this broker sees of all stores (H10)."""
-    away = {*it.disks, *(it.brokers if it.cut_off == name else (it.cut_off,))} - {name}
-    return {
-        other: None if other in away else seen(other, one.role, one.standing, one.mark, one.view)
-        for other, one in it.brokers.items()
-    }
+def _around(it: Played, name: str) -> Around:
+    """Return what this broker hears of the others."""
+    away = {*it.disks, *(it.brokers if it.cut_off == name else (it.cut_off,))}
+    others = {other: one for other, one in it.brokers.items() if other != name}
+    return Around(
+        others={other: None if other in away else said_by(one) for other, one in others.items()}
+    )
 
 
 def store_of(name: str, disk: Disk) -> Store:

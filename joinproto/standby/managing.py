@@ -1,0 +1,168 @@
+"""What the manager that is built in does: whose turn it is, what is written, who serves no more.
+
+Each broker has one.  It reads the chain of views (`chain.py`), which all read in one order.  A view
+that it wants there it hands in, and sees in the chain whether it came to stand there.
+
+Source: hot standby, H2 to H4, H8, H10.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import evolve, frozen
+
+from joinproto.standby.around import Around
+from joinproto.standby.chain import follows, heard, is_proven, may_promote, promoted, turn
+from joinproto.standby.events import Answer, Promote
+from joinproto.standby.machine import Broker, step
+from joinproto.standby.messages import View
+from joinproto.standby.tables import Verdict
+
+TURN_SECONDS = 0.5
+"""Between the turns of two brokers, so that they do not ask at the same moment."""
+
+
+@frozen(kw_only=True)
+class Managing:
+    """`chain`: the last view.  `asked`: a promotion of this broker, `writing`: a view of this
+    primary, that were handed in and are not decided.
+
+    `closed_at`: since when no view can be written; `unserved`: since when no broker serves, and
+    behind which view; both in seconds.
+    """
+
+    chain: View = View()
+    asked: View | None = None
+    writing: View | None = None
+    closed_at: float | None = None
+    unserved: tuple[float, View] | None = None
+
+    def wants(self, view: View) -> bool:
+        """Return whether this view is still to be handed in again, if it was lost."""
+        return view in (self.asked, self.writing)
+
+
+@frozen(kw_only=True)
+class Now:
+    """`is_open`: views can be written, and all that were are known here; `there`: who takes part.
+
+    `silence`: seconds; a broker that is not heard for so long is gone.
+    """
+
+    at: float
+    is_open: bool
+    there: frozenset[str]
+    silence: float
+
+
+class Due(Enum):
+    """What is to be done."""
+
+    NOTHING = "nothing"
+    TURN = "serve no more"
+    ASK = "ask the chain for a promotion"
+    WRITTEN = "the view is written"
+    PROMOTED = "the promotion is in the chain"
+    CAME_LATE = "another view was first"
+
+
+def appended(state: Managing, view: View) -> tuple[Managing, bool]:
+    """Return the state behind the next view that comes, and whether that is in the chain."""
+    fits = follows(state.chain, view)
+    if fits:
+        state = evolve(state, chain=view)
+    # A copy, submitted again, of what a state brought along: it is in the chain as well.
+    return state, fits or view == state.chain
+
+
+def decided(state: Managing, view: View, *, fits: bool) -> tuple[Managing, Due]:
+    """Return what is due where a view has come, which is in the chain or not (`fits`)."""
+    if view == state.writing:
+        return evolve(state, writing=None), Due.WRITTEN if fits else Due.NOTHING
+    if view == state.asked:
+        is_last = fits and state.chain.generation == view.generation
+        return evolve(state, asked=None), Due.PROMOTED if is_last else Due.CAME_LATE
+    return state, Due.NOTHING
+
+
+def is_over(state: Managing, me: Broker) -> bool:
+    """Return whether a younger promotion ends what this broker serves, and would write."""
+    return me.serves and state.chain.generation > me.view.generation
+
+
+def promotion(
+    state: Managing,
+    me: Broker,
+    around: Around,
+    *,
+    continues: bool,
+    now: float = 0.0,
+    timeout: float = 10.0,
+    view: View | None = None,
+) -> Promote:
+    """Return what this manager says to its broker; `view`: None: what would be written now.
+
+    `continues`: it may go on by itself after a total failure.
+    """
+    proven = continues and is_proven(me.who.me, around.stores(me), state.chain)
+    return Promote(
+        peers=heard(around.peers()),
+        view=view or promoted(state.chain, me.who.me),
+        now=now,
+        timeout=timeout,
+        proven=proven,
+    )
+
+
+def would(state: Managing, me: Broker, event: Promote, *, is_open: bool) -> Answer:
+    """Return what this broker would answer to a promotion by the chain as it is now."""
+    name = me.who.me
+    if me.serves:
+        return Answer(Verdict.IGNORED, "H3", f"{name} is {me.role.value} already")
+    if not is_open:
+        why = f"{name} reaches no majority of the brokers, so nobody can be promoted here"
+        return Answer(Verdict.REFUSED, "H2", why)
+    if not may_promote(state.chain, name):
+        why = f"{name} is not in the last view of {state.chain.primary}: it lacks something"
+        return Answer(Verdict.REFUSED, "H4", why)
+    if state.chain.generation > 0 == me.view.generation:
+        # Its name is in the chain; what it had is gone: an empty directory was given to it.
+        why = f"{name} has an empty store, and {state.chain.primary} was primary before"
+        return Answer(Verdict.REFUSED, "H4", why)
+    return next(effect for effect in step(me, event).effects if isinstance(effect, Answer))
+
+
+def ticked(
+    state: Managing, me: Broker, around: Around, event: Promote, now: Now
+) -> tuple[Managing, Due]:
+    """Return what time has brought: a turn to be promoted, or the end of what is cut off."""
+    if not now.is_open:
+        since = now.at if state.closed_at is None else state.closed_at
+        is_late = now.at - since > now.silence
+        state = evolve(state, unserved=None, closed_at=since)
+        return state, Due.TURN if me.serves and is_late else Due.NOTHING
+    state = evolve(state, closed_at=None)
+    if me.serves or state.asked is not None or _is_served(state, around):
+        return evolve(state, unserved=None), Due.NOTHING
+    since, behind = state.unserved or (now.at, state.chain)
+    since = since if behind == state.chain else now.at
+    state = evolve(state, unserved=(since, state.chain))
+    at = turn(state.chain, me.who.me, now.there)
+    if at is None or now.at - since < _pause(state, me, around, now, at):
+        return state, Due.NOTHING
+    is_able = would(state, me, event, is_open=True).is_accepted
+    return evolve(state, unserved=(now.at, state.chain)), Due.ASK if is_able else Due.NOTHING
+
+
+def _is_served(state: Managing, around: Around) -> bool:
+    other = around.others.get(state.chain.primary)
+    is_last = other is not None and other.view.generation >= state.chain.generation
+    return other is not None and other.serves and is_last
+
+
+def _pause(state: Managing, me: Broker, around: Around, now: Now, at: int) -> float:
+    first = state.chain.primary
+    # It takes part in the chain, and only this broker does not hear from it.
+    is_unheard = first in now.there and first != me.who.me and around.others.get(first) is None
+    return TURN_SECONDS * (at + 1) + (2 * now.silence if is_unheard else 0.0)
