@@ -99,6 +99,10 @@ SLICES: dict[str, Slice] = {
         "drawn histories of hot standby: is `recover` right about what they left?",
         "{python} -m tools.histories standby --seed {seed}000 --count 999 --minutes {minutes}",
     ),
+    "swarm-standby": Slice(
+        "brokers of hot standby in a simulated network, on disks that lose, drawn by the seed",
+        "{python} -m tools.swarms standby --seconds {seconds} --seed {seed}000",
+    ),
     "boots": Slice("nodes that start at once, on every backend", spread="loadfile"),
     "durable": Slice("a thousand schedules of power cuts and faults for each durable kind"),
     "stores": Slice("stores and journals: killed at every step, on disks that lose and lie"),

@@ -35,12 +35,18 @@ def may_promote(chain: View, name: str) -> bool:
     return not chain.members or name in chain.members
 
 
-def heard(peers: Iterable[Peer]) -> tuple[Peer, ...]:
+def heard(chain: View, peers: Iterable[Peer]) -> tuple[Peer, ...]:
     """Return what others answered, as a promotion takes it: of generations the chain says.
 
-    Else a former primary that nobody may promote any more would stand in everybody's way.
+    Else a former primary that nobody may promote any more would stand in everybody's way, and so
+    would a backup that was dropped, and runs on: it is not better than a member of the last view.
     """
-    return tuple(evolve(peer, generation=0) for peer in peers)
+    return tuple(evolve(peer, generation=0, role=_role(chain, peer)) for peer in peers)
+
+
+def _role(chain: View, peer: Peer) -> Role | None:
+    is_in_the_way = peer.role is Role.BACKUP and not may_promote(chain, peer.name)
+    return Role.CONNECTING if is_in_the_way else peer.role
 
 
 def follows(chain: View, view: View) -> bool:

@@ -107,7 +107,7 @@ def promotion(
     """
     proven = continues and is_proven(me.who.me, around.stores(me), state.chain)
     return Promote(
-        peers=heard(around.peers()),
+        peers=heard(state.chain, around.peers()),
         view=view or promoted(state.chain, me.who.me),
         now=now,
         timeout=timeout,

@@ -12,7 +12,16 @@ from joinproto.standby.around import Around, Said, cluster_of, learned, met, par
 from joinproto.standby.broker import Role
 from joinproto.standby.events import Demote, Gone, Promote, Superseded
 from joinproto.standby.machine import Broker
-from joinproto.standby.managing import Due, Managing, Now, appended, decided, ticked
+from joinproto.standby.managing import (
+    Due,
+    Managing,
+    Now,
+    appended,
+    decided,
+    promotion,
+    ticked,
+    would,
+)
 from joinproto.standby.messages import View
 from tests.standby.pair import Cluster, pair
 
@@ -28,6 +37,13 @@ def around(**others: Said | None) -> Around:
 def backup() -> Broker:
     """Return `b`, which follows `a` in generation 1."""
     return pair().brokers["b"]
+
+
+def waiting(name: str) -> Broker:
+    """Return a broker that has started with the first view, and follows nobody."""
+    made = Cluster.of(name)
+    made.change(name, view=FIRST)
+    return made.brokers[name]
 
 
 def test_a_backup_follows_the_youngest_primary_that_it_has_not_left() -> None:
@@ -96,8 +112,7 @@ def now(at: float, **more: object) -> Now:
 
 def test_a_member_of_the_last_view_asks_when_its_turn_has_come() -> None:
     """H3: the first half a second after it saw that nobody serves; each other one later."""
-    me = Cluster.of("b").brokers["b"]
-    me = evolve(me, side=evolve(me.side, view=FIRST))  # type: ignore[type-var]
+    me = waiting("b")
     state, there = Managing(chain=FIRST), around(a=None, c=None)
 
     state, due = ticked(state, me, there, Promote(), now(10.0, there=frozenset("bc")))
@@ -138,3 +153,21 @@ def test_a_promotion_counts_where_it_stands_behind_the_last_view(chain: View, du
 
     assert due is found
     assert state.asked is None
+
+
+def test_a_backup_that_was_dropped_stands_in_nobody_s_way() -> None:
+    """H3, H10: it runs on and lacks what was confirmed since; the store of a member was marked.
+
+    The promotion was refused, for it "has more", and the chain promotes nobody else.
+    """
+    me = waiting("a")
+    state = Managing(chain=View(generation=2, number=1, primary="a", members=("a",)))
+    there = around(b=Said(standing=Role.BACKUP, view=FIRST))
+
+    event = promotion(state, me, there, continues=False)
+
+    assert would(state, me, event, is_open=True).is_accepted
+    # A member of the last view is not passed over.
+    both = evolve(state, chain=evolve(state.chain, members=("a", "b")))
+    refused = would(both, me, promotion(both, me, there, continues=False), is_open=True)
+    assert "H3" == refused.rule

@@ -412,3 +412,27 @@ def test_nothing_confirmed_is_lost_while_the_primary_is_killed_twelve_times(
     # What was taken is at the backups within milliseconds: seldom not, where a second is slow.
     assert is_slow or max(times.values()) > 1
     assert max(unmarked.values()) == 1
+
+
+def test_a_transaction_is_not_confirmed_by_a_primary_that_is_one_no_more(tmp_path: Path) -> None:
+    """LM3: its disk is slow, so its clients are still there; it was confirmed, and never kept."""
+    slow = [0.0]
+
+    async def told(brokers: Inside) -> None:
+        await brokers.pair()
+        await brokers.publish("a", "1")
+        slow[0] = 5.0
+        publishing = asyncio.create_task(brokers.publish("a", "2"))
+        await asyncio.sleep(1)
+        core, answers = brokers.cores["a"], list[str]()
+        core.turn()
+        assert {"q"} == core.clients.live.keys()
+
+        core.clients.commit_whole([("q", b"3", True)], [], answers.append)
+
+        assert ["this broker is primary no more"] == answers
+        publishing.cancel()
+        slow[0] = 0.0
+        assert await brokers.until(lambda: not core.clients.live)
+
+    play(tmp_path, "ab", told, sync=lambda: slow[0])

@@ -202,7 +202,12 @@ class Clients:
     ) -> None:
         """Do all of a transaction in the commit of this turn, and in no other one (LM3)."""
         names = {*(queue for queue, _, _ in puts), *(queue for queue, _ in takes)}
-        if lacking := sorted(names - self.live.keys()):
+        if not self.core.serves:
+            # It serves no more, and clients are not told yet: their queues are still there.
+            done("this broker is primary no more")
+            return
+        # One that is being declared is not there yet: its part would be left out.
+        if lacking := sorted(names - (self.live.keys() - self._declaring.keys())):
             done(f"there is no queue {lacking[0]!r} here")
             return
         waits = len(puts) + len(takes)

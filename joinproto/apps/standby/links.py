@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from joinproto.apps.standby.peers import Envelope, Peers
 from joinproto.codec.json_form import encoded, read

@@ -1,0 +1,125 @@
+"""Random orders of hot standby: they hold, they repeat, and they find faults that are put back.
+
+Source: hot standby, H2 to H4, H8 to H10; LM3, LM4.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from unittest import mock
+
+import pytest
+from attrs import evolve
+from click.testing import CliRunner
+
+from joinproto.apps.standby.acting import Acting
+from joinproto.apps.standby.links import Outgoing
+from joinproto_worlds.mutations.mutation import applied
+from joinproto_worlds.mutations.named import mutation
+from tools.swarms.__main__ import main
+from tools.swarms.shrink import fewer
+from tools.swarms.standby.oracle import Oracle, Sent, Violation
+from tools.swarms.standby.run import run
+from tools.swarms.standby.scenario import draw
+
+
+def test_every_claim_holds() -> None:
+    """Of a few seeds here, of many in the soak; in most something is confirmed."""
+    found = [run(draw(seed, 60)) for seed in range(8)]
+
+    assert [""] * len(found) == [one.what for one in found]
+    assert sum(one.confirmed for one in found) > 500
+    assert sum(one.generations for one in found) > 20
+
+
+def test_a_run_is_known_by_its_seed() -> None:
+    assert run(draw(3, 40)) == run(draw(3, 40))
+    assert draw(3, 40) != draw(4, 40)
+
+
+@pytest.mark.parametrize(
+    ("change", "claim"),
+    [
+        ({"confirmed": True}, "nothing is lost"),
+        ({"acknowledged": True, "queue": "r"}, "gone is gone"),
+        ({"whole": frozenset({1, 2})}, "transactions are whole"),
+    ],
+)
+def test_the_oracle_sees_what_it_is_for(change: dict[str, object], claim: str) -> None:
+    """Message 1 is in no queue, or stays in one; 2 is in `r`."""
+    oracle = Oracle()
+    oracle.sent[1] = evolve(Sent("q", True), **change)  # type: ignore[arg-type]
+    oracle.sent[2] = Sent("r", True)
+
+    with pytest.raises(Violation, match=claim):
+        oracle.ends({"r": [1, 2] if "queue" in change else [2]})
+
+
+def test_the_oracle_sees_two_primaries_a_wrong_order_and_what_comes_twice() -> None:
+    oracle = Oracle(sent={1: Sent("q", True), 2: Sent("q", True)})
+    oracle.confirms("a", 1, [1])
+    oracle.confirms("b", 2, [2])
+    oracle.delivers("q", 1, marked=False)
+    oracle.delivers("q", 1, marked=True)
+
+    with pytest.raises(Violation, match="marked"):
+        oracle.delivers("q", 1, marked=False)
+    with pytest.raises(Violation, match="one primary"):
+        oracle.confirms("b", 1, [2])
+    with pytest.raises(Violation, match="in order"):
+        oracle.ends({"q": [2, 1]})
+    with pytest.raises(Violation, match="its own queue"):
+        oracle.delivers("r", 2, marked=True)
+    oracle.acknowledges(2)
+    with pytest.raises(Violation, match="gone is gone"):
+        oracle.delivers("q", 2, marked=True)
+
+
+def test_what_a_failure_does_not_need_is_left_out() -> None:
+    tried: list[int] = []
+
+    def fails(items: tuple[int, ...]) -> bool:
+        tried.append(len(items))
+        return {3, 11} <= {*items}
+
+    assert (3, 11) == fewer(tuple(range(20)), fails)
+    assert len(tried) < 60
+
+
+def test_the_command_says_seeds_and_steps() -> None:
+    found = CliRunner().invoke(main, ["standby", "--events", "20", "--runs", "2", "--json"])
+
+    assert 0 == found.exit_code, found.output
+    said = json.loads(found.output)
+    assert [0, 1] == said["seeds"]
+    assert said["steps"] > said["ticks"] > 0
+    assert said["failed"] is None
+
+
+FAULTS: dict[str, Callable[[], AbstractContextManager[object]]] = {
+    # What a backup says that it has is on its disk (H4).
+    "says-at-once": lambda: mock.patch.object(Acting, "_send", _sends_at_once),
+    # H4: clients are told before the backups have it.
+    "transfers-at-once": lambda: applied(mutation("transfers-at-once")),
+    # H5: a backup counts before its copy has ended.
+    "level-at-once": lambda: applied(mutation("level-at-once")),
+    # H2.
+    "no-generations": lambda: applied(mutation("no-generations")),
+}
+
+
+def _sends_at_once(self: Acting, one: Outgoing) -> None:
+    self.core.links.send(one)
+
+
+@pytest.mark.soak("swarm-rules")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_that_is_put_back_is_found(fault: str) -> None:
+    """By one of a hundred seeds, a few seconds of CPU each."""
+    with FAULTS[fault]():
+        found = (run(draw(seed, 100)) for seed in range(100))
+        failed = next((one for one in found if one.claim), None)
+
+    assert failed is not None

@@ -1,0 +1,122 @@
+"""The view chain of the manager that is built in, as one list that a majority keeps.
+
+It stands for the join protocol and its log, which have random runs of their own
+(`joinproto simulate join --swarm`): views have one order; a broker reads and writes them while it
+is in touch with a majority; whether a view that was handed in shortly before a cut is there, nobody
+knows who is cut off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+from attrs import define, field
+
+from joinproto.apps.standby.managing import Manager
+from joinproto.durable.journal.records import Frame
+from joinproto.log import entry
+from tools.swarms.loop import VirtualLoop
+
+CLOSED = SimpleNamespace(value="no majority")
+
+
+@define(eq=False)
+class Chain:
+    """Of all brokers.  `frames`: what a majority has."""
+
+    loop: VirtualLoop
+    names: str
+    chance: Random
+    frames: list[bytes] = field(factory=list)
+    members: dict[str, Member] = field(factory=dict)
+    _there: frozenset[str] = frozenset()
+
+    def begin(self, name: str, manager: Manager) -> None:
+        """Let a broker's manager take part."""
+        member = self.members[name] = Member(self, name, manager)
+        manager.replicated = member  # type: ignore[assignment]
+        manager.cluster = SimpleNamespace(nudge=lambda: None)  # type: ignore[assignment]
+
+    def end(self, name: str) -> None:
+        """Its process is gone."""
+        member = self.members.pop(name, None)
+        if member is not None:
+            member.is_open = False
+            self._there -= {name}
+
+    def look(self) -> None:
+        """See who is in touch with a majority; called every now and then."""
+        there = frozenset(self.members.keys() - self.loop.apart)
+        if len(there) <= len(self.names) // 2:
+            there = frozenset()
+        if there == self._there:
+            return
+        self._there = there
+        for name, member in self.members.items():
+            if name not in there:
+                member.closes()
+            else:
+                # Members take a while to agree on who is there.
+                self.loop.call_later(self.chance.uniform(0.1, 0.6), member.opens, there)
+
+    def append(self, data: bytes) -> None:
+        """Have it behind the others, and everybody who is there read it."""
+        self.frames.append(data)
+        for name in sorted(self._there & self.members.keys()):
+            self.loop.call_later(self.chance.uniform(0.0, 0.05), self.members[name].reads)
+
+
+@define(eq=False)
+class Member:
+    """What a manager has of it (`ReplicatedLog`)."""
+
+    chain: Chain
+    name: str
+    manager: Manager
+    is_open: bool = False
+    _read: int = 0
+    _waiting: list[Callable[[], None]] = field(factory=list)
+
+    def submit(self, data: bytes, done: Callable[[Any], None], lost: Callable[[], None]) -> None:
+        """Hand a view in; `lost`: nobody knows whether it is there."""
+        _ = done
+        if not self.is_open:
+            self._waiting.append(lost)
+            return
+        self.chain.loop.call_later(self.chain.chance.uniform(0.01, 0.1), self._send, data, lost)
+
+    def _send(self, data: bytes, lost: Callable[[], None]) -> None:
+        if self.is_open:
+            self.chain.append(data)
+        elif self.name in self.chain.members:
+            self._waiting.append(lost)
+            if self.chain.chance.random() < 0.5 and self.chain._there:
+                self.chain.append(data)
+
+    def opens(self, there: frozenset[str]) -> None:
+        if self.chain._there != there or self.chain.members.get(self.name) is not self:
+            return
+        self.is_open = True
+        self.reads()
+        seats = [SimpleNamespace(member=name) for name in sorted(there)]
+        self.manager.opened(SimpleNamespace(members=seats))  # type: ignore[arg-type]
+        waiting, self._waiting = self._waiting, []
+        for lost in waiting:
+            lost()
+
+    def closes(self) -> None:
+        if self.is_open:
+            self.is_open = False
+            self.manager.closed(CLOSED)  # type: ignore[arg-type]
+
+    def reads(self) -> None:
+        """Take all frames that it has not read."""
+        if not self.is_open:
+            return
+        while self._read < len(self.chain.frames):
+            self._read += 1
+            data = entry.packed("a", self._read, self.chain.frames[self._read - 1])
+            self.manager.apply(Frame("0" * 64, self._read, data))

@@ -1,0 +1,205 @@
+"""Time that is virtual, a network that is memory, and disks that take as long as they are told to.
+
+All that is above its sockets is what a process does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from selectors import SelectorKey, SelectSelector
+from typing import Any
+
+from attrs import define, field
+
+from joinproto.apps.standby.performing import AtOnce, Done
+
+TURNS_MAX = 10_000
+"""The event loop has no more turns without time going on."""
+
+
+class Jumps(SelectSelector):
+    """Waits for nothing: the time that would pass is added to `now`."""
+
+    now = 0.0
+    turns = 0  # at this time
+
+    def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
+        assert timeout is not None, "nothing will ever happen any more"
+        self.turns = 0 if timeout > 0 else self.turns + 1
+        assert self.turns < TURNS_MAX, "time stands still"
+        self.now += max(0.0, timeout)
+        return super().select(0)
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop with its own time and its own network.
+
+    A host is called at CALLER-NAME and listens at NAME.  `apart`: nothing reaches these or comes
+    from them; what they have sent waits.
+    """
+
+    def __init__(self) -> None:
+        self.jumps = Jumps()
+        self.listening: dict[str, Callable[[], asyncio.BaseProtocol]] = {}
+        self.ends: list[End] = []
+        self.apart: set[str] = set()
+        super().__init__(self.jumps)
+
+    def time(self) -> float:
+        return self.jumps.now
+
+    async def create_server(  # type: ignore[override]
+        self, factory: Any, host: Any, _: Any, **more: Any
+    ) -> Any:
+        return Listening(self, host, factory)
+
+    async def create_connection(  # type: ignore[override]
+        self, factory: Any, host: Any, _: Any = None, **more: Any
+    ) -> Any:
+        names = host.split("-")
+        if names[1] not in self.listening or self.apart & {*names}:
+            raise ConnectionRefusedError(host)
+        # Not all backups have the same when a primary is killed.
+        latency = 0.001 * (1 + len(self.ends) % 3)
+        one = End(self, names[0], factory(), latency)
+        other = End(self, names[1], self.listening[names[1]](), latency, one)
+        one.other = other
+        for end in (one, other):
+            self.ends.append(end)
+            end.protocol.connection_made(end)
+        return one, one.protocol
+
+    def heal(self) -> None:
+        """Let everything through, also what waits."""
+        self.apart.clear()
+        for end in self.ends:
+            for _ in range(len(end.under_way)):
+                end.arrive()
+
+    def kill(self, name: str, keeps: Callable[[int], int] = lambda _: 0) -> None:
+        """End all connections of a host: what it ran is not told.
+
+        `keeps`: how many of so many pieces under way arrive all the same.
+        """
+        self.listening.pop(name, None)
+        for end in [one for one in self.ends if one.name == name and one.is_open]:
+            for _ in range(len(end.under_way) - keeps(len(end.under_way))):
+                end.under_way.pop()
+            end.end()
+        self.ends = [one for one in self.ends if one.is_open or one.under_way]
+
+
+@define
+class Listening:
+    """The port of a host; `sockets` is what asks for its number finds."""
+
+    loop: VirtualLoop
+    name: str
+    factory: Callable[[], asyncio.BaseProtocol]
+
+    @property
+    def sockets(self) -> list[Listening]:
+        return [self]
+
+    def getsockname(self) -> tuple[str, int]:
+        return self.name, 2
+
+    async def start_serving(self) -> None:
+        self.loop.listening[self.name] = self.factory
+
+    def close(self) -> None:
+        self.loop.listening.pop(self.name, None)
+
+
+@define(eq=False)
+class End(asyncio.Transport):
+    """One end of a connection.  `under_way`: what it has sent; None: that it has ended."""
+
+    loop: VirtualLoop
+    name: str
+    protocol: asyncio.BaseProtocol
+    latency: float
+    other: End | None = None
+    under_way: deque[bytes | None] = field(factory=deque)
+    is_open: bool = True
+
+    def __attrs_pre_init__(self) -> None:
+        super().__init__()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self._send(bytes(data))
+
+    def get_write_buffer_size(self) -> int:
+        return sum(len(one or b"") for one in self.under_way)
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return (self.name, 2) if name == "peername" else default
+
+    def is_closing(self) -> bool:
+        return not self.is_open
+
+    def pause_reading(self) -> None:
+        """Whoever is called here takes all that comes."""
+
+    resume_reading = pause_reading
+
+    def abort(self) -> None:
+        if self.is_open:
+            self.end()
+            self.loop.call_soon(self.protocol.connection_lost, None)
+
+    close = abort
+
+    def end(self) -> None:
+        """Send no more, and have the other end see it."""
+        self._send(None)
+        self.is_open = False
+
+    def _send(self, data: bytes | None) -> None:
+        if self.is_open:
+            self.under_way.append(data)
+            self.loop.call_later(self.latency, self.arrive)
+
+    def arrive(self) -> None:
+        """Have come what was sent first of what is under way, if it can."""
+        other = self.other
+        assert other is not None
+        if not self.under_way or self.loop.apart & {self.name, other.name}:
+            return
+        data = self.under_way.popleft()
+        if other.is_open and data is not None:
+            _hand_over(other.protocol, data)
+        elif other.is_open:
+            other.is_open = False
+            other.protocol.connection_lost(None)
+
+
+def _hand_over(protocol: asyncio.BaseProtocol, data: bytes) -> None:
+    if isinstance(protocol, asyncio.Protocol):
+        protocol.data_received(data)
+        return
+    assert isinstance(protocol, asyncio.BufferedProtocol)
+    while data:
+        room = memoryview(protocol.get_buffer(len(data)))
+        some = data[: len(room)]
+        room[: len(some)] = some
+        protocol.buffer_updated(len(some))
+        data = data[len(some) :]
+
+
+@define
+class SlowDisk:
+    """A worker (`performing.py`) whose work takes `seconds()` of virtual time."""
+
+    loop: VirtualLoop
+    seconds: Callable[[], float]
+    is_open: bool = True
+
+    def do(self, work: Callable[[], object], done: Done) -> None:
+        self.loop.call_later(self.seconds(), self._end, work, done)
+
+    def _end(self, work: Callable[[], object], done: Done) -> None:
+        if self.is_open:
+            AtOnce().do(work, done)

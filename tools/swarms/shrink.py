@@ -1,0 +1,30 @@
+"""Shrinking: from a list that makes a run fail to a shorter one that makes it fail alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+def fewer(
+    items: tuple[Item, ...], fails: Callable[[tuple[Item, ...]], bool], *, seconds: float = 60.0
+) -> tuple[Item, ...]:
+    """Return the shortest part found, in the same order, that still fails; at best by `seconds`.
+
+    Parts are left out in halves, then in smaller pieces (delta debugging).
+    """
+    until = monotonic() + seconds
+    size = max(1, len(items) // 2)
+    while size:
+        at = 0
+        while at < len(items) and monotonic() < until:
+            left = items[:at] + items[at + size :]
+            if fails(left):
+                items = left
+            else:
+                at += size
+        size //= 2
+    return items

@@ -1,0 +1,377 @@
+"""Brokers as they ship, in virtual time, on disks that lose what was not synced."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from attrs import define, evolve, field
+
+from joinproto.apps.standby.core import Core
+from joinproto.apps.standby.keeping.disk import open_disk
+from joinproto.apps.standby.keeping.shortening import clear
+from joinproto.apps.standby.managing import Manager
+from joinproto.apps.standby.performing import Done
+from joinproto.apps.standby.process import TICK_SECONDS
+from joinproto.apps.standby.queues import Held
+from joinproto.apps.standby.settings import BrokerFile, Settings, Timing, settings_of
+from joinproto.apps.standby.telling import status_of
+from joinproto.host.eventlog import NoLog
+from joinproto.standby.events import Effect, Event, Tick
+from joinproto.standby.messages import View
+from joinproto.swarm.disk import Disk as MemoryDisk
+from tools.swarms.chain import Chain
+from tools.swarms.loop import VirtualLoop
+from tools.swarms.standby.oracle import Oracle, Sent, Violation
+from tools.swarms.standby.scenario import Scenario
+
+TOP = Path("/")
+
+
+class Died(Exception):
+    """The power goes in the middle of a write."""
+
+
+@define(eq=False)
+class Counted(Core):
+    """A broker that counts the steps of its machine, those of the clock apart."""
+
+    steps: int = 0
+    ticks: int = 0
+
+    def do(self, event: Event) -> tuple[Effect, ...]:
+        self.steps += 1
+        self.ticks += isinstance(event, Tick)
+        return super().do(event)
+
+
+@define(eq=False)
+class Worker:
+    """Does what blocks, in so many seconds of virtual time; a broker that died gets no answer."""
+
+    brokers: Brokers
+    name: str
+    is_open: bool = True
+
+    def do(self, work: Callable[[], object], done: Done) -> None:
+        if seconds := self.brokers.write_seconds(self.name):
+            self.brokers.loop.call_later(seconds, self._do, work, done)
+        else:
+            self._do(work, done)
+
+    def _do(self, work: Callable[[], object], done: Done) -> None:
+        if not self.is_open:
+            return
+        try:
+            work()
+        except Died:
+            self.brokers.dies(self.name)
+        except Exception as error:  # noqa: BLE001  told to who asked
+            done(error)
+        else:
+            done(None)
+
+
+@define(eq=False)
+class Taker:
+    """A client with credit for so many messages, which it takes at once."""
+
+    brokers: Brokers
+    core: Core
+    queue: str
+    credit: int
+    settles: bool = True
+    held: list[Held] = field(factory=list)
+
+    def send(self, held: Held) -> None:
+        self.credit -= 1
+        number = int(held.body)
+        self.brokers.oracle.delivers(self.queue, number, marked=held.is_redelivered)
+        self.held.append(held)
+        if self.settles:
+            self.core.clients.take(
+                self.queue, held, lambda: self.brokers.oracle.acknowledges(number)
+            )
+
+
+@define(eq=False)
+class Brokers:
+    """All of one run.  `steps`: of the machine; `last`: the youngest view that a primary had."""
+
+    scenario: Scenario
+    loop: VirtualLoop
+    oracle: Oracle = field(factory=Oracle)
+    cores: dict[str, Counted] = field(factory=dict)
+    disks: dict[str, Any] = field(factory=dict)
+    slow: dict[str, float] = field(factory=dict)
+    steps: int = 0
+    ticks: int = 0
+    last: View = View()
+    failures: list[BaseException] = field(factory=list)
+    chance: Random = field(init=False)
+    chain: Chain = field(init=False)
+    _tasks: dict[str, list[asyncio.Task[None]]] = field(factory=dict)
+    _clients: set[asyncio.Task[object]] = field(factory=set)
+    _sent: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self.chance = Random(f"run {self.scenario.seed}")
+        self.chain = Chain(self.loop, self.scenario.names, self.chance)
+        for name in self.scenario.names:
+            self.disks[name] = MemoryDisk(self.chance)
+
+    # -- processes ---------------------------------------------------------------------------
+
+    def settings(self, name: str) -> Settings:
+        names, scenario = self.scenario.names, self.scenario
+        built_in: dict[str, Any] = {}
+        if scenario.built_in:
+            built_in = {
+                "manager": "built-in",
+                "chain": {each: f"{each}:3" for each in names},
+                "total_failure": "continue" if scenario.continues else "wait",
+            }
+        file = BrokerFile(
+            broker=name,
+            cluster="swarm",
+            data=name,
+            clients="127.0.0.1:1",
+            brokers={each: f"{name}-{each}:2" if each != name else f"{name}:2" for each in names},
+            insecure=["peers", "chain"] if scenario.built_in else ["peers"],
+            timing=Timing(backups=2.0, retry=0.1),
+            **built_in,
+        )
+        return settings_of(file, TOP)
+
+    async def start(self, name: str) -> None:
+        if name in self.cores:
+            return
+        settings, files = self.settings(name), self.disks[name]
+        names = sorted(self.scenario.names)
+        try:
+            disk = open_disk(
+                settings.data, name, cluster="swarm", brokers=names, files=files, frames_on=files
+            )
+            clear(disk.journal)
+        except Died:
+            self._lose(name, power=True)
+            return
+        core = self.cores[name] = Counted(settings, disk, NoLog(), Worker(self, name))
+        if self.scenario.built_in:
+            core.manager = Manager(core)
+            self.chain.begin(name, core.manager)
+        core.start()
+        peers, ticks = core.links.peers.run(), self._tick(core)
+        self._tasks[name] = [self.loop.create_task(peers), self.loop.create_task(ticks)]
+
+    async def _tick(self, core: Core) -> None:
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            core.tick()
+
+    def write_seconds(self, name: str) -> float:
+        return self.slow.get(name, 0.0) + self.chance.random() * self.scenario.latency
+
+    def dies(self, name: str) -> None:
+        """Lose a broker's power now, in the middle of what it does."""
+        if name in self.cores:
+            self.kill(name, power=True)
+
+    def kill(self, name: str, *, power: bool = False) -> None:
+        """End a broker as kill -9 does, or a power cut."""
+        self.observe()
+        core = self.cores.pop(name)
+        self.steps, self.ticks = self.steps + core.steps, self.ticks + core.ticks
+        core.ended.set()
+        core._turn_is_due = True  # nothing is due any more
+        assert isinstance(core.worker, Worker)
+        core.worker.is_open = False
+        self.chain.end(name)
+        self.loop.kill(name, keeps=lambda most: self.chance.randint(0, most))
+        for task in self._tasks.pop(name, ()):
+            task.cancel()
+        self._lose(name, power=power)
+
+    def _lose(self, name: str, *, power: bool) -> None:
+        files = self.disks[name]
+        files.before = lambda _: None
+        if power:
+            self.disks[name] = files.copied(lambda: self.chance.random() < 0.5)
+        else:
+            files.process_ends()
+
+    def dies_within(self, name: str, calls: int) -> None:
+        """Have its power go within so many calls of its disk."""
+        left = calls
+
+        def before(_: str) -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise Died
+
+        self.disks[name].before = before
+
+    async def stop(self, name: str) -> None:
+        """End a broker in order, as SIGTERM does."""
+        core = self.cores[name]
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(core.stop(), 60)
+        if self.cores.get(name) is core:
+            self.kill(name)
+
+    async def begin_anew(self) -> None:
+        """Give all brokers empty directories."""
+        for name in [*self.cores]:
+            self.kill(name)
+        self.chain.frames.clear()
+        for name in self.scenario.names:
+            self.disks[name] = MemoryDisk(self.chance)
+            await self.start(name)
+
+    async def mark(self, name: str) -> None:
+        """Mark a store clean, as an operator does after a total failure."""
+        if name in self.cores:
+            await self.stop(name)
+        files = self.disks[name]
+        with open_disk(Path(f"/{name}"), name, files=files, frames_on=files) as disk:
+            disk.write(evolve(disk.kept, clean=True))
+        files.process_ends()
+
+    def tasks(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do it beside everything else."""
+        task = self.loop.create_task(work)
+        self._clients.add(task)
+
+        def done(_: object) -> None:
+            self._clients.discard(task)
+            if not task.cancelled() and (error := task.exception()) is not None:
+                self.failures.append(error)
+
+        task.add_done_callback(done)
+
+    # -- what is seen ------------------------------------------------------------------------
+
+    def observe(self) -> None:
+        """Remember the youngest view of a primary: a manager outside goes by it."""
+        for core in self.cores.values():
+            # On its disk: a promotion that is not there never was.
+            if core.shown.serves and core.shown.view.age >= self.last.age:
+                self.last = core.shown.view
+
+    def able(self) -> tuple[str, ...]:
+        """Return whom a manager outside would promote: members of the youngest view it finds."""
+        views = [self.last, *(core.shown.view for core in self.cores.values())]
+        return max(views, key=lambda view: view.age).members
+
+    def check(self) -> None:
+        """Raise `Violation` where a broker has ended by itself, or something failed."""
+        for name, core in self.cores.items():
+            if core.failure is not None and not isinstance(core.failure, Died):
+                raise Violation("no error", f"{name}: {core.failure!r}")
+        if self.failures:
+            failure = self.failures[0]
+            if isinstance(failure, Violation):
+                raise failure
+            raise Violation("no error", repr(failure)) from failure
+
+    def status(self, name: str) -> Mapping[str, Any]:
+        return status_of(self.cores[name])
+
+    def serving(self) -> list[str]:
+        """Return the brokers that let clients in."""
+        return [name for name, core in self.cores.items() if core.clients.refusal() is None]
+
+    async def until(self, holds: Callable[[], bool], seconds: float) -> bool:
+        """Wait until it holds; return whether it does."""
+        end = self.loop.time() + seconds
+        while not holds() and self.loop.time() < end:
+            await asyncio.sleep(TICK_SECONDS)
+            self.chain.look()
+            self.observe()
+            self.check()
+        return holds()
+
+    # -- clients -----------------------------------------------------------------------------
+
+    def client(self, near: str) -> Core | None:
+        """Return the primary that a client finds; where two serve, the one that is nearer."""
+        there = self.serving()
+        if not there:
+            return None
+        return self.cores[near if near in there else self.chance.choice(sorted(there))]
+
+    def publish(self, near: str, count: int) -> None:
+        """Send messages to a queue, which is made if it is not there."""
+        core, queue = self.client(near), self.chance.choice("qr")
+        if core is None:
+            return
+        durable = self.chance.random() < 0.8
+
+        def ready(found: object) -> None:
+            if isinstance(found, str):
+                return
+            for _ in range(count):
+                self._put(core, queue, durable)
+
+        core.clients.queue(queue, ready)
+
+    def _put(self, core: Core, queue: str, durable: bool) -> None:
+        self._sent += 1
+        number = self._sent
+        self.oracle.sent[number] = Sent(queue, durable)
+        body = str(number).encode()
+        core.clients.publish(queue, body, durable, self._confirmed(core, [number]))
+
+    def _confirmed(self, core: Core, numbers: list[int]) -> Callable[[str], None]:
+        def done(problem: str) -> None:
+            if not problem:
+                name = core.settings.broker
+                self.oracle.confirms(name, status_of(core)["generation"], numbers)
+
+        return done
+
+    def take(self, near: str, count: int) -> None:
+        """Take messages from a queue, as far as they are there."""
+        core, queue = self.client(near), self.chance.choice("qr")
+        if core is None or queue not in core.clients.live:
+            return
+        live = core.clients.live[queue]
+        taker = Taker(self, core, queue, min(count, len(live)))
+        live.add(taker)
+        live.remove(taker)
+
+    def transact(self, near: str, count: int) -> None:
+        """Put to both queues and take from one, as a whole."""
+        core = self.client(near)
+        if core is None or not {"q", "r"} <= core.clients.live.keys():
+            return
+        live = core.clients.live["q"]
+        taker = Taker(self, core, "q", min(1, len(live)), settles=False)
+        live.add(taker)
+        live.remove(taker)
+        numbers = [self._sent + 1 + at for at in range(2 * count)]
+        self._sent += len(numbers)
+        puts = []
+        for at, number in enumerate(numbers):
+            queue = "qr"[at % 2]
+            self.oracle.sent[number] = Sent(queue, True, frozenset(numbers))
+            puts.append((queue, str(number).encode(), True))
+        confirmed = self._confirmed(core, numbers)
+
+        def done(problem: str) -> None:
+            confirmed(problem)
+            for held in taker.held:
+                if not problem:
+                    self.oracle.acknowledges(int(held.body))
+
+        core.clients.commit_whole(puts, [("q", held) for held in taker.held], done)
+
+    def left(self, name: str) -> dict[str, list[int]]:
+        """Return what is in the queues of a broker, from the front to the back."""
+        queues = self.cores[name].bodies.queues
+        return {queue: [int(put.body) for put in one.in_order] for queue, one in queues.items()}

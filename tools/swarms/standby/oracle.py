@@ -1,0 +1,84 @@
+"""What must hold of brokers of hot standby, by what their clients see.
+
+It shares nothing with the machine: it knows which message was confirmed, which was delivered, and
+what each broker says of itself.
+
+Source: hot standby, H2, H4, H9; LM3, LM4.
+"""
+
+from __future__ import annotations
+
+from attrs import define, field
+
+
+class Violation(Exception):
+    """Something does not hold.  `claim`: which claim it is."""
+
+    def __init__(self, claim: str, what: str) -> None:
+        super().__init__(f"{claim}: {what}")
+        self.claim = claim
+
+
+@define
+class Sent:
+    """A message.  `whole`: all of its transaction, of which it is one; empty: it is in none."""
+
+    queue: str
+    durable: bool
+    whole: frozenset[int] = frozenset()
+    confirmed: bool = False
+    delivered: int = 0
+    unmarked: int = 0
+    acknowledged: bool = False
+
+
+@define
+class Oracle:
+    """Messages are numbers, in the order in which clients sent them."""
+
+    sent: dict[int, Sent] = field(factory=dict)
+    confirmers: dict[int, set[str]] = field(factory=dict)
+    confirmed: int = 0
+
+    def confirms(self, broker: str, generation: int, numbers: list[int]) -> None:
+        """A broker tells a client that these are safe."""
+        who = self.confirmers.setdefault(generation, set())
+        who.add(broker)
+        if len(who) > 1:
+            raise Violation("one primary", f"{sorted(who)} confirm in generation {generation}")
+        for number in numbers:
+            self.sent[number].confirmed = True
+        self.confirmed += len(numbers)
+
+    def delivers(self, queue: str, number: int, *, marked: bool) -> None:
+        """A client gets a message; `marked`: it may have come before."""
+        one = self.sent[number]
+        if one.queue != queue:
+            raise Violation("its own queue", f"{number} of {one.queue} comes from {queue}")
+        if one.acknowledged:
+            raise Violation("gone is gone", f"{number} was acknowledged, and comes again")
+        one.delivered += 1
+        one.unmarked += not marked
+        if one.unmarked > 1:
+            raise Violation("marked", f"{number} comes twice, and is not marked")
+
+    def acknowledges(self, number: int) -> None:
+        """A broker tells a client that what it took is gone."""
+        self.sent[number].acknowledged = True
+
+    def ends(self, left: dict[str, list[int]]) -> None:
+        """All is well again, and these are in the queues, from the front to the back."""
+        there = {number for numbers in left.values() for number in numbers}
+        for queue, numbers in left.items():
+            if numbers != sorted(numbers):
+                raise Violation("in order", f"{queue} has {numbers}")
+        for number, one in self.sent.items():
+            has = number in there or one.delivered > 0
+            if one.confirmed and one.durable and not has:
+                raise Violation("nothing is lost", f"{number} of {one.queue} was confirmed")
+            if one.acknowledged and number in there:
+                raise Violation("gone is gone", f"{number} was acknowledged, and is in {one.queue}")
+            if one.whole and has != any(
+                other in there or self.sent[other].delivered for other in one.whole
+            ):
+                raise Violation("transactions are whole", f"{number} of {sorted(one.whole)}")

@@ -1,0 +1,225 @@
+"""One run: a storm of deeds; then all is well again, and they have to serve."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+
+from attrs import evolve, frozen
+
+from joinproto.standby.broker import Role
+from tools.swarms.loop import VirtualLoop
+from tools.swarms.shrink import fewer
+from tools.swarms.standby.brokers import Brokers
+from tools.swarms.standby.oracle import Violation
+from tools.swarms.standby.scenario import Deed, Scenario, What
+
+MANAGER_SECONDS = 2.0
+"""Between two promotions by a manager outside."""
+SERVES_SECONDS = 30.0
+"""So long after all is well a broker serves, or a person has to choose."""
+LEVEL_SECONDS = 120.0
+"""So long after that all backups are up to date."""
+SAME_SECONDS = 30.0
+"""So long after that they have the same: a write may have begun while a disk was slow."""
+
+
+@frozen(kw_only=True)
+class Outcome:
+    """`claim`: what did not hold, "": all did.
+
+    `steps`: of the machine, of which `ticks` are of the clock; `persons`: how often one had to
+    mark a store.
+    """
+
+    scenario: Scenario
+    claim: str = ""
+    what: str = ""
+    steps: int = 0
+    ticks: int = 0
+    confirmed: int = 0
+    generations: int = 0
+    persons: int = 0
+    seconds: float = 0.0
+
+
+def run(scenario: Scenario) -> Outcome:
+    """Play a scenario; the same for the same one."""
+    logging.getLogger("joinproto").setLevel(logging.CRITICAL + 1)
+    before = random.getstate()
+    random.seed(scenario.seed)  # the mesh draws its pauses from it
+    try:
+        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+            return runner.run(_run(scenario))
+    finally:
+        random.setstate(before)
+
+
+def shrunk(outcome: Outcome, seconds: float = 60.0) -> Outcome:
+    """Return a run with fewer deeds that breaks the same claim."""
+    best = outcome
+
+    def fails(deeds: tuple[Deed, ...]) -> bool:
+        nonlocal best
+        found = run(evolve(outcome.scenario, deeds=deeds))
+        if found.claim == outcome.claim:
+            best = found
+        return found.claim == outcome.claim
+
+    fewer(outcome.scenario.deeds, fails, seconds=seconds)
+    return best
+
+
+async def _run(scenario: Scenario) -> Outcome:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    it = Brokers(scenario, loop)
+    loop.set_exception_handler(
+        lambda _, context: it.failures.append(
+            context.get("exception") or AssertionError(context["message"])
+        )
+    )
+    claim = what = ""
+    persons = 0
+    try:
+        for name in scenario.names:
+            await it.start(name)
+        if not scenario.built_in:
+            it.tasks(_manages(it))
+        for deed in scenario.deeds:
+            await it.until(lambda at=deed.at: loop.time() >= at, 1e9)  # type: ignore[misc]
+            await _do(it, deed)
+        persons = await _rest(it)
+    except Violation as found:
+        claim, what = found.claim, str(found)
+    finally:
+        for name in [*it.cores]:
+            it.kill(name)
+    return Outcome(
+        scenario=scenario,
+        claim=claim,
+        what=what,
+        steps=it.steps,
+        ticks=it.ticks,
+        confirmed=it.oracle.confirmed,
+        generations=it.last.generation,
+        persons=persons,
+        seconds=loop.time(),
+    )
+
+
+async def _do(it: Brokers, deed: Deed) -> None:
+    who, is_up = deed.who, deed.who in it.cores
+    match deed.what:
+        case What.START:
+            await it.start(who)
+        case What.KILL | What.POWER if is_up:
+            it.kill(who, power=deed.what is What.POWER)
+        case What.SOON if is_up:
+            it.dies_within(who, int(deed.amount))
+        case What.STOP if is_up:
+            it.observe()
+            await it.stop(who)
+        case What.CUT:
+            it.loop.apart.add(who)
+        case What.HEAL:
+            it.loop.heal()
+        case What.PROMOTE if is_up:
+            await _promote(it, who)
+        case What.DEMOTE if is_up:
+            it.observe()
+            it.tasks(it.cores[who].demote())
+        case What.SLOW:
+            it.slow[who] = deed.amount
+        case What.PUBLISH:
+            it.publish(who, int(deed.amount))
+        case What.TAKE:
+            it.take(who, int(deed.amount))
+        case What.TRANSACT:
+            it.transact(who, int(deed.amount))
+
+
+async def _promote(it: Brokers, who: str) -> None:
+    """Have a broker promoted; a manager outside ends another primary first, and goes by views."""
+    if not it.scenario.built_in:
+        it.observe()
+        if (able := it.able()) and who not in able:
+            return
+        for name in [name for name, core in it.cores.items() if core.serves and name != who]:
+            it.kill(name)
+    it.tasks(it.cores[who].promote())
+
+
+async def _manages(it: Brokers) -> None:
+    """Promote a broker where none serves, as a manager outside does."""
+    while True:
+        await asyncio.sleep(MANAGER_SECONDS)
+        able = sorted({*it.cores} & {*(it.able() or it.scenario.names)})
+        if able and not any(core.serves for core in it.cores.values()):
+            await _promote(it, it.chance.choice(able))
+
+
+async def _rest(it: Brokers) -> int:
+    """Let all be well, and see that they serve, and have all; return how often a person helps."""
+    it.slow.clear()
+    for disk in it.disks.values():
+        disk.before = lambda _: None
+    it.loop.heal()
+    for name in it.scenario.names:
+        await it.start(name)
+    persons = 0
+    if not await it.until(lambda: _serves(it) != "", SERVES_SECONDS):
+        persons = 1
+        await _mark(it)
+        if not await it.until(lambda: _serves(it) != "", SERVES_SECONDS):
+            raise Violation("never stuck", f"nobody serves: {_said(it)}")
+    names = sorted(it.scenario.names)
+
+    def is_level() -> bool:
+        serves = _serves(it)
+        return bool(serves) and it.status(serves)["up_to_date"] == names
+
+    if not await it.until(is_level, LEVEL_SECONDS):
+        raise Violation("never stuck", f"not all are up to date: {_said(it)}")
+    await it.until(lambda: False, 1.0)
+
+    def is_same() -> bool:
+        serves = _serves(it)
+        return bool(serves) and all(it.left(name) == it.left(serves) for name in names)
+
+    if not await it.until(is_same, SAME_SECONDS):
+        raise Violation("backups have all", "; ".join(f"{name}: {it.left(name)}" for name in names))
+    it.oracle.ends(it.left(_serves(it)))
+    return persons
+
+
+def _serves(it: Brokers) -> str:
+    found = [name for name, core in it.cores.items() if core.role is Role.PRIMARY]
+    return found[0] if len(found) == 1 else ""
+
+
+async def _mark(it: Brokers) -> None:
+    """Mark the store that is the best, and start it again: a total failure.
+
+    Where no store has anything, the first promotion of all was never kept: all begin anew.
+    """
+    if not any(core.kept.view.generation for core in it.cores.values()):
+        await it.begin_anew()
+        return
+    ages = {name: core.kept for name, core in it.cores.items()}
+    best = max(ages, key=lambda name: (ages[name].view.generation, ages[name].is_primary, name))
+    if it.scenario.built_in:
+        chains = [core.manager.chain for core in it.cores.values() if core.manager is not None]
+        best = max(chains, key=lambda view: view.age).primary or best
+    await it.mark(best)
+    await it.start(best)
+
+
+def _said(it: Brokers) -> str:
+    return "; ".join(
+        f"{name} {said['role']} of {said['primary']}, generation {said['generation']},"
+        f" {said['store']}, view {said['up_to_date']}"
+        for name in sorted(it.cores)
+        for said in [it.status(name)]
+    )

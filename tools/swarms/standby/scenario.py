@@ -1,0 +1,116 @@
+"""What is done to brokers of hot standby, drawn from a seed before a run begins."""
+
+from __future__ import annotations
+
+from enum import Enum
+from random import Random
+
+from attrs import field, frozen
+
+
+class What(Enum):
+    """What happens, by an operator, a manager, a client or chance."""
+
+    START = "is started"
+    KILL = "is killed"
+    POWER = "loses its power"
+    SOON = "loses its power in the middle of what it writes next"
+    STOP = "is stopped in order"
+    CUT = "is cut off"
+    HEAL = "all are back in the network"
+    PROMOTE = "is told to be primary"
+    DEMOTE = "is told to be primary no more"
+    SLOW = "has a slow disk"
+    PUBLISH = "a client publishes"
+    TAKE = "a client takes"
+    TRANSACT = "a client does both in a transaction"
+
+
+FAULTS = {
+    What.KILL: 2.0,
+    What.POWER: 1.0,
+    What.SOON: 2.0,
+    What.STOP: 1.0,
+    What.CUT: 1.5,
+    What.PROMOTE: 1.5,
+    What.DEMOTE: 0.7,
+    What.SLOW: 1.0,
+}
+"""Kinds of faults that a run has or not, and how often each comes where it does."""
+DOWN = (What.KILL, What.POWER, What.SOON, What.STOP)
+
+
+@frozen
+class Deed:
+    """`at`: seconds; `amount`: messages, seconds, or writes, as the kind has it."""
+
+    at: float
+    what: What
+    who: str = ""
+    amount: float = 0.0
+
+    def __str__(self) -> str:
+        much = f" ({self.amount:g})" if self.amount else ""
+        return f"{self.at:8.3f} s  {self.who} {self.what.value}{much}"
+
+
+@frozen(kw_only=True)
+class Scenario:
+    """`built_in`: who promotes: the brokers themselves, or a manager outside that fences.
+
+    `continues`: after a total failure they may go on by themselves.  `latency`: seconds that a
+    write takes at most when the disk is not slow.
+    """
+
+    seed: int
+    names: str
+    built_in: bool
+    continues: bool
+    latency: float
+    deeds: tuple[Deed, ...] = field(default=(), repr=False)
+
+
+def draw(seed: int, events: int) -> Scenario:
+    """Return the scenario of a seed, with so many deeds; the same on every machine."""
+    chance = Random(f"standby {seed}")
+    built_in = chance.random() < 0.5
+    names = "abc" if built_in else chance.choice(("ab", "abc", "abc"))
+    kinds = [kind for kind in FAULTS if chance.random() < 0.5] or [What.KILL]
+    share, pace = chance.choice((0.2, 0.4)), chance.choice((0.2, 1.0, 2.0))
+    deeds: list[Deed] = []
+    at = chance.choice((0.5, 4.0))
+    if not built_in:
+        deeds.append(Deed(0.2, What.PROMOTE, "a"))
+    while len(deeds) < events:
+        at += chance.expovariate(1.0 / pace)
+        if chance.random() < share:
+            kind = chance.choices(kinds, [FAULTS[one] for one in kinds])[0]
+            deeds += _fault(chance, kind, chance.choice(names), at)
+        else:
+            kind = chance.choice((What.PUBLISH, What.PUBLISH, What.TAKE, What.TRANSACT))
+            count = chance.choice((1, 1, 3, 20))
+            deeds.append(Deed(at, kind, chance.choice(names), count))
+    return Scenario(
+        seed=seed,
+        names=names,
+        built_in=built_in,
+        continues=built_in and chance.random() < 0.5,
+        latency=chance.choice((0.0, 0.005, 0.05)),
+        deeds=tuple(sorted(deeds[:events], key=lambda deed: deed.at)),
+    )
+
+
+def _fault(chance: Random, kind: What, who: str, at: float) -> list[Deed]:
+    later = at + chance.choice((0.2, 2.0, 10.0)) * chance.random()
+    match kind:
+        case What.SOON:
+            made = [Deed(at, kind, who, chance.choice((1, 2, 3, 5, 8, 13, 30)))]
+        case What.SLOW:
+            return [Deed(at, kind, who, chance.choice((0.2, 1.0, 4.0))), Deed(later, kind, who)]
+        case What.CUT:
+            return [Deed(at, kind, who), Deed(later, What.HEAL)]
+        case _:
+            made = [Deed(at, kind, who)]
+    if kind in DOWN and chance.random() < 0.9:
+        made.append(Deed(later, What.START, who))
+    return made
