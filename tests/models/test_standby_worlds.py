@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from joinproto.check.check import check
 from joinproto.check.entry import Entry
-from joinproto_worlds.standby.entries import ENTRIES, FAILOVER
+from joinproto_worlds.standby.entries import ENTRIES, FAILOVER, HALFWAY
+from joinproto_worlds.standby.scenes import build
 from tests.census import searched, weight
 
 OLDER = [item for item in ENTRIES if item.build == FAILOVER.build]
@@ -30,6 +32,11 @@ COUNTS = {
     "standby-continues": (4_648, 9_276, 30),
     "standby-stopped": (4_403, 13_388, 25),
     "standby-stopped-dirty": (760, 1_721, 24),
+    "standby-total-halfway": (479, 1_027, 15),
+    "standby-continues-halfway": (4_752, 10_092, 29),
+    "standby-stopped-halfway": (4_508, 15_040, 25),
+    "standby-dropped-halfway": (1_308, 5_896, 21),
+    "standby-early-halfway": (581, 1_819, 17),
     "standby-ahead": (5_514, 10_695, 22),
     "standby-wrap": (128, 215, 16),
     "standby-transaction": (16, 18, 6),
@@ -155,3 +162,17 @@ def test_from_the_front_the_chase_need_not_end() -> None:
     assert ["it is caught up"] == [one.name for one in found.properties if one.result == "violated"]
     assert found.trace is not None
     assert found.trace.loop_at is not None
+
+
+@pytest.mark.parametrize("scene", ["total", "continues"])
+def test_a_crash_between_two_effects_shows_what_whole_steps_hide(scene: str) -> None:
+    """H4: a primary that confirms, and keeps afterwards, loses where it dies in between only."""
+    given = HALFWAY[scene]
+    found = {
+        halfway: check(
+            build(mutant="confirms-before-it-keeps", scene=scene, halfway=halfway, **given)
+        ).result
+        for halfway in (False, True)
+    }
+
+    assert {False: "holds", True: "violated"} == found

@@ -94,7 +94,7 @@ OURS: Mapping[str, set[str]] = {
     },
     "joinproto.apps.standby": {
         # The manager that is built in is a member with a log.
-        *("joinproto.standby", "joinproto.join", "joinproto.store", "joinproto.log"),
+        *("joinproto.standby", "joinproto.join", "joinproto.store", "joinproto.log", MACHINE),
         *("joinproto.apps.node.stopped", "joinproto.__version__", DURABLE, CODEC, HOST, NET),
     },
     "joinproto.apps.standby.keeping": {

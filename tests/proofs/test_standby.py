@@ -13,7 +13,8 @@ from joinproto_claims.linked import WORLDS
 from joinproto_claims.mappings.standby import StandbyMapping
 from joinproto_claims.standby import LAYER
 from joinproto_worlds.standby.claims import shown
-from joinproto_worlds.standby.played import Act, Played
+from joinproto_worlds.standby.played import Played
+from joinproto_worlds.standby.ports import Act
 from joinproto_worlds.standby.scenes import SCENES, begun
 from joinproto_worlds.standby.story import Manager
 

@@ -33,7 +33,8 @@ from joinproto.standby.machine import Broker, step
 from joinproto.standby.messages import View
 from joinproto.standby.stock import Queue, Stock, declared
 from joinproto.standby.tables import Verdict
-from joinproto_worlds.standby.played import Disk, Played
+from joinproto_worlds.standby.played import Played
+from joinproto_worlds.standby.ports import Disk
 from joinproto_worlds.standby.story import OTHER, QUEUE, Manager, Op, Story, put
 
 SERVED = Op(declares=OTHER)

@@ -15,6 +15,7 @@ from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS
 from joinproto.standby.broker import Mark, Role, Variant
 from joinproto.standby.clients import Entrance
+from joinproto.standby.events import Write
 from joinproto.standby.leading import Leading, with_follower
 from joinproto.standby.line import Line
 from joinproto.standby.practice import Practice
@@ -84,11 +85,24 @@ def _everybody(original: Table[Entrance]) -> Table[Entrance]:
     return changing(original, "it follows", outcome=Entrance.ADMITTED)
 
 
+def _keeps_late(original: Callable[..., Any]) -> Callable[..., Any]:
+    def held(*given: Any, written: bool = True) -> Any:
+        state, token, queues, sent, effects = given
+        writes = tuple(one for one in effects if isinstance(one, Write))
+        others = tuple(one for one in effects if not isinstance(one, Write))
+        _ = written
+        return original(state, token, queues, sent, others).then(*writes)
+
+    return held
+
+
 STANDING = (
     # H1: who has all still catches up.
     Mutation.of("never-a-backup", "joinproto.standby.roles", "machine", _never_backup),
     # H2: what is older is not refused.
     _practised("no-generations", generations=False),
+    # H4: a primary confirms what its own store keeps afterwards.
+    Mutation.of("confirms-before-it-keeps", "joinproto.standby.primary", "_held", _keeps_late),
     # H4, LM4, LC2: confirmed before those that are up to date know.
     _practised("transfers-at-once", holds_transfers=False),
     _practised("acknowledges-at-once", holds_acknowledgements=False),

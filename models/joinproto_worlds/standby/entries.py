@@ -21,6 +21,15 @@ def _scene(name: str, about: str, mutants: tuple[str, ...] = (), **given: Any) -
 _LONG = ("ahead", "cut-off", "told-late", "two-promoted", "old-serves")
 
 
+HALFWAY: dict[str, dict[str, Any]] = {
+    "total": {"manager": "last", "marks": "best"},
+    "continues": {"manager": "built in"},
+    "stopped": {"manager": "built in"},
+    "dropped": {"manager": "built in"},
+    "early": {},
+}
+
+
 def _breaks(name: str, about: str, steps: int, scene: str, **given: Any) -> Entry:
     return SCENES(name, about, steps=steps, scene=scene, **given)
 
@@ -143,6 +152,17 @@ STORIES: tuple[Entry, ...] = (
         "all have failed, then one is started and stopped in order: its store stays dirty",
         ("stops-clean",),
         manager="last",
+    ),
+    *(
+        _scene(
+            f"{scene}-halfway",
+            f"`standby-{scene}`, and who dies may do so between any two effects of a step",
+            ("confirms-before-it-keeps",) if scene in ("total", "continues") else (),
+            scene=scene,
+            halfway=True,
+            **given,
+        )
+        for scene, given in HALFWAY.items()
     ),
     _scene("ahead", "a backup is ahead of the new primary (LM1)", ("by-number",)),
     _limit("lm1", "ahead", "a surplus stays, and what has its number now is missing", 12),

@@ -9,10 +9,10 @@ Source: hot standby, H1 to H10.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve, fields
 
 from joinproto.check.events import NOT_ENABLED, Maybe
 from joinproto.standby.around import Around, said_by
@@ -37,42 +37,21 @@ from joinproto.standby.events import (
     Superseded,
     Tick,
     ViewWritten,
-    Written,
 )
 from joinproto.standby.leading import Leading
 from joinproto.standby.machine import Broker, step
 from joinproto.standby.managing import Due, Managing, appended, decided, is_over, promotion
-from joinproto.standby.messages import Change, Content, Has, View, Wired
+from joinproto.standby.messages import View
 from joinproto.standby.perform import perform
-from joinproto.standby.stock import Stock, with_queue
+from joinproto.standby.stock import with_queue
 from joinproto.standby.tables import Verdict
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
+from joinproto_worlds.standby.ports import EFFECTS_MAX, WHOLE, Act, Disk, Dying, Ports
 from joinproto_worlds.standby.story import Manager, Op, Story, draft_of
 
 mutated = inside(lambda played: mutation(played.mutant))
 LATE = 1e9  # seconds: after every deadline
-
-
-@frozen
-class Act:
-    """One step: what happens, to whom, and to or from whom."""
-
-    what: str
-    who: str
-    other: str = ""
-
-    def __str__(self) -> str:
-        return " ".join(filter(None, (self.who, self.what, self.other)))
-
-
-@frozen(kw_only=True)
-class Disk:
-    """What a stopped broker has."""
-
-    view: View
-    stock: Stock
-    mark: Mark
 
 
 @define
@@ -99,11 +78,22 @@ class Played:
     newest: int = 0
     failed: bool = False
     stops: int = 0
+    dying: Dying | None = None  # never at rest
 
     # -- what may happen ---------------------------------------------------------------------
 
     @mutated
     def choices(self) -> Iterator[Any]:
+        deaths, *_ = self.left
+        for choice in self._choices():
+            yield choice
+            act = choice if isinstance(choice, Act) else choice.event
+            if self.story.halfway and deaths and act.what not in WHOLE:
+                for after in range(1, EFFECTS_MAX):
+                    yield Maybe(evolve(act, after=after))
+                    yield Maybe(evolve(act, after=after, arrives=True))
+
+    def _choices(self) -> Iterator[Any]:
         _, starts, _, _ = self.left
         for name in self.story.names:
             if name in self.disks:
@@ -147,7 +137,7 @@ class Played:
 
     @mutated
     def receive(self, event: Act) -> Any:
-        found = self._happens(event)
+        found = _dies_halfway(self, event) if event.after else self._happens(event)
         if self.story.at_once and found is not NOT_ENABLED:
             settle(self)
         return found
@@ -219,8 +209,14 @@ class Played:
     def _do(self, name: str, event: Event) -> tuple[Effect, ...]:
         found = step(self.brokers[name], event)
         self.brokers[name] = found.state
+        dying = self.dying
         for effect in found.effects:
-            perform(effect, _Ports(self, name))
+            if dying is not None and dying.name == name:
+                if not dying.left:
+                    dying.is_dead = True
+                    break
+                dying.left -= 1
+            perform(effect, Ports(self, name))
         return found.effects
 
     def _part(self, one: str, other: str) -> None:
@@ -336,50 +332,41 @@ class Played:
             self._do(name, Delete(token, op.deletes))
         elif op.puts or op.takes:
             queues = sorted({queue for queue, _ in (*op.puts, *op.takes)})
-            self._do(name, Commit(token, tuple(draft_of(stock, op, queue) for queue in queues)))
+            self._do(
+                name,
+                Commit(
+                    token,
+                    tuple(
+                        draft_of(stock, op, queue, durable=self.story.halfway) for queue in queues
+                    ),
+                ),
+            )
 
 
-@frozen
-class _Ports:
-    """Of one broker of a story."""
+def copied(story: Played, **changes: Any) -> Played:
+    """Return another story that is as far as this one."""
+    own = {name: dict(getattr(story, name)) for name in ("brokers", "disks", "links", "writing")}
+    return evolve(story, **{**own, **changes})
 
-    it: Played
-    name: str
 
-    def send(self, to: str, content: Content) -> None:
-        it, name = self.it, self.name
-        ends = (name + "?" if it.story.apart and isinstance(content, Wired) else name, to)
-        under_way = it.links.get(ends, ())
-        if (name, to) not in it.links:
-            return
-        if isinstance(content, Has) and under_way and isinstance(under_way[-1], Has):
-            under_way = under_way[:-1]
-        it.links[ends] = (*under_way, content)
-
-    def confirm(self, token: int) -> None:
-        self.it.confirmed |= {token}
-        self.it.newest = max(self.it.newest, self.it.brokers[self.name].view.generation)
-
-    def write(self, token: int, changes: Sequence[Change]) -> None:
-        self.it._do(self.name, Written(token))
-
-    def write_view(self, view: View) -> None:
-        if self.it.story.manager is Manager.BUILT_IN:
-            self.it.writing[self.name] = view
-        else:
-            self.it._do(self.name, ViewWritten(view))
-
-    def turn(self, why: str) -> None:
-        self.it.writing.pop(self.name, None)
-        self.it._unlink(self.name)
-
-    def leave(self, broker: str, why: str) -> None:
-        self.it._part(self.name, broker)
-
-    def _kept(self, *_: object) -> None:
-        """Nothing more is done: what a broker has its disk has, too."""
-
-    answer = keep_view = keep_mark = keep = make = remove = serve = _kept
+def _dies_halfway(story: Played, event: Act) -> Any:
+    """Let it happen, until the broker dies between two of its effects."""
+    name, broker = event.who, story.brokers[event.who]
+    kept = Disk(view=broker.view, stock=broker.stock, mark=Mark.DIRTY)
+    dying = Dying(name, story.disks.get(name, kept), event.after)
+    it = copied(story, dying=dying)
+    if it._happens(event) is NOT_ENABLED or not dying.is_dead:
+        return NOT_ENABLED
+    for (sender, to), content in sorted(it.links.items()) if event.arrives else ():
+        for one in content if sender == name else ():
+            it._do(to, Received(name, one))
+    it._end(name, Mark.DIRTY)
+    it.disks[name] = dying.kept
+    deaths, starts, cuts, promotions = it.left
+    it.left, it.dying = (deaths - 1, starts, cuts, promotions), None
+    for field in fields(Played):
+        setattr(story, field.name, getattr(it, field.name))
+    return None
 
 
 def _around(it: Played, name: str) -> Around:

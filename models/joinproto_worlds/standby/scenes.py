@@ -17,7 +17,8 @@ from joinproto.standby.leading import Who
 from joinproto.standby.machine import Broker
 from joinproto.standby.messages import View
 from joinproto_worlds.standby.claims import claims, shown
-from joinproto_worlds.standby.played import Act, Played, settle
+from joinproto_worlds.standby.played import Played, copied, settle
+from joinproto_worlds.standby.ports import Act
 from joinproto_worlds.standby.story import (
     AGAIN,
     BINDING,
@@ -249,10 +250,20 @@ def build(
     variant: str = "ours",
     manager: str = "careful",
     marks: str = "",
+    halfway: bool = False,
 ) -> World:
-    """`members`: the story is one; the scene says how many brokers there are."""
+    """`members`: the story is one; the scene says how many brokers there are.
+
+    `halfway`: a broker that dies may do so between any two effects of a step.
+    """
     chosen = SCENES[scene]
-    story = evolve(chosen.story, variant=Variant(variant), manager=Manager(manager), marks=marks)
+    story = evolve(
+        chosen.story,
+        variant=Variant(variant),
+        manager=Manager(manager),
+        marks=marks,
+        halfway=halfway,
+    )
     return World(
         name=f"standby-{scene}",
         members={"story": partial(_begin, story, mutant)},
@@ -263,12 +274,4 @@ def build(
 
 
 def _begin(story: Story, mutant: str | None) -> Played:
-    it = begun(story)
-    return evolve(
-        it,
-        mutant=mutant,
-        brokers=dict(it.brokers),
-        disks=dict(it.disks),
-        links=dict(it.links),
-        writing=dict(it.writing),
-    )
+    return copied(begun(story), mutant=mutant)

@@ -67,13 +67,13 @@ class Op:
         return ", ".join(words)
 
 
-def draft_of(stock: Stock, op: Op, queue: str) -> Draft:
+def draft_of(stock: Stock, op: Op, queue: str, *, durable: bool = False) -> Draft:
     """Return what an operation does to one queue."""
     line: tuple[Message, ...] = tuple(stock.queues[queue].line) if queue in stock.queues else ()
     taken = {one for of, one in op.takes if of == queue}
     return Draft(
         queue=queue,
-        puts=tuple(New(id=one) for of, one in op.puts if of == queue),
+        puts=tuple(New(id=one, durable=durable) for of, one in op.puts if of == queue),
         takes=tuple(one for one in line if one.id in taken),
     )
 
@@ -102,6 +102,8 @@ class Story:
     `stops_late`: nobody stops in order before all have failed.
     `able`: only these are promoted; empty: whoever the manager would.  `least`: nobody is, while
     fewer run.  `at_once`: what is under way arrives before anything else happens.
+    `halfway`: who dies may do so between any two effects of a step: what it kept until then is on
+    its disk, and what it has sent arrives, or does not.
     """
 
     names: str | tuple[str, ...] = "ab"
@@ -127,3 +129,4 @@ class Story:
     able: tuple[str, ...] = ()
     least: int = 0
     at_once: bool = False
+    halfway: bool = False
