@@ -8,10 +8,10 @@ Source: Clusterer, U3, U4, U6; the real coordinator's `begin_transition`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from attrs import evolve
 
+from joinproto.clusterer.booting import ask_services, kept, stopped, without
 from joinproto.clusterer.config import Held
 from joinproto.clusterer.identities import (
     data_of,
@@ -27,11 +27,12 @@ from joinproto.clusterer.messages import (
     Arm,
     Boot,
     BootBroker,
+    Effect,
     Keep,
+    Members,
     NewConfig,
     Off,
     Send,
-    StopBroker,
     Unlock,
     Wipe,
 )
@@ -83,7 +84,7 @@ def begin(step: Step, new: Held) -> Step:
         tells = told((before.contacts | others), held, achieved=True)
         if rules.names_data:
             held = evolve(held, ids=with_the_same(held.ids, before.identity))
-        return begun.then(
+        return without(begun, config.nodes).then(
             Keep(held, before.identity),
             *tells,
             achieved=held,
@@ -91,9 +92,7 @@ def begin(step: Step, new: Held) -> Step:
             contacts=others,
             dead=NOBODY,
         )
-    stop = (StopBroker(),) if turn.ready else ()
-    waiting = begun.then(
-        *stop,
+    waiting = (stopped(begun, ran=True) if turn.ready else begun).then(
         *spread(before, before.contacts, held),
         held=held,
         contacts=NOBODY,
@@ -113,9 +112,8 @@ def _left(step: Step, new: Held, *, stops: bool) -> Step:
     if state.who.rules.carries:
         # Who is told, and was reset, must see that the gospel is not the node that it is now.
         new = tidy(transferred(new, state.achieved, state.who.rules), state.who.me, state.identity)
-    out = step.then(
-        Keep(new, state.identity),
-        *((StopBroker(),) if stops else ()),
+    out = step.then(Keep(new, state.identity))
+    out = (stopped(out, ran=True, leaves=True) if stops else out).then(
         *spread(state, state.contacts, new),
         achieved=new,
         held=new,
@@ -157,23 +155,22 @@ def succeed(
         held = stamped(held, state.achieved)
     if rules.names_data:
         held = tidy(evolve(held, ids=with_the_same(held.ids, identity)), state.who.me, identity)
-    why = state.why
-    return (
-        _released(moved(step, "success"))
-        .then(why=why)
-        .then(
-            Keep(held, identity),
-            *((Wipe(),) if wipes else ()),
-            BootBroker(how, held.config.nodes, forget),
-            held=held,
-            achieved=held,
-            identity=identity,
-            blank=state.blank or wipes,
-        )
+    why, token = state.why, 0 if state.round is None else state.round.token
+    gone = _released(moved(step, "success")).then(why=why)
+    if wipes:  # killed now, it wipes at its next start, and joins with what it had stored
+        gone = kept(gone, Members(given_up=True))
+    going = gone.then(
+        Keep(held, identity),
+        *((Wipe(),) if wipes else ()),
+        held=held,
+        achieved=held,
+        identity=identity,
     )
+    boots = BootBroker(how, held.config.nodes, forget, held.config.ram)
+    return ask_services(going, boots, token)
 
 
-def stopped(step: Step, why: str) -> Step:
+def ended(step: Step, why: str) -> Step:
     """Return the step after a waiting node has ended without storing anything."""
     return _released(moved(step, "conflict")).then(Off(why))
 
@@ -193,7 +190,7 @@ def rested(state: State) -> Step:
     return Step(evolve(state, round=None, lock=lock), _unlocks(state))
 
 
-def _unlocks(state: State) -> tuple[Any, ...]:
+def _unlocks(state: State) -> tuple[Effect, ...]:
     """Return the messages that give back what this round has locked elsewhere."""
     round_ = state.round
     if round_ is None or round_.what is not Asking.LOCKS:

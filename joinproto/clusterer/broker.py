@@ -11,48 +11,37 @@ from collections.abc import Callable, Mapping
 
 from attrs import define
 
-from joinproto.clusterer.config import Config, Held
-from joinproto.clusterer.messages import NOBODY, Boot, BootBroker, Record
+from joinproto.clusterer.config import Held
+from joinproto.clusterer.messages import BESIDE, NOBODY, Boot, BootBroker, Members, Record
 
 
 @define
 class Disk:
-    """What lies on a machine's disk; `runs`: the broker is up, so `ran` changes with others.
+    """What lies on a machine's disk, and whether its broker runs.
 
-    `given_up`: the data that the stored config speaks of were thrown away, and no others came.
+    `record`: what the node remembers; `members`: what its broker knows by itself.
     """
 
     stored: Held | None = None
     identity: str | None = None
+    record: Members = Members()
     data: str | None = None
     members: frozenset[str] = NOBODY
-    ran: frozenset[str] = NOBODY
     runs: bool = False
-    given_up: bool = False
 
     @property
-    def record(self) -> Record:
+    def whole(self) -> Record:
         """Return what the node may know of it."""
-        return Record(
-            stored=self.stored,
-            identity=self.identity,
-            members=self.members,
-            ran=self.ran,
-            blank=self.given_up,
-        )
+        return Record(stored=self.stored, identity=self.identity, members=self.record)
 
     @property
     def is_blank(self) -> bool:
         return self.stored is None and self.data is None
 
 
-def _config(disk: Disk) -> Config | None:
-    return None if disk.stored is None else disk.stored.config
-
-
 def wipe(disk: Disk) -> None:
     """Throw the data away, and what is known of members."""
-    disk.data, disk.members, disk.ran, disk.given_up = None, NOBODY, NOBODY, True
+    disk.data, disk.members = None, NOBODY
 
 
 def boot(
@@ -64,13 +53,13 @@ def boot(
 ) -> bool:
     """Boot the broker of `me`: with own data alone, or with those of members that run.
 
-    False: it was to boot beside others, and nobody runs with its config any more.  Who is to have
+    False: it was to boot beside others, and none of them runs any more.  Who is to have
     others' data has theirs; not even a known member's where that was reset and is by itself.
     """
     disk = disks[me]
     there = {name for name in disks if name != me and disks[name].runs and reaches(me, name)}
-    beside = {name for name in there & does.nodes if _config(disks[name]) == _config(disk)}
-    if does.how in (Boot.JOIN, Boot.OWN) and not beside:
+    beside = there.intersection(name for name, _ in does.running.pairs)
+    if does.how in BESIDE and not beside:
         return False
     if does.how is Boot.FOUND:
         disk.members = frozenset({me})
@@ -80,28 +69,17 @@ def boot(
     knows = {name for name in there & disk.members if name in beside or me in disks[name].members}
     wanted = beside if takes else knows
     running = sorted(wanted, key=lambda name: (name not in beside, name))
+    known = set(running)
     if running:
         source = disks[running[0]]
         disk.data, disk.members = source.data, source.members | {me}
+        known |= there.intersection(cluster(running[0], disks, reaches))  # they are told of it
     elif disk.data is None:
         disk.data = fresh()
-    for name in running:
+    for name in known:
         disks[name].members |= {me}
-    disk.runs, disk.ran, disk.given_up = True, frozenset({me}), False
-    for name in cluster(me, disks, reaches):
-        disks[name].ran |= {me}
-        disk.ran |= {name}
+    disk.runs = True
     return True
-
-
-def stop(me: str, disks: Mapping[str, Disk]) -> None:
-    """Stop the broker of `me`: the others see it go; what it saw last stays as it is."""
-    if not disks[me].runs:
-        return
-    disks[me].runs = False
-    for name, other in disks.items():
-        if name != me and other.runs:
-            other.ran -= {me}
 
 
 def cluster(me: str, disks: Mapping[str, Disk], reaches: Callable[[str, str], bool]) -> list[str]:

@@ -5,25 +5,31 @@ Source: Clusterer, U1, U3, U6 and U7; the real coordinator.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import assert_never
 
 from attrs import evolve
 
-from joinproto.clusterer import locking, transitioner
+from joinproto.clusterer import booting, locking, transitioner
 from joinproto.clusterer.beginning import armed, begin, spread, told
-from joinproto.clusterer.config import Held, compare, default
-from joinproto.clusterer.identities import boot, data_of, noted, tidy, transferred, updated
+from joinproto.clusterer.config import Config, Held, compare, default
+from joinproto.clusterer.identities import boot, noted, tidy, transferred, updated
 from joinproto.clusterer.messages import (
     NOBODY,
     Answer,
     Apply,
     AskAwaited,
     AskLock,
+    AskService,
     AskStatus,
     Awaited,
     Booted,
     BootFailed,
+    BrokerGone,
+    Content,
+    Died,
     Down,
+    Effect,
+    Event,
     Keep,
     Locked,
     NewConfig,
@@ -33,13 +39,16 @@ from joinproto.clusterer.messages import (
     Receive,
     Reply,
     Send,
+    ServiceTold,
     Silence,
     Start,
+    Stop,
     StopBroker,
     Tick,
     TimeUp,
     Told,
     Unlock,
+    Wipe,
 )
 from joinproto.clusterer.state import State, Step, Why, moved
 from joinproto.clusterer.status import Status
@@ -57,19 +66,23 @@ REPLIES = {
 }
 
 
-def step(state: State, event: Any) -> Step:
+def step(state: State, event: Event) -> Step:
     """Return the next state of a node, and what its host does."""
-    if state.status is Status.SHUTDOWN:
+    if state.is_over:
         return Step(state)
+    ends = booting.seen_to_end(Step(state), event)
+    after = _told(ends.state, event)
+    return booting.seen_to_run(Step(after.state, (*ends.effects, *after.effects)), event)
+
+
+def _told(state: State, event: Event) -> Step:
     match event:
         case Receive(sender, content):
             return _received(state, sender, content)
         case Start():
             return _start(state, event)
-        case Tick(token, record, yields):
-            if not state.waits:
-                return Step(state)
-            return transitioner.ask(evolve(state, yields=yields), token, record)
+        case Tick(token, yields):
+            return transitioner.ask(state, token, yields=yields)
         case Silence(node, token):
             return transitioner.heard(state, node, token, None)
         case Apply(config):
@@ -77,21 +90,30 @@ def step(state: State, event: Any) -> Step:
         case Booted():
             return _booted(state)
         case BootFailed():
-            again = Step(state, (StopBroker(),))
+            again = booting.stopped(Step(state), ran=False)
             return begin(again, state.config_now) if state.status is Status.BOOTING else Step(state)
+        case Died(why):
+            return Step(state, (Off(why, fails=True),)) if state.runs else Step(state)
+        case Stop(why):
+            has_broker = state.status in (Status.BOOTING, Status.READY)
+            ends = booting.stopped(Step(state), ran=state.runs) if has_broker else Step(state)
+            return ends.then(Off(why))
         case Paused(paused):
             return _paused(state, paused=paused)
         case Down(node):
             return _down(state, node)
+        case BrokerGone():
+            return Step(state)  # noted
         case Poke():
             return _poke(state)
         case TimeUp(number):
             if state.status is Status.PENDING and number == state.timer:
                 return moved(Step(state), "time up").then(Off("its shutdown_timeout is over"))
-    return Step(state)
+            return Step(state)
+    assert_never(event)
 
 
-def _received(state: State, sender: str, content: Any) -> Step:
+def _received(state: State, sender: str, content: Content) -> Step:
     match content:
         case AskStatus(identity, token):
             return _asked(state, sender, identity, token)
@@ -100,15 +122,15 @@ def _received(state: State, sender: str, content: Any) -> Step:
         case AskAwaited(token):
             nodes = state.awaited if state.status is Status.REJOINING else None
             return Step(state, (Send(sender, Awaited(token, nodes)),))
-        case Told(token) | Awaited(token):
+        case Told(token) | Awaited(token) | Locked(token) | ServiceTold(token):
             return transitioner.heard(state, sender, token, content)
-        case Locked(token, granted):
-            return locking.answered(state, sender, token, granted=granted)
         case AskLock(token):
             return locking.wanted(state, sender, token)
         case Unlock(token):
             return locking.freed(state, sender, token)
-    return Step(state)
+        case AskService(number):
+            return booting.service_asked(state, sender, number)
+    assert_never(content)
 
 
 def _start(state: State, start: Start) -> Step:
@@ -121,15 +143,10 @@ def _start(state: State, start: Start) -> Step:
     new = stored if is_stored and stored is not None else Held(taken.new)
     if not is_stored and (stored is None or state.who.rules.carries):
         new = tidy(new, me, identity)
-    begun = evolve(
-        state,
-        identity=identity,
-        achieved=stored,
-        members=record.members,
-        ran=record.ran,
-        blank=record.blank,
-    )
-    return begin(Step(begun), new)
+    # One that was killed may have left its broker running.
+    clears = (StopBroker(), Wipe()) if record.members.given_up else (StopBroker(),)
+    begun = evolve(state, identity=identity, achieved=stored, record=record.members)
+    return begin(Step(begun, clears), new)
 
 
 def _asked(state: State, sender: str, identity: str, token: int) -> Step:
@@ -149,7 +166,7 @@ def _asked(state: State, sender: str, identity: str, token: int) -> Step:
         return _once_more(Step(state, (answer,)))
     if not state.waits and who.rules.names_data and held.ids.get(sender) is None:
         return _once_more(Step(state, (answer,)))  # it asks, and has not come yet
-    kept: tuple[Any, ...] = ()
+    kept: tuple[Effect, ...] = ()
     if state.status is Status.READY and who.rules.carries and found.held != held:
         kept = (Keep(found.held, state.identity),)
     known = evolve(state, held=found.held)
@@ -196,7 +213,7 @@ def _note(state: State, remote: Held, sender: str, *, achieved: bool) -> Step:
     rules, held = state.who.rules, state.config_now
     said = remote.ids.get(sender)
     tells = achieved and state.status is Status.READY and rules.names_data
-    if tells and not _has_the_same_data(state, remote, sender):
+    if tells and not booting.has_the_same_data(state, remote, sender):
         return Step(evolve(state, why=Why("U3", "another is ready by itself")))
     if rules.believes_waiting or achieved:
         held = updated(held, sender, remote, rules)
@@ -212,23 +229,14 @@ def _note(state: State, remote: Held, sender: str, *, achieved: bool) -> Step:
     return Step(evolve(state, held=held, achieved=held), kept)
 
 
-def _has_the_same_data(state: State, remote: Held, sender: str) -> bool:
-    """Return whether another one that is ready with this config has the same data (ours)."""
-    said, mine = remote.ids.get(sender), data_of(state.identity)
-    if mine is None:  # identities of an earlier version
-        is_known = said == state.config_now.ids.get(sender)
-        return is_known or remote.ids.get(state.who.me) == state.identity
-    return data_of(said) == mine
-
-
-def _apply(state: State, config: Any) -> Step:
+def _apply(state: State, config: Config | None) -> Step:
     """U1, U7: an operator's config, and what it is answered."""
     held = state.held
     age = compare(config, held.config) if config is not None and held is not None else None
     row = News(status=state.status, age=age, paused=state.paused)
     case = FROM_OPERATOR.choose((row,), 0)
     answered = Step(state, (Answer(REPLIES[case.outcome]),))
-    if case.outcome not in (Does.BEGIN, Does.PASS_ON):
+    if config is None or case.outcome not in (Does.BEGIN, Does.PASS_ON):
         return answered
     new = Held(config)
     if state.who.rules.carries:
@@ -246,14 +254,14 @@ def _booted(state: State) -> Step:
     others = state.config_now.config.nodes - {state.who.me}
     tell = told(state.contacts | others, state.config_now, achieved=True)
     why = state.why
-    booted = moved(Step(state), "booted")
-    return booted.then(*tell, contacts=others, dead=NOBODY, blank=False, why=why)
+    booted = booting.booted(moved(Step(state), "booted"))
+    return booted.then(*tell, contacts=others, dead=NOBODY, why=why)
 
 
 def _paused(state: State, *, paused: bool) -> Step:
     """Who was paused took no config, and asks for what it has missed by telling what it has."""
     after = Step(evolve(state, paused=paused))
-    if paused or state.status is not Status.READY:
+    if paused is state.paused or paused or state.status is not Status.READY:
         return after
     return after.then(*told(state.contacts, state.config_now, achieved=True))
 

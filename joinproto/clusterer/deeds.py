@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 from joinproto.clusterer import broker
 from joinproto.clusterer.broker import Disk
 from joinproto.clusterer.config import Config
-from joinproto.clusterer.messages import Apply, Boot, BootBroker, Down, Paused, Reply, Start
+from joinproto.clusterer.messages import (
+    Apply,
+    Boot,
+    BootBroker,
+    Down,
+    Paused,
+    Reply,
+    Start,
+    Stop,
+)
 from joinproto.clusterer.reading import NotConfig, of_json
 from joinproto.clusterer.state import State, Who
 from joinproto.clusterer.status import Status
@@ -39,9 +48,10 @@ def do(sim: Sim, deed: Deed) -> None:
                 sim.replies[name] = Reply.OFF.value
         case Op.START:
             _start(sim, machine, deed)
-        case Op.STOP | Op.CRASH:
-            crashes = deed.op is Op.CRASH
-            sim.off(machine, "crashed" if crashes else "stopped", loses=crashes)
+        case Op.STOP:
+            sim.step(machine, Stop("stopped"))
+        case Op.CRASH:
+            sim.off(machine, "crashed", loses=True)
         case Op.RESET:
             sim.off(machine, "reset")
             machine.why = "reset"
@@ -63,7 +73,7 @@ def _start(sim: Sim, machine: Machine, deed: Deed) -> None:
     who = Who(machine.name, sim.story.variant, sim.story.release)
     machine.state = State(who=who)
     fresh = f"{machine.name}#{sim.count(f'{machine.name}#')}"
-    sim.step(machine, Start(record=machine.disk.record, given=_config(sim, deed), fresh=fresh))
+    sim.step(machine, Start(record=machine.disk.whole, given=_config(sim, deed), fresh=fresh))
 
 
 def _pause(sim: Sim, machine: Machine, *, pauses: bool) -> None:
@@ -72,7 +82,7 @@ def _pause(sim: Sim, machine: Machine, *, pauses: bool) -> None:
     if state is None or state.paused is pauses or (pauses and state.status is not Status.READY):
         return
     if pauses:
-        broker.stop(machine.name, sim.disks)
+        sim.stop_broker(machine)
     else:
         does = BootBroker(Boot.FIRST, state.config_now.config.nodes)
         broker.boot(machine.name, does, sim.disks, sim.reaches, lambda: sim.label(machine.name))
@@ -106,9 +116,6 @@ def _cut(sim: Sim, deed: Deed) -> None:
     sim.drop(lambda sender, to: frozenset((sender, to)) in pairs)
     for one, other in sorted(tuple(sorted(pair)) for pair in pairs):
         for name, gone in ((one, other), (other, one)):
-            disk = sim.disks.get(name)
-            if disk is not None and disk.runs:
-                disk.ran -= {gone}
             machine = sim.machines.get(name)
             if machine is not None:
                 sim.step(machine, Down(gone))
@@ -120,6 +127,3 @@ def _heal(sim: Sim, deed: Deed) -> None:
     else:
         sim.cut -= _pairs(deed)
     sim.stir()
-    for name, disk in sim.disks.items():
-        if disk.runs:
-            disk.ran |= set(broker.cluster(name, sim.disks, sim.reaches))

@@ -37,7 +37,7 @@ def _next(state: State) -> Step:
     if round_ is None:
         return Step(state)
     if not round_.left:
-        forget = state.joining | (state.members - state.config_now.config.nodes)
+        forget = state.joining | (state.record.members - state.config_now.config.nodes)
         return succeed(Step(state), Boot.FIRST, forget=forget)
     first = least(round_, me)
     if first != me:

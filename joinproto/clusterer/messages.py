@@ -5,29 +5,54 @@ Source: Clusterer, U7; the real one's messages.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
-from typing import Any
+from typing import Annotated, TypeAlias
 
-from attrs import frozen
+from attrs import field, frozen
 
-from joinproto.clusterer.config import Config, Held
+from joinproto.clusterer.config import NOTHING, Config, Held, Notes
 from joinproto.clusterer.status import Status
+from joinproto.codec.json_form import Absent
 
 NOBODY: frozenset[str] = frozenset()
 
 
+def _names(found: Iterable[str]) -> frozenset[str]:
+    return frozenset(found)
+
+
+@frozen(kw_only=True)
+class Members:
+    """What a node remembers beside its config: who its broker ran with, and whether its data count.
+
+    `given_up`: the data at hand do not count any more, whether they are still there or not.
+    `stopped`: since the broker ran last it was stopped in order; None: an earlier version did
+    not say.
+    """
+
+    members: Annotated[frozenset[str], "of the broker's cluster, itself included"] = field(
+        default=NOBODY, converter=_names
+    )
+    ran: Annotated[frozenset[str], "who ran when the broker ran last, itself included"] = field(
+        default=NOBODY, converter=_names
+    )
+    given_up: Annotated[bool, "the data at hand are to be thrown away"] = False
+    stopped: Annotated[bool | None, "the broker was stopped in order", Absent()] = None
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Say whether the broker ended with others, or before them, and none of them knows."""
+        return self.stopped is False and not self.given_up and len(self.ran) > 1
+
+
 @frozen(kw_only=True)
 class Record:
-    """What lies on a node's disk: `ran` are the members that ran at the last stop, itself too.
-
-    `blank`: the data that the stored config speaks of were given up, and no others came.
-    """
+    """What lies on a node's disk."""
 
     stored: Held | None = None
     identity: str | None = None
-    members: frozenset[str] = NOBODY
-    ran: frozenset[str] = NOBODY
-    blank: bool = False
+    members: Members = Members()
 
 
 # -- events ----------------------------------------------------------------------------------
@@ -50,7 +75,6 @@ class Tick:
     """
 
     token: int
-    record: Record
     yields: bool = False
 
 
@@ -59,7 +83,7 @@ class Receive:
     """A message arrives."""
 
     sender: str
-    content: Any
+    content: Content
 
 
 @frozen
@@ -88,6 +112,20 @@ class BootFailed:
 
 
 @frozen
+class Died:
+    """The broker has ended, and nobody here has stopped it."""
+
+    why: str
+
+
+@frozen
+class Stop:
+    """The operator wants the node's process to end."""
+
+    why: str
+
+
+@frozen
 class Paused:
     """Something else stopped the broker, or lets it run again (partition handling)."""
 
@@ -97,6 +135,13 @@ class Paused:
 @frozen
 class Down:
     """A node is gone, or cannot be reached any more."""
+
+    node: str
+
+
+@frozen
+class BrokerGone:
+    """The broker of a node has stopped, as one's own sees it; not every kind of broker says so."""
 
     node: str
 
@@ -112,6 +157,11 @@ class TimeUp:
 
     number: int
 
+
+Event: TypeAlias = (
+    Start | Tick | Receive | Silence | Apply | Booted | BootFailed | Died | Stop | Paused | Down
+    | BrokerGone | Poke | TimeUp
+)  # fmt: skip
 
 # -- messages --------------------------------------------------------------------------------
 
@@ -178,6 +228,33 @@ class Unlock:
     token: int
 
 
+@frozen
+class AskService:
+    """Asks whether the broker of a node runs, and what it says of itself."""
+
+    number: int
+
+
+@frozen
+class ServiceTold:
+    """The answer.  `version`: of the config; `says`: only that kind of service knows."""
+
+    number: int
+    runs: bool
+    version: int
+    says: Notes[str] = NOTHING
+
+
+Question: TypeAlias = AskStatus | AskAwaited | AskLock | AskService
+Reported: TypeAlias = Told | Awaited | Locked | ServiceTold
+Content: TypeAlias = Question | Reported | NewConfig | Unlock
+
+
+def token_of(question: Question) -> int:
+    """Return the number by which an answer names its question."""
+    return question.number if isinstance(question, AskService) else question.token
+
+
 # -- effects ---------------------------------------------------------------------------------
 
 
@@ -186,7 +263,17 @@ class Send:
     """Sends a message."""
 
     to: str
-    content: Any
+    content: Content
+
+
+@frozen
+class TellService:
+    """Answers a question about the broker: with what it, or its disk, says of itself."""
+
+    to: str
+    number: int
+    version: int
+    runs: bool
 
 
 @frozen
@@ -198,13 +285,22 @@ class Keep:
 
 
 @frozen
+class KeepMembers:
+    """Stores what is known of members, durably, before what follows."""
+
+    members: Members
+
+
+@frozen
 class Wipe:
-    """Throws this node's data away, and what it knows of members."""
+    """Throws this node's data away, and what its broker knows of members."""
 
 
 @frozen
 class StopBroker:
-    """Stops the broker; the node goes on."""
+    """Stops the broker; the node goes on.  `leaves`: the next config does without it."""
+
+    leaves: bool = False
 
 
 class Boot(Enum):
@@ -216,13 +312,36 @@ class Boot(Enum):
     FIRST = "first"  # with own data, waiting for nobody
 
 
+BESIDE = (Boot.JOIN, Boot.OWN)
+
+
 @frozen
 class BootBroker:
-    """Boots the broker.  `nodes`: of the config.  `forget`: members that do not count any more."""
+    """Boots the broker.  `nodes`, `ram`: of the config.  `forget`: who does not count any more.
+
+    `members`: of the former cluster; `running`: who runs with the config, and what each says.
+    `went`: what those say of their data that ran with it last, None of one that did not answer.
+    """
 
     how: Boot
     nodes: frozenset[str]
     forget: frozenset[str] = NOBODY
+    ram: frozenset[str] = NOBODY
+    members: frozenset[str] = NOBODY
+    running: Notes[Notes[str]] = NOTHING
+    went: Notes[Notes[str] | None] = NOTHING
+
+
+@frozen
+class BootNothing:
+    """Nobody runs beside whom to boot: after a while the boot has failed."""
+
+
+@frozen
+class Forget:
+    """Has the broker, which runs, forget former members; maybe only once these are off."""
+
+    nodes: frozenset[str]
 
 
 @frozen
@@ -246,6 +365,10 @@ class Reply(Enum):
     BROKER = "refused: the broker does not run"
     OFF = "no answer: the node is off"
 
+    @property
+    def is_accepted(self) -> bool:
+        return self in (Reply.BEGINS, Reply.IN_TRANSITION)
+
 
 @frozen
 class Answer:
@@ -256,6 +379,13 @@ class Answer:
 
 @frozen
 class Off:
-    """Ends the node's process."""
+    """Ends the node's process.  `fails`: it is to be started again."""
 
     why: str
+    fails: bool = False
+
+
+Effect: TypeAlias = (
+    Send | TellService | Keep | KeepMembers | Wipe | StopBroker | BootBroker | BootNothing | Forget
+    | Arm | Answer | Off
+)  # fmt: skip

@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 from joinproto.clusterer.broker import Disk
 from joinproto.clusterer.config import Config, Held
 from joinproto.clusterer.identities import data_of
-from joinproto.clusterer.messages import NOBODY
+from joinproto.clusterer.messages import NOBODY, Members
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.sim import Choose, Machine, Sim
 from joinproto.clusterer.state import State, Who
@@ -101,6 +101,7 @@ def _machine(said: NodeSaid, release: Release) -> Machine:
     if status is Status.BOOTING:  # whatever it does, it decides that again
         status = Status.JOINING if said.blank or said.achieved is None else Status.REJOINING
     others = said.held.config.nodes - {me}
+    record = Members(members=said.members, ran=said.ran, given_up=said.blank)
     state = State(
         who=Who(me, release=release),
         status=status,
@@ -108,18 +109,15 @@ def _machine(said: NodeSaid, release: Release) -> Machine:
         achieved=said.achieved,
         held=said.held,
         contacts=others if status is Status.READY else NOBODY,
-        members=said.members,
-        ran=said.ran,
-        blank=said.blank,
+        record=record,
     )
     disk = Disk(
         stored=said.achieved,
         identity=said.identity,
+        record=record,
         data=None if said.blank else data_of(said.identity) or f"of {me}",
         members=said.members,
-        ran=said.ran,
         runs=status is Status.READY,
-        given_up=said.blank,
     )
     return Machine(me, disk, state, stirred=True)
 

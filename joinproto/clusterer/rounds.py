@@ -49,7 +49,7 @@ def seen(
 def seen_by(state: State, statuses: Mapping[str, Status]) -> tuple[Seen, ...]:
     """Return all nodes of the config as this one sees them."""
     config = state.config_now.config
-    return seen(config, state.who.me, state.status, statuses, state.ran)
+    return seen(config, state.who.me, state.status, statuses, state.record.ran)
 
 
 def choose(status: Status, rows: tuple[Seen, ...], me: int) -> Case[Next]:

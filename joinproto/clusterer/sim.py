@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, get_args
 
 from attrs import Factory, define, frozen
 
@@ -22,37 +22,35 @@ from joinproto.clusterer.broker import Disk
 from joinproto.clusterer.deeds import do
 from joinproto.clusterer.identities import of_node
 from joinproto.clusterer.messages import (
-    Answer,
-    Arm,
-    AskAwaited,
-    AskLock,
-    AskStatus,
-    Awaited,
     BootBroker,
     Booted,
     BootFailed,
+    BootNothing,
+    BrokerGone,
+    Content,
     Down,
-    Keep,
-    Locked,
+    Event,
     NewConfig,
-    Off,
     Poke,
+    Question,
     Receive,
-    Send,
+    Reported,
     Silence,
-    StopBroker,
     Tick,
     TimeUp,
-    Told,
-    Wipe,
+    token_of,
 )
+from joinproto.clusterer.perform import perform
+from joinproto.clusterer.sim_ports import MachinePorts
 from joinproto.clusterer.state import State
 from joinproto.clusterer.status import WAITING, Status
 from joinproto.clusterer.story import Deed, Op, Story
+from joinproto.clusterer.variants import Variant
 from joinproto.errors import LimitReached
 
 Choose = Callable[[int], int]
 Queues = dict[str, deque[Deed]]
+QUESTIONS, ANSWERS = get_args(Question), get_args(Reported)
 ACTIONS_MAX = 200_000
 """In one step of a story; beyond that it would go on for ever."""
 PLAIN_MAX = 1_000
@@ -71,18 +69,20 @@ class Machine:
     """One machine.  `state` None: the node is off, and `why` says since what.
 
     `boots`: what its broker is about to do.  `stirred`: something has changed since its last
-    round began.  `ends_at`: when its shutdown timer runs out, in story seconds.
+    round began.  `ends_at`: when its shutdown timer runs out, in story seconds.  `inbox`: what
+    comes while the effects of a step are performed; else None.
     """
 
     name: str
     disk: Disk = Factory(Disk)
     state: State | None = None
     why: str = "never started"
-    boots: BootBroker | None = None
+    boots: BootBroker | BootNothing | None = None
     stirred: bool = False
     token: int = 0
     retries: int = 0
     ends_at: float | None = None
+    inbox: deque[Event] | None = None
 
     @property
     def is_up(self) -> bool:
@@ -213,7 +213,7 @@ class Sim:
     def _tick(self, machine: Machine) -> None:
         machine.stirred = False
         machine.token = (machine.token + 1) % TOKENS
-        self.step(machine, Tick(machine.token, machine.disk.record))
+        self.step(machine, Tick(machine.token))
 
     def stir(self) -> None:
         """Let every node that waits look again."""
@@ -225,7 +225,9 @@ class Sim:
         if does is None:
             return
         name = machine.name
-        boots = broker.boot(name, does, self.disks, self.reaches, lambda: self.label(name))
+        boots = isinstance(does, BootBroker) and broker.boot(
+            name, does, self.disks, self.reaches, lambda: self.label(name)
+        )
         self.step(machine, Booted() if boots else BootFailed())
 
     def count(self, what: str) -> int:
@@ -252,7 +254,7 @@ class Sim:
         machine = self.machines.get(other)
         return machine is not None and machine.is_up and self.reaches(one, other)
 
-    def _send(self, sender: str, to: str, content: Any) -> None:
+    def send(self, sender: str, to: str, content: Content) -> None:
         if self._answers(sender, to):
             link = self.links.setdefault((sender, to), deque())
             if self.choose is None and not link:
@@ -273,13 +275,13 @@ class Sim:
             heappop(self._full)
         return None
 
-    def _lost(self, sender: str, to: str, content: Any) -> None:
+    def _lost(self, sender: str, to: str, content: Content) -> None:
         """Tell whoever has asked that no answer comes, and whoever tells that nobody heard."""
         machine = self.machines.get(sender)
         if machine is None or not machine.is_up:
             return
-        if isinstance(content, AskStatus | AskAwaited | AskLock):
-            self.step(machine, Silence(to, content.token))
+        if isinstance(content, QUESTIONS):
+            self.step(machine, Silence(to, token_of(content)))
         elif isinstance(content, NewConfig):
             self.step(machine, Down(to))
 
@@ -309,14 +311,21 @@ class Sim:
     def _is_answered(self, asker: str, name: str) -> bool:
         """Say whether an answer is under way."""
         link = self.links.get((name, asker), ())
-        return any(isinstance(one, Told | Awaited | Locked) for one in link)
+        return any(isinstance(one, ANSWERS) for one in link)
 
     # -- a node ------------------------------------------------------------------------------
 
-    def step(self, machine: Machine, event: Any) -> None:
-        before = machine.state
-        if before is None:
+    def step(self, machine: Machine, event: Event) -> None:
+        """Tell a node of an event, after those that came before, and do what follows."""
+        if machine.inbox is not None:
+            machine.inbox.append(event)
             return
+        machine.inbox = deque([event])
+        while machine.inbox and machine.state is not None:
+            self._step(machine, machine.state, machine.inbox.popleft())
+        machine.inbox = None
+
+    def _step(self, machine: Machine, before: State, event: Event) -> None:
         step = coordinator.step(before, event)
         after = machine.state = step.state
         if after.status is not before.status:
@@ -327,31 +336,18 @@ class Sim:
             machine.retries += 1
             if machine.retries <= RETRIES_MAX:
                 machine.stirred = True
+        ports = MachinePorts(self, machine)
         for effect in step.effects:
-            self.perform(machine, effect)
+            perform(effect, ports)
 
-    def perform(self, machine: Machine, effect: Any) -> None:
-        disk = machine.disk
-        match effect:
-            case Send(to, content):
-                self._send(machine.name, to, content)
-            case Keep(held, identity):
-                disk.stored, disk.identity = held, identity
-            case Wipe():
-                if disk.data is not None and disk.data == self.before.get(machine.name):
-                    self.wiped.add(machine.name)
-                broker.wipe(disk)
-            case StopBroker():
-                broker.stop(machine.name, self.disks)
-                self.stir()
-            case BootBroker():
-                machine.boots = effect
-            case Arm(seconds):
-                machine.ends_at = None if seconds is None else self.now + seconds
-            case Answer(reply):
-                self.replies[machine.name] = reply.value
-            case Off(why):
-                self.off(machine, why)
+    def stop_broker(self, machine: Machine) -> None:
+        """Stop a broker.  The real ones are told by theirs at once; ours hear it from the nodes."""
+        runs, machine.disk.runs = machine.disk.runs, False
+        self.stir()
+        if runs and self.story.variant is not Variant.OURS:
+            for name, other in self.machines.items():
+                if other is not machine and other.disk.runs and self.reaches(name, machine.name):
+                    self.step(other, BrokerGone(machine.name))
 
     def off(self, machine: Machine, why: str, *, loses: bool = False) -> None:
         """End the node.  `loses`: what it has sent is lost, too."""
@@ -359,8 +355,7 @@ class Sim:
             return
         machine.state, machine.why, machine.boots = None, why, None
         machine.ends_at = None
-        broker.stop(machine.name, self.disks)
-        self.stir()
+        self.stop_broker(machine)
         name = machine.name
         self.drop(lambda sender, to: to == name or (loses and sender == name))
         for other in self.machines.values():
@@ -399,14 +394,14 @@ def queued(deeds: tuple[Deed, ...]) -> Queues:
     return queues
 
 
-def _is_repeated(state: State, event: Any) -> bool:
+def _is_repeated(state: State, event: Event) -> bool:
     """Say whether a round that has ended so may end otherwise although nothing has changed.
 
     One that was given up found nothing out.  Otherwise: in the document's variant a is asked by one
     whose identity it does not know, begins again with what it knew, and rests.
     """
     is_answer = isinstance(event, Silence) or (
-        isinstance(event, Receive) and isinstance(event.content, Told | Awaited | Locked)
+        isinstance(event, Receive) and isinstance(event.content, ANSWERS)
     )
     return not is_answer or state.why.case == "a lock is held by another"
 

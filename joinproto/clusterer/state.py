@@ -6,14 +6,22 @@ Source: Clusterer; the state of the real coordinator and its transitioner.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from attrs import frozen
 
 from joinproto.clusterer.config import Held
-from joinproto.clusterer.messages import NOBODY, Told
+from joinproto.clusterer.messages import (
+    BESIDE,
+    NOBODY,
+    BootBroker,
+    Effect,
+    Members,
+    ServiceTold,
+    Told,
+)
 from joinproto.clusterer.reading import Release
-from joinproto.clusterer.status import MACHINES, SETTLED, WAITING, Status, Turn
+from joinproto.clusterer.status import MACHINES, WAITING, Status, Turn
 from joinproto.clusterer.variants import RULES, Rules, Variant
 from joinproto.machine import step as machine
 
@@ -37,6 +45,7 @@ class Asking(Enum):
     STATUS = "status"
     AWAITED = "awaited"
     LOCKS = "locks"
+    SERVICES = "services"
 
 
 @frozen(kw_only=True)
@@ -50,7 +59,7 @@ class Asked:
     what: Asking
     token: int
     left: frozenset[str]
-    answers: tuple[tuple[str, Told | frozenset[str] | None], ...] = ()
+    answers: tuple[tuple[str, Told | ServiceTold | frozenset[str] | None], ...] = ()
     taken: frozenset[str] = NOBODY
 
 
@@ -76,8 +85,9 @@ class State:
 
     `contacts`: who is told of the next config.  `dead`: members that are away.  `awaited`,
     `joining`: what the last round of a rejoining node found.  `timer`: number of the shutdown timer
-    that counts.  `blank`: its data were given up, and it has not booted since.  `yields`: it lets
-    others go first in this round.
+    that counts.  `record`: as it is on the disk.  `boots`: how its broker boots, while it does;
+    `beside`: who has said meanwhile that it runs with the same config.  `yields`: it lets others go
+    first in this round.
     """
 
     who: Who
@@ -90,11 +100,11 @@ class State:
     round: Asked | None = None
     awaited: frozenset[str] | None = None
     joining: frozenset[str] = NOBODY
-    members: frozenset[str] = NOBODY
-    ran: frozenset[str] = NOBODY
+    record: Members = Members()
+    boots: BootBroker | None = None
+    beside: frozenset[str] = NOBODY
     lock: Holder | None = None
     timer: int = 0
-    blank: bool = False
     paused: bool = False
     yields: bool = False
     why: Why = Why("U7", "not started")
@@ -118,11 +128,32 @@ class State:
         return Status.BOOTING if stands else self.status
 
     @property
-    def is_settled(self) -> bool:
-        return self.status in SETTLED
+    def runs(self) -> bool:
+        """Say whether its broker has booted, and was not stopped since."""
+        return self.status is Status.READY
+
+    @property
+    def is_over(self) -> bool:
+        """Say whether it has ended, and takes nothing any more."""
+        return self.status is Status.SHUTDOWN
+
+    @property
+    def goes_first(self) -> bool:
+        """Say whether its broker boots beside nobody."""
+        return self.boots is not None and self.boots.how not in BESIDE
+
+    @property
+    def blank(self) -> bool:
+        """Say whether its data were given up, and it has not booted since."""
+        return self.record.given_up
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Say whether an operator should compare data before the broker boots."""
+        return not self.runs and self.record.is_doubtful
 
 
-Step: TypeAlias = machine.Step[State, Any]
+Step: TypeAlias = machine.Step[State, Effect]
 """The next state of a node, and what its host does, in this order."""
 
 

@@ -29,7 +29,6 @@ class Status(Enum):
 
 
 WAITING = (Status.JOINING, Status.REJOINING)
-SETTLED = (Status.READY, Status.PENDING)
 
 
 @frozen(kw_only=True)
@@ -69,7 +68,7 @@ def _one(name: str, rule: str, about: str, outcome: Status) -> Table[Status]:
 
 
 BEGIN = {release: _begin(release) for release in Release}
-BEGINS = (Status.PREBOOT, *WAITING, Status.BOOTING, *SETTLED)
+BEGINS = (Status.PREBOOT, *WAITING, Status.BOOTING, Status.READY, Status.PENDING)
 
 
 def _machine(release: Release) -> StateMachine[Status]:

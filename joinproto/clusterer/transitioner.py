@@ -8,8 +8,9 @@ from __future__ import annotations
 from attrs import evolve, frozen
 
 from joinproto.clusterer import locking
-from joinproto.clusterer.beginning import begin, rested, stopped, succeed, told
+from joinproto.clusterer.beginning import begin, ended, rested, succeed, told
 from joinproto.clusterer.blocking import blockers
+from joinproto.clusterer.booting import boot
 from joinproto.clusterer.config import Age, Held, compare
 from joinproto.clusterer.identities import data_of, fits, tidy
 from joinproto.clusterer.messages import (
@@ -18,8 +19,10 @@ from joinproto.clusterer.messages import (
     AskStatus,
     Awaited,
     Boot,
-    Record,
+    Locked,
+    Reported,
     Send,
+    ServiceTold,
     Told,
 )
 from joinproto.clusterer.rounds import choose, seen_by
@@ -39,36 +42,43 @@ from joinproto.clusterer.waits import may_go
 from joinproto.machine.evaluate import members_of
 
 
-def ask(state: State, token: int, record: Record) -> Step:
+def ask(state: State, token: int, *, yields: bool = False) -> Step:
     """Return the step that asks all other nodes of the config, unless a round is under way."""
-    if state.round is not None:
+    if state.round is not None or not state.waits:
         return Step(state)
     others = state.config_now.config.nodes - {state.who.me}
     round_ = Asked(what=Asking.STATUS, token=token, left=others)
     asked = tuple(Send(node, AskStatus(state.identity, token)) for node in sorted(others))
-    return Step(evolve(state, round=round_, members=record.members, ran=record.ran), asked)
+    return Step(evolve(state, round=round_, yields=yields), asked)
 
 
-def heard(state: State, sender: str, token: int, answer: Told | Awaited | None) -> Step:
+def heard(state: State, sender: str, token: int, answer: Reported | None) -> Step:
     """Return the step after an answer, or (None) after there can be none."""
     round_ = state.round
+    if isinstance(answer, Locked):
+        return locking.answered(state, sender, token, granted=answer.granted)
     if round_ is None or round_.token != token or sender not in round_.left:
         return Step(state)
+    found: Told | ServiceTold | frozenset[str] | None = None
     match round_.what, answer:
         case Asking.LOCKS, None:
             return locking.answered(state, sender, token, granted=True)
-        case Asking.STATUS, Told() | None:
-            found: Told | frozenset[str] | None = answer
+        case Asking.STATUS, Told():
+            found = answer
+        case Asking.SERVICES, ServiceTold():
+            found = answer
         case Asking.AWAITED, Awaited(_, nodes):
             found = nodes
-        case Asking.AWAITED, None:
-            found = None
+        case ((Asking.STATUS | Asking.SERVICES | Asking.AWAITED), None):
+            pass
         case _:
-            return Step(state)
+            return Step(state)  # of a round before, with the same number
     round_ = evolve(round_, left=round_.left - {sender}, answers=(*round_.answers, (sender, found)))
     state = evolve(state, round=round_)
     if round_.left:
         return Step(state)
+    if round_.what is Asking.SERVICES:
+        return boot(Step(state))
     return _judged(state) if round_.what is Asking.STATUS else _circled(state)
 
 
@@ -90,12 +100,12 @@ def _judged(state: State) -> Step:
     if state.who.rules.crashes and any(
         said.held is not None and said.held.ids.get(name) is None for name, said in answers.items()
     ):
-        return stopped(Step(state), "a config without its holder's identity: it crashed")
+        return ended(Step(state), "a config without its holder's identity: it crashed")
     found = folded(state, answers)
     case = ROUND.choose((found.row,), 0)
     match case.outcome:
         case Round.STOP:
-            return stopped(Step(state), "two configs of one version differ")
+            return ended(Step(state), "two configs of one version differ")
         case Round.ADOPT:
             return begin(Step(state), found.youngest)
         case Round.TELL:
@@ -234,7 +244,7 @@ def _circled(state: State) -> Step:
     graph = {state.who.me: state.awaited or NOBODY, **said}
     found = may_go(graph, state.who.me, complete=complete)
     if state.who.rules.crashes and complete and not found.in_cycle:
-        return stopped(Step(state), "no circle in the wait graph: it crashed")
+        return ended(Step(state), "no circle in the wait graph: it crashed")
     state = evolve(state, why=Why(found.case.label, found.case.name), waits_for=NOBODY)
     if found.case.outcome is Next.LOCK:
         return locking.begin_locking(state)

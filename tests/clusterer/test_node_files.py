@@ -12,16 +12,20 @@ from typing import Any
 import pytest
 
 from joinproto.apps.clusterer import wire
-from joinproto.apps.clusterer.keeping.members import Members, MembersFile
-from joinproto.apps.clusterer.wire import AskService, Hello, ServiceTold
+from joinproto.apps.clusterer.keeping.members import MembersFile
+from joinproto.apps.clusterer.wire import Hello
 from joinproto.clusterer.config import Config, Held, Notes
 from joinproto.clusterer.messages import (
     AskAwaited,
     AskLock,
+    AskService,
     AskStatus,
     Awaited,
+    Content,
     Locked,
+    Members,
     NewConfig,
+    ServiceTold,
     Told,
     Unlock,
 )
@@ -91,7 +95,7 @@ def test_settings_that_are_right_are_said_to_be(tmp_path: Path, run: Run) -> Non
 
 CONFIG = Config(3, frozenset({"a", "b"}), frozenset({"c"}), "a", 30)
 HELD = Held(CONFIG, Notes.of({"a": "x"}), Notes.of({"a": 1}))
-CONTENTS = [
+CONTENTS: list[Content] = [
     AskStatus("x", 7),
     Told(7, HELD, Status.READY),
     Told(7, None, Status.PREBOOT),
@@ -103,7 +107,7 @@ CONTENTS = [
     Locked(1, granted=False),
     Unlock(1),
     AskService(4),
-    ServiceTold(4, True, 3, {"label": "x"}),
+    ServiceTold(4, True, 3, Notes.of({"label": "x"})),
 ]
 
 

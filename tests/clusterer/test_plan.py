@@ -115,8 +115,8 @@ def asked(sim: Sim) -> dict[str, NodeSaid]:
             identity=one.state.identity,
             held=one.state.config_now,
             achieved=one.state.achieved,
-            members=one.disk.members,
-            ran=one.disk.ran,
+            members=one.disk.record.members,
+            ran=one.disk.record.ran,
             blank=one.state.blank,
         )
         for one in sim.machines.values()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -11,35 +10,24 @@ from typing import Any
 import pytest
 
 from joinproto.apps.clusterer.joinproto_node import JoinprotoNode
-from joinproto.apps.clusterer.keeping.members import MembersFile
-from joinproto.apps.clusterer.memory import Memory
 from joinproto.apps.clusterer.network import _reached
-from joinproto.apps.clusterer.peering import Peering
 from joinproto.apps.clusterer.rabbitmq import RabbitMQ
 from joinproto.apps.clusterer.service import ServiceFailed, empty
-from joinproto.apps.clusterer.wire import AskService, ServiceTold
-from joinproto.clusterer.config import Config, Held
-from joinproto.clusterer.messages import NewConfig, Receive
+from joinproto.clusterer.config import Config, Held, Notes
+from joinproto.clusterer.coordinator import step
+from joinproto.clusterer.messages import (
+    Boot,
+    BootBroker,
+    Booted,
+    Down,
+    KeepMembers,
+    Members,
+    NewConfig,
+    Receive,
+)
+from joinproto.clusterer.state import State, Who
+from joinproto.clusterer.status import Status
 from joinproto.net.addresses import Address
-
-
-def test_a_question_that_was_given_up_does_not_answer_the_next_one() -> None:
-    """Nobody could be reached for the first one; the boot that asks the second is told wrong."""
-    asked: list[int] = []
-
-    async def both() -> dict[str, ServiceTold]:
-        def send(_: str, content: AskService) -> None:
-            asked.append(content.number)
-
-        peering = Peering(send)
-        await peering.ask(frozenset("b"), 0.01)
-        second = asyncio.ensure_future(peering.ask(frozenset("b"), 3_600))
-        await asyncio.sleep(0)
-        peering.told("b", asked[0], None)
-        peering.told("b", asked[1], ServiceTold(asked[1], True, 1, {}))
-        return await second
-
-    assert {"b": ServiceTold(2, True, 1, {})} == asyncio.run(both())
 
 
 @pytest.mark.parametrize(("said", "reached"), [("0.0.0.0", "10.0.0.2"), ("10.0.0.7", "10.0.0.7")])
@@ -48,15 +36,36 @@ def test_who_listens_everywhere_is_reached_where_it_calls_from(said: str, reache
     assert Address(reached, 7501) == _reached(f"{said}:7501", "10.0.0.2")
 
 
-def test_who_becomes_ready_while_a_service_boots_counts_as_one_that_ran(tmp_path: Path) -> None:
+def test_who_becomes_ready_while_a_service_boots_counts_as_one_that_ran() -> None:
     """U5: it says so once; missed, who stops before it would go first, with older data."""
-    config = Config(1, frozenset("abc"), gospel="a")
-    memory = Memory(MembersFile(tmp_path / "data"))
-    memory.boots = {"a"}
-    memory.saw(Receive("c", NewConfig(Held(config), achieved=True)), config)
-    memory.booted("b", set(), frozenset())
+    held = Held(Config(1, frozenset("abc"), gospel="a"))
+    boots = BootBroker(Boot.JOIN, held.config.nodes)
+    state = State(
+        who=Who("b"), status=Status.BOOTING, held=held, boots=boots, beside=frozenset("a")
+    )
+    state = step(state, Receive("c", NewConfig(held, achieved=True))).state
+    booted = step(state, Booted())
 
-    assert ("a", "b", "c") == memory.now.ran == Memory(memory.file).file.load().ran
+    assert {*"abc"} == booted.state.record.ran
+    assert KeepMembers(booted.state.record) == booted.effects[0]
+
+
+def test_who_adopts_a_config_in_silence_still_counts_who_told_it_as_one_that_runs() -> None:
+    """U5: the one that tells runs with the younger config.  Forgotten, b would go first with older
+    data, where a ran longer.
+    """
+    old, new = (
+        Held(Config(at, frozenset("ab"), gospel="a"), Notes.of({"a": "a~1"})) for at in (1, 2)
+    )
+    record = Members(members="ab", ran="ab", stopped=False)
+    state = State(
+        who=Who("b"), status=Status.READY, identity="b~1=a~1", achieved=old, held=old, record=record
+    )
+    adopted = step(state, Receive("a", NewConfig(new, achieved=True))).state
+
+    assert "adopted in silence" == adopted.why.case
+    assert {*"ab"} == adopted.record.ran
+    assert {"b"} == step(adopted, Down("a")).state.record.ran
 
 
 def node(data: Path) -> JoinprotoNode:

@@ -12,7 +12,7 @@ from attrs import evolve
 
 from joinproto.clusterer.config import Held, Notes
 from joinproto.clusterer.coordinator import step
-from joinproto.clusterer.messages import Record, Start
+from joinproto.clusterer.messages import Members, Record, Start
 from joinproto.clusterer.play import play
 from joinproto.clusterer.reading import of_json
 from joinproto.clusterer.state import State, Who
@@ -248,7 +248,8 @@ def test_who_gave_its_data_up_and_was_stopped_before_others_came_joins_again() -
     begun = Start(record=record, given=None, fresh="z")
 
     kept = step(State(who=Who("b")), begun).state.status
-    blank = step(State(who=Who("b")), evolve(begun, record=evolve(record, blank=True))).state.status
+    given_up = evolve(record, members=Members(given_up=True))
+    blank = step(State(who=Who("b")), evolve(begun, record=given_up)).state.status
 
     assert (Status.REJOINING, Status.JOINING) == (kept, blank)
 

@@ -11,16 +11,18 @@ from typing import Any
 from attrs import evolve, frozen
 
 from joinproto.apps.clusterer import wire as clusterer
-from joinproto.apps.clusterer.keeping.members import Members
 from joinproto.apps.standby.keeping import form, views
 from joinproto.clusterer.config import Config, Held, Notes
 from joinproto.clusterer.messages import (
     AskAwaited,
     AskLock,
+    AskService,
     AskStatus,
     Awaited,
     Locked,
+    Members,
     NewConfig,
+    ServiceTold,
     Told,
     Unlock,
 )
@@ -136,8 +138,8 @@ CLUSTERER = (
     AskLock(1),
     Locked(1, granted=False),
     Unlock(1),
-    clusterer.AskService(4),
-    clusterer.ServiceTold(4, True, 3, {"label": "x"}),
+    AskService(4),
+    ServiceTold(4, True, 3, Notes.of({"label": "x"})),
 )
 EMPTY = Contents(member="a", record=StoreRecord(store_id="a'"))
 FULL = Contents(

@@ -11,10 +11,11 @@ from random import Random
 from attrs import evolve, mutable
 
 from joinproto.apps.clusterer.keeping.electors import ElectorsFile
-from joinproto.apps.clusterer.keeping.members import Members, MembersFile
+from joinproto.apps.clusterer.keeping.members import MembersFile
 from joinproto.apps.clusterer.keeping.stored import StoredConfig
 from joinproto.apps.reconcile.journal import Journal as Changes
 from joinproto.clusterer.config import Config, Held, Notes
+from joinproto.clusterer.messages import Members
 from joinproto.durable.filesystem import (
     let_go,
     make_directories,

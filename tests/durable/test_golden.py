@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.apps.clusterer.keeping.members import Members, MembersFile
+from joinproto.apps.clusterer.keeping.members import MembersFile
 from joinproto.apps.clusterer.keeping.stored import StoredConfig
 from joinproto.apps.reconcile.journal import Journal as Changes
 from joinproto.apps.standby.keeping.disk import open_disk as open_broker
+from joinproto.clusterer.messages import Members
 from joinproto.durable.envelope import Envelope, unseal
 from joinproto.durable.journal.journal import Frame, Journal
 from joinproto.join.store import Ballot

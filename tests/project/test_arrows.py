@@ -103,7 +103,10 @@ OURS: Mapping[str, set[str]] = {
     **{place: {"joinproto.apps.standby"} for place in SPEAK_AMQP},
     # What asks the servers; the register of the view chain keeps views as members write them.
     "joinproto.apps.discovery": {"joinproto.discovery", "joinproto.join", CODEC},
-    "joinproto.apps.clusterer": {"joinproto.clusterer", "joinproto.ask", CODEC, HOST, NET, DURABLE},
+    "joinproto.apps.clusterer": {
+        *("joinproto.clusterer", "joinproto.ask", "joinproto.machine.step"),
+        *(CODEC, HOST, NET, DURABLE),
+    },
     # What RabbitMQ's tables hold, by the readers of the operator's tool.
     "joinproto.apps.clusterer.definitions": {
         *("joinproto.apps.clusterer", "joinproto.pick", "joinproto.recovery", NET)

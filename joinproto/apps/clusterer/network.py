@@ -22,13 +22,15 @@ from attrs import Factory, define, field, frozen
 from joinproto.apps.clusterer import wire
 from joinproto.apps.clusterer.caller import Caller
 from joinproto.apps.clusterer.channel import ANY, CLUSTER, EARLIER, VERSIONS
-from joinproto.apps.clusterer.wire import AskService, Hello, ServiceTold
+from joinproto.apps.clusterer.wire import Hello
 from joinproto.clusterer.messages import (
     AskAwaited,
     AskLock,
+    AskService,
     AskStatus,
     Awaited,
     Locked,
+    ServiceTold,
     Told,
 )
 from joinproto.clusterer.reading import Release

@@ -18,19 +18,16 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from joinproto.apps.clusterer.host import Asked, Broke, Host, Stopped
+from joinproto.apps.clusterer.host import Asked, Broke, Host
 from joinproto.apps.clusterer.keeping.members import MembersFile
 from joinproto.apps.clusterer.keeping.stored import StoredConfig
-from joinproto.apps.clusterer.memory import Memory
 from joinproto.apps.clusterer.network import Heard, Network
-from joinproto.apps.clusterer.peering import Peering
 from joinproto.apps.clusterer.settings import Settings
 from joinproto.apps.clusterer.wire import Hello
 from joinproto.clusterer.config import Config
-from joinproto.clusterer.messages import Reply
+from joinproto.clusterer.messages import Reply, Stop
 from joinproto.clusterer.reading import NotConfig, read
 from joinproto.clusterer.state import Who
-from joinproto.clusterer.status import Status
 from joinproto.clusterer.why import reason as reason_of
 from joinproto.clusterer.writing import as_erlang
 from joinproto.durable.filesystem import REAL, let_go, make_directories, reason
@@ -80,7 +77,7 @@ async def _run(settings: Settings, given: Config | None) -> int:
     host = Host(
         who=Who(settings.node, release=settings.release),
         stored=StoredConfig(settings.data, settings.release),
-        memory=Memory(MembersFile(settings.data)),
+        members=MembersFile(settings.data),
         service=settings.service(),
         timing=settings.timing,
         events=NoLog(),
@@ -105,7 +102,6 @@ async def _run(settings: Settings, given: Config | None) -> int:
             broke=lambda error: host.post(Broke(error)),
         ),
     )
-    host.peering = Peering(host.network.send)
     await host.network.listen(settings.listen)
     stops = 0
 
@@ -116,7 +112,7 @@ async def _run(settings: Settings, given: Config | None) -> int:
             os._exit(AT_ONCE)
         log.info("%s: stops; once more ends at once", signal.Signals(number).name)
         loop.call_later(settings.timing.stop, _too_long, settings.timing.stop)
-        host.post(Stopped("stopped"))
+        host.post(Stop("stopped"))
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -169,15 +165,15 @@ class _Port:
             "config": None if held is None else as_erlang(held),
             "identity": state.identity or None,
             "achieved": None if state.achieved is None else as_erlang(state.achieved),
-            "members": sorted(host.memory.now.members),
-            "ran": sorted(host.memory.now.ran),
+            "members": sorted(state.record.members),
+            "ran": sorted(state.record.ran),
             "blank": state.blank,
             "waits_for": sorted(state.waits_for),
             "why": reason_of(state.why.rule, state.why.case, state.waits_for),
-            "note": host.note or None,
+            "note": host.doubt(state.is_doubtful) or None,
             "service": {
-                "runs": host.runs,
-                "says": dict(await host.says()) if host.runs else {},
+                "runs": state.runs,
+                "says": dict(await host.says()) if state.runs else {},
                 "failure": host.failure or None,
             },
             "nodes": {
@@ -199,12 +195,11 @@ class _Port:
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.host.post(Asked(config, answer, is_gone))
         reply = await answer
-        accepted = reply in (Reply.BEGINS, Reply.IN_TRANSITION)
         return {
             "reply": reply.value,
-            "accepted": accepted,
+            "accepted": reply.is_accepted,
             "error": error or None,
-            "off": self.host.state.status is Status.SHUTDOWN,
+            "off": self.host.state.is_over,
         }
 
 

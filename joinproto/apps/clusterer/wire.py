@@ -18,10 +18,13 @@ from joinproto.clusterer.config import Held, Notes
 from joinproto.clusterer.messages import (
     AskAwaited,
     AskLock,
+    AskService,
     AskStatus,
     Awaited,
+    Content,
     Locked,
     NewConfig,
+    ServiceTold,
     Told,
     Unlock,
 )
@@ -48,23 +51,6 @@ class Hello:
     release: Release
     run: str = ""
     listen: str | None = None
-
-
-@frozen
-class AskService:
-    """Asks whether the broker of a node runs, and what it says of itself."""
-
-    number: int
-
-
-@frozen
-class ServiceTold:
-    """The answer.  `coeval`: it runs with this config.  `says`: only that kind of service knows."""
-
-    number: int
-    runs: bool
-    version: int
-    says: Mapping[str, str]
 
 
 KINDS: Mapping[str, type] = {
@@ -124,7 +110,7 @@ def refusal(why: str) -> bytes:
     return packed({"protocol": PROTOCOL, "version": VERSION, "refused": why})
 
 
-def put(content: Any) -> bytes:
+def put(content: Content) -> bytes:
     """Return the body of a message."""
     kind = type(content)
     return packed({"kind": _WORDS[kind]} | _codec(Release.SEED).put(content))
@@ -155,6 +141,12 @@ def _codec(release: Release) -> Codec:
     codec = Codec()
     codec.give((Hello, "node"), take=lambda found: None if found is None else _take_name(found))
     codec.give(Held, _put_held, lambda found: _take_held(found, release))
+    says = codec.form_of(Mapping[str, str])
+    codec.give(
+        (ServiceTold, "says"),
+        lambda found: says.put(dict(found.pairs)),
+        lambda found: Notes.of(says.take(found)),
+    )
     names = codec.form_of(frozenset[str])
     codec.give(
         frozenset[str], names.put, lambda found: frozenset(map(_take_name, names.take(found)))

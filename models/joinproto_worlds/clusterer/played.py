@@ -13,14 +13,21 @@ from attrs import define, frozen
 from joinproto.check.events import NOT_ENABLED
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.identities import of_node
-from joinproto.clusterer.messages import AskAwaited, AskStatus, Awaited, Boot, Told
+from joinproto.clusterer.messages import (
+    AskAwaited,
+    AskService,
+    AskStatus,
+    Awaited,
+    ServiceTold,
+    Told,
+)
 from joinproto.clusterer.sim import Sim, queued
 from joinproto_worlds.clusterer.scenes import scene
 from joinproto_worlds.clusterer.snapshot import Snapshot, queues_of, restored, taken
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
 
-EAGER = AskStatus | Told | AskAwaited | Awaited
+EAGER = AskStatus | Told | AskAwaited | Awaited | AskService | ServiceTold
 """What is asked in a round, and its answers."""
 
 
@@ -150,7 +157,7 @@ class Played:
                 stored=None if one.stored is None else one.stored.config.version,
                 data=one.data,
                 why=one.why if one.state is None else "",
-                first=one.boots is not None and one.boots.how in (Boot.FOUND, Boot.FIRST),
+                first=one.state is not None and one.state.goes_first,
                 runs=one.runs,
             )
             for one in shot.machines

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from joinproto.clusterer.broker import Disk
 from joinproto.clusterer.config import Held
-from joinproto.clusterer.messages import BootBroker
+from joinproto.clusterer.messages import BootBroker, BootNothing, Members
 from joinproto.clusterer.sim import Deeds, Machine, Queues, Sim, queued
 from joinproto.clusterer.state import State
 from joinproto.clusterer.story import Story
@@ -22,17 +22,16 @@ class MachineShot:
     name: str
     state: State | None
     why: str
-    boots: BootBroker | None
+    boots: BootBroker | BootNothing | None
     stirred: bool
     token: int
     retries: int
     stored: Held | None
     identity: str | None
+    record: Members
     data: str | None
     members: frozenset[str]
-    ran: frozenset[str]
     runs: bool
-    given_up: bool
 
 
 @frozen
@@ -92,11 +91,10 @@ def _shot(machine: Machine) -> MachineShot:
         retries=machine.retries,
         stored=disk.stored,
         identity=disk.identity,
+        record=disk.record,
         data=disk.data,
         members=disk.members,
-        ran=disk.ran,
         runs=disk.runs,
-        given_up=disk.given_up,
     )
 
 
@@ -105,9 +103,7 @@ def restored(story: Story, shot: Snapshot) -> Sim:
     sim = Sim(story, lambda _: 0, nodes=())
     sim.deeds_when = Deeds.BETWEEN
     for one in shot.machines:
-        disk = Disk(
-            one.stored, one.identity, one.data, one.members, one.ran, one.runs, one.given_up
-        )
+        disk = Disk(one.stored, one.identity, one.record, one.data, one.members, one.runs)
         sim.machines[one.name] = Machine(
             one.name, disk, one.state, one.why, one.boots, one.stirred, one.token, one.retries
         )

@@ -44,7 +44,7 @@ def _everybody_leads(_original: object) -> Callable[..., Any]:
     def seen_by(state: State, statuses: Mapping[str, Status]) -> tuple[Seen, ...]:
         from joinproto.clusterer.rounds import seen
 
-        rows = seen(state.config_now.config, state.who.me, state.status, statuses, state.ran)
+        rows = seen(state.config_now.config, state.who.me, state.status, statuses, state.record.ran)
         return tuple(row if row.other else evolve(row, leads=True) for row in rows)
 
     return seen_by
@@ -52,7 +52,7 @@ def _everybody_leads(_original: object) -> Callable[..., Any]:
 
 def _ran_forgotten(original: Callable[..., Any]) -> Callable[..., Any]:
     def seen_by(state: State, statuses: Mapping[str, Status]) -> Any:
-        return original(evolve(state, ran=frozenset()), statuses)
+        return original(evolve(state, record=evolve(state.record, ran=())), statuses)
 
     return seen_by
 
@@ -150,13 +150,17 @@ CLUSTERER = (
             Patch("joinproto.clusterer.locking", "_refused", _kept),
         ),
     ),
-    Mutation.of("word-believed", "joinproto.clusterer.broker", "boot", _word_believed),
+    Mutation(
+        "word-believed",
+        (
+            Patch("joinproto.clusterer.booting", "is_alone", lambda _: lambda *_: False),
+            Patch("joinproto.clusterer.broker", "boot", _word_believed),
+        ),
+    ),
     Mutation.of("gospel-told-unasked", "joinproto.clusterer.beginning", "spread", _told_unasked),
     Mutation.of("paused-told", TABLES, "FROM_PEER", dropping("the broker is paused")),
     Mutation.of("late-lock-kept", "joinproto.clusterer.locking", "answered", _late_kept),
-    Mutation.of(
-        "word-refused", "joinproto.clusterer.coordinator", "_has_the_same_data", _word_refused
-    ),
+    Mutation.of("word-refused", "joinproto.clusterer.booting", "has_the_same_data", _word_refused),
     Mutation.of("later-ignored", "joinproto.clusterer.identities", "known", _later_ignored),
     Mutation.of("data-unnamed", "joinproto.clusterer.identities", "data_of", _data_unnamed),
 )

@@ -20,7 +20,6 @@ from joinproto.check.reference import State
 from joinproto.check.world import World
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.identities import of_node
-from joinproto.clusterer.messages import Boot
 from joinproto.clusterer.sim import Sim
 from joinproto.clusterer.state import Asking
 from joinproto.clusterer.state import State as NodeState
@@ -174,7 +173,7 @@ def _add(found: dict[Relation, set[Any]], one: MachineShot) -> None:
             found[clusterer.means].add((config, data))
             if state.status is Status.READY:
                 found[clusterer.said].add((name, config))
-    if one.boots is not None and one.boots.how in (Boot.FOUND, Boot.FIRST):
+    if state.goes_first:
         found[clusterer.first].add((name,))
 
 

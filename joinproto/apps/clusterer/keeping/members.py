@@ -8,30 +8,16 @@ Source: Clusterer, U5; the real one's nodes that ran at the last stop.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from attrs import frozen
 
-from joinproto.codec.json_form import Absent, printed, read
+from joinproto.clusterer.messages import Members
+from joinproto.codec.json_form import printed, read
 from joinproto.codec.json_text import parsed
 from joinproto.durable.filesystem import REAL, FileSystem
 from joinproto.durable.record import Kind, keep, load
 
 RESET = "restore the file; or reset the node: it joins with a new identity"
-
-
-@frozen(kw_only=True)
-class Members:
-    """`given_up`: the data at hand do not count any more, whether they are still there or not.
-
-    `stopped`: since the service ran last it was stopped in order; None: an earlier version did
-    not say.
-    """
-
-    members: Annotated[tuple[str, ...], "of the broker's cluster, itself included"] = ()
-    ran: Annotated[tuple[str, ...], "who ran when the broker ran last, itself included"] = ()
-    given_up: Annotated[bool, "the data at hand are to be thrown away"] = False
-    stopped: Annotated[bool | None, "the service was stopped in order", Absent()] = None
 
 
 @frozen

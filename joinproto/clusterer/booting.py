@@ -1,0 +1,182 @@
+"""A boot, and who the broker runs with: asked, noted and kept; after its end that stays as it is.
+
+Who is to boot beside others asks them again: one that answered that it was ready may be off by now.
+
+Source: Clusterer, U4 and U5; the real one's nodes that ran at the last stop.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from joinproto.clusterer.config import Held, Notes
+from joinproto.clusterer.identities import data_of
+from joinproto.clusterer.messages import (
+    BESIDE,
+    NOBODY,
+    AskService,
+    AskStatus,
+    Boot,
+    BootBroker,
+    BootNothing,
+    BrokerGone,
+    Down,
+    Event,
+    Forget,
+    KeepMembers,
+    Members,
+    NewConfig,
+    Receive,
+    Send,
+    ServiceTold,
+    StopBroker,
+    TellService,
+)
+from joinproto.clusterer.state import Asked, Asking, State, Step
+from joinproto.clusterer.status import Status
+
+
+def ask_services(step: Step, boots: BootBroker, token: int) -> Step:
+    """Return the step that asks all others what their brokers say; with nobody to ask, boot."""
+    others = boots.nodes - {step.state.who.me}
+    asked = tuple(Send(node, AskService(token)) for node in sorted(others))
+    round_ = Asked(what=Asking.SERVICES, token=token, left=others)
+    asking = step.then(*asked, boots=boots, beside=NOBODY, round=round_)
+    return asking if others else boot(asking)
+
+
+def boot(step: Step) -> Step:
+    """Return the step after all have said what they can: the broker boots, if it may."""
+    state = step.state
+    round_, boots = state.round, state.boots
+    if round_ is None or boots is None:
+        raise AssertionError("no boot is under way")
+    running = Notes.of(
+        {
+            name: said.says
+            for name, said in round_.answers
+            if isinstance(said, ServiceTold) and runs_with(state, said)
+        }
+    )
+    beside = state.beside.union(name for name, _ in running.pairs)
+    if is_alone(boots, running):
+        return step.then(BootNothing(), round=None, boots=None)
+    does = evolve(boots, members=state.record.members, running=running, went=_went(state, boots))
+    return step.then(does, round=None, beside=beside)
+
+
+def _went(state: State, boots: BootBroker) -> Notes[Notes[str] | None]:
+    """Return what those say of their data that went down with this node, where it goes first."""
+    said = dict(state.round.answers) if state.round is not None else {}
+    if boots.how is not Boot.FIRST:
+        return Notes()
+    found = {name: said.get(name) for name in (state.record.ran & boots.nodes) - {state.who.me}}
+    return Notes.of(
+        {name: one.says if isinstance(one, ServiceTold) else None for name, one in found.items()}
+    )
+
+
+def runs_with(state: State, said: ServiceTold) -> bool:
+    """Return whether a broker runs with the config of this node."""
+    return said.runs and said.version == state.config_now.config.version
+
+
+def is_alone(boots: BootBroker, running: Notes[Notes[str]]) -> bool:
+    """Return whether it was to boot beside others, and nobody says that it runs."""
+    return boots.how in BESIDE and not running.pairs
+
+
+def service_asked(state: State, sender: str, number: int) -> Step:
+    """Return the step that answers whether this node's broker runs, so that one can join it."""
+    version = -1 if state.held is None else state.held.config.version
+    if state.status is Status.BOOTING or (state.runs and state.paused):
+        return Step(state, (Send(sender, ServiceTold(number, False, version)),))
+    return Step(state, (TellService(sender, number, version, state.says is Status.READY),))
+
+
+# -- what is remembered ----------------------------------------------------------------------
+
+
+def kept(step: Step, members: Members) -> Step:
+    """Return the step that keeps this, where it is not kept yet."""
+    if members == step.state.record:
+        return step
+    return step.then(KeepMembers(members), record=members)
+
+
+def booted(step: Step) -> Step:
+    """Return the step after the broker has booted: it runs beside those that have said so."""
+    state = step.state
+    boots = state.boots
+    if boots is None:
+        return step
+    ran = state.beside | {state.who.me}
+    former = NOBODY if boots.how is Boot.FOUND else state.record.members & boots.nodes
+    found = Members(members=(former | ran) - boots.forget, ran=ran, stopped=False)
+    return kept(step, found).then(boots=None, beside=NOBODY)
+
+
+def stopped(step: Step, *, ran: bool, leaves: bool = False) -> Step:
+    """Return the step that stops the broker in order; `ran`: it had booted."""
+    after = step.then(StopBroker(leaves), boots=None, beside=NOBODY)
+    return kept(after, evolve(step.state.record, stopped=True)) if ran else after
+
+
+def without(step: Step, nodes: frozenset[str]) -> Step:
+    """Return the step after a config was adopted in silence: others than `nodes` are forgotten."""
+    state = step.state
+    record = state.record
+    ran, left = record.ran & nodes, record.members - nodes
+    after = kept(step, evolve(record, members=record.members & nodes, ran=ran))
+    # One is enough to strike them from the broker's own list.
+    return (
+        after.then(Forget(left))
+        if left and state.who.me == min(ran, default=state.who.me)
+        else after
+    )
+
+
+def seen_to_end(step: Step, event: Event) -> Step:
+    """Return the step with what an event says of a broker that runs no more, kept.
+
+    It is kept first: whose broker stops in this very step ran longer.
+    """
+    state, record = step.state, step.state.record
+    match event:
+        case Receive(node, NewConfig(achieved=False) | AskStatus()) | Down(node) | BrokerGone(node):
+            if state.boots is not None:
+                return step.then(beside=state.beside - {node})
+            return kept(step, evolve(record, ran=record.ran - {node})) if state.runs else step
+    return step
+
+
+def seen_to_run(step: Step, event: Event) -> Step:
+    """Return the step with what an event says of a broker that runs with this config, kept.
+
+    It may be this very event that has brought the config.
+    """
+    state, record = step.state, step.state.record
+    match event:
+        case Receive(node, NewConfig(held, achieved=True)) if state.boots is not None or state.runs:
+            if held.config != state.config_now.config:
+                return step  # it runs with another one, and will tell of this
+            if state.boots is not None:
+                return step.then(beside=state.beside | {node})
+            if is_of_these(state, held, node):
+                both = (record.ran | {node}, record.members | {node})
+                return kept(step, evolve(record, ran=both[0], members=both[1]))
+    return step
+
+
+def is_of_these(state: State, remote: Held, sender: str) -> bool:
+    """Return whether another one that is ready with this config has the same data (ours)."""
+    return not state.who.rules.names_data or has_the_same_data(state, remote, sender)
+
+
+def has_the_same_data(state: State, remote: Held, sender: str) -> bool:
+    """Return whether an identity that is told names the data that this node has."""
+    said, mine = remote.ids.get(sender), data_of(state.identity)
+    if mine is None:  # identities of an earlier version
+        is_known = said == state.config_now.ids.get(sender)
+        return is_known or remote.ids.get(state.who.me) == state.identity
+    return data_of(said) == mine
