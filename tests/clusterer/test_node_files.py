@@ -182,3 +182,35 @@ def test_apply_says_what_does_not_answer(tmp_path: Path, run: Run) -> None:
         thread.join()
     assert 4 == run("status", "--to", str(port)).code
     assert 2 == run("status", "--to", "nowhere").code
+
+
+def spoken(one: tuple[int, int], other: tuple[int, int]) -> int | str:
+    """Return which version the node that speaks `other` takes from `one`, or why it does not."""
+    said = Hello(node="a", release=Release.SEED, newest=one[1])
+    try:
+        return wire.hello_of(wire.hello(said, one[0]), Release.SEED, other).newest
+    except Refused as error:
+        return str(error)
+
+
+def test_two_versions_of_the_protocol_work_together_or_refuse_each_other_by_name() -> None:
+    """The next version speaks this one, too; one that does not is told which each speaks."""
+    this, next_, later = wire.VERSIONS, (1, 2), (2, 3)
+
+    assert (1, 1) == (spoken(this, next_), spoken(next_, this))
+    assert (2, 2) == (spoken(later, next_), spoken(next_, later))
+    refused = "it speaks the versions 2 to 3 of the protocol, and this node 1 to 1"
+    assert refused == spoken(later, this)
+    assert "1 to 1 of the protocol, and this node 2 to 3" in str(spoken(this, later))
+
+
+def test_a_hello_from_before_there_were_two_versions_is_taken() -> None:
+    """It has no `newest`, and takes no other `version` than 1: so that is what is said first."""
+    tree = json.loads(wire.hello(Hello(node="a", release=Release.SEED)))
+    newest = tree.pop("newest")
+
+    assert (1, 1) == (tree["version"], newest)
+    assert 1 == wire.hello_of(json.dumps(tree).encode(), Release.SEED, (1, 2)).newest
+    for bad in ("1", True, None, 1.0):
+        with pytest.raises(Refused, match="expected a number"):
+            wire.hello_of(json.dumps({**tree, "version": bad}).encode(), Release.SEED)

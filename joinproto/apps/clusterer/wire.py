@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from joinproto.clusterer.config import Held, Notes
 from joinproto.clusterer.messages import (
@@ -38,19 +38,24 @@ from joinproto.net.lines import one_line
 from joinproto.net.refused import Refused
 
 PROTOCOL = "joinproto-clusterer"
-VERSION = 1
+VERSIONS = (1, 1)
+"""Of the protocol: the oldest and the newest that this program speaks."""
 FRAME_BYTES_MAX = 2**20
 NAME_CHARS_MAX = 255
 
 
 @frozen(kw_only=True)
 class Hello:
-    """Who speaks.  `node` None: an operator.  `run`: of its process; `listen`: where it answers."""
+    """Who speaks.  `node` None: an operator.  `run`: of its process; `listen`: where it answers.
+
+    `newest`: version that it speaks; of a hello that was taken, the newest that both speak.
+    """
 
     node: str | None
     release: Release
     run: str = ""
     listen: str | None = None
+    newest: Count = VERSIONS[1]
 
 
 KINDS: Mapping[str, type] = {
@@ -85,21 +90,28 @@ def unpacked(body: bytes) -> dict[str, Any]:
     return found
 
 
-def hello(said: Hello) -> bytes:
+def hello(said: Hello, oldest: int = VERSIONS[0]) -> bytes:
     """Return the first body of a connection."""
-    return packed({"protocol": PROTOCOL, "version": VERSION} | _codec(said.release).put(said))
+    # `version` is the oldest one: programs from before there was a second take no other.
+    begins = {"protocol": PROTOCOL, "version": oldest}
+    return packed(begins | _codec(said.release).put(said))
 
 
-def hello_of(body: bytes, release: Release) -> Hello:
+def hello_of(body: bytes, release: Release, versions: tuple[int, int] = VERSIONS) -> Hello:
     """Return the other side's hello; raises `Refused` for another protocol, version, release."""
     found = unpacked(body)
     if found.get("protocol") != PROTOCOL:
         raise Refused(f"another protocol: expected {PROTOCOL}")
     if "refused" in found:
         raise Refused(f"it refuses us: {one_line(str(found['refused']))}")
-    if found.get("version") != VERSION:
-        raise Refused(f"version {found.get('version')!r} of the protocol, expected {VERSION}")
-    said: Hello = _read(Hello, found, release)
+    oldest = found.get("version")
+    if type(oldest) is not int:
+        raise Refused(f"version {one_line(repr(oldest), 60)} of the protocol, expected a number")
+    said: Hello = _read(Hello, {"newest": oldest} | found, release)
+    if max(oldest, versions[0]) > min(said.newest, versions[1]):
+        its, ours = (f"{one} to {other}" for one, other in ((oldest, said.newest), versions))
+        raise Refused(f"it speaks the versions {its} of the protocol, and this node {ours}")
+    said = evolve(said, newest=min(said.newest, versions[1]))
     if said.node is not None and said.release is not release:
         raise Refused(f"release {said.release.value!r}, and this node has {release.value}")
     return said
@@ -107,7 +119,7 @@ def hello_of(body: bytes, release: Release) -> Hello:
 
 def refusal(why: str) -> bytes:
     """Return the body that says why a connection is given up."""
-    return packed({"protocol": PROTOCOL, "version": VERSION, "refused": why})
+    return packed({"protocol": PROTOCOL, "version": VERSIONS[0], "refused": why})
 
 
 def put(content: Content) -> bytes:
