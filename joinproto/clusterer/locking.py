@@ -42,7 +42,7 @@ def _next(state: State) -> Step:
     first = least(round_, me)
     if first != me:
         return Step(state, (Send(first, AskLock(round_.token)),))
-    if answer(state) is Lock.REJECT:
+    if answer(state, me) is Lock.REJECT:
         return _refused(state, me)
     held = evolve(state, lock=Holder(me, round_.token))
     return _next(evolve(held, round=_taken(round_, me)))
@@ -62,15 +62,20 @@ def _refused(state: State, node: str) -> Step:
     return rested(evolve(state, why=why, waits_for=frozenset({node})))
 
 
-def answer(state: State) -> Lock:
-    """Return what a node answers to whoever wants its lock."""
-    row = Row(waiting=state.status in WAITING, taken=state.lock is not None)
+def answer(state: State, sender: str) -> Lock:
+    """Return what a node answers to whoever wants its lock.
+
+    Who has it and asks again has begun another round.  Otherwise: a asks, and ends; that comes
+    after the word that a is gone, and the lock is held for a run of a that is over.
+    """
+    is_taken = state.lock is not None and state.lock.node != sender
+    row = Row(waiting=state.status in WAITING, taken=is_taken)
     return LOCKS.choose((row,), 0).outcome
 
 
 def wanted(state: State, sender: str, token: int) -> Step:
     """Return the step after somebody asked for this node's lock."""
-    if answer(state) is Lock.REJECT:
+    if answer(state, sender) is Lock.REJECT:
         return Step(state, (Send(sender, Locked(token, granted=False)),))
     held = evolve(state, lock=Holder(sender, token))
     return Step(held, (Send(sender, Locked(token, granted=True)),))

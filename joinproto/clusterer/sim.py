@@ -59,6 +59,7 @@ whose name is the least could else begin so often that no other one's round come
 TOKENS = 16
 """Rounds of one node are told apart by their numbers modulo this: links keep the order of
 messages, so no answer is that late."""
+KILLED = "killed"
 RETRIES_MAX = 8
 """Rounds that are repeated without anything else having changed, after a refused lock or one that
 was given up: the real ones ask again for ever."""
@@ -127,6 +128,8 @@ class Sim:
         self.replies: dict[str, str] = {}
         self.events: list[str] = []
         self.deeds_when = Deeds.FIRST
+        # Effects so far; the node that is about to perform this one more is killed.
+        self.performed, self.dies_at = 0, -1
         # In the plain order: numbers of the links that hold something, the first one on top.
         self._numbers: dict[tuple[str, str], int] = {}
         self._keys: list[tuple[str, str]] = []
@@ -338,6 +341,10 @@ class Sim:
                 machine.stirred = True
         ports = MachinePorts(self, machine)
         for effect in step.effects:
+            if self.performed == self.dies_at:
+                self.off(machine, KILLED, loses=True)
+                return
+            self.performed += 1
             perform(effect, ports)
 
     def stop_broker(self, machine: Machine) -> None:

@@ -16,16 +16,19 @@ from joinproto.apps.clusterer.service import ServiceFailed, empty
 from joinproto.clusterer.config import Config, Held, Notes
 from joinproto.clusterer.coordinator import step
 from joinproto.clusterer.messages import (
+    AskLock,
     Boot,
     BootBroker,
     Booted,
     Down,
     KeepMembers,
+    Locked,
     Members,
     NewConfig,
     Receive,
+    Send,
 )
-from joinproto.clusterer.state import State, Who
+from joinproto.clusterer.state import Holder, State, Who
 from joinproto.clusterer.status import Status
 from joinproto.net.addresses import Address
 
@@ -66,6 +69,17 @@ def test_who_adopts_a_config_in_silence_still_counts_who_told_it_as_one_that_run
     assert "adopted in silence" == adopted.why.case
     assert {*"ab"} == adopted.record.ran
     assert {"b"} == step(adopted, Down("a")).state.record.ran
+
+
+def test_a_lock_is_granted_again_to_the_one_that_has_it() -> None:
+    """U5: it has begun another round.  Refused, it waits for a lock that its former run has."""
+    held = Held(Config(1, frozenset("abc"), gospel="a"))
+    state = State(who=Who("b"), status=Status.REJOINING, held=held, lock=Holder("a", 1))
+    again, other = (step(state, Receive(name, AskLock(2))) for name in "ac")
+
+    assert (Send("a", Locked(2, granted=True)),) == again.effects
+    assert Holder("a", 2) == again.state.lock
+    assert (Send("c", Locked(2, granted=False)),) == other.effects
 
 
 def node(data: Path) -> JoinprotoNode:

@@ -43,6 +43,14 @@ COUNTS = {
     "clusterer-hole-11": (1_819, 4_459, 26),
     "clusterer-hole-12": (873, 1_445, 26),
     "clusterer-hole-7-again": (208, 265, 24),
+    "clusterer-form-killed": (8_099, 11_912, 38),
+    "clusterer-join-killed": (672, 904, 25),
+    "clusterer-gospel-killed": (5_754, 8_776, 34),
+    "clusterer-rejoin-killed": (3_419, 5_259, 49),
+    "clusterer-left-out-starts-killed": (1_425, 2_162, 26),
+    "clusterer-hole-1-killed": (650, 877, 25),
+    "clusterer-hole-4-killed": (8_087, 12_527, 36),
+    "clusterer-hole-7-again-killed": (21_444, 29_971, 79),
 }
 """Distinct states, steps and depth."""
 
@@ -77,7 +85,7 @@ MUTANTS = {
     "clusterer-leave": ("the former cluster hears nothing", 7),
     "clusterer-spread": ("all are ready in the end", 5),
     "clusterer-conflict": ("nothing is stored", 4),
-    "clusterer-order-of-locks": ("all are ready in the end", 19),
+    "clusterer-order-of-locks": ("all are ready in the end", 23),
     "clusterer-late-word": ("the data that count survive", 15),
     "clusterer-late-lock": ("all are ready in the end", 64),
     "clusterer-newcomers": ("all are ready in the end", 18),

@@ -15,6 +15,7 @@ def _entry(
     real: int | None = None,
     steps: int | None = None,
     tier: Tier | None = None,
+    kills: int = 0,
 ) -> Entry:
     """`real`: steps of the shortest run in which the shipped rules fail; `steps`: in which ours."""
     return SEARCH(
@@ -25,6 +26,7 @@ def _entry(
         mutants=mutants,
         scene=scene,
         variant="ours" if real is None else "real",
+        kills=kills,
     )
 
 
@@ -137,8 +139,20 @@ HOLES = (
     ("11", "who missed that the gospel came tells a blank one of the config", 6),
     ("12", "a blank machine counts as the member whose name it has: two sets of data", 9),
 )
+KILLED = ("form", "join", "gospel", "rejoin", "left-out-starts", "hole-1", "hole-4", "hole-7-again")
+"""Scenes in which a node may be killed between any two effects of a step."""
 ENTRIES: tuple[Entry, ...] = (
     *RULES,
+    *(
+        _entry(
+            f"{scene}-killed",
+            scene,
+            f"`clusterer-{scene}`, and a node is killed between two effects of any step",
+            tier="long" if scene in ("form", "gospel", "hole-4", "hole-7-again") else "quick",
+            kills=1,
+        )
+        for scene in KILLED
+    ),
     *(
         _entry(f"real-hole-{n}", f"hole-{n}", f"shipped: {about}", real=real)
         for n, about, real in HOLES

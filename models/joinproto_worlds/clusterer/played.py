@@ -12,6 +12,7 @@ from attrs import define, frozen
 
 from joinproto.check.events import NOT_ENABLED
 from joinproto.clusterer.config import Config
+from joinproto.clusterer.deeds import do
 from joinproto.clusterer.identities import of_node
 from joinproto.clusterer.messages import (
     AskAwaited,
@@ -21,7 +22,8 @@ from joinproto.clusterer.messages import (
     ServiceTold,
     Told,
 )
-from joinproto.clusterer.sim import Sim, queued
+from joinproto.clusterer.sim import KILLED, Act, Queues, Sim, queued
+from joinproto.clusterer.story import Deed, Op
 from joinproto_worlds.clusterer.scenes import scene
 from joinproto_worlds.clusterer.snapshot import Snapshot, queues_of, restored, taken
 from joinproto_worlds.mutations.mutation import inside
@@ -29,6 +31,7 @@ from joinproto_worlds.mutations.named import mutation
 
 EAGER = AskStatus | Told | AskAwaited | Awaited | AskService | ServiceTold
 """What is asked in a round, and its answers."""
+DIES = ", killed before effect "
 
 
 @frozen
@@ -85,11 +88,16 @@ mutated = inside(lambda played: mutation(played.mutant))
 
 @define
 class Played:
-    """A scene under way.  `mutant`: a rule that is not kept."""
+    """A scene under way.  `mutant`: a rule that is not kept.
+
+    `kills`: how often a node may still be killed between two effects.  It is started again before
+    the story goes on.
+    """
 
     title: str
     variant: str
     mutant: str | None = None
+    kills: int = 0
     shot: Snapshot | None = None
     broken: frozenset[str] = frozenset()
 
@@ -110,33 +118,69 @@ class Played:
         if self.shot is None:
             return
         story = scene(self.title, self.variant).story
-        acts = restored(story, self.shot).possible(queues_of(story, self.shot))
-        yield from (act.name for act in acts)
-        if not acts and self.shot.step < len(story.steps):
+        names = [act.name for act in self._acts(*self._restored())]
+        yield from names
+        if not names and self.shot.step < len(story.steps):
             yield f"step {self.shot.step}"
+        for name in names if self.kills else ():
+            sim, queues = self._restored()
+            self._do(name, sim, queues)
+            yield from (f"{name}{DIES}{at}" for at in range(sim.performed))
 
     @mutated
     def receive(self, event: Any) -> Any:
         if self.shot is None or not isinstance(event, str):
             return NOT_ENABLED
         before, play = self.shot, scene(self.title, self.variant)
-        sim = restored(play.story, before)
-        queues = queues_of(play.story, before)
+        sim, queues = self._restored()
         step = before.step
-        acts = {act.name: act for act in sim.possible(queues)}
-        if event in acts:
-            acts[event].do(*acts[event].args)
-        elif event == f"step {step}" and not acts and step < len(play.story.steps):
+        name, _, at = event.partition(DIES)
+        if at and self.kills:
+            sim.dies_at = int(at)
+            self.kills -= 1
+        if not self._do(name, sim, queues):
+            if at or event != f"step {step}" or step == len(play.story.steps):
+                return NOT_ENABLED
+            if self._acts(sim, queues):
+                return NOT_ENABLED
             play.write(sim)
             sim.begin()
             step, queues = step + 1, queued(play.story.steps[step].do)
-        else:
-            return NOT_ENABLED
-        if not play.splits:
-            _exchange(sim)
         self.shot = taken(sim, step, queues)
         self.broken |= _broken(before, self.shot)
         return None
+
+    def _restored(self) -> tuple[Sim, Queues]:
+        story = scene(self.title, self.variant).story
+        if self.shot is None:
+            raise AssertionError("not started")
+        return restored(story, self.shot), queues_of(story, self.shot)
+
+    def _acts(self, sim: Sim, queues: Queues) -> list[Act]:
+        """Return what may happen now: who was killed is started again."""
+        killed = [
+            one.name
+            for _, one in sorted(sim.machines.items())
+            if one.why == KILLED and not one.is_up
+        ]
+        again = [Act(f"start {name}", do, (sim, self._start(name))) for name in killed]
+        return [*sim.possible(queues), *again]
+
+    def _start(self, name: str) -> Deed:
+        """Return the start of a node that was killed: as it was started last."""
+        steps = scene(self.title, self.variant).story.steps[: self.shot.step if self.shot else 0]
+        deeds = [one for step in steps for one in step.do if (one.op, one.node) == (Op.START, name)]
+        return deeds[-1] if deeds else Deed(op=Op.START, node=name)
+
+    def _do(self, name: str, sim: Sim, queues: Queues) -> bool:
+        """Do what has this name, with what follows at once; False: it may not happen."""
+        act = next((one for one in self._acts(sim, queues) if one.name == name), None)
+        if act is None:
+            return False
+        act.do(*act.args)
+        if not scene(self.title, self.variant).splits:
+            _exchange(sim)
+        return True
 
     @mutated
     def shows(self) -> Shown:
@@ -144,9 +188,7 @@ class Played:
         if shot is None:
             return Shown((), 0, ended=False, broken=self.broken)
         story = scene(self.title, self.variant).story
-        ended = shot.step == len(story.steps) and not restored(story, shot).possible(
-            queues_of(story, shot)
-        )
+        ended = shot.step == len(story.steps) and not self._acts(*self._restored())
         nodes = tuple(
             NodeShown(
                 name=one.name,

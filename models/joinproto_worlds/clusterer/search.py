@@ -10,12 +10,20 @@ from joinproto_worlds.clusterer.played import Played
 
 
 def build(
-    members: int = 1, mutant: str | None = None, *, scene: str = "form", variant: str = "ours"
+    members: int = 1,
+    mutant: str | None = None,
+    *,
+    scene: str = "form",
+    variant: str = "ours",
+    kills: int = 0,
 ) -> World:
-    """`members`: the simulation is one; the scene says how many nodes there are."""
+    """`members`: the simulation is one; the scene says how many nodes there are.
+
+    `kills`: how often a node may be killed between any two effects of a step.
+    """
     return World(
-        name=f"clusterer-{scene}",
-        members={"story": partial(Played, scene, variant, mutant)},
+        name=f"clusterer-{scene}" + ("-killed" if kills else ""),
+        members={"story": partial(Played, scene, variant, mutant, kills)},
         properties=list(claims(scene, variant)),
         about="a story in every order of what may happen",
     )

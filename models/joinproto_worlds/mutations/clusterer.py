@@ -110,6 +110,13 @@ def _late_kept(original: Callable[..., Step]) -> Callable[..., Step]:
     return answered
 
 
+def _kept_from_all(original: Callable[..., Any]) -> Callable[..., Any]:
+    def answer(state: State, _sender: str) -> Any:
+        return original(state, "")
+
+    return answer
+
+
 def _word_refused(_original: object) -> Callable[..., bool]:
     def has_the_same_data(state: State, remote: Held, sender: str) -> bool:
         said = remote.ids.get(sender)
@@ -159,7 +166,13 @@ CLUSTERER = (
     ),
     Mutation.of("gospel-told-unasked", "joinproto.clusterer.beginning", "spread", _told_unasked),
     Mutation.of("paused-told", TABLES, "FROM_PEER", dropping("the broker is paused")),
-    Mutation.of("late-lock-kept", "joinproto.clusterer.locking", "answered", _late_kept),
+    Mutation(
+        "late-lock-kept",
+        (
+            Patch("joinproto.clusterer.locking", "answered", _late_kept),
+            Patch("joinproto.clusterer.locking", "answer", _kept_from_all),
+        ),
+    ),
     Mutation.of("word-refused", "joinproto.clusterer.booting", "has_the_same_data", _word_refused),
     Mutation.of("later-ignored", "joinproto.clusterer.identities", "known", _later_ignored),
     Mutation.of("data-unnamed", "joinproto.clusterer.identities", "data_of", _data_unnamed),
