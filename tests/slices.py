@@ -75,6 +75,10 @@ SLICES: dict[str, Slice] = {
         "four nodes of the Clusterer in a storm of faults",
         "{python} -m tools.torture_clusterer --minutes {minutes} --seed {seed} --quiet",
     ),
+    "swarm-clusterer": Slice(
+        "nodes of the Clusterer as they ship, in random orders and virtual time",
+        "{python} -m tools.swarms clusterer --steps 1000000000 --seconds {seconds} --seed {seed}",
+    ),
     "failover": Slice(
         "brokers of hot standby, killed, stopped and promoted from outside",
         "{python} -m tools.failover --faults 20 --seed {seed}",

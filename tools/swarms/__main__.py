@@ -1,4 +1,4 @@
-"""`python -m tools.swarms standby`: brokers of hot standby in random orders.
+"""Systems as they ship, in random orders: `python -m tools.swarms standby`, or `clusterer`.
 
 0  every claim held        1  one did not: its seed, the claim, and the shortest run found
 """
@@ -6,13 +6,18 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
+from collections import Counter
 from itertools import count
 
 import click
 
+from tools.swarms.loop import silent
 from tools.swarms.standby.run import Outcome, run, shrunk
 from tools.swarms.standby.scenario import draw
+
+BURSTS = 40
 
 
 @click.group()
@@ -68,6 +73,51 @@ def _tell(outcome: Outcome, events: int) -> None:
     click.echo(f"{it.names}, manager {'built in' if it.built_in else 'outside'}, shortened to:")
     for deed in it.deeds:
         click.echo(str(deed))
+
+
+@main.command(epilog="Example: python -m tools.swarms clusterer --seed 7 --events 10000")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the first run.")
+@click.option("--events", type=click.IntRange(1), default=1_000, show_default=True)
+@click.option("--steps", type=int, help="Until so many steps of nodes were taken, not events.")
+@click.option(
+    "--bursts", type=click.IntRange(1), default=BURSTS, show_default=True, help="In a run."
+)
+@click.option("--seconds", type=float, help="Stop after so many seconds.")
+@click.option("--tell", is_flag=True, help="Tell all that was done in the run that fails.")
+def clusterer(
+    seed: int, events: int, steps: int | None, bursts: int, seconds: float | None, tell: bool
+) -> None:
+    """Nodes of the Clusterer: configs, kills, power cuts, resets, cuts, pauses."""
+    from tools.swarms.clusterer import run
+
+    kinds: Counter[str] = Counter()
+    began, done, taken, runs, virtual = time.process_time(), 0, 0, 0, 0.0
+    failed = None
+    while (taken < steps if steps else done < events) and failed is None:
+        if seconds is not None and time.process_time() - began > seconds:
+            break
+        with silent():
+            found = run(seed + runs, bursts)
+        runs, done, taken = runs + 1, done + found.events, taken + found.steps
+        kinds, virtual = kinds + found.kinds, virtual + found.seconds
+        failed = found if found.problems else None
+    cpu = time.process_time() - began
+    click.echo(
+        f"seeds {seed} to {seed + runs - 1}: {done:,} events, {taken:,} steps,"
+        f" {virtual / 3600:,.1f} hours of virtual time in {cpu:,.1f} s of CPU"
+        f" ({taken / max(cpu, 0.001):,.0f} steps a second)"
+    )
+    click.echo(", ".join(f"{count} {name}" for name, count in sorted(kinds.items())))
+    if failed is None:
+        return
+    for line in failed.told if tell else failed.told[-25:]:
+        click.echo(line)
+    for problem in failed.problems:
+        click.echo(f"VIOLATED: {problem}")
+    click.echo(
+        f"again: python -m tools.swarms clusterer --seed {failed.seed} --bursts {bursts} --tell"
+    )
+    sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 
 from attrs import evolve, frozen
 
 from joinproto.standby.broker import Role
-from tools.swarms.loop import VirtualLoop
+from tools.swarms.loop import VirtualLoop, silent
 from tools.swarms.shrink import fewer
 from tools.swarms.standby.brokers import Brokers
 from tools.swarms.standby.oracle import Violation
@@ -46,11 +45,10 @@ class Outcome:
 
 def run(scenario: Scenario) -> Outcome:
     """Play a scenario; the same for the same one."""
-    logging.getLogger("joinproto").setLevel(logging.CRITICAL + 1)
     before = random.getstate()
     random.seed(scenario.seed)  # the mesh draws its pauses from it
     try:
-        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        with silent(), asyncio.Runner(loop_factory=VirtualLoop) as runner:
             return runner.run(_run(scenario))
     finally:
         random.setstate(before)

@@ -1,0 +1,313 @@
+"""Random orders of the Clusterer as it ships: drawn events, and an oracle that shares nothing.
+
+A run is a number of bursts, each of drawn events.  After a burst all links heal and all nodes are
+started; then, within `REST_SECONDS` of virtual time:
+
+    each node is ready, or left out, and says so
+    who is ready with a config: no node that it names has an older one
+    nodes that are ready with one config have one set of data, one list of messages, and
+    know each other's identities, unless one says that another is ready by itself
+    every message is there that was acknowledged by all nodes of a config, unless the operator gave
+    it up: all that had it were reset, or left out of a config, or a config named a gospel that
+    has other data (or reset), or the gospel of a config under way was reset
+
+Source: Clusterer, U1 to U7; docs/clusterer.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from random import Random
+
+from attrs import define, frozen
+
+from joinproto.clusterer.config import Config
+from joinproto.clusterer.reading import Release
+from tools.swarms.clusterer_machines import Machine, Machines
+from tools.swarms.clusterer_oracle import Message, Oracle
+from tools.swarms.virtual import VirtualLoop
+
+REST_SECONDS = 240.0
+LOOK_SECONDS = 0.5
+CALM_LOOKS = 8
+TWO_CONTENTS = "two configs of one version differ"
+
+
+@frozen
+class Found:
+    """What one run came to.  `steps`: calls of the node's step; `events`: what was drawn."""
+
+    seed: int
+    problems: tuple[str, ...]
+    told: tuple[str, ...]
+    events: int
+    steps: int
+    seconds: float
+    kinds: Counter[str]
+    messages: int
+
+
+@define
+class Swarm(Oracle):
+    """One run: what is drawn, and the rest behind it."""
+
+    def say(self, line: str) -> None:
+        self.told.append(f"{asyncio.get_running_loop().time():9.3f}  {line}")
+
+    async def run(self, bursts: int) -> None:
+        await self._form()
+        for _ in range(bursts):
+            await self.rest()
+            if self.problems:
+                return
+            await self._burst()
+        await self.rest()
+
+    async def _form(self) -> None:
+        first = self._config(self.machines.names)
+        for one in self.all:
+            if self.chance.random() < 0.7:
+                self._start(one, first if self.chance.random() < 0.5 else None)
+            await self._pause()
+
+    # -- what is drawn -----------------------------------------------------------------------
+
+    async def _burst(self) -> None:
+        ways = (
+            (5, self.apply), (4, self.start), (3, self.stop), (3, self.kill), (2, self.cut),
+            (2, self.heal), (1, self.power), (1, self.reset), (1, self.pause), (1, self.resume),
+            (2, self.publish), (1, self.apply_twice),
+        )  # fmt: skip
+        for _ in range(self.chance.randint(1, 8)):
+            (do,) = self.chance.choices([one for _, one in ways], [weight for weight, _ in ways])
+            self.kinds[do.__name__] += 1
+            self.events += 1
+            do(self.chance.choice(self.all))
+            await self._pause()
+
+    async def _pause(self) -> None:
+        await asyncio.sleep(self.chance.choice((0.0, 0.01, 0.1, 0.7, 3.0, 12.0)))
+
+    def _config(self, names: str | list[str], *, version: int | None = None) -> Config:
+        if version is None:
+            self.version = version = self.version + 1
+        gospel = None if self.chance.random() < 0.08 else self.chance.choice(list(names))
+        timeout = None if self.machines.release is Release.HEAD else self.chance.choice((0, 2, 60))
+        return Config(version, frozenset(names), gospel=gospel, shutdown_timeout=timeout)
+
+    def _some(self) -> list[str]:
+        names = self.machines.names
+        most = len(names)
+        return self.chance.sample(names, min(most, self.chance.choice((most, most, 1, 2, 3))))
+
+    def apply(self, one: Machine) -> None:
+        self._apply(one, self._config(self._some()))
+
+    def apply_twice(self, one: Machine) -> None:
+        """Two contents of one version, at two nodes."""
+        other = self.chance.choice(self.all)
+        self._apply(one, self._config(self._some()))
+        self._apply(other, self._config(self._some(), version=self.version))
+
+    def _apply(self, one: Machine, config: Config) -> None:
+        answer = one.apply(config)
+        self.say(f"{config}, gospel {config.gospel or 'reset'}, at {one.name}")
+        if answer is not None:
+            self._replies.append((config, answer))
+            self._means(config)
+
+    def _start(self, one: Machine, given: Config | None) -> None:
+        if one.process is None:
+            self.say(f"start {one.name}" + ("" if given is None else f" with {given}"))
+            if given is not None:
+                self._means(given)
+            one.start(given)
+
+    def start(self, one: Machine) -> None:
+        given = self._config(self._some()) if self.chance.random() < 0.15 else None
+        self._start(one, given)
+
+    def stop(self, one: Machine) -> None:
+        self.say(f"stop {one.name}")
+        one.stop()
+
+    def kill(self, one: Machine) -> None:
+        self.say(f"kill -9 {one.name}")
+        self._kill(one)
+
+    def _kill(self, one: Machine) -> None:
+        """End a node out of order: it does not know then who ran longer, and says so."""
+        for message in self.messages:
+            if one.name in message.members and message.members - message.holders:
+                self._give_up(message, f"{one.name} was not stopped in order")
+        one.kill()
+
+    def power(self, one: Machine) -> None:
+        """One machine, or all."""
+        all_ = self.chance.random() < 0.3
+        self.say("power cut of " + ("all" if all_ else one.name))
+        for each in self.all if all_ else [one]:
+            self._kill(each)
+            each.lose_power(self.chance)
+
+    def reset(self, one: Machine) -> None:
+        self.say(f"reset {one.name}")
+        one.reset()
+        gospels = {config.gospel for config in self.configs}
+        for message in self.messages:
+            message.holders.discard(one.name)
+            if not message.holders:
+                self._give_up(message, "all that had it were reset")
+            elif one.name in gospels:
+                self._give_up(message, f"{one.name} was reset while it was to be the gospel")
+
+    def cut(self, one: Machine) -> None:
+        other = self.chance.choice([each for each in self.all if each is not one])
+        self.say(f"cut {one.name} from {other.name}")
+        self.machines.links.cut_pair(one.name, other.name)
+        self.were_cut |= {one.name, other.name}
+
+    def heal(self, _: Machine) -> None:
+        self.say("heal")
+        self.machines.links.heal()
+
+    def pause(self, one: Machine) -> None:
+        if one.broker.runs:
+            self.say(f"pause the broker of {one.name}")
+            one.broker.paused = True
+            self.were_paused.add(one.name)
+
+    def resume(self, _: Machine) -> None:
+        for one in self.all:
+            one.broker.resume()
+
+    def publish(self, one: Machine) -> None:
+        """Publish, where all nodes of a config that are up run together."""
+        host = one.host
+        if host is None or not one.is_ready or not one.broker.serves or host.state.held is None:
+            return
+        config = host.state.held.config
+        if not config.version:
+            return  # what a blank machine has counts no more once a config names it elsewhere
+        up = [each for each in self.all if each.name in config.nodes and each.process is not None]
+        together = [each for each in up if each.is_ready and each.host is not None
+                    and each.host.state.held is not None
+                    and each.host.state.held.config == config and each.broker.serves]  # fmt: skip
+        links = self.machines.links
+        if len(together) < len(up) or any(
+            not links.are_open(a.name, b.name) for a in up for b in up if a is not b
+        ):
+            return
+        number = self.machines.number("message")
+        have = one.broker.publish(number)
+        if {each.name for each in up} <= {*have}:
+            holders = {each.name for each in up}
+            off = [self.machines.all[name] for name in config.nodes - holders]
+            if any(each.ended != "stopped" or each.name in self.were_cut for each in off):
+                return  # what these last knew, nobody knows
+            message = Message(number, one.broker.label, holders, config.nodes)
+            self.messages.append(message)
+            for each in self.configs:  # maybe on their way
+                if each.version > config.version:
+                    self._judge(message, each)
+
+    # -- what must be ------------------------------------------------------------------------
+
+    async def rest(self) -> None:
+        """Let all come to rest, and look.
+
+        Where a node waits for one that another config has left out, a younger one is to help.
+        """
+        self.say("all heals, and all are started")
+        self.machines.links.heal()
+        found = await self._rested()
+        if found and not self.machines.faults and self._waits_for_left_out():
+            config = self._config(self.machines.names)
+            self.say(f"who was left out is waited for: {config}, gospel {config.gospel}, at all")
+            self._means(config)
+            for one in self.all:
+                if one.process is None:
+                    one.start(config)
+                else:
+                    one.apply(config)
+            found = await self._rested()
+        self.problems += self.machines.faults + found
+        self.configs, self.were_cut = [], set()
+        if not found:
+            self._settle_messages()
+
+    async def _rested(self) -> list[str]:
+        """Return what is wrong, once nothing has been for a while, or after `REST_SECONDS`."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + REST_SECONDS
+        found = ["never looked"]
+        calm = 0
+        while loop.time() < end and calm < CALM_LOOKS and not self.machines.faults:
+            self.resume(self.all[0])
+            for one in self.all:
+                if one.process is None:
+                    self._start_again(one)
+            await asyncio.sleep(LOOK_SECONDS)
+            found = self._unrest() or self._wrong()
+            calm = 0 if found else calm + 1
+        return found
+
+    def _start_again(self, one: Machine) -> None:
+        if one.ended.startswith(TWO_CONTENTS):
+            self._start(one, self._config(self.machines.names))  # as the page says
+        elif not one.is_left_out:
+            one.start(None)
+        elif (config := self._naming(one)) is not None:
+            one.start(config)
+
+    def _waits_for_left_out(self) -> bool:
+        states = [one.host.state for one in self.all if one.host is not None]
+        waited = {name for state in states for name in state.waits_for if state.waits}
+        out = {one.name for one in self.all if one.host is None and one.is_left_out}
+        out |= {state.who.me for state in states if state.status.value in ("pending", "shutdown")}
+        return bool(waited & out)
+
+
+def run(seed: int, bursts: int, names: str = "") -> Found:
+    """Return what a run of this seed comes to."""
+    from joinproto.clusterer import coordinator
+
+    chance = Random(seed)
+    names = names or "abcd"[: chance.choice((2, 3, 3, 4))]
+    release = chance.choice((Release.SEED, Release.HEAD))
+    machines = Machines(names, chance, release)
+    swarm = Swarm(machines, chance)
+    steps = 0
+    step = coordinator.step
+
+    def counted(*given: object) -> object:
+        nonlocal steps
+        steps += 1
+        return step(*given)  # type: ignore[arg-type]
+
+    async def all_() -> None:
+        try:
+            await swarm.run(bursts)
+        finally:
+            for one in swarm.all:
+                one.kill()
+            await asyncio.sleep(30.0)
+
+    coordinator.step = counted  # type: ignore[assignment]
+    try:
+        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+            runner.run(all_())
+            seconds = runner.get_loop().time()
+    finally:
+        coordinator.step = step
+    return Found(
+        seed=seed,
+        problems=tuple(swarm.problems),
+        told=tuple(swarm.told),
+        events=swarm.events,
+        steps=steps,
+        seconds=seconds,
+        kinds=swarm.kinds,
+        messages=machines.number("message") - 1,
+    )

@@ -1,0 +1,159 @@
+"""What must be at rest, whatever was done to nodes of the Clusterer: told without their rules."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from random import Random
+
+from attrs import Factory, define, field
+
+from joinproto.clusterer.config import Config
+from joinproto.clusterer.messages import Reply
+from tools.swarms.clusterer_machines import Machine, Machines
+
+BY_ITSELF = "another is ready by itself"
+
+
+@define
+class Message:
+    """A message that was acknowledged.  `holders`: machines that have it, as far as is known.
+
+    `members`: named by each config since it was acknowledged; as a gospel any other one means what
+    it has.  `given_up`: why the operator cannot want it any more.
+    """
+
+    number: int
+    label: str
+    holders: set[str]
+    members: frozenset[str]
+    given_up: str = ""
+
+
+@define
+class Oracle:
+    """What must be, of one run.  `configs`, `were_cut`: since all were at rest last."""
+
+    machines: Machines
+    chance: Random
+    version: int = 0
+    configs: list[Config] = Factory(list)
+    were_cut: set[str] = Factory(set)
+    were_paused: set[str] = Factory(set)
+    messages: list[Message] = Factory(list)
+    kinds: Counter[str] = Factory(Counter)
+    told: list[str] = Factory(list)
+    problems: list[str] = Factory(list)
+    events: int = 0
+    _replies: list[tuple[Config, asyncio.Future[Reply]]] = field(factory=list)
+
+    @property
+    def all(self) -> list[Machine]:
+        return list(self.machines.all.values())
+
+    def _means(self, config: Config) -> None:
+        """Note what the operator gives up by a config."""
+        self.configs.append(config)
+        for one in self.messages:
+            self._judge(one, config)
+
+    def _judge(self, one: Message, config: Config) -> None:
+        gospel = None if config.gospel is None else self.machines.all[config.gospel].broker
+        if gospel is None:
+            self._give_up(one, f"version {config.version} resets")
+        elif gospel.label not in self._labels(one):
+            self._give_up(one, f"the gospel of version {config.version} has other data")
+        elif config.gospel not in one.holders | one.members:
+            self._give_up(one, f"the gospel of version {config.version} was left out")
+        elif not one.holders & config.nodes:
+            self._give_up(one, f"all that had it are left out of version {config.version}")
+        one.members &= config.nodes
+
+    def _labels(self, one: Message) -> set[str]:
+        """Return the sets of data that have a message."""
+        brokers = [each.broker for each in self.all]
+        return {broker.label for broker in brokers if one.number in broker.kept}
+
+    @staticmethod
+    def _give_up(one: Message, why: str) -> None:
+        one.given_up = one.given_up or why
+
+    def _naming(self, one: Machine) -> Config | None:
+        """Return the youngest config that somebody holds, if it names a node that was left out.
+
+        The operator gives it that at its start: it would end at once, before it hears of it.
+        """
+        states = [each.host.state for each in self.all if each.host is not None]
+        held = [state.held.config for state in states if state.held is not None]
+        youngest = max(held, key=lambda config: config.version, default=None)
+        is_news = youngest is not None and youngest.version > one.ended_with
+        return youngest if is_news and youngest is not None and one.name in youngest.nodes else None
+
+    def _unrest(self) -> list[str]:
+        """Return which nodes are neither ready nor left out."""
+        found = []
+        for one in self.all:
+            host = one.host
+            if host is None:
+                if not one.is_left_out:
+                    found.append(f"{one.name} is off: {one.ended}")
+                continue
+            state = host.state
+            if not state.runs and state.status.value not in ("pending", "shutdown"):
+                found.append(
+                    f"{one.name} is {state.status.value}, version {one.version}, waits for"
+                    f" {sorted(state.waits_for)}: {state.why.case}; {host.failure}"
+                )
+        return found
+
+    def _wrong(self) -> list[str]:
+        """Return what is not as it must be at rest."""
+        found = []
+        ready = [one for one in self.all if one.is_ready]
+        for one in ready:
+            host = one.host
+            if host is None or host.state.held is None:
+                continue
+            held = host.state.held
+            for name in sorted(held.config.nodes - {one.name}):
+                other = self.machines.all[name]
+                if other.host is not None and other.version < held.config.version:
+                    found.append(f"{one.name} has {held.config}; {name} has {other.version}")
+                its = None if other.host is None else other.host.state.held
+                if its is None or not other.is_ready or its.config != held.config:
+                    continue
+                if BY_ITSELF in (host.state.why.case, other.host.state.why.case):  # type: ignore[union-attr]
+                    continue
+                if one.broker.label != other.broker.label:
+                    found.append(
+                        f"{one.name} and {name} are ready with {held.config}, and have the data"
+                        f" {one.broker.label} and {other.broker.label}"
+                    )
+                elif {*one.broker.kept} != {*other.broker.kept}:
+                    found.append(f"{one.name} and {name} have not the same messages")
+                # Known and open: who was paused missed what others said, and does not ask again.
+                if held.ids.get(name) is None and one.name not in self.were_paused:
+                    found.append(f"{one.name} does not know {name}")
+        return found + self._lost()
+
+    def _lost(self) -> list[str]:
+        """Return the messages that nobody gave up, and that are gone."""
+        found = []
+        for one in self.messages:
+            if one.given_up:
+                continue
+            has = {each.name for each in self.all if one.number in each.broker.kept}
+            serving = [each for each in self.all if each.is_ready and each.name in one.holders]
+            lacks = [each.name for each in serving if each.name not in has]
+            if lacks or not has:
+                found.append(
+                    f"message {one.number} of {one.label}, which {sorted(one.holders)} had, is not"
+                    f" at {lacks or 'any node'}"
+                )
+        return found
+
+    def _settle_messages(self) -> None:
+        """At rest, who has a message is known."""
+        for one in self.messages:
+            one.holders |= {each.name for each in self.all if one.number in each.broker.kept}
+        self.messages = [one for one in self.messages if not one.given_up][-50:]
