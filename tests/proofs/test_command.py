@@ -31,7 +31,7 @@ def test_a_claim_has_a_line_with_what_it_says(capsys: pytest.CaptureFixture[str]
     assert invariant.endswith(" s  the invariant holds at the beginning, and each step keeps it")
     assert claim.endswith(" s  one_successor: no view has two chosen successors")
     assert "" == empty
-    assert " obligations are proved; " in last
+    assert " obligations, the parts of the claims, are proved; " in last
 
 
 def test_ctrl_c_tells_what_was_proved_so_far(
@@ -60,7 +60,7 @@ def test_verbose_has_one_line_for_each_obligation(capsys: pytest.CaptureFixture[
     assert 0 == done.code
     assert "" == empty
     assert all(line.startswith("proved ") and " s  register: " in line for line in lines)
-    assert last.startswith(f"all {len(lines)} obligations are proved; ")
+    assert last.startswith(f"all {len(lines)} obligations, the parts of the claims, are proved; ")
     assert "Z3 " in last
 
 

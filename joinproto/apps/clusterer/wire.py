@@ -93,8 +93,10 @@ def unpacked(body: bytes) -> dict[str, Any]:
 def hello(said: Hello, oldest: int = VERSIONS[0]) -> bytes:
     """Return the first body of a connection."""
     # `version` is the oldest one: programs from before there was a second take no other.
-    begins = {"protocol": PROTOCOL, "version": oldest}
-    return packed(begins | _codec(said.release).put(said))
+    tree = {"protocol": PROTOCOL, "version": oldest} | _codec(said.release).put(said)
+    if said.newest == oldest:
+        del tree["newest"]  # as the first programs say it, which spoke one version
+    return packed(tree)
 
 
 def hello_of(body: bytes, release: Release, versions: tuple[int, int] = VERSIONS) -> Hello:
