@@ -102,6 +102,8 @@ def _built(item: Entry, options: Mapping[str, Any]) -> World:
             f"world {item.name} cannot be built with {shlex.join(words_of(options))}: {error}",
             next=f"joinproto models   lists what {item.name} takes",
         ) from error
+    from joinproto_worlds.entries import mistake  # inside: as above
+
     expected: Any = "violated" if mutant else item.expected
-    about = "" if mutant else item.about
+    about = f"with a mistake built in: {mistake(mutant)}" if mutant else item.about
     return evolve(world, name=item.name, expected=expected, source=source, about=about)

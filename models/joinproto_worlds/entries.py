@@ -15,6 +15,7 @@ from joinproto_worlds.join.entries_backups import ENTRIES as JOIN_BACKUPS
 from joinproto_worlds.join.entries_deep import ENTRIES as JOIN_DEEP
 from joinproto_worlds.join.entries_live import ENTRIES as JOIN_LIVE
 from joinproto_worlds.join.entries_special import ENTRIES as JOIN_SPECIAL
+from joinproto_worlds.mistakes import MISTAKES
 from joinproto_worlds.note.entries import FAIL, HOLD
 from joinproto_worlds.reconcile.entries import ENTRIES as RECONCILE
 from joinproto_worlds.register.entries import CHAIN, VIEWS
@@ -39,6 +40,11 @@ FAMILIES = {
 def family_of(item: Entry) -> str:
     """Return the family of a world: the package it is built in."""
     return item.build.split(".")[1]
+
+
+def mistake(mutant: str) -> str:
+    """Return what a mutant does wrong, in a sentence."""
+    return MISTAKES[mutant]
 
 
 ENTRIES: tuple[Entry, ...] = (

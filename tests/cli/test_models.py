@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from joinproto.check.catalogue import load_world
 from joinproto_worlds.entries import ENTRIES, FAMILIES, family_of
+from joinproto_worlds.mistakes import MISTAKES
 from tests.cli.running import Run, run_here
 
 
@@ -67,6 +69,22 @@ def test_a_world_says_what_it_can_be_told_and_what_it_claims(run: Run) -> None:
     assert "next: joinproto check two-phase-commit" in said
 
 
+def test_every_mistake_is_told_in_words() -> None:
+    assert {mutant for item in ENTRIES for mutant in item.mutants} == set(MISTAKES)
+    assert len(set(MISTAKES.values())) == len(MISTAKES)
+    for says in MISTAKES.values():
+        assert says[0].isupper()
+        assert says.endswith(".")
+        assert len(says.split()) <= 15
+
+
+def test_a_world_with_a_mistake_says_which(run: Run) -> None:
+    says = MISTAKES["one-vote-short"]
+
+    assert load_world("two-phase-commit", mutant="one-vote-short").about.endswith(says)
+    assert f"--mutant one-vote-short: {says}" in " ".join(run("two-phase-commit").out.split())
+
+
 def test_those_that_fit_are_found(run: Run) -> None:
     found = run("--expect", "violated", "--grep", "LOST", "--json").object["worlds"]
 
@@ -90,6 +108,7 @@ def test_the_page_has_every_world_with_its_claims(run: Run, tmp_path: Path) -> N
         assert f'id="{item.name}"' in text
     assert "the shortest run that breaks it has" in text
     assert "always: nothing is lost" in text
+    assert MISTAKES["held-derived"] in text
     assert 4 == run("--html", str(tmp_path / "no" / "folder.html")).code
 
 

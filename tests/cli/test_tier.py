@@ -88,6 +88,7 @@ def test_a_run_of_another_length_exits_1(run: Run, monkeypatch: pytest.MonkeyPat
 def test_a_mutant_that_is_overlooked_exits_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A checker that finds no planted mistake says nothing about a world that holds."""
     let_there_be(monkeypatch, mutants=("none",))
+    monkeypatch.setattr(entries, "mistake", lambda name: name)
     monkeypatch.setattr(catalogue, "load_world", lambda name, **options: build())
 
     done = run("--tier", "quick")

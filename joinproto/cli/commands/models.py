@@ -134,7 +134,9 @@ def _print_one(terminal: Terminal, item: Entry) -> None:
         rows.append(("shortest run that breaks it", plural(item.steps, "step")))
     others = [name for name in catalogue.parameters(item) if name not in ("members", "mutant")]
     rows += [("option", listed([name])) for name in others]
-    rows += [("mistake that it can have", f"--mutant {mutant}") for mutant in item.mutants]
+    for mutant in item.mutants:
+        says = entries.mistake(mutant)
+        rows.append(("mistake that it can have", f"--mutant {mutant}: {says}"))
     claims = catalogue.load_world(item.name).properties
     rows += [("claim", f"{claim.kind}: {claim.name}") for claim in claims]
     width, before = max(len(name) for name, _ in rows) + 4, ""

@@ -11,7 +11,7 @@ from joinproto.check.entry import Entry
 from joinproto.cli.show.amounts import plural
 from joinproto.cli.show.markup import Markup, element, join, text
 from joinproto.cli.show.page import asset, style_hash
-from joinproto_worlds.entries import FAMILIES, family_of
+from joinproto_worlds.entries import FAMILIES, family_of, mistake
 
 
 def models_page(worlds: Iterable[Entry]) -> str:
@@ -45,7 +45,7 @@ def _world(item: Entry) -> Markup:
     run = [] if item.steps is None else [f"the shortest run that breaks it has {item.steps} steps"]
     good = item.expected == "holds"
     claims = [f"{claim.kind}: {claim.name}" for claim in load_world(item.name).properties]
-    mutants = [f"--mutant {name}" for name in item.mutants]
+    mutants = [f"--mutant {name}: {mistake(name)}" for name in item.mutants]
     return element(
         "details",
         element(
@@ -58,7 +58,8 @@ def _world(item: Entry) -> Markup:
         ),
         element("p", "; ".join([bounds, f"tier {item.tier}", *run])),
         element("ul", *(element("li", claim) for claim in claims)),
-        element("p", "with a mistake built in: " + ", ".join(mutants)) if mutants else None,
+        element("p", "with a mistake built in:") if mutants else None,
+        element("ul", *(element("li", mutant) for mutant in mutants)) if mutants else None,
         element("pre", f"joinproto check {item.name}"),
         id=item.name,
     )

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from attrs import evolve
+
 from joinproto.check.properties import (
     Property,
     always,
@@ -27,13 +29,23 @@ from joinproto.join.view import Kind, Position
 from joinproto_worlds.join.ledger import History
 from joinproto_worlds.join.member import Shown
 
-LEDGER = ("one_successor", "no_split_brain", "waits_for_n", "permitted_after_total_failure")
-READS = "reads_see_acknowledged"
-STANDS = "opens_where_it_stands"
-"""Claims that the ledger watches; it says which one breaks first."""
+LEDGER = {
+    "one_successor": "No view has two chosen successors.",
+    "no_split_brain": "Members with a majority behind them serve in one view, and commit in one.",
+    "waits_for_n": "After a FOUND or RESTART nobody serves before N members were ready.",
+    "permitted_after_total_failure": "After a total failure only a permitted RESTART goes on.",
+}
+READS = {"reads_see_acknowledged": "A read that begins after an acknowledgement sees it."}
+STANDS = {"opens_where_it_stands": "Who was cut off opens in no view that had a successor by then."}
+"""Claims that the ledger watches, in words; it says which one breaks first."""
 
-ALONE = ("dirty_before_serving", "position_is_data", "no_wrong_store", "suspended_alone")
-"""Claims about one member, seen by itself."""
+ALONE = {
+    "dirty_before_serving": "On disk, an active member's store is not clean.",
+    "position_is_data": "A finished store holds the frames that its position says.",
+    "no_wrong_store": "A member is active only with a store of this cluster.",
+    "suspended_alone": "Who hears no majority serves nobody.",
+}
+"""Claims about one member, seen by itself, in words."""
 
 
 def claims(
@@ -47,12 +59,16 @@ def claims(
     hears: bool,
 ) -> list[Property]:
     """`natives`: the members whose stores are of this cluster; `reaches`: of `POSSIBLE`."""
+    watched = LEDGER | (READS if reads else {}) | (STANDS if hears else {})
     return [
         *[
-            always_monitor(claim, partial(_finds_nothing, claim))
-            for claim in (*LEDGER, *([READS] if reads else []), *([STANDS] if hears else []))
+            evolve(always_monitor(claim, partial(_finds_nothing, claim)), about=says)
+            for claim, says in watched.items()
         ],
-        *[always_each(claim, partial(_is_right, claim), among=names) for claim in ALONE],
+        *[
+            evolve(always_each(claim, partial(_is_right, claim), among=names), about=says)
+            for claim, says in ALONE.items()
+        ],
         *beside_the_ledger(natives),
         always_beside(
             "closed_is_quiet", _closed_is_quiet, among=natives, of=_serves_in, of_monitor=_chosen
