@@ -159,6 +159,9 @@ def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES, takes: 
             hint = _NO_MONITOR
         elif takes and is_of_arguments(error):
             hint = takes
+        elif isinstance(error, AttributeError) and error.name and error.obj is not DOWN:
+            kind = type(error.obj).__name__
+            hint = f"a {kind} has no {error.name!r}: let shows() return what the claim asks for"
         raise ModelProblem(said, next=hint, place=raised_at(error)) from error
 
 

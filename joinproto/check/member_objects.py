@@ -19,6 +19,9 @@ from joinproto.check.twice import NEXT, between_values
 OPTIONAL = ("choices", "start", "shows", "story", "horizon", "offline")
 """Methods that a member need not have."""
 
+_ANSWERS = "a member answers every event it can get; NOT_ENABLED where it has no such step"
+_IN_EVERY_STATE = "it must answer in every state; set every attribute in __init__"
+
 
 class MemberObjects:
     """The class of the member `name`, as `make` makes it; `calls` counts calls of its methods.
@@ -178,10 +181,7 @@ class MemberObjects:
         at = f" (event {event})" if event else ""
         raise ModelProblem(
             f"member {self.name}: {what} raised {type(error).__name__}: {error}{at}",
-            next=hint(
-                error,
-                "a member answers every event it can get; NOT_ENABLED where it has no such step",
-            ),
+            next=hint(error, _ANSWERS if event else _IN_EVERY_STATE),
             place=raised_at(error),
             member=self.name,
         ) from error

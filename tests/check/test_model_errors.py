@@ -467,6 +467,28 @@ def test_a_claim_that_asks_a_monitor_that_is_not_there_is_told_so(claim: Any) ->
     assert "give it one, World(monitor=...)" in problem.next
 
 
+def test_a_claim_about_what_is_not_shown_says_so() -> None:
+    problem = problem_of(world(Quiet, always_each("few", lambda shown: shown.coutn < 3)))
+
+    assert "has no 'coutn': let shows() return what the claim asks for" in problem.next
+
+
+class Forgetful:
+    def receive(self, event: Any) -> Any:
+        return NOT_ENABLED
+
+    def shows(self) -> Any:
+        return self.done  # type: ignore[attr-defined]  # fault
+
+
+def test_what_shows_lacks_is_no_event() -> None:
+    """It was told to answer NOT_ENABLED."""
+    problem = problem_of(world(Forgetful))
+
+    assert problem.next == "it must answer in every state; set every attribute in __init__"
+    assert line_of_fault(Forgetful) in str(problem.place)
+
+
 # -- symmetry --------------------------------------------------------------------------
 
 

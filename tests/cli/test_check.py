@@ -442,6 +442,15 @@ def test_a_witness_is_shown_as_a_violation_is(run: Run, tmp_path: Path) -> None:
     compile((tmp_path / "test_it.py").read_text(), "test_it.py", "exec")
 
 
+def test_a_witness_that_was_not_found_is_told_and_asked_for_no_more(run: Run) -> None:
+    done = run("docs/examples/my_first_try.py", "--witness", "a member joined")
+
+    assert 1 == done.code
+    assert "no run to “a member joined” was found; first mend what is violated" in done.err
+    assert "--witness" not in done.out
+    assert "my_first_try.py --trace run.html" in done.out
+
+
 def test_a_larger_search_shows_a_witness_too(run: Run) -> None:
     done = run("durable-vote-split", "--witness", "a leader is elected")
 

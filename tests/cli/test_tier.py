@@ -36,6 +36,7 @@ def test_every_world_and_mutant_of_a_tier_is_searched(
     done = run("--tier", "quick")
 
     assert 0 == done.code
+    assert "6 worlds, and 4 of them must fail: " in done.out
     lines = [line.split()[1:] for line in done.out.splitlines() if line.startswith("ok ")]
     words = [line[: line.index("holds" if "holds" in line else "violated")] for line in lines]
     assert words == [

@@ -28,7 +28,7 @@ from joinproto.check.memory import collected_seldom
 from joinproto.check.options import words_of
 from joinproto.check.parameters import takes_text
 from joinproto.check.problems import ModelProblem
-from joinproto.check.report import Report
+from joinproto.check.report import PropertyResult, Report
 from joinproto.cli import completing, loading
 from joinproto.cli.output import Terminal, alone_on_stdout, is_terminal
 from joinproto.cli.searching import Settings, identity, refuse_too_little, searched, watched
@@ -262,8 +262,8 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
         with _telling_what_led_there(settings):
             report, compiled = searched(loaded, settings)
     for item in report.properties:
-        if item.name == settings.witness and item.trace is not None:
-            report = evolve(report, trace=item.trace)
+        if item.name == settings.witness:
+            report, settings = _with_witness(report, item, settings)
     found = Checked(report, compiled, loaded.options, tuple(findings.not_exercised(report)))
     if settings.as_json:
         click.echo(printed(found))
@@ -271,6 +271,18 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
         click.echo(_text(loaded, report, settings))
     _write(loaded, found, settings)
     return _code(report, settings)
+
+
+def _with_witness(
+    report: Report, wanted: PropertyResult, settings: Settings
+) -> tuple[Report, Settings]:
+    """Return the report with the run to `wanted`; without one say so, and ask for it no more."""
+    if wanted.trace is not None:
+        return evolve(report, trace=wanted.trace), settings
+    broken = [f"“{item.name}”" for item in report.properties if item.result == "violated"]
+    why = f"; first mend what is violated: {', '.join(broken)}" if broken else ""
+    click.echo(f"joinproto: --witness: no run to “{wanted.name}” was found{why}", err=True)
+    return report, evolve(settings, witness=None)
 
 
 def _refuse_witness(loaded: Loaded, settings: Settings) -> None:

@@ -63,7 +63,9 @@ def append(config: Path, texts: tuple[str, ...], as_json: bool) -> int:
             stream.flush()
             answer = _line(stream, address)
             if not answer.startswith("ok "):
-                raise _refused(address, answer, f"{len(seqs)} of {len(texts)} lines were appended")
+                raise _refused(
+                    config, address, answer, f"{len(seqs)} of {len(texts)} lines were appended"
+                )
             seqs.append(int(answer.removeprefix("ok ")))
             if not as_json:
                 click.echo(f"appended as line {seqs[-1]}")
@@ -89,7 +91,7 @@ def read(config: Path, first: int | None, as_json: bool) -> int:
         while not (answer := _line(stream, address)).startswith("end "):
             number, _, text = answer.partition(" ")
             if not number.isdigit():
-                raise _refused(address, answer, "nothing was read")
+                raise _refused(config, address, answer, "nothing was read")
             if as_json:
                 lines.append(Line(int(number), text))
             else:
@@ -129,8 +131,8 @@ def _line(stream: BufferedRWPair, address: Address) -> str:
     return line.rstrip(b"\n").decode("utf-8", "surrogateescape")
 
 
-def _refused(address: Address, answer: str, done: str) -> EnvironmentProblem:
+def _refused(config: Path, address: Address, answer: str, done: str) -> EnvironmentProblem:
     return EnvironmentProblem(
         f"the node at {address} answered: {answer}\n  {done}",
-        next="joinproto status --config FILE says what it waits for",
+        next=f"joinproto status --config {config}   says what it waits for",
     )

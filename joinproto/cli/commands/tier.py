@@ -142,6 +142,12 @@ def run_tier(
     named = [_words(item, mutant) for item, mutant in rows]
     width = max(map(len, named), default=0)
     endings = []
+    if not as_json:
+        fail = sum(mutant is not None or item.expected == "violated" for item, mutant in rows)
+        click.echo(
+            f"{plural(len(rows), 'world')}, and {fail} of them must fail:"
+            " they have a mistake built in, or show a known hole.\n“ok”: it ended as it must.\n"
+        )
     for words, (item, mutant) in zip(named, rows, strict=True):
         ending = Ending(words, item, mutant, search(item, mutant))
         endings.append(ending)

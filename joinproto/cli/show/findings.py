@@ -202,7 +202,7 @@ def next_commands(report: Report, typed: str, *, has_sizes: bool = True) -> Iter
         if limit == LIMITS["memory"] and find_spec("pyspark") is not None:
             yield Fact(f"{typed} --master 'local[*]'", "search on with Spark, which keeps to disk")
     elif next(not_exercised(report), ""):
-        yield Fact(f"{typed} --json", "see the counts of all that was exercised")
+        yield Fact(f"{typed} --trace report.html", "read the counts of all that was exercised")
     elif has_sizes:
         larger = re.sub(r" --members \S+", "", typed)
         yield Fact(f"{larger} --members N", "search the same world with more members")
