@@ -12,10 +12,7 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory, mkdtemp
 
 from joinproto import (
-    Action,
-    Closing,
     Config,
-    Event,
     JoinMessage,
     Member,
     Sent,
@@ -36,8 +33,8 @@ class Host:
     name: str
     store: StoreHandle
 
-    def close(self, why: Closing) -> None:
-        print(f"{self.now} s, {self.name}: closes")
+    def close(self, why: object) -> None:
+        print(f"{self.now} s, {self.name}: closes for clients")  # `why`: a `Closing`
 
     def persist(self, record: StoreRecord) -> None:
         self.store.write(record)  # durable when this returns; only then anything is sent
@@ -46,10 +43,11 @@ class Host:
         for sent in sends:
             INBOXES[sent.to].append((self.name, sent.message))
 
-    def see(self, event: Event) -> None:
-        """A real broker logs and counts these."""
+    def see(self, event: object) -> None:
+        """A real broker logs and counts these: each an `Event`."""
 
-    def act(self, action: Action) -> None:
+    def act(self, action: object) -> None:
+        # An `Action`.  OpenForClients: serve from here on.  Stop: the process may end.
         print(f"{self.now} s, {self.name}: {type(action).__name__}")
 
 
@@ -76,7 +74,8 @@ def run(title: str, stores: dict[str, StoreHandle]) -> None:
         if all(member.is_serving for member in members.values()):
             members["a"].shutdown_cluster(now)
     for name, store in stores.items():
-        print(f"{name} is {members[name].phase.value}, its store is {store.record.state.value}")
+        it, is_now = store.record, members[name].phase.value
+        print(f"{name} is {is_now}, its store is {it.state.value}: {it.lineage.length} views")
         store.close()
 
 

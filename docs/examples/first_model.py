@@ -29,7 +29,7 @@ class Voter:
         match event:
             case "stand for election":
                 return self.vote(self.name)
-            case Message(sender, candidate):
+            case Message(sender, ("vote", candidate)):
                 if candidate == self.name:
                     self.votes |= {sender}
                     return None
@@ -39,7 +39,7 @@ class Voter:
         self.voted_for = candidate
         if candidate == self.name:
             self.votes |= {self.name}
-        return [Persist(), Broadcast(candidate)]  # take Persist() out, and see
+        return [Persist(), Broadcast(("vote", candidate))]  # take Persist() out, and see
 
     def shows(self):
         return self.name if len(self.votes) >= self.majority else None

@@ -85,7 +85,7 @@ def test_the_example_of_a_set_gets_its_verdict(capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("name", "old"),
     [
-        ("first_model", "[Persist(), Broadcast(candidate)]"),
+        ("first_model", '[Persist(), Broadcast(("vote", candidate))]'),
         ("my_model", " and self.may_found"),
     ],
 )
