@@ -144,12 +144,8 @@ def _ages(
 ) -> tuple[dict[tuple[str, str], Age], set[tuple[str, str]]]:
     """Return how each store stands to each other one, and of which pairs their frames show it."""
     pairs = [(one, other) for one in believed for other in believed if one is not other]
-    by_frames = {(one.name, other.name): _by_history(one, other) for one, other in pairs}
-    shown = {pair for pair, age in by_frames.items() if age is not None}
-    ages = {
-        (one.name, other.name): by_frames[one.name, other.name] or compare(one, other)
-        for one, other in pairs
-    }
+    ages = {(one.name, other.name): compare(one, other) for one, other in pairs}
+    shown = {(one.name, other.name) for one, other in pairs if _by_history(one, other) is not None}
     for pair in {*_other_sides(believed)} - shown:
         ages[pair] = Age.UNKNOWN
     return ages, shown

@@ -1,0 +1,149 @@
+"""How two stores of other brokers stand to each other, by each thing that they say.
+
+Source: recovery, "Foreign formats".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from joinproto.pick.candidate import Candidate, LastView, State
+from joinproto.pick.definitions import Definitions
+from joinproto.pick.others import Age, compare, examine
+from joinproto.pick.wait_graph import NodeList
+
+U, SAME, OLDER, NEWER, DIVERGED = Age.UNKNOWN, Age.SAME, Age.OLDER, Age.NEWER, Age.DIVERGED
+
+
+def galera(name: str, seq: int | None = None, view: LastView | None = None, **more: Any) -> Any:
+    return Candidate(name=name, member=name, state=State.DIRTY, seq=seq, last_view=view, **more)
+
+
+def view(members: str, step: int | None, name: str | None = None, **more: Any) -> LastView:
+    return LastView(members=frozenset(members), step=step, id=name, **more)
+
+
+MIRRORED = {SAME: SAME, U: U, DIVERGED: DIVERGED, OLDER: NEWER, NEWER: OLDER}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "age"),
+    [
+        # Two views without a member in common are of two sides: their numbers order nothing.
+        (galera("a", 9, view("a", 4, "x")), galera("b", 5, view("bc", 3, "y")), U),
+        (galera("a", 9, view("ab", 4, "x")), galera("b", 5, view("bc", 3, "y")), NEWER),
+        (galera("a", 5, view("ab", 4, "x")), galera("b", 9, view("bc", 3, "y")), U),
+        (galera("a", 5, view("ab", 4, "x")), galera("b", 5, view("bc", 3, "y")), SAME),
+        (galera("a", None, view("ab", 4, "x")), galera("b", 9, view("bc", 3, "y")), NEWER),
+        # Views of one number with a member in common are two: which came first is not known.
+        (galera("a", 9, view("ab", 3, "x")), galera("b", 5, view("bc", 3, "y")), U),
+        # One view: the counts order its stores, and without them nothing does.
+        (galera("a", 9, view("ab", 3, "x")), galera("b", 5, view("ab", 3, "x")), NEWER),
+        (galera("a", None, view("ab", 3, "x")), galera("b", 5, view("ab", 3, "x")), U),
+        # A view without a number is compared by what else there is.
+        (galera("a", None, view("ab", None)), galera("b", None, view("ab", None)), SAME),
+        (galera("a", None, view("ab", None)), galera("b", None, view("ab", 3, "y")), U),
+    ],
+)
+def test_last_views_order_two_stores_only_where_a_member_was_in_both(
+    one: Candidate, other: Candidate, age: Age
+) -> None:
+    assert (age, MIRRORED[age]) == (compare(one, other), compare(other, one))
+
+
+@pytest.mark.parametrize("numbers", [(2, None), (None, 2)])
+def test_a_number_of_one_view_alone_orders_nothing(numbers: tuple[int | None, int | None]) -> None:
+    """Otherwise: a tool compares nothing with 2, or fails."""
+    mine, theirs = numbers
+    one = galera("a", None, LastView(members=frozenset("a"), number=mine))
+    other = galera("b", None, LastView(members=frozenset("b"), number=theirs))
+
+    assert (U, U) == (compare(one, other), compare(other, one))
+
+
+def test_a_store_that_was_alone_in_no_view_is_of_another_side_than_those_of_a_whole_view() -> None:
+    """b and c ended in one view, all of it; a says that it was alone: either went on without."""
+    together = view("bc", 3, "x")
+    stores = [galera("b", 9, together), galera("c", 9, together)]
+    alone = galera("a", 5, stopped_last=True)
+
+    found = examine([alone, *stores])
+    assert ("a", "b", "c") == tuple(sorted(found.latest))
+    assert {row.id: row.is_unordered for row in found.rows} == dict.fromkeys("abc", True)
+
+    in_a_view = evolve(alone, last_view=view("abc", 2, "w"), seq=5)
+    assert "a" not in examine([in_a_view, *stores]).latest
+    # Where one of the view is missing, the rule says nothing, and the files alone decide.
+    assert U is compare(alone, stores[0]) or "a" not in examine([alone, stores[0]]).latest
+
+
+def rabbit(name: str, running: str, values: dict[bytes, bytes] | None, **more: Any) -> Candidate:
+    node = NodeList(
+        name=name,
+        members=frozenset("ab"),
+        disc=frozenset("ab"),
+        running=frozenset(running),
+        definitions=None if values is None else Definitions(values=values),
+        **more,
+    )
+    ran = LastView(members=frozenset(running))
+    return Candidate(name=name, member=name, state=State.DIRTY, last_view=ran, node=node)
+
+
+ONE, TWO = {b"q": b"1"}, {b"q": b"1", b"r": b"1"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "age"),
+    [
+        (rabbit("a", "ab", None), rabbit("b", "ab", None), SAME),
+        (rabbit("a", "ab", ONE), rabbit("b", "ab", ONE), SAME),
+        (rabbit("a", "ab", TWO), rabbit("b", "ab", ONE), NEWER),
+        # The tables of one alone say nothing of the other's last writes.
+        (rabbit("a", "ab", ONE), rabbit("b", "ab", None), U),
+        # b ran longer, and so has all, unless its tables say otherwise.
+        (rabbit("a", "ab", ONE), rabbit("b", "b", TWO), OLDER),
+        (rabbit("a", "ab", ONE), rabbit("b", "b", None), OLDER),
+        (rabbit("a", "ab", TWO), rabbit("b", "b", ONE), U),
+        (rabbit("a", "ab", ONE, is_damaged=True), rabbit("b", "b", TWO), U),
+    ],
+)
+def test_lists_of_who_ran_and_tables_order_two_nodes_together(
+    one: Candidate, other: Candidate, age: Age
+) -> None:
+    assert (age, MIRRORED[age]) == (compare(one, other), compare(other, one))
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "latest"),
+    [
+        ({4: b"x", 5: b"y"}, {4: b"x", 5: b"y", 6: b"z"}, "b"),
+        ({4: b"x", 5: b"y"}, {4: b"w", 5: b"y", 6: b"z"}, "ab"),  # another frame under 4
+        ({4: b"x", 5: b"y"}, {7: b"x", 8: b"y"}, "ab"),  # no number in common
+    ],
+)
+def test_frames_order_two_stores_before_anything_else(
+    mine: dict[int, bytes], theirs: dict[int, bytes], latest: str
+) -> None:
+    """Their last views say the opposite of what the frames show: a is of the later one."""
+    one = galera("a", max(mine), view("ab", 4, "x"), history=mine)
+    other = galera("b", max(theirs), view("ab", 3, "y"), history=theirs)
+
+    assert latest == "".join(sorted(examine([one, other]).latest))
+
+
+def test_a_store_is_ordered_by_its_frames_only_if_they_order_it_to_all_others() -> None:
+    """Without views: c's frames have no number in common with a's, so nothing orders the two."""
+    a = galera("a", 5, history={4: b"x", 5: b"y"})
+    b = galera("b", 6, history={5: b"y", 6: b"z"})
+    clean = [evolve(item, state=State.CLEAN) for item in (a, b)]
+    c = evolve(galera("c", 9, history={9: b"q"}), state=State.CLEAN)
+
+    both = {row.id: row for row in examine(clean).rows}
+    assert both["b"].is_clean
+    three = {row.id: row for row in examine([*clean, c]).rows}
+    assert not three["b"].is_clean
+    assert three["b"].is_unordered
