@@ -11,6 +11,7 @@ import pytest
 import trustme
 from attrs import Factory, define
 
+from joinproto.apps.clusterer import network
 from joinproto.apps.clusterer.network import Heard, Network, Timing
 from joinproto.apps.clusterer.operator import ask
 from joinproto.apps.clusterer.wire import Hello
@@ -32,12 +33,15 @@ class Node:
     messages: list[Any] = Factory(list)
     lost: list[Any] = Factory(list)
     down: list[str] = Factory(list)
+    gone: list[bool] = Factory(list)
 
 
 def node(name: str, ports: dict[str, int], **more: Any) -> Node:
     found: list[Node] = []
 
-    async def operator(asked: Any, _: Callable[[], bool]) -> dict[str, Any]:
+    async def operator(asked: Any, has_gone: Callable[[], bool]) -> dict[str, Any]:
+        await asyncio.sleep(asked.get("takes", 0))
+        found[0].gone.append(has_gone())
         return {"asked": asked["op"]}
 
     def broke(error: BaseException) -> None:
@@ -98,6 +102,22 @@ def test_what_is_said_to_a_node_that_is_not_there_is_lost_soon() -> None:
         await until(lambda: bool(a.lost))
 
         assert ([("b", AskStatus("a", 1))], ["b"]) == (a.lost, a.down)
+
+    play(told)
+
+
+def test_an_answer_may_take_longer_than_a_request_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A config is begun all the same while its service takes minutes to stop."""
+    monkeypatch.setattr(network, "OPERATOR_SECONDS", 0.2)
+
+    async def told(a: Node, b: Node) -> None:
+        at = a.network.addresses["b"]
+        answer = await asyncio.to_thread(ask, at, {"op": "apply", "takes": 1}, SECONDS)
+        assert ({"asked": "apply"}, [False]) == (answer, b.gone)
+        with pytest.raises(EnvironmentProblem):
+            await asyncio.to_thread(ask, at, {"op": "apply", "takes": 1}, 0.5)
+        await until(lambda: len(b.gone) == 2)
+        assert b.gone[1]
 
     play(told)
 

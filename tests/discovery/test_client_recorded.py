@@ -29,8 +29,8 @@ from joinproto.discovery.releases import release
 from joinproto.errors import EnvironmentProblem
 from tests.discovery.asking import Patient, ask, directly, hurried
 from tests.discovery.rude import Manner, rude
-from tests.virtual import VIRTUAL
 from tools.boots.recorded import Answer, ConsulServer, K8sServer, serving
+from tools.swarms.virtual import VIRTUAL
 
 
 @pytest.fixture(autouse=True)

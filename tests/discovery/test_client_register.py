@@ -22,9 +22,9 @@ from joinproto.join.messages import NoSuccessor
 from joinproto.join.store import StoreRecord
 from tests.discovery.asking import Patient, directly, hurried
 from tests.discovery.hosting import Cluster
-from tests.virtual import VIRTUAL
 from tools.boots.recorded import ConsulServer, serving
 from tools.boots.servers import Etcd, etcds
+from tools.swarms.virtual import VIRTUAL
 
 Story = Callable[[Cluster], Awaitable[None]]
 WITHIN = 60.0

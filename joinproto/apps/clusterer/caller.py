@@ -13,6 +13,7 @@ from attrs import define, field
 from joinproto.net.door import Proved
 from joinproto.net.link import CLOSED
 from joinproto.net.pipes import RECEIVE_BYTES
+from joinproto.net.refused import Refused
 
 BODIES_MAX = 16
 """Requests that wait; with more the connection counts as ended."""
@@ -20,10 +21,11 @@ BODIES_MAX = 16
 
 @define(eq=False)
 class Caller:
-    """An operator who has called.  `has_gone`: his side of the connection has ended."""
+    """An operator who has called.  `has_gone`: the connection has ended, so no answer arrives."""
 
     guest: Proved
     has_gone: bool = False
+    _refused: Refused | None = None
     _bodies: deque[bytes] = field(factory=deque)
     _changed: anyio.Event = field(factory=anyio.Event)
 
@@ -31,7 +33,7 @@ class Caller:
         self._bodies.extend(self.guest.left)
 
     async def hear(self) -> None:
-        """Read until the connection ends; raises `Refused`."""
+        """Read until the connection ends; what is wrong with a frame is raised by `body`."""
         try:
             while len(self._bodies) < BODIES_MAX:
                 data = await self.guest.stream.receive(RECEIVE_BYTES)
@@ -39,12 +41,16 @@ class Caller:
                 self._tell()
         except CLOSED:
             pass
+        except Refused as refused:
+            self._refused = refused
         self.has_gone = True
         self._tell()
 
     async def body(self) -> bytes:
-        """Return the next request; raises `anyio.EndOfStream`."""
+        """Return the next request; raises `anyio.EndOfStream`, `Refused`."""
         while not self._bodies:
+            if self._refused is not None:
+                raise self._refused
             if self.has_gone:
                 raise anyio.EndOfStream
             await self._changed.wait()

@@ -38,6 +38,7 @@ from joinproto.errors import UsageProblem
 from joinproto.host.failures import only_one
 from joinproto.host.ports import Came, Channel, Down, Item, Up
 from joinproto.net.addresses import EVERYWHERE, Address
+from joinproto.net.direct import current_time
 from joinproto.net.door import Proved
 from joinproto.net.lines import one_line
 from joinproto.net.link import CLOSED, AtOnce
@@ -111,7 +112,7 @@ def _number(content: Any) -> int:
 
 @define
 class Network:
-    """All connections of one node.  `mesh`: how they are made; `listen`: where others call it."""
+    """All connections of one node."""
 
     me: Hello
     release: Release
@@ -176,10 +177,11 @@ class Network:
     async def _call(self, peer: Peer) -> None:
         reached = False
         try:
-            if peer.address is None:
-                log.debug("%s: no address of it is known", peer.name)
-            elif self._transport is not None:
+            if self._transport is not None and peer.address is not None:
                 reached = await self._transport.reach(peer.name, peer.address)
+            elif self._transport is not None:
+                why = "no address of it is known"
+                self._transport.refusals.say(current_time(), peer.name, why)
         finally:
             peer.calling = None
         if not reached and not peer.is_there:
@@ -294,21 +296,27 @@ class Network:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(caller.hear)
-                with anyio.move_on_after(OPERATOR_SECONDS):
-                    wire.hello_of(await caller.body(), self.release)
+                try:
+                    wire.hello_of(await _request(caller), self.release)
                     await caller.say(wire.hello(self.me))
-                    while not caller.has_gone:
-                        asked = wire.unpacked(await caller.body())
+                    while True:
+                        asked = wire.unpacked(await _request(caller))
+                        # It may take as long as the service needs: a limit would give up an
+                        # answer to what is then done all the same.
                         answer = await self.heard.operator(asked, lambda: caller.has_gone)
                         await caller.say(wire.packed(answer))
-                tasks.cancel_scope.cancel()
+                finally:
+                    tasks.cancel_scope.cancel()
         except* Refused as group:
             log.warning("an operator is refused: %s", only_one(group))
             with suppress(*CLOSED):
                 await caller.say(wire.refusal(str(only_one(group))))
+        except* TimeoutError:
+            log.warning("an operator sent no whole request within %g s", OPERATOR_SECONDS)
         except* CLOSED:
             pass
         finally:
+            caller.has_gone = True
             self._operators -= 1
 
     async def close(self) -> None:
@@ -319,6 +327,12 @@ class Network:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def _request(caller: Caller) -> bytes:
+    """Return an operator's next request; raises `TimeoutError` as well as `Caller.body`'s."""
+    with anyio.fail_after(OPERATOR_SECONDS):
+        return await caller.body()
 
 
 class _Opened:
