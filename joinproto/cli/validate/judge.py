@@ -166,6 +166,9 @@ def _notes(history: History, runs: list[Run], members: tuple[str, ...]) -> list[
     notes = []
     if missing:
         notes.append(f"no log of {', '.join(missing)}: what they kept and committed is not judged")
+    going_on = sorted({run.member for run in runs if run.goes_on})
+    if going_on:
+        notes.append(f"{', '.join(going_on)}: what was written since this began is left out")
     others = sorted({run.version or __version__ for run in runs} - {__version__})
     if others:
         notes.append(f"written by joinproto {', '.join(others)}, replayed by {__version__}")

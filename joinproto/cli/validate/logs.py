@@ -3,6 +3,9 @@
 Lines are read when they are asked for, and forgotten.  A process that is killed leaves no last
 line, and its next run tells what was on the disk.  So the middle of a line at the end is an error,
 unless a later run of the same store is there, too.
+
+Members may run while their logs are read.  What they write after the reading began is left out, of
+all at the same moment: a message that one of them received is then in its sender's log, too.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,12 +28,39 @@ AGAIN = "give the whole log, as the member wrote it"
 
 _JSON = json.JSONDecoder()
 
+COARSE_NS = 20_000_000
+"""So much may the time of a file's last change be behind the clock."""
+
+
+@frozen
+class Moment:
+    """When the reading began: `wall` by the clock of files, `monotonic` by that of lines; in ns."""
+
+    wall: int
+    monotonic: int
+
+    @classmethod
+    def now(cls) -> Moment:
+        return cls(time.time_ns(), time.monotonic_ns())
+
+    def is_before(self, line: dict[str, Any], path: Path) -> bool:
+        """Return whether this line was written since, by a process of this boot that still runs.
+
+        Times of another machine's lines say nothing here, and its files are copies.
+        """
+        written = line.get("t")
+        return (
+            isinstance(written, int)
+            and written > self.monotonic
+            and path.stat().st_mtime_ns > self.wall - COARSE_NS
+        )
+
 
 @frozen
 class Run:
     """One process.  `parts`: its files; `is_cut`: inside its last line; `started`: `t`, in ns.
 
-    `version`: of joinproto, None: it does not say.
+    `version`: of joinproto, None: it does not say.  `until`: what is later is left out.
     """
 
     path: Path
@@ -39,21 +70,29 @@ class Run:
     store_id: str
     started: int
     version: str | None
+    until: Moment
+
+    @property
+    def goes_on(self) -> bool:
+        """Return whether its process wrote on since the reading began."""
+        return self.parts[-1].stat().st_mtime_ns > self.until.wall
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Yield the lines, the start first; raises `UsageProblem` for what is not one."""
-        return lines_in(self.parts)
+        return lines_in(self.parts, self.until)
 
 
 def read_runs(paths: Iterable[Path]) -> list[Run]:
     """Return the runs in these files and directories, the earliest first."""
+    until = Moment.now()
     every = runs_in(paths)
     for parts in every:
         refuse_a_rest(parts)
-    runs = sorted(map(_begun, every), key=lambda run: run.started)
+    begun = (_begun(parts, until) for parts in every)
+    runs = sorted((run for run in begun if run is not None), key=lambda run: run.started)
     later: set[str] = set()
     for run in reversed(runs):
-        if run.is_cut and run.store_id not in later:
+        if run.is_cut and run.store_id not in later and not run.goes_on:
             number = sum(1 for _ in run.lines()) + 1
             raise UsageProblem(f"{run.path}: is cut in the middle of line {number}", next=AGAIN)
         later.add(run.store_id)
@@ -93,25 +132,30 @@ def refuse_a_rest(parts: tuple[Path, ...]) -> None:
             )
 
 
-def lines_in(parts: tuple[Path, ...]) -> Iterator[dict[str, Any]]:
+def lines_in(parts: tuple[Path, ...], until: Moment) -> Iterator[dict[str, Any]]:
     """Yield the events in the files of a run; raises `UsageProblem` for what is not one."""
     number = 0
     for part in parts:
         with _opened(part) as file:
-            for line in file:
-                if line.endswith(b"\n"):
-                    yield _line(parts[0], number, line)
+            for text in file:
+                if text.endswith(b"\n"):
+                    line = _line(parts[0], number, text)
+                    if until.is_before(line, part):
+                        return
+                    yield line
                     number += 1
 
 
-def _begun(parts: tuple[Path, ...]) -> Run:
-    """Return the run in these files, of which the first line is read."""
+def _begun(parts: tuple[Path, ...], until: Moment) -> Run | None:
+    """Return the run in these files, of which the first line is read; None: it began later."""
     path = parts[0]
     with _opened(path) as file:
         line = file.readline()
     if not line.endswith(b"\n"):
         raise UsageProblem(f"{path}: is {'cut in line 1' if line else 'empty'}", next=AGAIN)
     start = _line(path, 0, line)
+    if until.is_before(start, path):
+        return None
     if start["kind"] != "start":
         raise UsageProblem(f"{path}: does not begin with the start of a member", next=AGAIN)
     missing = [name for name in ("t", "config", "record") if name not in start]
@@ -133,6 +177,7 @@ def _begun(parts: tuple[Path, ...]) -> Run:
             store_id=str(start["record"]["store_id"]),
             started=int(start["t"]),
             version=None if version is None else str(version),
+            until=until,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise no_start(path, error) from error

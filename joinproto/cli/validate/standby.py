@@ -16,7 +16,7 @@ from attrs import define, field, frozen
 
 from joinproto.apps.standby.recording import ids_in
 from joinproto.cli.validate.judge import Judged, Told
-from joinproto.cli.validate.logs import AGAIN, lines_in, refuse_a_rest, runs_in
+from joinproto.cli.validate.logs import AGAIN, Moment, lines_in, refuse_a_rest, runs_in
 from joinproto.codec.json_form import Count, Key
 from joinproto.errors import UsageProblem
 from joinproto.standby.broker import Role
@@ -245,20 +245,25 @@ def _logs(paths: Iterable[Path]) -> tuple[list[Log], list[str]]:
     What they have served counts as not known, like that of a broker without any log.
     """
     logs, notes = list[Log](), list[str]()
+    until = Moment.now()
     for parts in runs_in(paths):
         try:
             refuse_a_rest(parts)
         except UsageProblem as problem:
             notes.append(f"{problem.message}: the run is left out")
         else:
-            logs.append(_read(parts))
+            if (log := _read(parts, until)) is not None:
+                logs.append(log)
     if not logs:
         raise UsageProblem("; ".join(notes), next="give a log that is whole")
     return sorted(logs, key=lambda log: log.lines[0]["t"]), notes
 
 
-def _read(parts: tuple[Path, ...]) -> Log:
-    path, lines = parts[0], tuple(lines_in(parts))
+def _read(parts: tuple[Path, ...], until: Moment) -> Log | None:
+    """Return the log in these files; None: its process began later."""
+    path, lines = parts[0], tuple(lines_in(parts, until))
+    if not lines and path.stat().st_mtime_ns > until.wall:
+        return None
     if not lines or lines[0]["kind"] not in BEGINS:
         raise UsageProblem(f"{path}: does not begin with the start of a broker", next=AGAIN)
     for number, line in enumerate(lines, start=1):

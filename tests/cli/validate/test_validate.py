@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from joinproto.cli.validate.judge import validate
+from joinproto.cli.validate.logs import Moment
 from joinproto.cli.validate.properties import PROPERTIES
 from joinproto.codec.json_form import encoded
 from joinproto_worlds.mutations.mutation import applied
@@ -215,6 +216,28 @@ def test_a_log_of_some_fields_is_judged_by_those_and_the_rest_is_assumed(copy: P
         assert name in told
     assert other.mismatch is not None
     assert "persist.views" == other.mismatch.field
+
+
+def test_what_members_that_run_write_meanwhile_is_left_out(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all at one moment; if not, what one received is in no log of its sender."""
+    times = sorted(
+        json.loads(line)["t"] for log in copy.iterdir() for line in log.read_text().splitlines()
+    )
+    for at in times[len(times) // 10 :: len(times) // 10]:
+        monkeypatch.setattr(Moment, "now", lambda at=at: Moment(0, at))
+
+        found = validate([copy])
+
+        assert found.holds, found
+        assert ["a, b, c: what was written since this began is left out"] == [
+            note for note in found.notes if "since" in note
+        ]
+    monkeypatch.undo()
+    for log in copy.glob("a-*"):
+        change(log, lambda lines: lines.__delitem__(slice(len(lines) // 2, None)))
+    assert "nothing_invented" in {name for name, what in validate([copy]).broken.items() if what}
 
 
 def test_another_version_is_named(copy: Path) -> None:
