@@ -115,4 +115,5 @@ SLICES: dict[str, Slice] = {
     "peers": Slice("SPIN and other checkers count what this one counts; the benchmark itself"),
     "extras": Slice("each extra alone in an empty environment", spread="alone"),
     "rabbitmq": Slice("real clusters of RabbitMQ and Galera", spread="loadfile"),
+    "tla": Slice("quick worlds as TLA+: another checker finds the same"),
 }

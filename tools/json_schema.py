@@ -22,6 +22,7 @@ from joinproto.cli.commands.clusterer_run import Applied, StatusShown
 from joinproto.cli.commands.decide import Decided
 from joinproto.cli.commands.discovery import Booted, Lint
 from joinproto.cli.commands.draw import Drawings, Drawn
+from joinproto.cli.commands.export import ExportedWorld
 from joinproto.cli.commands.models import Models
 from joinproto.cli.commands.node import Ended
 from joinproto.cli.commands.query import Described, Found
@@ -81,6 +82,7 @@ SCHEMAS = {
     "decide": DECIDE,
     "drawings": DRAWINGS,
     "drawn": DRAWN,
+    "exported": schema_of(ExportedWorld),
     "clusterer-compare": schema_of(
         CompareAnswer, "`clusterer compare --json`: what A is beside B."
     ),

@@ -179,27 +179,31 @@ class Reference:
                 yield Move("duplicate", message=message), evolve(more, around=doubled)
 
     def _together(self, state: State, step: Any) -> Iterator[tuple[Move, State]]:
-        ways = []
-        for name, event in step.events.items():
-            at = self.codes.names.index(name)
-            found = self._ask(self.codes.members[at], state.locals[at], freeze_event(event))
-            ways.append((name, found))
-        if not all(outcomes for _, outcomes in ways):
-            return
-        plain_way = tuple((name, outcomes[0]) for name, outcomes in ways)
-        takes = [plain_way]
-        # One of them may crash in the middle of it.
-        for i, (name, outcomes) in enumerate(ways):
-            takes += [
-                (*plain_way[:i], (name, crash), *plain_way[i + 1 :]) for crash in outcomes[1:]
-            ]
-        for taken in takes:
+        for taken in self.ways(state, step):
             after: State | None = state
             for name, outcome in taken:
                 if after is not None:
                     after = self._after(after, name, outcome)
             if after is not None:
                 yield Move("together", taken, together=step), self._expired(after)
+
+    def ways(self, state: State, step: Together) -> list[tuple[tuple[str, Outcome], ...]]:
+        """Return the ways to take a joint step: what each of its members does, in order."""
+        found = []
+        for name, event in step.events.items():
+            at = self.codes.names.index(name)
+            outcomes = self._ask(self.codes.members[at], state.locals[at], freeze_event(event))
+            found.append((name, outcomes))
+        if not all(outcomes for _, outcomes in found):
+            return []
+        plain_way = tuple((name, outcomes[0]) for name, outcomes in found)
+        takes = [plain_way]
+        # One of them may crash in the middle of it.
+        for i, (name, outcomes) in enumerate(found):
+            takes += [
+                (*plain_way[:i], (name, crash), *plain_way[i + 1 :]) for crash in outcomes[1:]
+            ]
+        return takes
 
     def _in_order(self, messages: frozenset[Sent]) -> Iterable[Sent]:
         return sorted(messages, key=self.text_of)

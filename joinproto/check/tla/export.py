@@ -1,0 +1,324 @@
+"""What members' code answers, as constants of a module of TLA+.
+
+The world is searched in plain Python, level by level up to the first violation.  Local states of
+members, contents of messages, surroundings and what monitors hear get numbers from 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from attrs import Factory, define, frozen
+
+from joinproto.check.asking import ask_of_view
+from joinproto.check.environment import FAULTS, Surroundings
+from joinproto.check.events import Message
+from joinproto.check.local import LocalState, Outcome
+from joinproto.check.member import MemberCode
+from joinproto.check.network import FifoLinks, MessageSet
+from joinproto.check.plain_steps import Steps
+from joinproto.check.reference import State
+from joinproto.check.steps import Sent
+from joinproto.check.tla.text import Value, invariant, module, text_of
+from joinproto.check.world import World
+from joinproto.errors import UsageProblem
+
+T = TypeVar("T")
+
+STATES_MAX = 100_000
+
+JUDGED = ("always", "sometimes")
+"""Kinds of claims that are exported: those about single states."""
+
+
+@frozen
+class Claim:
+    """A claim about states.  `steps`: of the shortest run that breaks or reaches it."""
+
+    name: str
+    invariant: str
+    steps: int | None
+
+
+@frozen
+class Exported:
+    """A world as TLA+.  `module`, `config`: texts of `NAME.tla` and `NAME.cfg`.
+
+    `states`: how many were found, with a violation those up to one level past it.  `left_out`:
+    claims about runs and steps.  `broken_at`: steps to the first violation, None: there is none.
+    """
+
+    name: str
+    module: str
+    config: str
+    states: int
+    claims: tuple[Claim, ...]
+    left_out: tuple[str, ...]
+    broken_at: int | None
+
+    def write(self, folder: Path) -> tuple[Path, Path]:
+        """Write both files; raises `OSError`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        files = folder / f"{self.name}.tla", folder / f"{self.name}.cfg"
+        for file, text in zip(files, (self.module, self.config), strict=True):
+            file.write_text(text, "utf-8")
+        return files
+
+
+def exported(world: World, *, states_max: int = STATES_MAX) -> Exported:
+    """Return the world as TLA+.
+
+    Raises `UsageProblem` for a world with `within`, `same` or `show_links`, or with more than
+    `states_max` states; `ModelProblem` for a model that cannot be searched.
+    """
+    for name in ("within", "same", "show_links"):
+        if getattr(world, name):
+            raise UsageProblem(
+                f"world {world.name} has {name}=, which has no form in TLA+",
+                next="export a world without it",
+            )
+    search = _Search(Steps(world))
+    search.run(states_max)
+    constants = _Data(search).constants()
+    name = "".join(letter if letter.isalnum() else "_" for letter in world.name)
+    claims = [item for item in world.properties if item.kind in JUDGED]
+    config = ["INIT Init", "NEXT Next"]
+    always = [invariant(at, it) for at, it in enumerate(claims, 1) if it.kind == "always"]
+    config += [f"INVARIANT {word}" for word in always]
+    config += [f"CONSTANT {key} = {text_of(value)}" for key, value in constants.items()]
+    return Exported(
+        name=name,
+        module=module(world, name, claims, list(constants)),
+        config="".join(f"{line}\n" for line in config),
+        states=sum(map(len, search.levels)),
+        claims=tuple(
+            Claim(item.name, invariant(at, item), search.steps_to.get(at))
+            for at, item in enumerate(claims, 1)
+        ),
+        left_out=tuple(item.name for item in world.properties if item.kind not in JUDGED),
+        broken_at=search.broken_at,
+    )
+
+
+@define
+class _Search:
+    """The search.  `says`: by what is seen of a state, such a state, and the numbers of claims
+    that are broken (always) or reached (sometimes) there.  `stood`: those that were expanded.
+    `steps_to`: how many steps lead to the first such state, by claim.
+    """
+
+    steps: Steps
+    levels: list[list[State]] = Factory(list)
+    says: dict[Hashable, tuple[State, frozenset[int]]] = Factory(dict)
+    stood: dict[Hashable, State] = Factory(dict)
+    broken_at: int | None = None
+    steps_to: dict[int, int] = Factory(dict)
+
+    def run(self, states_max: int) -> None:
+        level = self.steps.initials()
+        seen = set(level)
+        while level:
+            self.levels.append(level)
+            for state in level:
+                self._judge(state)
+            if self.broken_at is not None and self.broken_at < len(self.levels) - 1:
+                return  # whoever searches it level by level may ask for one more
+            found = []
+            for state in level:
+                self.stood.setdefault(seen_of(state), state)
+                for _, after in self.steps.successors(state):
+                    if after not in seen:
+                        seen.add(after)
+                        found.append(after)
+                if len(seen) > states_max:
+                    raise UsageProblem(
+                        f"world {self.steps.world.name} has more than {states_max:,} states",
+                        next="export a smaller one: --members, --set, fewer faults",
+                    )
+            level = found
+
+    def _judge(self, state: State) -> None:
+        key = seen_of(state)
+        if key in self.says:
+            return
+        claims = [item for item in self.steps.world.properties if item.kind in JUDGED]
+        view, said = self.steps.view(state), set[int]()
+        for at, item in enumerate(claims, 1):
+            if ask_of_view(item, view) is (item.kind == "sometimes"):
+                said.add(at)
+                steps = self.steps_to.setdefault(at, len(self.levels) - 1)
+                if item.kind == "always" and self.broken_at is None:
+                    self.broken_at = steps
+        self.says[key] = state, frozenset(said)
+
+
+def seen_of(state: State) -> Hashable:
+    """Return what claims and joint steps see of a state: all but messages and budgets."""
+    return state.locals, state.monitor, state.around.split
+
+
+class _Numbers(Generic[T]):
+    """Values, numbered from 1 in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.of: dict[T, int] = {}
+
+    def __call__(self, value: T) -> int:
+        return self.of.setdefault(value, len(self.of) + 1)
+
+
+class _Data:
+    """The constants, by their names in the module.  Members have numbers from 1, too."""
+
+    def __init__(self, search: _Search) -> None:
+        self.search, self.steps = search, search.steps
+        self.codes, self.environment = self.steps.codes, self.steps.environment
+        self.around = self.environment.states
+        self.locals = {code: _Numbers[LocalState]() for code in self.codes.members}
+        self.monitors, self.records = _Numbers[LocalState](), _Numbers[Hashable]()
+        self.contents = _Numbers[Hashable]()
+        self.splits = _Numbers[frozenset[str]]()
+        self.sent: dict[tuple[int, int, int], Sent] = {}
+
+    def constants(self) -> dict[str, Value]:
+        """Return them.  Functions have what the search asked: more is an error of its own."""
+        stood, members = self.search.stood.values(), self.codes.members
+        found: dict[str, Value] = {
+            "First": [self._whole(state) for state in self.search.levels[0]],
+            "Own": [self._own(code) for code in members],
+            "Hears": [self._hears(code) for code in members],
+            "Says": {self._key(state): said for state, said in self.search.says.values()},
+        }
+        if self.steps.world.together is not None:
+            found["Joint"] = {self._key(state): self._joint(state) for state in stood}
+        if self.codes.monitor is not None:
+            found["Hearing"] = self._hearing(self.codes.monitor)
+        if self.steps.world.expiry is not None:
+            found |= self._expiry()
+        return found | self._faults()
+
+    # -- states --------------------------------------------------------------------------
+
+    def _key(self, state: State) -> tuple[int, ...]:
+        """Return what is seen of a state, as numbers."""
+        split = state.around.split
+        here = [
+            self.locals[code](local)
+            for code, local in zip(self.codes.members, state.locals, strict=True)
+        ]
+        return *here, self._monitor(state.monitor), 0 if split is None else self.splits(split)
+
+    def _monitor(self, monitor: LocalState | None) -> int:
+        return 0 if monitor is None else self.monitors(monitor)
+
+    def _whole(self, state: State) -> Value:
+        """Return an initial state: local states, the monitor's, surroundings, messages."""
+        *here, monitor, _ = self._key(state)
+        if isinstance(self.steps.world.network, MessageSet):
+            net: Value = {self._message(*sent) for sent in state.messages}
+        else:
+            links, every = dict(state.links), self.codes.names
+            net = [[self._link(links.get((sender, to), ())) for to in every] for sender in every]
+        return tuple(here), monitor, self.around.index(state.around) + 1, net
+
+    def _message(self, sender: str | None, to: str | None, content: Hashable) -> Value:
+        found = self._name(sender), self._name(to), self.contents(content)
+        self.sent[found] = sender, to, content
+        return found
+
+    def _link(self, held: tuple[Hashable, ...]) -> Value:
+        contents = [self.contents(content) for content in held]
+        if isinstance(self.steps.world.network, FifoLinks):
+            return contents
+        return {(content, 1 + contents[:at].count(content)) for at, content in enumerate(contents)}
+
+    def _name(self, name: str | None) -> int:
+        return 0 if name is None else self.codes.names.index(name) + 1
+
+    # -- what members answered -------------------------------------------------------------
+
+    def _hears(self, code: MemberCode) -> Value:
+        """Return what the member answers: (local state, sender, content) to outcomes."""
+        numbers = self.locals[code]
+        return {
+            (numbers(local), self._name(event.sender), self.contents(event.content)): {
+                self._outcome(code, outcome) for outcome in outcomes
+            }
+            for (local, event), outcomes in self.steps.asked[code].items()
+            if type(event) is Message
+        }
+
+    def _own(self, code: MemberCode) -> Value:
+        """Return what the member may do by itself: local state to outcomes."""
+        at, known = self.codes.members.index(code), self.steps.asked[code]
+        return {
+            self.locals[code](local): {
+                self._outcome(code, outcome)
+                for choice in code.choices(local)
+                for outcome in known[local, choice.event]
+            }
+            for local in {state.locals[at]: None for state in self.search.stood.values()}
+        }
+
+    def _outcome(self, code: MemberCode, outcome: Outcome) -> Value:
+        """Return (local state after it, what is sent, what is recorded, fault that it spends)."""
+        sender = code.name if self.steps.with_sender else None
+        sent = tuple(self._message(sender, *one)[1:] for one in outcome.sent)
+        is_heard = self.codes.monitor is not None
+        recorded = tuple(map(self.records, outcome.recorded)) if is_heard else ()
+        cost = FAULTS.index(outcome.cost) + 1 if outcome.cost else 0
+        return self.locals[code](outcome.after), sent, recorded, cost
+
+    def _joint(self, state: State) -> Value:
+        """Return the joint steps of a state, each a sequence of (member, outcome)."""
+        code_of = dict(zip(self.codes.names, self.codes.members, strict=True))
+        return {
+            tuple((self._name(name), self._outcome(code_of[name], one)) for name, one in taken)
+            for step in self.steps.joint_steps(state)
+            for taken in self.steps.ways(state, step)
+        }
+
+    def _hearing(self, monitor: MemberCode) -> Value:
+        """Return what the monitor is after a record: (what it was, record) to what it is."""
+        return {
+            (self.monitors(local), self.records(event)): self.monitors(
+                outcomes[0].after if outcomes else local
+            )
+            for (local, event), outcomes in self.steps.asked[monitor].items()
+        }
+
+    # -- faults and time -------------------------------------------------------------------
+
+    def _faults(self) -> dict[str, Value]:
+        """Return, by surroundings: those after a split or heal; those after each fault, 0: it is
+        not possible; members on one side of the split, and the number of the split.
+        """
+
+        def number(after: Surroundings | None) -> int:
+            return 0 if after is None else self.around.index(after) + 1
+
+        environment = self.steps.environment
+        return {
+            "Moves": [{number(to) for _, to in environment.moves(one)} for one in self.around],
+            "Spend": [[number(environment.spend(one, it)) for one in self.around] for it in FAULTS],
+            "Side": [{self._name(name) for name in one.split or ()} for one in self.around],
+            "Split": [0 if one.split is None else self.splits(one.split) for one in self.around],
+        }
+
+    def _expiry(self) -> dict[str, Value]:
+        """Return how far members have come, by local state; and up to where messages are of use.
+
+        Of every message that was ever sent: pairs of a member and a number.
+        """
+        return {
+            "Horizon": [
+                [code.horizon(local) for local in self.locals[code].of]
+                for code in self.codes.members
+            ],
+            "Stamps": {
+                key: {(self._name(name), stamp) for name, stamp in self.steps.stamps(message)}
+                for key, message in self.sent.items()
+            },
+        }

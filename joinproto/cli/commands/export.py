@@ -1,0 +1,106 @@
+"""`joinproto export`: a world as TLA+, for another checker.
+
+0  written    2  usage, a bad model (file:line), a world that has no form in TLA+
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+from attrs import frozen
+
+from joinproto.check import catalogue
+from joinproto.cli import loading
+from joinproto.cli.output import alone_on_stdout
+from joinproto.cli.show.amounts import count, plural
+from joinproto.codec.json_form import printed
+from joinproto.errors import EnvironmentProblem
+
+EXAMPLE = """\b
+Examples:
+  joinproto export two-phase-commit --out tla/
+  joinproto export path/to/my_model.py --set window=2 --out tla/
+"""
+
+
+@frozen
+class ExportedClaim:
+    """A claim about single states."""
+
+    name: Annotated[str, "as the world calls it"]
+    invariant: Annotated[str, "its name in the module; of a `sometimes`: that it is never reached"]
+    steps: Annotated[
+        int | None, "of the shortest run that breaks it, or reaches it; null: there is none so far"
+    ]
+
+
+@frozen
+class ExportedWorld:
+    """`joinproto export WORLD --json`"""
+
+    world: Annotated[str, "which world"]
+    files: Annotated[tuple[str, ...], "the module, and its constants"]
+    states: Annotated[int, "how many were found; with a violation, those up to one level past it"]
+    result: Annotated[str, "of the claims about states: `holds` or `violated`"]
+    claims: Annotated[tuple[ExportedClaim, ...], "claims about states"]
+    left_out: Annotated[tuple[str, ...], "claims about runs and steps"]
+
+
+@click.command(epilog=EXAMPLE)
+@loading.target()
+@loading.world_options
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="The folder for NAME.tla and NAME.cfg.",
+)
+@click.option(
+    "--max-states",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    help="Refuse a world with more states.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def export(target: str, out: Path, max_states: int, as_json: bool, **arguments: Any) -> int:
+    """Write a world as TLA+, so that another checker can search it.
+
+    What members' code answered is data in NAME.cfg; how steps, network and faults work is written
+    in NAME.tla, again and in another language.  The other checker then has to find the same states
+    and the same violations.
+    """
+    from joinproto.check.tla.export import exported
+
+    options = loading.given(arguments)
+    with alone_on_stdout(as_json):
+        loaded = catalogue.load(target, options)
+        with loaded.at_work():
+            found = exported(loaded.world, states_max=max_states)
+        try:
+            files = tuple(map(str, found.write(out)))
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"cannot write to {out}: {error.strerror}", next="name another folder with --out"
+            ) from error
+    result = "holds" if found.broken_at is None else "violated"
+    if as_json:
+        claims = tuple(ExportedClaim(one.name, one.invariant, one.steps) for one in found.claims)
+        click.echo(
+            printed(
+                ExportedWorld(
+                    loaded.world.name, files, found.states, result, claims, found.left_out
+                )
+            )
+        )
+        return 0
+    click.echo(f"{loaded.world.name}: {count(found.states)} states, {result}")
+    for one in found.claims:
+        steps = "" if one.steps is None else f"  in {plural(one.steps, 'step')}"
+        click.echo(f"  {one.invariant:<10} {one.name}{steps}")
+    for name in found.left_out:
+        click.echo(f"  left out   {name}: it is about runs or steps")
+    click.echo("\n".join(f"wrote {file}" for file in files))
+    return 0

@@ -1,0 +1,170 @@
+"""Worlds as TLA+: another checker, which shares no code with ours, finds the same."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from joinproto.check.catalogue import load_world
+from joinproto.check.tla.export import Exported, exported
+from joinproto.errors import UsageProblem
+from tests.census import QUICK, searched
+from tests.cli.running import run_here
+from tests.cli.schemas import faults, unexplained
+from tests.needs import Unable, need
+from tools.json_schema import SCHEMAS
+
+SCRIPT = Path(__file__).with_name("tla_checker.mjs")
+STATES_MAX = 3_000
+SOME = [("two-phase-commit", None), ("token-ring", None), ("durable-vote", "no-persist")]
+"""A set of messages, queues, crashes between effects."""
+
+
+@pytest.mark.parametrize(("name", "mutant"), SOME)
+def test_the_module_says_what_the_search_found(name: str, mutant: str | None) -> None:
+    report = searched(name, mutant)
+
+    found = exported(load_world(name, mutant=mutant))
+
+    assert (report.result == "violated") == (found.broken_at is not None)
+    if found.broken_at is None:
+        assert report.distinct == found.states
+    else:
+        assert report.trace is not None
+        assert len(report.trace.steps) == found.broken_at
+    (constants,) = re.findall(r"^CONSTANTS (.*)$", found.module, re.MULTILINE)
+    assert constants.split(", ") == re.findall(r"^CONSTANT (\w+) = ", found.config, re.MULTILINE)
+    invariants = re.findall(r"^INVARIANT (\w+)$", found.config, re.MULTILINE)
+    assert invariants == [it.invariant for it in found.claims if it.invariant.startswith("Claim")]
+    for claim in found.claims:
+        assert rf"{claim.invariant} == " in found.module
+
+
+def test_what_has_no_form_in_tla_is_refused() -> None:
+    world = load_world("two-phase-commit")
+
+    with pytest.raises(UsageProblem, match="within="):
+        exported(evolve(world, within=lambda view: True))
+    with pytest.raises(UsageProblem, match="more than 100 states"):
+        exported(world, states_max=100)
+
+
+def test_the_command_writes_both_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    run = partial(run_here, capsys, "export", "two-phase-commit", "--members", "2")
+
+    told = run("--out", str(tmp_path / "tla"))
+    done = run("--out", str(tmp_path / "tla"), "--json")
+
+    assert 0 == told.code == done.code
+    assert "wrote" in told.out
+    found = done.object
+    assert [] == [*faults(found, SCHEMAS["exported"]), *unexplained(found, SCHEMAS["exported"])]
+    assert all(Path(file).read_text() for file in found["files"])
+    (tmp_path / "file").write_text("")
+    refused = run("--out", str(tmp_path / "file" / "below"))
+    assert 4 == refused.code
+    assert "name another folder" in refused.err
+
+
+# -- the other checker ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return where tla-checker lies, which npm gets."""
+    need("node")
+    need("npm")
+    top = tmp_path_factory.mktemp("tla")
+    command = ["npm", "install", "--no-fund", "--no-audit", "--prefix", str(top)]
+    try:
+        done = subprocess.run(
+            [*command, "tla-checker@0.9.0"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Unable("tla-checker, which npm has not got within two minutes") from None
+    if done.returncode:
+        raise Unable(f"tla-checker, which npm has not got: {done.stderr.strip()[-200:]}")
+    return str(top / "node_modules")
+
+
+def other(modules: str, world: Exported, folder: Path) -> dict[str, Any]:
+    """Return what tla-checker finds: the kind of error, states, steps of the run."""
+    files = map(str, world.write(folder))
+    done = subprocess.run(
+        ["node", str(SCRIPT), modules, *files], capture_output=True, text=True, check=True
+    )
+    found = json.loads(done.stdout)
+    told = "\n".join(found["trace"] or ())
+    return {
+        "error": found["error_type"] and f"{found['error_type']}: {found['error_message']}",
+        "states": found["states_explored"],
+        "steps": len(re.findall(r"^State \d+$", told, re.MULTILINE)) - 1,
+    }
+
+
+def small(name: str, mutant: str | None) -> Exported | None:
+    """Return the world; None: it is too large, and for no other reason."""
+    try:
+        return exported(load_world(name, mutant=mutant), states_max=STATES_MAX)
+    except UsageProblem as problem:
+        if "more than" not in problem.message:
+            raise
+    return None
+
+
+@pytest.mark.soak("tla")
+@pytest.mark.parametrize(("name", "mutant"), QUICK)
+def test_another_checker_finds_the_same(
+    modules: str, tmp_path: Path, name: str, mutant: str | None
+) -> None:
+    """Verdict, states, and the length of the shortest violation."""
+    ours = small(name, mutant)
+    if ours is None:
+        return
+
+    theirs = other(modules, ours, tmp_path)
+
+    if ours.broken_at is None:
+        assert (None, ours.states) == (theirs["error"], theirs["states"])
+    else:
+        assert str(theirs["error"]).startswith("InvariantViolation")
+        assert ours.broken_at == theirs["steps"]
+
+
+@pytest.mark.soak("tla")
+def test_it_does_not_believe_the_search(modules: str, tmp_path: Path) -> None:
+    """A step that the search forgot leads where the module knows nothing; one more, too."""
+    world = exported(load_world("two-phase-commit"))
+    quiet = evolve(world, module=world.module.replace("Chosen ==", "Chosen == FALSE /\\"))
+    says = re.sub(r"^(CONSTANT Says = ).*? @@ ", r"\1", world.config, flags=re.MULTILINE)
+
+    assert world.states != other(modules, quiet, tmp_path)["states"]
+    less = other(modules, evolve(world, config=says), tmp_path)
+    assert "not in function domain" in str(less["error"])
+
+
+@pytest.mark.soak("tla")
+@pytest.mark.parametrize(("name", "mutant"), SOME)
+def test_a_state_that_is_reached_is_found_in_as_many_steps(
+    modules: str, tmp_path: Path, name: str, mutant: str | None
+) -> None:
+    ours = exported(load_world(name, mutant=mutant))
+    for claim in ours.claims:
+        if claim.invariant.startswith("Never") and claim.steps is not None:
+            alone = re.sub(r"^INVARIANT .*\n", "", ours.config, flags=re.MULTILINE)
+            asked = evolve(ours, config=alone + f"INVARIANT {claim.invariant}\n")
+
+            theirs = other(modules, asked, tmp_path)
+
+            assert claim.steps == theirs["steps"]
