@@ -32,6 +32,7 @@ from joinproto.cli.commands.swarm import Swarm
 from joinproto.cli.commands.sweep import Sweep
 from joinproto.cli.commands.tier import Tier
 from joinproto.cli.first_start import Split
+from joinproto.cli.validate.foreign import Followed
 from joinproto.cli.validate.judge import Verdict
 from joinproto.cli.validate.standby import StandbyVerdict
 from joinproto.clusterer.ask_config import CompareAnswer
@@ -105,6 +106,7 @@ SCHEMAS = {
     "node": NODE,
     "validate": VALIDATE,
     "validate-brokers": schema_of(StandbyVerdict),
+    "followed": schema_of(Followed),
     "recover": {**RESULT, "description": "`joinproto recover COMMAND ... --json`"},
     "error": ERROR,
 }

@@ -2,29 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from joinproto.cli import loading
+from joinproto.cli.output import alone_on_stdout
 from joinproto.codec.json_form import printed
 
 if TYPE_CHECKING:
+    from joinproto.cli.validate.foreign import Followed
     from joinproto.cli.validate.judge import Judged, Verdict
 
 
-@click.command(epilog="Example: joinproto validate events/")
+@click.command(
+    epilog="""\b
+Examples:
+  joinproto validate events/
+  joinproto validate rabbit@a.log --world my_nodes.py --patterns rabbitmq.toml
+"""
+)
 @click.argument("logs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--world", metavar="WORLD|FILE.py[::NAME]", help="Logs of another program: what it may do."
+)
+@click.option(
+    "--patterns",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Logs of another program: which line tells which step.",
+)
+@loading.world_options
+@click.option(
+    "--max-states",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    help="With --world: how many states may be meant at a time.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def validate(logs: tuple[Path, ...], as_json: bool) -> int:
+def validate(
+    logs: tuple[Path, ...],
+    world: str | None,
+    patterns: Path | None,
+    max_states: int,
+    as_json: bool,
+    **arguments: Any,
+) -> int:
     """Replay event logs through the same member, and check what must hold.
 
     LOGS are files, or directories with *.jsonl files; those of all members together, or of some;
     what they leave out is assumed, and said.  Those of brokers of hot standby are judged by what
-    they confirmed, and what later primaries had.  Exit codes: 0 all holds, 1 a line or a claim does
-    not, 2 a log that is empty, cut or no log.
+    they confirmed, and what later primaries had.
+
+    With --world and --patterns LOGS are those of another program.  The world says what it may do,
+    and patterns which line tells which step (docs/how-to.md, "Logs of another program").  Printed
+    are, by pattern, how many lines fit, and the first one that does not.
+
+    Exit codes: 0 all holds, 1 a line or a claim does not, 2 a log that is empty, cut or no log,
+    3 undetermined: more than --max-states may be meant, or no line tells a step.
     """
+    options = loading.given(arguments)
+    if world is not None and patterns is not None:
+        return _followed(logs, world, options, patterns, max_states, as_json)
+    if world is not None or patterns is not None or options:
+        raise click.UsageError("logs of another program need both --world and --patterns")
     from joinproto.cli.validate.judge import Verdict, validate
     from joinproto.cli.validate.standby import is_of_brokers, validate_brokers
 
@@ -39,6 +83,44 @@ def validate(logs: tuple[Path, ...], as_json: bool) -> int:
         _show_replay(verdict)
     _show(verdict.claims)
     return 0 if verdict.holds else 1
+
+
+def _followed(
+    logs: Sequence[Path],
+    world: str,
+    options: Mapping[str, Any],
+    patterns: Path,
+    max_states: int,
+    as_json: bool,
+) -> int:
+    from joinproto.check import catalogue
+    from joinproto.cli.validate.foreign import follow
+    from joinproto.cli.validate.patterns import Patterns
+
+    with alone_on_stdout(as_json):
+        wanted = Patterns.read(patterns)
+        loaded = catalogue.load(world, options)
+        with loaded.at_work():
+            found = follow(loaded.world, wanted, logs, states_max=max_states)
+    click.echo(printed(found) if as_json else "\n".join(_told(found)))
+    return found.code
+
+
+def _told(found: Followed) -> Iterator[str]:
+    yield f"{found.world}: {found.lines} lines, {found.steps} of them tell a step"
+    width = max(len(rate.action) for rate in found.rates)
+    for rate in found.rates:
+        yield f"  {rate.action:<{width}}  {rate.fit} of {rate.lines}"
+    if found.unlogged:
+        yield f"without a log, so it may do anything: {', '.join(found.unlogged)}"
+    if (first := found.first) is not None:
+        yield f"\n{first.place}: the first line that does not fit"
+        yield f"  {first.line[:500]}"
+        yield f"  it tells   {first.member}: {first.action}"
+        yield f"  possible   {', '.join(first.possible) or 'nothing that a log would tell'}"
+    for claim in found.violated:
+        yield f"violated: {claim}"
+    yield f"\n{found.result.upper()}{f': {found.why}' if found.why else ''}"
 
 
 def _show_replay(verdict: Verdict) -> None:

@@ -1,0 +1,191 @@
+r"""Logs of other programs: which line tells which step of a world, by patterns in a TOML file.
+
+    [[step]]
+    line = 'rabbit on node rabbit@(?P<peer>\w+) down'
+    member = "{log}"
+    action = "sees {peer} down"
+
+`line` is searched in each line; its named groups stand in the other texts.  `{log}` is the name of
+the log's file, without its suffix and up to an `@`.  `time` is a pattern with a group `time`, in
+ISO 8601: lines of several logs are put in its order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from attrs import define, field, frozen
+
+from joinproto.check.follow import Told
+from joinproto.codec.strict import DoesNotFit
+from joinproto.codec.toml_file import read_settings
+from joinproto.errors import UsageProblem
+
+NEXT = "`joinproto validate --help` names docs/how-to.md, which has a whole file"
+
+
+@frozen(kw_only=True)
+class StepPattern:
+    """A line, and the step that it tells.  `sender`, `content`: of the message that is received."""
+
+    line: str
+    member: str
+    action: str
+    sender: str | None = None
+    content: str | None = None
+
+
+@frozen(kw_only=True)
+class PatternFile:
+    """A file of patterns.  `names`: what a log calls a member, to its name in the world."""
+
+    step: tuple[StepPattern, ...]
+    time: str | None = None
+    names: Mapping[str, str] = field(factory=dict)
+
+
+@frozen
+class Line:
+    """A line of a log that tells a step.  `number`: from 1."""
+
+    log: Path
+    number: int
+    text: str
+    told: Told
+    kind: str
+    at: datetime | None
+
+
+@define
+class Patterns:
+    """The patterns of a file, compiled.  `members`: those of which there are logs."""
+
+    file: PatternFile
+    members: frozenset[str] = frozenset()
+    lines: list[re.Pattern[str]] = field(init=False)
+    times: re.Pattern[str] | None = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.lines = [
+            _compiled(one.line, f"step[{at}].line") for at, one in enumerate(self.file.step)
+        ]
+        self.times = None if self.file.time is None else _compiled(self.file.time, "time")
+        if self.times is not None and "time" not in self.times.groupindex:
+            raise DoesNotFit("time", "it has no group `time`", next="write (?P<time>...)")
+        for at, (one, line) in enumerate(zip(self.file.step, self.lines, strict=True)):
+            for text in (one.member, one.action, one.sender, one.content):
+                for name in re.findall(r"{(\w*)}", text or ""):
+                    if name != "log" and name not in line.groupindex:
+                        groups = ", ".join(["log", *line.groupindex])
+                        raise DoesNotFit(
+                            f"step[{at}]", f"{{{name}}} is no group of its line", next=groups
+                        )
+
+    @classmethod
+    def read(cls, path: Path) -> Patterns:
+        """Return the patterns of a file; raises `UsageProblem`."""
+        return read_settings(path, PatternFile, lambda file, _: cls(file), next=NEXT)
+
+    def told(self, logs: Sequence[Path]) -> tuple[list[Line], int]:
+        """Return the lines that tell a step, in order, and how many lines there are in all.
+
+        Raises `UsageProblem`.
+        """
+        found, count = list[Line](), 0
+        for log in logs:
+            at: datetime | None = None
+            for number, text in enumerate(_lines(log), start=1):
+                count += 1
+                at = self._time(text, f"{log}:{number}") or at
+                found += self._told(log, number, text, at)
+        if len(logs) > 1:
+            if self.times is None or any(line.at is None for line in found):
+                raise UsageProblem(
+                    "several logs, and the patterns do not say when a line was written",
+                    next="give the file of patterns a `time`, or one log",
+                )
+            found.sort(key=lambda line: line.at.timestamp() if line.at else 0.0)
+        self.members = frozenset(
+            {line.told.member for line in found} | {self._name(_name_of(log)) for log in logs}
+        )
+        return found, count
+
+    def is_logged(self, one: Told) -> bool:
+        """Return whether such a step of the world would stand in these logs."""
+        return one.member in self.members and any(
+            _may_be(pattern.action, one.action)
+            and _may_be(pattern.content, one.content)
+            and _may_be(self._sender(pattern.sender), one.sender)
+            for pattern in self.file.step
+        )
+
+    def _told(self, log: Path, number: int, text: str, at: datetime | None) -> Iterator[Line]:
+        for pattern, line in zip(self.file.step, self.lines, strict=True):
+            if (found := line.search(text)) is not None:
+                words = {"log": _name_of(log), **found.groupdict(default="")}
+                action = _filled(pattern.action, words)
+                told = Told(
+                    self._name(_filled(pattern.member, words)),
+                    action,
+                    None if pattern.sender is None else self._name(_filled(pattern.sender, words)),
+                    None if pattern.content is None else _filled(pattern.content, words),
+                )
+                yield Line(log, number, text, told, pattern.action, at)
+                return
+
+    def _name(self, name: str) -> str:
+        return self.file.names.get(name, name)
+
+    def _sender(self, text: str | None) -> str | None:
+        return None if text is None else self._name(text)
+
+    def _time(self, text: str, place: str) -> datetime | None:
+        found = None if self.times is None else self.times.search(text)
+        if found is None:
+            return None
+        try:
+            return datetime.fromisoformat(found["time"])
+        except ValueError as error:
+            raise UsageProblem(
+                f"{place}: {found['time']!r} is no time: {error}",
+                next="let the group `time` be in ISO 8601: 2026-11-27 17:21:09.123",
+            ) from error
+
+
+def _compiled(text: str, where: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except (re.error, RecursionError) as error:
+        raise DoesNotFit(
+            where, f"{text!r} is no pattern: {error}", next="see Python's re"
+        ) from None
+
+
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    return re.sub(r"{(\w+)}", lambda found: words[found[1]], text)
+
+
+def _may_be(template: str | None, text: str | None) -> bool:
+    """Return whether a text may come from a template whose names stand for anything."""
+    if template is None:
+        return True
+    parts = re.split(r"{\w+}", template)
+    return text is not None and re.fullmatch(".*".join(map(re.escape, parts)), text) is not None
+
+
+def _name_of(log: Path) -> str:
+    return log.stem.partition("@")[0]
+
+
+def _lines(log: Path) -> Iterator[str]:
+    try:
+        with log.open(encoding="utf-8", errors="replace") as file:
+            for line in file:
+                yield line.rstrip("\n")
+    except OSError as error:
+        raise UsageProblem(
+            f"{log}: cannot be read: {error.strerror or error}", next="check the path"
+        ) from error

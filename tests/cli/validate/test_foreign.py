@@ -1,0 +1,130 @@
+"""Logs of another program: three real nodes of RabbitMQ 3.10.8, stopped, killed and started.
+
+`rabbitmq`: of their logs the lines about nodes and tables.  A node was stopped and came back; one
+was killed and came back; all were stopped or killed, and came back in another order.
+"""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from joinproto.check.catalogue import load
+from joinproto.cli.validate.foreign import follow
+from joinproto.cli.validate.patterns import Patterns
+from joinproto.errors import UsageProblem
+from tests.cli.running import Run, run_here
+from tests.cli.schemas import faults, unexplained
+from tools.json_schema import SCHEMAS
+
+LOGS = Path(__file__).with_name("rabbitmq")
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+WORLD, PATTERNS = EXAMPLES / "rabbitmq_nodes.py", EXAMPLES / "rabbitmq_nodes.toml"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> list[Path]:
+    return sorted(Path(shutil.copytree(LOGS, tmp_path / "logs")).iterdir())
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    return partial(run_here, capsys, "validate", "--world", str(WORLD), "--patterns", str(PATTERNS))
+
+
+def test_the_logs_of_real_nodes_fit(run: Run, logs: list[Path]) -> None:
+    done = run(*map(str, logs), "--json")
+
+    assert 0 == done.code
+    found = done.object
+    assert ("fits", None, []) == (found["result"], found["first"], found["unlogged"])
+    assert all(rate["fit"] == rate["lines"] > 0 for rate in found["rates"])
+    assert 8 == next(rate["lines"] for rate in found["rates"] if rate["action"] == "starts")
+    assert [] == [*faults(found, SCHEMAS["followed"]), *unexplained(found, SCHEMAS["followed"])]
+
+
+@pytest.mark.parametrize("without", ["Starting RabbitMQ", "synced tables", "startup complete"])
+def test_a_line_that_is_left_out_is_noticed(run: Run, logs: list[Path], without: str) -> None:
+    """What comes after it does not fit; the rest is followed all the same."""
+    lines = logs[1].read_text().splitlines(keepends=True)
+    logs[1].write_text("".join(line for line in lines if without not in line))
+
+    done = run(*map(str, logs))
+
+    assert 1 == done.code
+    assert "the first line that does not fit" in done.out
+    assert "DIFFERS" in done.out
+
+
+def test_a_step_too_early_is_noticed(run: Run, logs: list[Path]) -> None:
+    """Across logs: nobody sees a node that never started."""
+    logs[1].write_text("")
+
+    done = run(*map(str, logs))
+
+    assert 1 == done.code
+    assert "receive up" in done.out
+
+
+def test_of_a_member_without_a_log_anything_is_possible(run: Run, logs: list[Path]) -> None:
+    done = run(str(logs[0]))
+
+    assert 0 == done.code
+    assert "without a log, so it may do anything: b, c" in done.out
+
+
+def test_a_claim_that_is_false_on_the_way_is_told(tmp_path: Path, logs: list[Path]) -> None:
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(WORLD.read_text().replace('node.phase != "stopped" or', "node.phase and"))
+    world = load(str(wrong), {}).world
+
+    found = follow(world, Patterns.read(PATTERNS), logs, states_max=1_000)
+
+    assert ("violated", ("a stopped node sees nobody",)) == (found.result, found.violated)
+
+
+def test_what_cannot_be_known_is_undetermined(run: Run, logs: list[Path]) -> None:
+    few = run(*map(str, logs), "--max-states", "2")
+    logs[0].write_text("nothing that a pattern knows\n")
+    none = run(str(logs[0]))
+
+    assert 3 == few.code == none.code
+    assert "UNDETERMINED" in few.out
+    assert "more than 2 states" in few.out
+    assert "no line tells a step" in none.out
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("line = '", "line = '("), "no pattern"),
+        (("{peer}", "{pear}"), "{pear} is no group"),
+        (("(?P<time>", "("), "no group `time`"),
+        (("action", "akction"), "akction"),
+        (("^(?P<time>\\S+ \\S+) \\[", "(?P<time>rabbit)"), "is no time"),
+        (("time =", "#"), "when a line was written"),
+        (('"{log}"', '"x{log}"'), "no such member"),
+        (("[[step]]", "[[step"), "is not a TOML file"),
+    ],
+)
+def test_a_wrong_file_of_patterns_is_refused_with_its_place(
+    tmp_path: Path, logs: list[Path], change: tuple[str, str], said: str
+) -> None:
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(PATTERNS.read_text().replace(*change))
+
+    with pytest.raises(UsageProblem, match=r".") as raised:
+        follow(load(str(WORLD), {}).world, Patterns.read(wrong), logs, states_max=1_000)
+
+    assert said in raised.value.message
+    assert raised.value.next
+
+
+def test_both_are_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    done = run_here(capsys, "validate", "x.log", "--world", "join-two")
+
+    assert 2 == done.code
+    assert "--patterns" in done.err
