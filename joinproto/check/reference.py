@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from attrs import Factory, define, evolve, frozen
 
+from joinproto.check.asking import ask_of_view
 from joinproto.check.environment import Environment, Surroundings
 from joinproto.check.events import Message
 from joinproto.check.freeze import freeze, thaw
@@ -22,7 +23,7 @@ from joinproto.check.properties import Property
 from joinproto.check.report import States, Step, Trace
 from joinproto.check.same import left_on_disk
 from joinproto.check.steps import Move, Sent, order_of, states_of, to_step, unanswered
-from joinproto.check.view import DOWN, View
+from joinproto.check.view import View
 from joinproto.check.world import Together, World
 
 Link = tuple[str, str]
@@ -315,27 +316,7 @@ class Reference:
         return View(codes.names, shown, disks, monitor, state.around.split, links)
 
     def holds(self, item: Property, state: State) -> bool:
-        view = self.view(state)
-        if item.scope == "world":
-            return bool(item.holds(view))
-        if item.scope == "monitor":
-            return bool(item.holds(view.monitor))
-        here = [
-            value
-            for name, value in view.items()
-            if value is not DOWN and name in (item.among or view)
-        ]
-        if item.scope == "each":
-            answers = [bool(item.holds(value)) for value in here]
-            return any(answers) if item.kind == "sometimes" else all(answers)
-        if item.scope == "beside":
-            return all(item.holds(value, view.monitor) for value in here)
-        return all(
-            item.holds(one, other)
-            for i, one in enumerate(here)
-            for j, other in enumerate(here)
-            if i != j
-        )
+        return ask_of_view(item, self.view(state))
 
     def states_text(self, state: State) -> dict[str, dict[str, str]]:
         return states_of(self.codes, state.locals, state.monitor)
