@@ -14,7 +14,7 @@ from joinproto.cli.show.cells import width
 from joinproto.cli.show.drawing_step import step_row
 from joinproto.cli.show.markup import Markup, drawn, element, join
 from joinproto.cli.show.pieces import Piece, Role, line, visible
-from joinproto.cli.show.rows import CELL, EDGE, LEFT, Heads, Notice, Plan, StepRow, cut
+from joinproto.cli.show.rows import CELL, EDGE, LEFT, STATEMENT, Heads, Notice, Plan, StepRow, cut
 from joinproto.cli.show.story import Story
 
 
@@ -26,14 +26,13 @@ class Drawing:
     width_min: float
 
 
-def drawing(story: Story) -> Drawing:
-    """Return the chart of `story`."""
-    plan = Plan(story)
+def drawing(story: Story, *, narrow: bool = False) -> Drawing:
+    """Return the chart of `story`; it needs `definitions()` beside it in the page."""
+    plan = Plan(story, narrow)
     svg = element(
         "svg",
-        _definitions(),
         join(_bands(plan)),
-        element("rect", id="cursor", x=1.0, y=0.0, width=plan.width - 2, height=0.0, rx=6.0),
+        element("rect", class_="cursor", x=1.0, y=0.0, width=plan.width - 2, height=0.0, rx=6.0),
         join(_cycle(plan)),
         join(_lifelines(plan)),
         join(_row(plan, row) for row in plan.rows),
@@ -42,15 +41,17 @@ def drawing(story: Story) -> Drawing:
         width=plan.width,
         height=plan.height,
         role="group",
+        class_="narrow" if narrow else "wide",
         aria_label=f"Sequence chart of {len(story.trace.steps)} steps; in words below it",
     )
     return Drawing(svg, plan.width_min)
 
 
-def _definitions() -> Markup:
+def definitions() -> Markup:
+    """Return what all drawings of a page refer to."""
     head = element("path", d="M0 0L10 5L0 10L2.6 5z", class_="head")
     hatch = element("path", d="M0 8L8 0", class_="hatch")
-    return element(
+    shared = element(
         "defs",
         element(
             "marker",
@@ -72,6 +73,9 @@ def _definitions() -> Markup:
             height=8.0,
             patternUnits="userSpaceOnUse",
         ),
+    )
+    return element(
+        "svg", shared, xmlns="http://www.w3.org/2000/svg", width=0, height=0, aria_hidden="true"
     )
 
 
@@ -138,8 +142,12 @@ def _row(plan: Plan, row: StepRow | Notice | Heads) -> Markup:
             return step_row(plan, row)
         case Notice():
             middle = (LEFT + plan.width - EDGE) / 2
-            words = drawn(row.line, x=middle, y=row.top + row.height / 2 + 5, text_anchor="middle")
-            return element("g", words, class_="notice")
+            first = row.top + row.height / 2 + 5 - STATEMENT * (len(row.lines) - 1) / 2
+            lines = (
+                drawn(words, x=middle, y=first + STATEMENT * number, text_anchor="middle")
+                for number, words in enumerate(row.lines)
+            )
+            return element("g", *lines, class_="notice")
         case Heads():
             names = (_head(plan, row, name) for name in plan.story.lifelines)
             return element("g", *names, class_="heads")

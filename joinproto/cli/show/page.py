@@ -16,7 +16,7 @@ from string import Template
 from joinproto.check.report import PropertyResult, Report
 from joinproto.cli.show import findings
 from joinproto.cli.show.amounts import count, plural
-from joinproto.cli.show.drawing import drawing
+from joinproto.cli.show.drawing import definitions, drawing
 from joinproto.cli.show.markup import Child, Markup, element, join, text
 from joinproto.cli.show.page_growth import Level, growth
 from joinproto.cli.show.page_story import in_words
@@ -27,6 +27,9 @@ from joinproto.cli.show.words import headline
 from joinproto.codec.json_form import encoded
 
 ASSETS = Path(__file__).with_name("assets")
+
+_MARGINS = 40
+"""Pixels beside the chart, on a screen of its width."""
 
 
 def page(
@@ -81,11 +84,18 @@ def _run(report: Report) -> tuple[Markup, str]:
     if report.trace is None:
         return Markup(), ""
     story = tell(report.trace)
-    drawn = drawing(story)
-    chart = element("div", drawn.svg, class_="chart")
+    wide, narrow = drawing(story), drawing(story, narrow=True)
+    chart = element("div", definitions(), wide.svg, narrow.svg, class_="chart")
     panel = element("aside", class_="panel", aria_label="One step", hidden=True)
     stage = element("section", chart, panel, class_="stage", aria_label="The run as a chart")
-    return join([stage, in_words(story)]), f".chart svg {{ min-width: {drawn.width_min:g}px; }}\n"
+    between = wide.width_min + _MARGINS
+    style = (
+        f".chart .wide {{ min-width: {wide.width_min:g}px; }}\n"
+        f".chart .narrow {{ min-width: {narrow.width_min:g}px; }}\n"
+        f"@media (max-width: {between:g}px) {{ .chart .wide {{ display: none; }} }}\n"
+        f"@media (min-width: {between + 0.02:g}px) {{ .chart .narrow {{ display: none; }} }}\n"
+    )
+    return join([stage, in_words(story)]), style
 
 
 def _coloured(tag: str, piece: Piece, kind: str) -> Markup:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import define, field, frozen
 
-from joinproto.cli.show.cells import clip, width
+from joinproto.cli.show.cells import clip, width, wrap
 from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
 from joinproto.cli.show.story import Moment, Story
 from joinproto.cli.show.words import cycle_begins, cycle_ends, told, verdict
@@ -22,6 +22,9 @@ EDGE = 24
 
 CELL = 7.3
 """Width of a character; a little more than most fonts take, so that no text is cut."""
+
+NOTICE_CELL = 8.4
+"""The same, of the larger and bolder letters of a notice."""
 
 ARROW = 30
 """From the top of a step's row to its arrow: room for the words above."""
@@ -38,6 +41,10 @@ STEPS_PER_HEAD = 10
 PITCHES = {1: 420, 2: 330, 3: 250, 4: 195, 5: 160, 6: 140, 7: 128, 8: 118}
 PITCH_MIN = 110
 """From one lifeline to the next, by the number of members; more of them stand closer."""
+
+NARROW = 500
+"""Of a drawing for a narrow screen, where the lifelines leave that room."""
+NARROW_PITCH_MIN = 80
 
 
 @frozen
@@ -68,9 +75,9 @@ class StepRow:
 class Notice:
     """A row of words: where a cycle begins or ends, how the run ends."""
 
-    line: Line
+    lines: tuple[Line, ...]
     top: float
-    height: float = NOTICE
+    height: float
 
 
 @frozen
@@ -87,19 +94,26 @@ Row = StepRow | Notice | Heads
 
 @define
 class Plan:
-    """The rows of the chart of `story`, its lifelines `pitch` apart; `steps`: by number."""
+    """The rows of the chart of `story`, its lifelines `pitch` apart; `steps`: by number.
+
+    `narrow`: for a screen that is too narrow for the usual pitch.
+    """
 
     story: Story
+    narrow: bool = False
     pitch: float = field(init=False)
     rows: list[Row] = field(init=False, factory=list)
     steps: dict[int, StepRow] = field(init=False, factory=dict)
     height: float = field(init=False, default=8.0)
 
     def __attrs_post_init__(self) -> None:
-        self.pitch = PITCHES.get(len(self.story.lifelines), PITCH_MIN)
+        lanes = max(len(self.story.lifelines), 1)
+        self.pitch = PITCHES.get(lanes, PITCH_MIN)
+        if self.narrow:
+            self.pitch = min(self.pitch, max((NARROW - LEFT - EDGE) / lanes, NARROW_PITCH_MIN))
         for moment in self.story.moments:
             self._add(moment)
-        self._put(Notice(verdict(self.story.trace), self.height, 52))
+        self._notice(verdict(self.story.trace), more=12)
 
     @property
     def width(self) -> float:
@@ -121,6 +135,11 @@ class Plan:
             self.steps[row.moment.number] = row
         self.height += row.height
 
+    def _notice(self, words: Line, *, more: float = 0) -> None:
+        room = int((self.width - LEFT - EDGE) / NOTICE_CELL)
+        lines = tuple(Line(pieces) for pieces in wrap(words, room, first=0, indent=0))
+        self._put(Notice(lines, self.height, NOTICE + more + STATEMENT * (len(lines) - 1)))
+
     def _add(self, moment: Moment) -> None:
         left = len(self.story.trace.steps) - moment.number
         if moment.step is not None:
@@ -130,10 +149,10 @@ class Plan:
         if not moment.number % STEPS_PER_HEAD and (not moment.number or left > 2):
             self._put(Heads(moment, self.height))
         if not self.story.stops and moment.number == self.story.loop_at:
-            self._put(Notice(cycle_begins(), self.height))
+            self._notice(cycle_begins())
         end = cycle_ends(self.story)
         if not left and end is not None:
-            self._put(Notice(end, self.height))
+            self._notice(end)
 
     def _blocks(self, moment: Moment) -> Iterator[Block]:
         """Yield what is said at the lifelines: in a joint step at each, else at one."""

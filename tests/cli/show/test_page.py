@@ -14,9 +14,11 @@ from attrs import define, field
 from hypothesis import given, settings
 
 from joinproto.check.report import Trace
+from joinproto.cli.show.cells import width
 from joinproto.cli.show.markup import EMPTY_ELEMENTS, element, text
 from joinproto.cli.show.page import page
 from joinproto.cli.show.pieces import visible
+from joinproto.cli.show.rows import CELL, EDGE, LEFT, NARROW, Notice, Plan, StepRow
 from joinproto.cli.show.story import tell
 from joinproto.cli.show.words import closing, cycle_ends, fairness, headline, sentence, told
 from tests.cli.show import traces
@@ -143,15 +145,34 @@ def test_a_change_is_marked_in_words_too(trace: Trace) -> None:
 
 
 def test_every_step_is_in_the_drawing(trace: Trace) -> None:
-    """One row, in order, that leads to its words and says them to who cannot see it."""
-    root, story = read(trace), tell(trace)
-    rows = root.kinds("row")
+    """One row, in order, that leads to its words and says them to who cannot see it.
 
-    assert [f"#step-{number + 1}" for number in range(len(trace.steps))] == [
-        row.attributes["href"] for row in rows
-    ]
-    for row, moment in zip(rows, story.moments[1:], strict=True):
-        assert sentence(moment, story).text in row.attributes["aria-label"]
+    So it is in the drawing for a wide screen, and in that for a narrow one.
+    """
+    root, story = read(trace), tell(trace)
+    for drawing in (*root.kinds("wide"), *root.kinds("narrow")):
+        rows = drawing.kinds("row")
+
+        assert [f"#step-{number + 1}" for number in range(len(trace.steps))] == [
+            row.attributes["href"] for row in rows
+        ]
+        for row, moment in zip(rows, story.moments[1:], strict=True):
+            assert sentence(moment, story).text in row.attributes["aria-label"]
+
+
+def test_no_words_leave_the_drawing_for_a_narrow_screen(trace: Trace) -> None:
+    """What ran over the right edge was seen by scrolling alone."""
+    plan = Plan(tell(trace), narrow=True)
+    room = plan.width - LEFT - EDGE
+    rows = plan.rows
+
+    assert 5 < len(trace.initial) or plan.width <= NARROW
+    for row in rows:
+        for block in row.blocks if isinstance(row, StepRow) else ():
+            longest = max(CELL * width(line.text) for line in block.lines)
+            assert longest <= (block.x if block.to_left else plan.width - block.x)
+        for line in row.lines if isinstance(row, Notice) else ():
+            assert CELL * width(line.text) <= room
 
 
 def test_the_title_is_a_sentence(trace: Trace) -> None:
@@ -253,9 +274,9 @@ def test_a_report_without_a_run_is_a_page_too() -> None:
 
 def test_broken_lifelines_bands_and_the_bracket_are_drawn() -> None:
     """A crash breaks the line, a split shades a band, a cycle has its bracket."""
-    crash = read(traces.crash_and_restart())
-    split = read(traces.split_and_heal())
-    cycle = read(traces.lasso())
+    crash = read(traces.crash_and_restart()).kinds("wide")[0]
+    split = read(traces.split_and_heal()).kinds("wide")[0]
+    cycle = read(traces.lasso()).kinds("wide")[0]
 
     # b is down at first, up, down, up; a is up, then down.
     assert (3, 3) == (len(crash.kinds("life")), len(crash.kinds("dead")))

@@ -2,16 +2,20 @@
 // Everything said here is in the list of steps already: this only moves through it.
 (function () {
   const steps = Array.from(document.querySelectorAll(".story > li"));
-  const rows = new Map(
-    Array.from(document.querySelectorAll("a.row"), (row) => [Number(row.dataset.step), row])
-  );
+  // Of each drawing, the wide and the narrow one, of which the style sheet shows one.
+  const drawings = Array.from(document.querySelectorAll(".chart > [role=group]"), (svg) => ({
+    svg,
+    cursor: svg.querySelector(".cursor"),
+    rows: new Map(
+      Array.from(svg.querySelectorAll("a.row"), (row) => [Number(row.dataset.step), row])
+    ),
+  }));
   const panel = document.querySelector(".panel");
   addCopyButtons();
   if (!panel || !steps.length) return;
 
   document.documentElement.classList.add("js");
   panel.hidden = false;
-  const cursor = document.getElementById("cursor");
   const chart = document.querySelector(".chart");
   const last = steps.length - 1;
   let now = -1;
@@ -33,12 +37,14 @@
   header.append(nav, title);
   panel.append(header, body);
 
-  for (const [number, row] of rows) {
-    row.tabIndex = -1;
-    row.addEventListener("click", (event) => {
-      event.preventDefault();
-      select(number, false);
-    });
+  for (const { rows } of drawings) {
+    for (const [number, row] of rows) {
+      row.tabIndex = -1;
+      row.addEventListener("click", (event) => {
+        event.preventDefault();
+        select(number, false);
+      });
+    }
   }
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -59,13 +65,21 @@
   function select(wanted, follow) {
     const number = Math.max(0, Math.min(last, wanted));
     if (number === now) return;
-    const before = rows.get(now);
-    if (before) {
-      before.removeAttribute("aria-current");
-      before.tabIndex = -1;
-    }
+    const before = now;
     now = number;
-    const row = rows.get(number);
+    for (const drawing of drawings) mark(drawing, before, follow);
+    show(steps[number], number);
+    // Not the id of an item of the list: the browser would jump there when it loads the page.
+    history.replaceState(null, "", "#at-" + number);
+  }
+
+  function mark({ svg, cursor, rows }, before, follow) {
+    const old = rows.get(before);
+    if (old) {
+      old.removeAttribute("aria-current");
+      old.tabIndex = -1;
+    }
+    const row = rows.get(now);
     cursor.style.opacity = row ? 1 : 0;
     if (row) {
       row.setAttribute("aria-current", "step");
@@ -73,13 +87,8 @@
       cursor.style.y = row.dataset.top + "px";
       cursor.style.height = row.dataset.height + "px";
       requestAnimationFrame(() => cursor.classList.add("moves"));
-      if (follow) intoView(row);
-    } else if (follow) {
-      intoView(document.querySelector(".chart svg .heads"));
     }
-    show(steps[number], number);
-    // Not the id of an item of the list: the browser would jump there when it loads the page.
-    history.replaceState(null, "", "#at-" + number);
+    if (follow && svg.getClientRects().length) intoView(row || svg.querySelector(".heads"));
   }
 
   function show(step, number) {
