@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from sys import version_info
 from typing import Any
+
+_ENGINE = Path(__file__).parent / "engine"
 
 
 def cache_folder() -> Path | None:
@@ -32,6 +35,33 @@ def answers_file(name: str, options: Mapping[str, Any]) -> Path | None:
         return None
     digest = sha256(asked_for(name, options).encode()).hexdigest()
     return place / "answers" / f"{name}-{digest[:16]}"
+
+
+def loops_name() -> str:
+    """Return the name of the folder with the engine's compiled loops: it holds their hash."""
+    found = sha256()
+    for file in sorted(_ENGINE.glob("*.py")):
+        content = file.read_bytes()
+        if b"numba" in content and file != _ENGINE / "__init__.py":
+            found.update(file.name.encode() + b"\0" + content)
+    return f"engine-{found.hexdigest()[:16]}"
+
+
+def loops_places() -> Iterator[Path]:
+    """Yield folders to keep compiled loops in, the best first; none need exist."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    if chosen:
+        yield Path(chosen)
+    own = cache_folder()
+    if own is not None:
+        yield own
+    yield _ENGINE / "__pycache__"
+
+
+def has_loops() -> bool:
+    """Return whether an earlier run of this Python kept the loop that every search needs."""
+    name, loop = loops_name(), f"expansion.expand-*.py{version_info[0]}{version_info[1]}.nbi"
+    return any(next((place / name).rglob(loop), None) for place in loops_places())
 
 
 def can_write(folder: Path) -> bool:

@@ -5,8 +5,9 @@ environment, a file.  All of these are the process's own, or outside of it.  So 
 loads the model, with another hash seed and another time of day, and puts the questions near the
 first states with the members in the opposite order; what both were asked is compared.
 
-That process runs at the same time as the search.  It stops after `QUESTIONS` of each member; once
-the search is over it stops after `SECONDS` of CPU.  Nothing but texts goes from one to the other.
+That process runs at the same time as the search.  It stops after `QUESTIONS` of each member, or
+where no state brings a new one (`IDLE`); once the search is over it stops after `SECONDS` of CPU.
+Nothing but texts goes from one to the other.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ QUESTIONS = 1_500
 SECONDS = 0.25
 LEAST = 100
 """So many questions are asked in all, whatever they cost: to import a model may take long."""
+IDLE = 500
+"""It ends, too, after so many states and three times those before in which no question was new."""
 WAIT_SECONDS = 20.0
 
 _PLAIN = (bool, int, float, str, type(None))

@@ -91,7 +91,7 @@ def _ask(asked: dict[str, Any], out: Any) -> None:
     from attrs import evolve
 
     from joinproto.check.catalogue import load
-    from joinproto.check.fresh import LEAST, QUESTIONS, SECONDS, answer_parts, question_text
+    from joinproto.check.fresh import IDLE, LEAST, QUESTIONS, SECONDS, answer_parts, question_text
     from joinproto.check.known import Known
     from joinproto.check.options import Words
     from joinproto.check.reference import Reference
@@ -110,22 +110,28 @@ def _ask(asked: dict[str, Any], out: Any) -> None:
         code.known = Known()
     reference.failing = []
 
-    def is_over() -> bool:
+    most, newest = 0, 0
+
+    def is_over(states: int) -> bool:
+        """Return whether enough is asked, or nothing is left to ask, after so many states."""
+        nonlocal most, newest
         answers = [sum(map(len, code.known.answers.values())) for code in codes if code.known]
-        if min(answers) >= QUESTIONS or sum(answers) >= 4 * QUESTIONS:
+        if sum(answers) > most:
+            most, newest = sum(answers), states
+        if min(answers) >= QUESTIONS or most >= 4 * QUESTIONS or states > IDLE + 4 * newest:
             return True
         ended = select.select([sys.stdin], [], [], 0)[0]
-        return bool(ended) and sum(answers) >= LEAST and time.process_time() >= SECONDS
+        return bool(ended) and most >= LEAST and time.process_time() >= SECONDS
 
     touched.is_on = True
     queue = list(reference.initials())
     seen = set(queue)
-    for state in queue:
+    for states, state in enumerate(queue, start=1):
         for _, after in reference.successors(state):
             if after not in seen:
                 seen.add(after)
                 queue.append(after)
-        if is_over() or touched.what:
+        if is_over(states) or touched.what:
             break
     touched.is_on = False
     in_order = type(world.network).__name__ == "FifoLinks"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from joinproto.check.check import check as check_by_engine
-from joinproto.check.plain import OWN, Ends, check_small
+from joinproto.check.plain import Ends, check_small, own_bounds
 from joinproto.check.report import Report
 from joinproto.check.world import World
 
@@ -26,7 +26,8 @@ def check(
     """Return what a breadth-first search of `world` found.
 
     A world of up to some 40,000 states is searched in plain Python, which needs no compiled loops;
-    a larger one, and one with `symmetry`, by the engine.
+    where these are kept from an earlier run, one of up to 20,000.  A larger one, and one with
+    `symmetry`, is searched by the engine.
 
     `symmetry`: one state for each renaming of the world's interchangeable members.  The limits end
     the search early; the report then says `incomplete`.  `progress` hears how far it is.
@@ -40,7 +41,7 @@ def check(
             seconds_max=seconds_max,
             interrupted=interrupted or (lambda: False),
         )
-        small = check_small(world, witnesses=witnesses, ends=ends, bounds=OWN)
+        small = check_small(world, witnesses=witnesses, ends=ends, bounds=own_bounds())
         if small is not None:
             return small
     return check_by_engine(

@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 from joinproto.check.folders import answers_file
 from joinproto.check.fresh import Fresh
 from joinproto.check.loaded import Loaded
-from joinproto.check.plain import OWN, SHIPPED, Ends, check_small
+from joinproto.check.plain import SHIPPED, Ends, check_small, own_bounds
 from joinproto.check.report import Report
 from joinproto.cli.interrupting import Interrupt, interruptible
 from joinproto.cli.output import error_stream, is_terminal
@@ -139,7 +139,7 @@ def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
             seconds_max=settings.seconds_max,
             interrupted=interrupt.was_asked,
         )
-        bounds = OWN if is_own else SHIPPED
+        bounds = own_bounds() if is_own else SHIPPED
         return check_small(
             loaded.world, ends=ends, bounds=bounds, witnesses=settings.witness is not None
         )

@@ -19,8 +19,10 @@ from typing import Any
 import pytest
 
 import joinproto.check.engine
-from joinproto.check import packages
-from joinproto.check.engine import Compiling, Kept, _fingerprint, _settle, _unkept, absent
+from joinproto.check import folders, packages
+from joinproto.check.engine import Compiling, Kept, _settle, _unkept, absent
+from joinproto.check.folders import has_loops, loops_name
+from joinproto.check.plain import OWN, OWN_COMPILED, own_bounds
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = Path(joinproto.check.engine.__file__).parent
@@ -46,12 +48,12 @@ def test_another_source_is_another_folder(tmp_path: Path, monkeypatch: pytest.Mo
     """A loop is inlined into loops of other files: all are compiled anew, or none."""
     copy = tmp_path / "engine"
     shutil.copytree(ENGINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(joinproto.check.engine, "__file__", str(copy / "__init__.py"))
-    before = _fingerprint()
+    monkeypatch.setattr(folders, "_ENGINE", copy)
+    before = loops_name()
 
     (copy / "bits.py").write_text((copy / "bits.py").read_text() + "\n# changed\n")
 
-    assert before != _fingerprint()
+    assert before != loops_name()
 
 
 def test_the_loops_of_other_programs_are_left_where_they_are() -> None:
@@ -75,7 +77,7 @@ def settle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     copy = tmp_path / "engine"
     shutil.copytree(ENGINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(joinproto.check.engine, "__file__", str(copy / "__init__.py"))
+    monkeypatch.setattr(folders, "_ENGINE", copy)
     return _settle
 
 
@@ -85,7 +87,19 @@ def test_loops_are_kept_in_the_users_cache(settle: Any, tmp_path: Path) -> None:
 
     assert kept.lasting
     assert kept.folder.parent == tmp_path / "home" / ".cache" / "joinproto"
-    assert kept.is_cold()
+    assert not has_loops()
+
+
+def test_where_loops_are_kept_a_model_of_ones_own_comes_to_the_engine_sooner(settle: Any) -> None:
+    """Before, they would be compiled for twenty seconds; loops of another Python are none."""
+    folder = settle().folder / "engine_0017"
+    folder.mkdir()
+    (folder / "expansion.expand-83.py27.nbi").touch()
+    before = own_bounds()
+
+    (folder / f"expansion.expand-83.py{sys.version_info[0]}{sys.version_info[1]}.nbi").touch()
+
+    assert (OWN, OWN_COMPILED) == (before, own_bounds())
 
 
 @pytest.mark.parametrize("name", ["NUMBA_CACHE_DIR", "XDG_CACHE_HOME"])
@@ -154,7 +168,6 @@ def test_without_any_folder_at_all_the_loops_are_not_kept(
     declare(inline="always")
 
     assert Kept(None, lasting=False) == kept
-    assert kept.is_cold()
     assert [{}, {"inline": "always"}] == asked
 
 

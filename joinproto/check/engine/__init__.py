@@ -14,8 +14,6 @@ loops are then compiled without being kept, and `KEPT.lasting` says so.
 from __future__ import annotations
 
 import atexit
-import hashlib
-import os
 import shutil
 import sys
 import tempfile
@@ -28,7 +26,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from joinproto.check.folders import cache_folder, can_write
+from joinproto.check.folders import can_write, loops_name, loops_places
 
 _GENERATIONS = 4
 """So many folders of other versions stay, for whoever changes between them."""
@@ -46,37 +44,10 @@ class Kept:
     folder: Path | None
     lasting: bool
 
-    def is_cold(self) -> bool:
-        """Return whether the loop every search needs will have to be compiled."""
-        return (
-            self.folder is None or next(self.folder.rglob("expansion.expand-*.nbi"), None) is None
-        )
-
-
-def _fingerprint() -> str:
-    """Return a hash of all files of this package that numba reads."""
-    found = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        content = file.read_bytes()
-        if b"numba" in content and file != Path(__file__):
-            found.update(file.name.encode() + b"\0" + content)
-    return found.hexdigest()[:16]
-
-
-def _places() -> Iterator[Path]:
-    """Yield folders to keep compiled loops in, the best first; none need exist."""
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    if chosen:
-        yield Path(chosen)
-    own = cache_folder()
-    if own is not None:
-        yield own
-    yield Path(__file__).parent / "__pycache__"
-
 
 def _settle() -> Kept:
-    name = f"engine-{_fingerprint()}"
-    for place in _places():
+    name = loops_name()
+    for place in loops_places():
         if can_write(place / name):
             _forget_old(place, keep=name)
             return Kept(place / name, lasting=True)
