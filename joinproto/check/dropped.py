@@ -5,8 +5,11 @@ Each of them makes a claim true for a reason that its author did not mean, so ea
 
 from __future__ import annotations
 
+import ast
 import inspect
+import textwrap
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +74,7 @@ def require_effects(objects: MemberObjects, answer: Any, what: str) -> None:
             f"{what} returned {answer!r}",
             next="return effects, None or NOT_ENABLED; one effect in a list",
             method=what,
+            place=_place_of_return(objects, answer, what),
         )
 
 
@@ -82,7 +86,34 @@ def refuse_text(objects: MemberObjects, answer: Any, what: str) -> None:
             f"{what} returned the text {answer!r}",
             next="return effects, None or NOT_ENABLED: [Broadcast(...)] sends it",
             method=what,
+            place=_place_of_return(objects, answer, what),
         )
+
+
+def _place_of_return(objects: MemberObjects, answer: Any, what: str) -> str:
+    """Return file and line of the one `return` that is written as `answer`; else nothing."""
+    method = getattr(getattr(objects, "kind", None), what.removesuffix("()"), None)
+    with suppress(OSError, TypeError, SyntaxError):
+        assert method is not None
+        lines, first = inspect.getsourcelines(method)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+        found = [
+            first + node.lineno - 1
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Return) and _is_written_as(node.value, answer)
+        ]
+        if len(found) == 1:
+            return f"{inspect.getfile(method)}:{found[0]}"
+    return ""
+
+
+def _is_written_as(code: ast.expr | None, answer: Any) -> bool:
+    match code:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return bool(name == type(answer).__name__)
+        case ast.Constant(value=value):
+            return bool(value == answer)
+    return False
 
 
 def too_many(objects: MemberObjects, what: str, of: str) -> ModelProblem:

@@ -44,7 +44,7 @@ class Arms:
     def never(self) -> list[str]:
         """Return in words what no arm takes."""
         return [
-            f"message {kind}: " + ("nothing follows it" if takes else "no step takes it")
+            f"message “{kind}”: " + ("nothing follows it" if takes else "no step takes it")
             for kind, (takes, acts) in sorted(self._found.items())
             if not acts
         ]

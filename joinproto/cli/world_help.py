@@ -22,17 +22,23 @@ class WorldCommand(click.Command):
         ctx.meta["world"] = given.get("target")
         return super().parse_args(ctx, args)
 
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help; what is wrong with the name of the world comes first."""
+        target = ctx.meta.get("world")
+        if isinstance(target, str):
+            try:
+                rows = list(parameters_of(target)) or [("none", "it is one fixed world")]
+            except JoinprotoError as problem:
+                formatter.write_text(f"{target}: {problem.message}")
+                formatter.write_text(f"next: {problem.next}")
+                formatter.write_paragraph()
+            else:
+                ctx.meta["parameters"] = rows
+        super().format_help(ctx, formatter)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, and the world's parameters."""
         super().format_options(ctx, formatter)
-        target = ctx.meta.get("world")
-        if not isinstance(target, str):
-            return
-        with formatter.section(f"Parameters of {target}"):
-            try:
-                rows = list(parameters_of(target))
-            except JoinprotoError as problem:
-                formatter.write_text(problem.message)
-                formatter.write_text(f"next: {problem.next}")
-            else:
-                formatter.write_dl(rows or [("none", "it is one fixed world")])
+        if "parameters" in ctx.meta:
+            with formatter.section(f"Parameters of {ctx.meta['world']}"):
+                formatter.write_dl(ctx.meta["parameters"])

@@ -440,7 +440,9 @@ class AnswersText(Member):
 
 class AnswersOneEffect(Member):
     def receive(self, event: Any) -> Any:
-        return Broadcast("me")
+        if event == "no such event":
+            return None
+        return Broadcast("me")  # fault
 
 
 class StartsWithText(Member):
@@ -492,8 +494,9 @@ class YieldsNothingGood(Member):
         yield 5  # fault
 
 
-def test_a_bad_effect_of_a_generator_is_told_with_the_line_of_its_yield() -> None:
-    problem = problem_of(world(YieldsNothingGood))
+@pytest.mark.parametrize("kind", [YieldsNothingGood, AnswersOneEffect])
+def test_a_bad_effect_is_told_with_the_line_of_its_yield_or_return(kind: type) -> None:
+    problem = problem_of(world(kind))
 
     line = Path(problem.place.rpartition(":")[0]).read_text(encoding="utf-8").splitlines()
     assert line[int(problem.place.rpartition(":")[2]) - 1].endswith("# fault")

@@ -503,8 +503,8 @@ def test_what_no_arm_takes_is_named() -> None:
     assert {
         "step: rest (a)",
         "step: rest (b)",
-        "message fallen through: nothing follows it",
-        "message (refused, ...): no step takes it",
+        "message “fallen through”: nothing follows it",
+        "message “(refused, ...)”: no step takes it",
         "disk of a: no Persist() ever changed it",
         "disk of b: no Persist() ever changed it",
     } == set(found.coverage.never)

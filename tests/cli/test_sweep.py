@@ -268,4 +268,7 @@ def test_help_is_of_the_world_and_of_no_other_word(
     Path("run.py").write_text("raise SystemExit('run')")
 
     assert "Parameters of token-ring:" in run("--trace", "run.py", "token-ring", "--help").out
-    assert "there is no world called 'nonsense'" in run("nonsense", "--help").out
+    assert run("nonsense", "--help").out.startswith("nonsense: there is no world called 'nonsense'")
+    assert run("my_ring.py::r", "--help").out.startswith(
+        "my_ring.py::r: there is no file my_ring.py\n"
+    )

@@ -117,7 +117,7 @@ def _print_worlds(terminal: Terminal, found: list[Entry]) -> None:
         click.echo(f"next: joinproto models {others[0]} shows one, with what it can be told")
 
 
-TIERS = {"quick": "it takes seconds", "long": "it takes minutes", "deep": "for Spark"}
+TIERS = {"quick": "it takes seconds", "long": "it takes seconds to minutes", "deep": "for Spark"}
 
 
 def _print_one(terminal: Terminal, item: Entry) -> None:

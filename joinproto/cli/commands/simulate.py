@@ -200,13 +200,13 @@ class _Progress:
 
 def _text(loaded: Loaded, found: Simulation) -> str:
     terminal = Terminal.now()
-    rows = [
+    headline, *rows = [
         terminal.paragraph(text, first=first, indent=indent)
         for first, indent, text in _lines(loaded, found)
     ]
-    if found.trace is not None:
-        rows += ["", terminal.chart(found.trace)]
-    return "\n".join(rows)
+    # The run comes before all that was counted, as in `check`.
+    run = [] if found.trace is None else ["", terminal.chart(found.trace), ""]
+    return "\n".join([headline, *run, *rows])
 
 
 def _lines(loaded: Loaded, found: Simulation) -> Iterator[tuple[int, int, Line]]:
@@ -217,7 +217,7 @@ def _lines(loaded: Loaded, found: Simulation) -> Iterator[tuple[int, int, Line]]
     yield 0, 2, line(Piece(where, Role.TITLE), result)
     for heading, text in _facts(found):
         yield 2, 11, line(Piece(heading.ljust(9), Role.QUIET), text)
-    yield from _heading("claims")
+    yield from _heading("properties")
     names = min(max(len(visible(claim.name)) for claim in found.claims), 30) + 2
     for claim in found.claims:
         mark, name = MARKS[claim.result], visible(claim.name)

@@ -123,7 +123,10 @@ class _Chart:
                 f"{glyphs.own}{glyphs.joint}{glyphs.own} together",
                 any(one.is_joint for one in steps),
             ),
-            ("x* is on disk", any("*" in key for at in moments[0].states.values() for key in at)),
+            (
+                "NAME* is on disk",
+                any("*" in key for at in moments[0].states.values() for key in at),
+            ),
         ]
         return "   ".join(text for text, occurs in signs if occurs)
 

@@ -46,12 +46,17 @@ class Fact:
 
 
 def result(report: Report) -> Piece:
-    """Return the result in words, with what was expected where that adds something."""
+    """Return the result in words, with what was expected where that adds something.
+
+    A claim that is violated and a state that is never reached are two things to a reader.
+    """
+    is_broken = any(item.result == "violated" for item in report.properties)
+    fails = "VIOLATED" if is_broken else "NOT REACHED (a `sometimes` never comes true)"
     match report.result, report.expected:
         case "violated", "violated":
-            return Piece("VIOLATED, as expected", Role.GOOD)
+            return Piece(f"{fails}, as expected", Role.GOOD)
         case "violated", _:
-            return Piece("VIOLATED", Role.BAD)
+            return Piece(fails, Role.BAD)
         case "holds", "violated":
             # The options may well be what makes it hold; those given are not known here.
             return Piece("HOLDS; with its default options it must fail", Role.WARN)

@@ -46,6 +46,11 @@ REPORTS = {
         properties=(PropertyResult("consistent", "always", "unknown"),),
     ),
     "as_expected": evolve(traces.report(traces.lasso()), expected="violated"),
+    "not_reached": evolve(
+        complete(),
+        result="violated",
+        properties=(PropertyResult("committed", "sometimes", "not-reached"),),
+    ),
     "not_as_expected": evolve(complete(), expected="violated"),
 }
 
