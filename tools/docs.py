@@ -11,6 +11,7 @@ else is printed, and lines with times.  A test compares.
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shlex
 import subprocess
@@ -31,6 +32,7 @@ from tools import json_schema as schema
 ROOT = Path(__file__).parents[1]
 WIDTH = 88
 TIMED = ("  time ", "  memory ", "  code ", "  search ")
+TOOK = re.compile(r"=+ (.*) in [\d.]+s =+")
 BLOCK = re.compile(
     r"(<!-- (files|trace|include|api|drawing|json|output): ([^>\n]+) -->\n).*?(<!-- end -->)",
     re.DOTALL,
@@ -90,15 +92,28 @@ def _output(command: str) -> str:
         for word in shlex.split(command)
         for found in (_matching(word) if "*" in word else [word])
     ]
+    # Of pytest our own plugin alone: what else is installed differs from one machine to the next.
+    environment = {
+        **os.environ,
+        "COLUMNS": "100",
+        "PYTEST_ADDOPTS": "-p no:cacheprovider",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_PLUGINS": "joinproto.cli.pytest_plugin",
+    }
     done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", *words],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.stderr:
         raise UsageProblem(f"{command}: {done.stderr}", next="name a command that works")
     kept, cut, _ = done.stdout.partition("\n\nevidence")
     shown = [
         "  ..." if line.startswith(TIMED) else line
-        for line in [*kept.splitlines(), *["", "..."][: 2 * bool(cut)]]
+        for line in [*TOOK.sub(r"=== \1 ===", kept).splitlines(), *["", "..."][: 2 * bool(cut)]]
     ]
     lines = [line for line, _ in groupby([f"$ {command}", *shown])]
     return "\n".join(f"    {line}".rstrip() for line in lines)

@@ -35,8 +35,13 @@ def is_file(target: str) -> bool:
 
 def load_file(target: str, options: Mapping[str, Any]) -> Loaded:
     """Return the world that `target` names, built with `options`; raises `ModelProblem`."""
+    module, file = load_module(target.partition("::")[0])
+    return load_from(module, file, target, options)
+
+
+def load_from(module: ModuleType, file: Path, target: str, options: Mapping[str, Any]) -> Loaded:
+    """Return the same of a module that is loaded, from `file`; raises `ModelProblem`."""
     path, _, wanted = target.partition("::")
-    module, file = load_module(path)
     name = wanted or _only_world(module, path, file)
     made = named_in(module, path, name)
     place = f"{path}:{_line_of(module, name)}"
@@ -175,12 +180,16 @@ def _module(file: Path) -> ModuleType:
 # -- choosing and checking -------------------------------------------------------------
 
 
-def _worlds(module: ModuleType) -> list[str]:
-    """Return the names in a file that are worlds, or functions that say they return one."""
+def worlds_in(module: ModuleType) -> list[str]:
+    """Return the names in a file that are worlds, or functions that say they return one.
+
+    One called `world` need not say so.
+    """
     found = []
     for name, value in vars(module).items():
         own = inspect.isfunction(value) and value.__module__ == module.__name__
         says = own and "World" in str(getattr(value, "__annotations__", {}).get("return", ""))
+        says = says or (own and name == "world")
         if not name.startswith("_") and (isinstance(value, World) or says):
             found.append(name)
     return found
@@ -189,7 +198,7 @@ def _worlds(module: ModuleType) -> list[str]:
 def _only_world(module: ModuleType, path: str, file: Path) -> str:
     if hasattr(module, "world"):
         return "world"
-    found = _worlds(module)
+    found = worlds_in(module)
     if len(found) == 1:
         return found[0]
     if found:
@@ -209,7 +218,7 @@ def _only_world(module: ModuleType, path: str, file: Path) -> str:
 
 
 def _one_of(module: ModuleType, path: str) -> str:
-    found = _worlds(module)
+    found = worlds_in(module)
     return f"choose one: {', '.join(f'{path}::{name}' for name in found)}" if found else ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -54,6 +55,19 @@ _LIMITS = (
 )
 
 
+_REPORTS = (
+    click.option(
+        "--report",
+        "reports",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        multiple=True,
+        help="Write a report: .xml (JUnit), .sarif or sarif.json, .md; several times.",
+    ),
+    click.option("--github", is_flag=True, help="Print annotations for GitHub, on standard error."),
+)
+
+
 def target(*, required: bool = True) -> Callable[..., Any]:
     """Return the argument that names a world or a file, for a click command."""
     words = "WORLD|FILE.py[::NAME]"
@@ -73,6 +87,11 @@ def world_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a click command the options that end a search early."""
     return _with(_LIMITS, command)
+
+
+def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a click command the options that write reports for other programs."""
+    return _with(_REPORTS, command)
 
 
 def _with(options: Sequence[Any], command: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from attrs import evolve, frozen
@@ -41,7 +41,7 @@ class Settings:
     as_json: bool
     symmetry: bool
     strict: bool
-    expect: str | None
+    expect: Literal["holds", "violated"] | None
     states_max: int | None
     memory_bytes: int | None
     seconds_max: float | None
@@ -56,6 +56,8 @@ class Settings:
     verify: bool
     workers: int | None
     witness: str | None = None
+    reports: tuple[Path, ...] = ()
+    github: bool = False
 
     def limits(self) -> dict[str, Any]:
         return {

@@ -123,6 +123,8 @@ OURS: Mapping[str, set[str]] = {
     "joinproto.check.catalogue": {"joinproto.check", "joinproto_worlds.entries"},
     "joinproto.prove": {"joinproto.check", "joinproto.join", MACHINE, CODEC},
     "joinproto.cli": {"joinproto", "joinproto_claims", "joinproto_worlds", "spark_explore"},
+    # What pytest loads in each of its runs.
+    "joinproto.cli.pytest_plugin": {"joinproto"},
     # Names of before.
     **{f"joinproto.{old}": {"joinproto"} for old in ("checking", "contrib", "drivers", "tables")},
     "joinproto.clusterer.running": {"joinproto"},
@@ -156,6 +158,7 @@ LAZY: Mapping[str, set[str]] = {
     "joinproto.check.check": {"joinproto.check.engine"},
     "joinproto.check.simulate": {"joinproto.check.engine"},
     "joinproto.check.catalogue": {"joinproto_worlds"},
+    "joinproto.cli.pytest_plugin": {"joinproto"},
 }
 
 PURE = (
@@ -210,6 +213,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.check.catalogue": ATTRS,
     "joinproto.prove": BASE | {"z3"},
     "joinproto.cli": BASE | {"anyio", "prometheus_client", "rich", "matplotlib", "pyarrow"},
+    "joinproto.cli.pytest_plugin": {"pytest"},
     "joinproto_worlds": BASE,
     "joinproto_claims": BASE | {"z3"},
     "spark_explore": BASE | ARRAYS | {"pandas", "py4j", "pyarrow", "pyspark"},

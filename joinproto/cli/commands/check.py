@@ -31,6 +31,9 @@ from joinproto.check.problems import ModelProblem
 from joinproto.check.report import PropertyResult, Report
 from joinproto.cli import completing, loading
 from joinproto.cli.output import Terminal, alone_on_stdout, is_terminal
+from joinproto.cli.reports.verdicts import Outcome, Verdict, verdict_of
+from joinproto.cli.reports.write import refuse_folder, refuse_unknown
+from joinproto.cli.reports.write import report as write_reports
 from joinproto.cli.searching import Settings, identity, refuse_too_little, searched, watched
 from joinproto.cli.show import findings
 from joinproto.cli.show.summary import summary
@@ -52,6 +55,7 @@ class Checked:
     """`joinproto check WORLD --json`"""
 
     report: Annotated[Report, Merged()]
+    verdict: Annotated[Verdict, "`result`, of which `incomplete` is called undetermined"]
     compile_seconds: Annotated[Seconds, "spent in the compiler, the first time"]
     options: Annotated[Mapping[str, Any], "the world's options that were given"]
     not_exercised: Annotated[
@@ -114,6 +118,7 @@ class Checked:
 )
 @click.option("--tier", type=click.Choice(["quick", "long"]), help="Worlds of seconds, or minutes.")
 @click.option("--estimate/--no-estimate", default=None, help="Say first how long it may take.")
+@loading.report_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(
     target: str | None,
@@ -142,6 +147,7 @@ def check(
         **arguments,
     )
     _refuse_what_belongs_to_spark(settings)
+    refuse_unknown(settings.reports)
     if tier is not None:
         _refuse_with_tier(target, options, settings)
         return _check_tier(tier, settings)
@@ -164,6 +170,7 @@ def _check_each(target: str, each: list[dict[str, Any]], settings: Settings) -> 
     from joinproto.cli.commands import sweep
 
     rows: list[sweep.Swept] = []
+    outcomes: list[Outcome] = []
     codes = set()
     with alone_on_stdout(settings.as_json):
         every = [catalogue.load(target, options) for options in each]
@@ -180,12 +187,14 @@ def _check_each(target: str, each: list[dict[str, Any]], settings: Settings) -> 
                     click.echo(sweep.text(sweep.Sweep(loaded.world.name, tuple(rows))))
                 raise
             rows.append(sweep.row(loaded.options, report))
+            outcomes.append(_outcome(loaded, report, settings))
             codes.add(_code(report, settings, words))
             if report.stopped_by == "interrupted":
                 break
     left = tuple(loaded.options for loaded in every[len(rows) :])
     found = sweep.Sweep(every[0].world.name, tuple(rows), left)
     click.echo(printed(found) if settings.as_json else sweep.text(found))
+    write_reports(outcomes, settings.reports, github=settings.github)
     return next(code for code in (1, 3, 0) if code in codes)
 
 
@@ -233,6 +242,8 @@ def _refuse_with_tier(target: str | None, options: Mapping[str, Any], settings: 
         "--estimate": settings.estimate,
         "--witness": settings.witness,
         "--expect": settings.expect,
+        "--report": settings.reports,
+        "--github": settings.github,
         **{word: True for word in words_of(options) if word.startswith("--")},
     }
     for flag, is_given in one_world.items():
@@ -251,7 +262,7 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
         from joinproto.cli.show.write import format_of
 
         format_of(settings.trace)
-        _refuse_folder(settings.trace)
+        refuse_folder(settings.trace, "--trace")
     with alone_on_stdout(settings.as_json), collected_seldom():
         loaded = catalogue.load(target, options)
         if settings.out is not None and not settings.resume:
@@ -264,12 +275,20 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
     for item in report.properties:
         if item.name == settings.witness:
             report, settings = _with_witness(report, item, settings)
-    found = Checked(report, compiled, loaded.options, tuple(findings.not_exercised(report)))
+    found = Checked(
+        report,
+        verdict_of(report),
+        compiled,
+        loaded.options,
+        tuple(findings.not_exercised(report)),
+    )
     if settings.as_json:
         click.echo(printed(found))
     else:
         click.echo(_text(loaded, report, settings))
     _write(loaded, found, settings)
+    outcomes = [_outcome(loaded, report, settings)]
+    write_reports(outcomes, settings.reports, github=settings.github)
     return _code(report, settings)
 
 
@@ -316,15 +335,6 @@ def _telling_what_led_there(settings: Settings) -> Iterator[None]:
         raise
 
 
-def _refuse_folder(path: Path) -> None:
-    """Refuse a file that cannot be written; after a long search it would be too late."""
-    found = f"it is a folder: {path}" if path.is_dir() else ""
-    if not path.parent.is_dir():
-        found = f"there is no folder {path.parent}"
-    if found:
-        raise UsageProblem(f"--trace: {found}", next="name a file in a folder that exists")
-
-
 def _code(report: Report, settings: Settings, words: str = "") -> int:
     if report.result == "incomplete":
         return 3
@@ -339,6 +349,10 @@ def _code(report: Report, settings: Settings, words: str = "") -> int:
         where = f" with {words}" if words else ""
         click.echo(f"joinproto: --strict: not exercised{where}: {'; '.join(idle)}", err=True)
     return 1 if idle else 0
+
+
+def _outcome(loaded: Loaded, report: Report, settings: Settings) -> Outcome:
+    return Outcome(report, loaded, settings.expect or "holds", strict=settings.strict)
 
 
 def _text(loaded: Loaded, report: Report, settings: Settings) -> str:

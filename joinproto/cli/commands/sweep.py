@@ -132,7 +132,7 @@ def text(found: Sweep) -> str:
     """Return the searches as a table: a column for each option, then what was found."""
     options = list(found.searches[0].options)
     told: tuple[Callable[[Swept], str], ...] = (
-        lambda item: item.result,
+        lambda item: "undetermined" if item.result == "incomplete" else item.result,
         lambda item: count(item.distinct),
         lambda item: count(item.generated),
         lambda item: str(item.depth),

@@ -17,6 +17,7 @@ from attrs import frozen
 from joinproto.check.entry import Entry
 from joinproto.check.options import words_of
 from joinproto.check.report import Report
+from joinproto.cli.reports.verdicts import verdict_of
 from joinproto.cli.show.amounts import count, duration, plural
 from joinproto.codec.json_form import Count, Seconds
 from joinproto_worlds import entries
@@ -67,7 +68,7 @@ class Ending:
             found += f", {plural(self.steps, 'step')}"
         text = (
             f"{'WRONG' if self.wrong else 'ok':5}  {self.words.ljust(width)}"
-            f"  {report.result:10}  {found}, {duration(report.seconds)}"
+            f"  {verdict_of(report):12}  {found}, {duration(report.seconds)}"
         )
         return f"{text}; {self.wrong}" if self.wrong else text
 

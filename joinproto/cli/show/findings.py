@@ -65,9 +65,9 @@ def result(report: Report) -> Piece:
         case _ if report.coverage.void:
             return Piece("UNDETERMINED: a claim was not put to a test", Role.WARN)
         case _ if report.stopped_by:
-            return Piece("INCOMPLETE: no violation so far, the rest is unknown", Role.WARN)
+            return Piece("UNDETERMINED: no violation so far, the rest is unknown", Role.WARN)
         case _:
-            return Piece("INCOMPLETE: no violation, and not all was found", Role.WARN)
+            return Piece("UNDETERMINED: no violation, and not all was found", Role.WARN)
 
 
 def costs(report: Report) -> Iterator[Fact]:
@@ -123,16 +123,20 @@ def not_exercised(report: Report) -> Iterator[str]:
             yield f"{name} says nothing here: its premise was never met"
         if item.result == "not-reached":
             yield f"{name} was not reached" + _what_was_shown(report)
-        if item.name in void:
-            yield f"{name} is open: {visible(void[item.name])}"
-        elif item.result == "unknown" and (not early or waiting == 1):
-            why = "the search ended before it could be said"
-            if left_out(report) and not early:
-                why = "not found, and it may lie behind the states that were left out"
-            yield f"{name} is open: {why}"
+        if item.name in void or (item.result == "unknown" and (not early or waiting == 1)):
+            yield f"{name} is open: {why_open(report, item)}"
     if waiting > 1 and early:
         yield f"{waiting} claims are open: {early} before they could be said"
     yield from map(visible, report.coverage.never)
+
+
+def why_open(report: Report, item: PropertyResult) -> str:
+    """Return why a claim is neither true nor false here, in words."""
+    if item.name in report.coverage.void:
+        return visible(report.coverage.void[item.name])
+    if left_out(report) and not ended_early(report):
+        return "not found, and it may lie behind the states that were left out"
+    return "the search ended before it could be said"
 
 
 def _what_was_shown(report: Report) -> str:

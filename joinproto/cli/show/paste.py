@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping
 
 from joinproto.check.report import Report, Trace
 from joinproto.cli.show.cells import width
-from joinproto.cli.show.pieces import visible
 from joinproto.cli.show.story import Moment, tell
-from joinproto.cli.show.words import headline, told
+from joinproto.cli.show.words import headline, in_a_row
 
 LINE_MAX = 79
 """Longer calls are written one argument to a line, with a comma at the end, which every
@@ -62,13 +61,7 @@ def _step(moment: Moment) -> Iterator[str]:
     if moment.step is None:
         return
     member = moment.step.member
-    changes = "; ".join(
-        statement.text
-        if statement.member in (None, member)
-        else f"{visible(statement.member)} {statement.text}"
-        for statement in told(moment)
-    )
-    yield from _comment(f"{moment.number}: {changes or 'changes nothing'}")
+    yield from _comment(f"{moment.number}: {in_a_row(moment) or 'changes nothing'}")
     arguments = [literal(moment.step.label)]
     if member is not None:
         arguments.append(literal(member))

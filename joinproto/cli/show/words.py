@@ -195,6 +195,15 @@ def told(moment: Moment) -> tuple[Line, ...]:
     return tuple(found)
 
 
+def in_a_row(moment: Moment) -> str:
+    """Return all that `told` says, in one line; other members than the acting one by name."""
+    acts = None if moment.step is None else moment.step.member
+    return "; ".join(
+        item.text if item.member in (None, acts) else f"{visible(item.member)} {item.text}"
+        for item in told(moment)
+    )
+
+
 def outset(story: Story) -> Iterator[Line]:
     """Yield the initial state in full; members in the same state share a line."""
     groups: dict[tuple[tuple[str, str], ...], list[str]] = {}

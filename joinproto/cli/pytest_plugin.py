@@ -1,0 +1,218 @@
+"""pytest collects worlds: one line of configuration, `joinproto_worlds = ["worlds/*.py"]`.
+
+Each claim of a world is an item.  A violated claim fails and shows its run; an undetermined one is
+an error, so it is never green.  A world with `expected="violated"` is one item, which passes where
+the world is violated.  A world is searched once, when the first of its items runs.
+
+pytest loads this module in every project on a machine: nothing but pytest is imported at its top,
+and nothing is done where `joinproto_worlds` is not set.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from glob import glob
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from joinproto.check.loaded import Loaded
+    from joinproto.cli.reports.verdicts import Judged
+
+WORLDS, SECONDS = "joinproto_worlds", "joinproto_max_seconds"
+SECONDS_MAX = 60.0
+WIDTH_MAX = 100
+
+_SECONDS = pytest.StashKey[float]()
+_Wanted = dict[Path, tuple[str, set[str]]]
+_WANTED = pytest.StashKey[_Wanted]()
+"""File to the module's name, empty for a file by itself, and the worlds in it; none: all."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the settings."""
+    about = "worlds to check: files, also with * and **, or modules; FILE.py::NAME for one world"
+    parser.addini(WORLDS, about, type="args", default=[])
+    parser.addini(SECONDS, f"longest search of one world; default {SECONDS_MAX:g}", default="")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Find the files with worlds, and collect them wherever they lie."""
+    listed = config.getini(WORLDS)
+    if not listed:
+        return
+    try:
+        config.stash[_SECONDS] = float(config.getini(SECONDS) or SECONDS_MAX)
+    except ValueError:
+        raise pytest.UsageError(f"{SECONDS} takes a number, not {config.getini(SECONDS)}") from None
+    wanted = config.stash[_WANTED] = _wanted(config.rootpath, listed)
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
+        return  # some files were asked for, and no others
+    collected = [_absolute(config.invocation_params.dir / one) for one in config.args]
+    for file in wanted:
+        if not any(file.is_relative_to(place) for place in collected):
+            config.args.append(str(file))
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Return the worlds of a file that is one of those."""
+    if file_path not in parent.config.stash.get(_WANTED, {}):
+        return None
+    found: WorldFile = WorldFile.from_parent(parent, path=file_path)
+    return found
+
+
+def _wanted(root: Path, listed: list[str]) -> _Wanted:
+    found: _Wanted = {}
+    for entry in listed:
+        target, _, name = entry.partition("::")
+        module = "" if target.endswith(".py") or "/" in target else target
+        # Unlike Path.glob, it takes an absolute path as well.
+        files = [_file_of(module)] if module else glob(str(root / target), recursive=True)  # noqa: PTH207
+        if not files or not target:
+            raise pytest.UsageError(f"{WORLDS}: there is no file {target or entry} in {root}")
+        for file in sorted(map(_absolute, files)):
+            names = found.setdefault(file, (module, set()))[1]
+            names.update([name] if name else [])
+    return found
+
+
+def _absolute(path: str | Path) -> Path:
+    """Return a path as pytest has it: without `..`, and with links as they are."""
+    return Path(os.path.abspath(path))  # noqa: PTH100  resolve() follows links
+
+
+def _file_of(module: str) -> str:
+    try:
+        spec = importlib.util.find_spec(module)
+    except ImportError:
+        spec = None
+    if spec is None or not spec.has_location or spec.origin is None:
+        raise pytest.UsageError(
+            f"{WORLDS}: there is no module {module}; a file's name ends in .py, and pythonpath says"
+            " where modules are"
+        )
+    return spec.origin
+
+
+class WorldFile(pytest.File):
+    """A file with worlds."""
+
+    def collect(self) -> Iterator[pytest.Collector]:
+        """Yield the worlds that were asked for, else all."""
+        from joinproto.check.files import load_module, worlds_in
+
+        module, names = self.config.stash[_WANTED][self.path]
+        with _told_as(self.CollectError):
+            loaded = importlib.import_module(module) if module else load_module(str(self.path))[0]
+            found = sorted(names) or worlds_in(loaded)
+        if not found:
+            raise self.CollectError(f"{self.path} defines no world")
+        for name in found:
+            yield WorldNode.from_parent(self, name=name, module=loaded)
+
+
+class WorldNode(pytest.Collector):
+    """A world of a module: its claims are items."""
+
+    def __init__(self, *, module: ModuleType, **more: Any) -> None:
+        super().__init__(**more)
+        self._module = module
+        self._loaded: Loaded | None = None
+        self._found: dict[str, Judged] | Exception | None = None
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Yield an item for each claim, or one where the world must be violated."""
+        from joinproto.check.blame import short
+        from joinproto.check.files import load_from
+
+        with _told_as(self.CollectError):
+            target = f"{short(self.path)}::{self.name}"
+            self._loaded = load_from(self._module, self.path, target, {})
+        world = self._loaded.world
+        names = [item.name for item in world.properties]
+        for name in names if world.expected == "holds" else ["must be violated"]:
+            yield ClaimItem.from_parent(self, name=name)
+
+    def judged(self, name: str) -> Judged:
+        """Return what the search found of one of the items; the world is searched once."""
+        if self._found is None:
+            try:
+                self._found = self._search()
+            except Exception as error:  # noqa: BLE001  told for each of the items
+                self._found = error
+        if isinstance(self._found, Exception):
+            raise self._found
+        return self._found[name]
+
+    def _search(self) -> dict[str, Judged]:
+        from joinproto.check.small_first import check
+        from joinproto.cli.reports.verdicts import Outcome
+
+        assert self._loaded is not None
+        with self._loaded.at_work():
+            report = check(self._loaded.world, seconds_max=self.config.stash[_SECONDS])
+        outcome = Outcome(report, self._loaded, self._loaded.world.expected)
+        return {item.name: item for item in outcome.findings()}
+
+
+class _Violated(Exception):
+    """A claim is violated; its words and its run are the message."""
+
+
+class ClaimItem(pytest.Item):
+    """A claim of a world."""
+
+    parent: WorldNode
+
+    def setup(self) -> None:
+        """Search the world; what cannot be said of the claim is an error."""
+        with _told_as(pytest.fail.Exception, pytrace=False):
+            found = self.parent.judged(self.name)
+        if found.verdict == "undetermined":
+            pytest.fail(f"{self.name}: {found.words}", pytrace=False)
+
+    def runtest(self) -> None:
+        """Fail where the claim is not as it must be."""
+        found = self.parent.judged(self.name)
+        if not found.is_as_expected:
+            raise _Violated(self._told(found))
+
+    def _told(self, found: Judged) -> str:
+        from joinproto.cli.show.chart import chart
+
+        trace = None if found.claim is None else found.claim.trace
+        if trace is None:
+            return f"{self.name}: {found.words}"
+        return chart(trace, width=min(self.config.get_terminal_writer().fullwidth, WIDTH_MAX))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Return the run of a violated claim, and of anything else where it was raised."""
+        if isinstance(excinfo.value, _Violated):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return where the item is, and what it is called."""
+        return self.path, None, f"{self.parent.name}: {self.name}"
+
+
+@contextmanager
+def _told_as(kind: Callable[..., BaseException], **more: Any) -> Iterator[None]:
+    """While it lasts: what is wrong with a model is told as pytest's own error, in words."""
+    try:
+        yield
+    except Exception as error:
+        from joinproto.errors import JoinprotoError
+
+        if not isinstance(error, JoinprotoError):
+            raise
+        words = f"{error.message}\nnext: {error.next}" if error.next else error.message
+        raise kind(words, **more) from None

@@ -1,0 +1,1 @@
+"""Reports of checks for other programs: JUnit, SARIF, Markdown, annotations on GitHub."""

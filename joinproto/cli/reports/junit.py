@@ -1,0 +1,64 @@
+"""JUnit's XML: a suite for each world, a case for each claim.  Undetermined is an error.
+
+The form is the one that pytest and Jenkins write and read; characters that XML 1.0 cannot hold are
+escaped as Python escapes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from xml.etree import ElementTree as ET
+
+from joinproto.cli.reports.verdicts import Judged, Outcome
+from joinproto.cli.show.chart import chart
+
+WIDTH = 100
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(outcomes: Sequence[Outcome]) -> str:
+    """Return the report of these searches."""
+    root = ET.Element("testsuites", name="joinproto check")
+    for outcome in outcomes:
+        _add_suite(root, outcome)
+    ET.indent(root)
+    text = ET.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+
+
+def _add_suite(root: ET.Element, outcome: Outcome) -> None:
+    found = list(outcome.findings())
+    errors = sum(item.verdict == "undetermined" for item in found)
+    failures = sum(not item.is_as_expected for item in found) - errors
+    suite = ET.SubElement(
+        root,
+        "testsuite",
+        name=_clean(outcome.name),
+        tests=str(len(found)),
+        failures=str(failures),
+        errors=str(errors),
+        skipped="0",
+        time=f"{outcome.report.seconds:.3f}",
+    )
+    for item in found:
+        case = ET.SubElement(
+            suite, "testcase", classname=_clean(outcome.name), name=_clean(item.name), time="0"
+        )
+        run = _run(item)
+        if item.is_as_expected:
+            said = ET.SubElement(case, "system-out")
+            said.text = _clean(f"{item.words}\n\n{run}" if run else item.words)
+            continue
+        kind = "error" if item.verdict == "undetermined" else "failure"
+        fault = ET.SubElement(case, kind, message=_clean(item.words), type=item.verdict)
+        fault.text = _clean(run or item.words)
+
+
+def _run(item: Judged) -> str:
+    trace = None if item.claim is None else item.claim.trace
+    return "" if trace is None else chart(trace, width=WIDTH)
+
+
+def _clean(text: str) -> str:
+    return _NOT_IN_XML.sub(lambda found: ascii(found.group())[1:-1], text)

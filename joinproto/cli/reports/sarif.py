@@ -1,0 +1,121 @@
+"""SARIF 2.1.0: each claim that is not as it must be is a result, and its run a code flow.
+
+What holds is left out: readers of the format show each result as an alert.  An undetermined claim
+is a warning, not the kind `open`, which they hide.  Source: OASIS, "Static Analysis Results
+Interchange Format (SARIF) Version 2.1.0".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from joinproto import __version__
+from joinproto.check.options import words_of
+from joinproto.check.report import Trace
+from joinproto.cli.reports import places
+from joinproto.cli.reports.places import Place
+from joinproto.cli.reports.verdicts import Judged, Outcome
+from joinproto.cli.show.story import tell
+from joinproto.cli.show.words import headline, in_a_row, sentence
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+FINGERPRINT = "worldAndClaim/v1"
+
+
+def sarif(outcomes: Sequence[Outcome]) -> str:
+    """Return the report of these searches."""
+    results, rules = [], {}
+    for outcome in outcomes:
+        for item in outcome.findings():
+            rule = _rule(outcome, item)
+            rules[rule["id"]] = rule
+            if not item.is_as_expected:
+                results.append(_result(outcome, item, [*rules].index(rule["id"])))
+    driver = {"name": "joinproto", "semanticVersion": __version__, "rules": [*rules.values()]}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2) + "\n"
+
+
+def _fingerprint(outcome: Outcome, claim: str) -> str:
+    """Return what stays the same from one check of a claim to the next, wherever the world lies."""
+    words = [outcome.report.world, claim, *words_of(outcome.loaded.options)]
+    return hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _rule(outcome: Outcome, item: Judged) -> dict[str, Any]:
+    kind = "" if item.claim is None else f" ({item.claim.kind})"
+    about = "" if item.claim is None else item.claim.about
+    rule: dict[str, Any] = {
+        "id": f"{outcome.report.world}/{item.name}",
+        "shortDescription": {"text": f"{item.name}{kind}"},
+    }
+    return {**rule, "fullDescription": {"text": about}} if about else rule
+
+
+def _result(outcome: Outcome, item: Judged, rule_index: int) -> dict[str, Any]:
+    claim, report = item.claim, outcome.report
+    trace = None if claim is None else claim.trace
+    words = f"“{item.name}” in {outcome.name}: {item.words}"
+    if trace is not None:
+        words = headline(trace, world=outcome.name, members=report.members)
+    where = places.of_world(outcome.loaded)
+    if claim is not None:
+        where = places.of_claim(outcome.loaded, claim.name)
+    result: dict[str, Any] = {
+        "ruleId": f"{report.world}/{item.name}",
+        "ruleIndex": rule_index,
+        "level": "warning" if item.verdict == "undetermined" else "error",
+        "message": {"text": words},
+        "locations": [{"physicalLocation": _physical(where)}],
+        "partialFingerprints": {FINGERPRINT: _fingerprint(outcome, item.name)},
+        "properties": {"verdict": item.verdict},
+    }
+    if trace is not None and trace.steps:
+        flow = {"locations": list(_steps(outcome, trace))}
+        result["codeFlows"] = [{"message": {"text": words}, "threadFlows": [flow]}]
+    return result
+
+
+def _steps(outcome: Outcome, trace: Trace) -> Iterator[dict[str, Any]]:
+    story = tell(trace)
+    found = places.of_steps(outcome.loaded, trace)
+    for moment, where in zip(story.moments[1:], found, strict=True):
+        words = f"{sentence(moment, story).text}; {in_a_row(moment)}"
+        state = {
+            f"{name}.{key}" if key else name: {"text": value}
+            for name in moment.changed
+            for key, value in moment.states.get(name, {}).items()
+        }
+        yield {
+            "location": _location(where.code, f"{moment.number}. {words}"),
+            "executionOrder": moment.number,
+            "nestingLevel": 0,
+            **({"state": state} if state else {}),
+        }
+        for rule, row in where.rows.items():
+            yield {
+                "location": _location(row, f"{moment.number}. by {rule}"),
+                "executionOrder": moment.number,
+                "nestingLevel": 1,
+            }
+
+
+def _location(place: Place, words: str) -> dict[str, Any]:
+    return {"physicalLocation": _physical(place), "message": {"text": words}}
+
+
+def _physical(place: Place) -> dict[str, Any]:
+    artifact = {"uri": place.file.as_uri()}
+    if place.file.is_relative_to(Path.cwd()):
+        uri = place.file.relative_to(Path.cwd()).as_posix()
+        artifact = {"uri": uri, "uriBaseId": "%SRCROOT%"}
+    return {"artifactLocation": artifact, "region": {"startLine": place.line}}

@@ -1,0 +1,90 @@
+"""The three verdicts of a report: holds, violated, undetermined.  Undetermined is never green."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from attrs import frozen
+
+from joinproto.check.loaded import Loaded
+from joinproto.check.report import PropertyResult, Report
+from joinproto.cli.show import findings
+
+Verdict = Literal["holds", "violated", "undetermined"]
+Expected = Literal["holds", "violated"]
+
+_OF_CLAIMS: dict[str, Verdict] = {
+    "holds": "holds",
+    "reached": "holds",
+    "violated": "violated",
+    "not-reached": "violated",
+    "unknown": "undetermined",
+}
+
+
+def verdict_of(report: Report) -> Verdict:
+    """Return the verdict of all claims together."""
+    return "undetermined" if report.result == "incomplete" else report.result
+
+
+def verdict_of_claim(item: PropertyResult) -> Verdict:
+    """Return the verdict of one claim; a `sometimes` that was not reached is violated."""
+    return _OF_CLAIMS[item.result]
+
+
+@frozen
+class Judged:
+    """One finding of a report: a claim, or what is said of the world as a whole.
+
+    `is_as_expected`: whether it is as it must be; never where it is undetermined.  `words`: what
+    was found, for a person.  `claim`: where it is one.
+    """
+
+    name: str
+    verdict: Verdict
+    is_as_expected: bool
+    words: str
+    claim: PropertyResult | None = None
+
+
+@frozen
+class Outcome:
+    """What a search found, and how it must end.
+
+    `loaded`: the world, with the way to it.  `strict`: what was never exercised is a fault, too.
+    """
+
+    report: Report
+    loaded: Loaded
+    expected: Expected = "holds"
+    strict: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the world with its options, as they are typed."""
+        return self.loaded.words
+
+    def findings(self) -> Iterator[Judged]:
+        """Yield each claim; of a world that must fail, that it does."""
+        report = self.report
+        if self.expected == "violated":
+            verdict = verdict_of(report)
+            broken = [item for item in report.properties if verdict_of_claim(item) == "violated"]
+            claim = min(broken, key=lambda item: item.trace_length or 0, default=None)
+            words = f"violated, as expected: “{claim.name}”" if claim is not None else verdict
+            yield Judged("must be violated", verdict, verdict == "violated", words, claim)
+            return
+        for item in report.properties:
+            verdict = verdict_of_claim(item)
+            yield Judged(item.name, verdict, verdict == "holds", _words(report, item), item)
+        idle = list(findings.not_exercised(report)) if self.strict else []
+        if idle:
+            yield Judged("exercised", "violated", False, f"not exercised: {'; '.join(idle)}")
+
+
+def _words(report: Report, item: PropertyResult) -> str:
+    remark = findings.remark(item)
+    why = findings.why_open(report, item) if item.result == "unknown" else ""
+    said = "not reached" if item.result == "not-reached" else verdict_of_claim(item)
+    return said + (f" {remark}" if remark else "") + (f": {why}" if why else "")

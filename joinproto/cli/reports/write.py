@@ -1,0 +1,129 @@
+"""Reports written where a command line says: by a file's name, or as annotations on GitHub."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from joinproto.cli.reports.verdicts import Judged, Outcome
+from joinproto.cli.show.write import write_text
+from joinproto.errors import EnvironmentProblem, UsageProblem
+
+Writer = Callable[[Sequence[Outcome]], str]
+
+
+def _junit(outcomes: Sequence[Outcome]) -> str:
+    from joinproto.cli.reports.junit import junit  # here: a check without a report needs none
+
+    return junit(outcomes)
+
+
+def _sarif(outcomes: Sequence[Outcome]) -> str:
+    from joinproto.cli.reports.sarif import sarif
+
+    return sarif(outcomes)
+
+
+def _markdown(outcomes: Sequence[Outcome]) -> str:
+    from joinproto.cli.reports.markdown import markdown
+
+    return markdown(outcomes)
+
+
+FORMATS: tuple[tuple[tuple[str, ...], str, Writer], ...] = (
+    ((".xml",), "JUnit", _junit),
+    ((".sarif", "sarif.json"), "SARIF", _sarif),
+    ((".md",), "Markdown", _markdown),
+)
+
+
+def writer_of(path: Path) -> Writer:
+    """Return what writes a report in the format that the name of `path` asks for."""
+    for endings, _, writer in FORMATS:
+        if path.name.lower().endswith(endings):
+            return writer
+    known = "; ".join(f"{' or '.join(endings)}: {about}" for endings, about, _ in FORMATS)
+    raise UsageProblem(
+        f"--report: {path.name or path} does not say in which format to write",
+        next=f"endings: {known}",
+    )
+
+
+def refuse_unknown(paths: Sequence[Path]) -> None:
+    """Refuse names of no format, before a long search; raises `UsageProblem`."""
+    for path in paths:
+        writer_of(path)
+        refuse_folder(path, "--report")
+
+
+def refuse_folder(path: Path, flag: str) -> None:
+    """Refuse a file that cannot be written; after a long search it would be too late."""
+    found = f"it is a folder: {path}" if path.is_dir() else ""
+    if not path.parent.is_dir():
+        found = f"there is no folder {path.parent}"
+    if found:
+        raise UsageProblem(f"{flag}: {found}", next="name a file in a folder that exists")
+
+
+def report(outcomes: Sequence[Outcome], paths: Sequence[Path], *, github: bool) -> None:
+    """Write one report of all these searches to each of `paths`, and annotations for GitHub."""
+    for path in paths:
+        write_text(path, writer_of(path)(outcomes))
+        click.echo(f"wrote {path}", err=True)
+    if github:
+        for line in commands(outcomes):
+            click.echo(line, err=True)
+        add_to_summary(outcomes)
+
+
+# -- on GitHub --------------------------------------------------------------------------
+
+
+def commands(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield a workflow command for each finding that is not as it must be.
+
+    Source: GitHub's documentation, "Workflow commands for GitHub Actions".
+    """
+    for outcome in outcomes:
+        for item in outcome.findings():
+            if not item.is_as_expected:
+                yield _annotation(outcome, item)
+
+
+def _annotation(outcome: Outcome, item: Judged) -> str:
+    from joinproto.cli.reports import places
+
+    place = places.of_world(outcome.loaded)
+    if item.claim is not None:
+        place = places.of_claim(outcome.loaded, item.claim.name)
+    file = place.file
+    if file.is_relative_to(Path.cwd()):
+        file = file.relative_to(Path.cwd())
+    title = f"{item.verdict}: {item.name}"
+    where = f"file={_property(file.as_posix())},line={place.line},title={_property(title)}"
+    return f"::error {where}::{_data(f'“{item.name}” in {outcome.name}: {item.words}')}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def add_to_summary(outcomes: Sequence[Outcome]) -> None:
+    """Add the Markdown report to the summary of the job, where GitHub names a file for it."""
+    name = os.environ.get("GITHUB_STEP_SUMMARY")
+    if name:
+        try:
+            with Path(name).open("a", encoding="utf-8") as summary:
+                summary.write(_markdown(outcomes))
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"cannot write {name}: {error.strerror or error}",
+                next="GITHUB_STEP_SUMMARY names the file; unset it, or leave out --github",
+            ) from error
