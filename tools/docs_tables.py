@@ -44,7 +44,7 @@ def _rule(one: ReleaseRule) -> str:
 def table(name: str) -> str:
     """Return the table, drawing or legend of that name, as Markdown."""
     if name == "discovery-rules":
-        return "\n".join((*RULES_HEAD, *map(_rule, RULES)))
+        return "\n".join((*RULES_HEAD, *map(_rule, RULES.values())))
     known = drawings()
     if name in SETS:
         return legend(SETS[name])

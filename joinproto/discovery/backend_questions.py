@@ -6,13 +6,14 @@ requested, and what follows.  Source: discovery, D1 to D3.
 
 from __future__ import annotations
 
+from operator import methodcaller
 from typing import Annotated, Any
 
 from attrs import frozen
 
 from joinproto.ask.question import Question, question
 from joinproto.codec.strict import DoesNotFit
-from joinproto.discovery import consul, dns, k8s, k8s_lease, proxy
+from joinproto.discovery import consul, dns, k8s, proxy
 from joinproto.discovery.answers import Failed, Listed, Selected
 from joinproto.discovery.asked import Exchanged, Served, played
 from joinproto.discovery.aws_questions import AWS_QUESTIONS
@@ -212,60 +213,49 @@ def _consul(asked: AskConsul) -> Backend:
     return consul.ConsulBackend(asked, asked.locked)
 
 
-RULES = {"list": "D1", "register": "D2", "keep-alive": "D2", "unregister": "D2", "lock": "D3"}
-
-
-def _flow(backend: Backend, what: str) -> Any:
-    match what:
-        case "list":
-            return backend.list_nodes()
-        case "register":
-            return backend.register()
-        case "keep-alive":
-            return backend.keep_alive()
-        case "unregister":
-            return backend.unregister()
-    return backend.lock()
+FLOWS = {
+    "list": (methodcaller("list_nodes"), "D1"),
+    "endpoints": (methodcaller("list_nodes"), "D1"),
+    "register": (methodcaller("register"), "D2"),
+    "keep-alive": (methodcaller("keep_alive"), "D2"),
+    "unregister": (methodcaller("unregister"), "D2"),
+    "lock": (methodcaller("lock"), "D3"),
+}
+"""What a backend is asked to do, by the last part of the question's name, and the rule."""
+ABOUT = {
+    "register": "The request that writes the node's record.",
+    "list": "The request for the records, and who is there.",
+    "unregister": "The request that removes the record.",
+    "lock": "The requests for the lock.",
+}
+CONSUL_ABOUT = ABOUT | {
+    "list": "The request for the records, and who is selected.",
+    "keep-alive": "The request that keeps the record, and what follows when it is lost.",
+    "lock": "The requests for the lock: session, key, blocking read.",
+}
+_CONSUL: dict[str, dict[str, Any]] = {
+    "register": _REAL | {"cluster_name": "qa", "answers": [{"status": 200}]},
+    "list": _REAL | {"answers": [{"body": _ENTRY}]},
+    "keep-alive": _AT | {"answers": [{"status": 404}, {"status": 200}]},
+    "unregister": _AT | {"answers": [{"status": 200}]},
+    "lock": _REAL | {"answers": [{"body": '{"ID":"adf4238a"}'}, {"body": "true"}]},
+}
+_PODS = '{"kind":"Endpoints","subsets":[{"addresses":[{"ip":"172.17.0.5"}]}]}'
 
 
 def _exchange(
     name: str, asks: type[Any], make: Any, about: str, example: dict[str, Any]
 ) -> Question[Any, Exchanged]:
-    what = name.rpartition(".")[2]
+    flow, rule = FLOWS[name.rpartition(".")[2]]
 
     def answer(asked: Any) -> Exchanged:
         _node(asked.node)
         _port(asked.port)
-        return played(_flow(make(asked), what), asked.answers, RULES[what])
+        return played(flow(make(asked)), asked.answers, rule)
 
     return Question(
         name=name, about=about, asks=asks, answers=Exchanged, answer=answer, example=example
     )
-
-
-def _kept(asked: AskEndpoints) -> Backend:
-    return k8s.EndpointsBackend(asked)
-
-
-@question(
-    "discovery.k8s.endpoints",
-    **_REAL,
-    answers=[{"body": '{"kind":"Endpoints","subsets":[{"addresses":[{"ip":"172.17.0.5"}]}]}'}],
-)
-def _endpoints(asked: AskEndpoints) -> Exchanged:
-    """The request for a service's endpoints, and who is there."""
-    _node(asked.node)
-    _port(asked.port)
-    return played(_kept(asked).list_nodes(), asked.answers, "D1")
-
-
-@question("discovery.k8s.lock", **_AT, answers=[{"status": 201}])
-def _lease(asked: AskEndpoints) -> Exchanged:
-    """The requests for a lock that is a Lease (ours)."""
-    _node(asked.node)
-    _port(asked.port)
-    flow: Any = k8s_lease.lock(asked)
-    return played(flow, asked.answers, "D3")
 
 
 @frozen(kw_only=True)
@@ -307,43 +297,24 @@ BACKEND_QUESTIONS: tuple[Question[Any, Any], ...] = (
     answer_name,
     answer_dns,
     *AWS_QUESTIONS,
-    _endpoints,
+    _exchange(
+        "discovery.k8s.endpoints",
+        AskEndpoints,
+        k8s.EndpointsBackend,
+        "The request for a service's endpoints, and who is there.",
+        _REAL | {"answers": [{"body": _PODS}]},
+    ),
     answer_pod,
-    _lease,
     _exchange(
-        "discovery.consul.register",
-        AskConsul,
-        _consul,
-        "The request that writes the node's record.",
-        _REAL | {"cluster_name": "qa", "answers": [{"status": 200}]},
+        "discovery.k8s.lock",
+        AskEndpoints,
+        k8s.EndpointsBackend,
+        "The requests for a lock that is a Lease (ours).",
+        _AT | {"answers": [{"status": 201}]},
     ),
-    _exchange(
-        "discovery.consul.list",
-        AskConsul,
-        _consul,
-        "The request for the records, and who is selected.",
-        _REAL | {"answers": [{"body": _ENTRY}]},
-    ),
-    _exchange(
-        "discovery.consul.keep-alive",
-        AskConsul,
-        _consul,
-        "The request that keeps the record, and what follows when it is lost.",
-        _AT | {"answers": [{"status": 404}, {"status": 200}]},
-    ),
-    _exchange(
-        "discovery.consul.unregister",
-        AskConsul,
-        _consul,
-        "The request that removes the record.",
-        _AT | {"answers": [{"status": 200}]},
-    ),
-    _exchange(
-        "discovery.consul.lock",
-        AskConsul,
-        _consul,
-        "The requests for the lock: session, key, blocking read.",
-        _REAL | {"answers": [{"body": '{"ID":"adf4238a"}'}, {"body": "true"}]},
+    *(
+        _exchange(f"discovery.consul.{what}", AskConsul, _consul, CONSUL_ABOUT[what], example)
+        for what, example in _CONSUL.items()
     ),
     answer_address,
     *(
@@ -352,12 +323,7 @@ BACKEND_QUESTIONS: tuple[Question[Any, Any], ...] = (
             ("etcd2", AskEtcd2, Etcd2Backend),
             ("etcd3", AskEtcd3, Etcd3Backend),
         )
-        for what, about in (
-            ("register", "The request that writes the node's record."),
-            ("list", "The request for the records, and who is there."),
-            ("unregister", "The request that removes the record."),
-            ("lock", "The requests for the lock."),
-        )
+        for what, about in ABOUT.items()
     ),
     answer_proxy,
 )

@@ -13,6 +13,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from joinproto.discovery.aws import STATES, Aws, Names
+from joinproto.discovery.configuration import Configuration, variable
 from joinproto.discovery.consul_settings import Consul
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.dns import Dns
@@ -24,7 +25,6 @@ from joinproto.discovery.lint import Given, Linted, lint, read
 from joinproto.discovery.problem import Severity
 from joinproto.discovery.proxy import Proxies
 from joinproto.discovery.rules import ADDS_ITSELF, AWS_STATES, ETCD_V3, NOT_READY, PODS, SELECTS
-from joinproto.discovery.unsafe import Configuration
 from joinproto.errors import UsageProblem
 
 _CONSUL = (
@@ -263,9 +263,8 @@ def _secrets(text: str | bytes, given: Given, linted: Linted) -> dict[str, str]:
         if not setting.is_secret or setting.key not in held:
             continue
         secret = written.get(setting.key)
-        for name in setting.variables:
-            for variable in (name, f"RABBITMQ_{name}"):
-                secret = given.environment.get(variable, secret)
+        told = variable(given.environment, setting.variable)
+        secret = secret if told is None else told
         if secret is not None:
             found[setting.key.removeprefix(f"{PREFIX}.")] = secret
     return found

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import Annotated
 
 from attrs import frozen
+
+from joinproto.codec.json_form import AtLeast
 
 
 class Origin(Enum):
@@ -27,11 +29,11 @@ class Said(Enum):
 
 @frozen(kw_only=True)
 class Found:
-    """One setting as it holds.  `line`: 0 where the file does not set it.  Secrets are hidden."""
+    """One setting."""
 
-    key: str
-    value: Any
-    status: Said
-    origin: Origin
-    line: int = 0
-    why: str = ""
+    key: Annotated[str, "as it is written"]
+    value: Annotated[str | int | bool | tuple[str, ...], "as the node reads it; ... for a secret"]
+    status: Annotated[Said, "what the release does with it"]
+    origin: Annotated[Origin, "who set it"]
+    line: Annotated[int, AtLeast(0), "of the file; 0: of none"] = 0
+    why: Annotated[str, "the reason, where there is one to say"] = ""

@@ -10,11 +10,10 @@ and from when on nothing reads it (discovery, D6).
 from __future__ import annotations
 
 from enum import Enum
-from importlib.resources import files
 
 from attrs import frozen
 
-from joinproto.discovery.releases import Ages, Release, at_release
+from joinproto.discovery.releases import Ages, Release, at_release, rows
 from joinproto.discovery.values import Kind, kind_of
 
 PREFIX = "cluster_formation"
@@ -49,8 +48,8 @@ class Owner(Enum):
 class Setting:
     """One key.  `term`: its name in Erlang terms, with dots.  `default`: at run time.
 
-    `datatype` and `default` may differ by release (`at_release`).  `variables`: names in the
-    environment, each also without its first `RABBITMQ_`.  `idle`: when nothing reads it.
+    `datatype` and `default` may differ by release (`at_release`).  `variable`: its name in the
+    environment, also behind `RABBITMQ_`; empty: none.  `idle`: when nothing reads it.
     """
 
     key: str
@@ -59,7 +58,7 @@ class Setting:
     datatype: str
     ages: Ages
     default: str = ""
-    variables: tuple[str, ...] = ()
+    variable: str = ""
     idle: Ages | None = None
     why_idle: str = ""
 
@@ -98,16 +97,10 @@ class Setting:
         return at_release(self.default, at) or None
 
 
-def _rows(name: str) -> list[list[str]]:
-    # Data of this package, as its modules are: read once, at the import.
-    text = files("joinproto.discovery").joinpath(name).read_text("utf-8")
-    return [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
-
-
 def _settings() -> tuple[Setting, ...]:
-    code = {row[0]: row[1:] for row in _rows("settings_code.tsv")}
+    code = {row[0]: row[1:] for row in rows("settings_code.tsv")}
     found = []
-    for key, owner, term, datatype, ages in _rows("settings.tsv"):
+    for key, owner, term, datatype, ages in rows("settings.tsv"):
         nothing = ["", "", "", ""]
         default, variable, idle, why = code.get(key.removeprefix(f"{PREFIX}."), nothing)
         found.append(
@@ -118,7 +111,7 @@ def _settings() -> tuple[Setting, ...]:
                 datatype=datatype,
                 ages=Ages.read(ages),
                 default=default,
-                variables=(variable,) if variable else (),
+                variable=variable,
                 idle=Ages.read(idle) if idle else None,
                 why_idle=why,
             )

@@ -10,7 +10,8 @@ from typing import Any
 
 from attrs import field, frozen
 
-from joinproto.discovery import classic, conf, unsafe
+from joinproto.discovery import classic, conf, risks
+from joinproto.discovery.configuration import BACKEND, Configuration, variable
 from joinproto.discovery.found import Found, Origin, Said
 from joinproto.discovery.keys import (
     PREFIX,
@@ -23,7 +24,6 @@ from joinproto.discovery.keys import (
 )
 from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.releases import LATEST, Release
-from joinproto.discovery.unsafe import Configuration
 from joinproto.errors import nearest
 
 
@@ -108,7 +108,7 @@ def lint(text: str | bytes, given: Given) -> Linted:
     problems += [_unread(one) for one in overriding if one.status is Said.INVALID]
     accepted = not any(one.severity is Severity.ERROR for one in problems)
     about = Configuration.of(found, given.release, given.node, given.environment)
-    problems += [*unsafe.problems(about), *_disabled(about, given)]
+    problems += [*risks.problems(about), *_disabled(about, given)]
     order = sorted(problems, key=lambda one: (one.line or 1 << 30, one.severity.value))
     return Linted(
         settings=tuple(found),
@@ -144,8 +144,9 @@ def _disabled(about: Configuration, given: Given) -> Iterator[Problem]:
     """Yield that the backend's plugin is not enabled."""
     owner = next((one for one in Owner if one.value == about.backend.replace(*_PLUGIN, 1)), None)
     if owner is not None and not given.knows(owner):
-        yield about.unsafe(
-            "peer_discovery_backend",
+        yield about.problem(
+            Severity.UNSAFE,
+            BACKEND,
             f"the backend belongs to {owner.value}, which is not enabled: nobody can be asked",
             f"rabbitmq-plugins --offline enable {owner.value}",
             "D6",
@@ -261,20 +262,19 @@ def _from_environment(found: list[Found], given: Given) -> Iterator[Found]:
         status, why = setting.status(given.release)
         if status is Status.UNKNOWN or not given.knows(setting.owner):
             continue
-        for name in setting.variables:
-            value = given.environment.get(f"RABBITMQ_{name}", given.environment.get(name))
-            if value is None:
-                continue
-            kind, read = setting.kind(given.release), value
-            status_here, why_here = (Said.IGNORED if why else Said.ACCEPTED), why
-            try:
-                read = kind.read(value) if value else value
-            except (ValueError, KeyError):
-                status_here, why_here = Said.INVALID, f"expected {kind.about}"
-            yield Found(
-                key=setting.key,
-                value="..." if setting.is_secret else read,
-                status=status_here,
-                origin=Origin.ENVIRONMENT,
-                why=f"{name} in the environment{why_here and f'; {why_here}'}",
-            )
+        value = variable(given.environment, setting.variable)
+        if value is None:
+            continue
+        kind, read = setting.kind(given.release), value
+        try:
+            read = kind.read(value) if value else value
+            said = Said.IGNORED if why else Said.ACCEPTED
+        except (ValueError, KeyError):
+            said, why = Said.INVALID, f"expected {kind.about}"
+        yield Found(
+            key=setting.key,
+            value="..." if setting.is_secret else read,
+            status=said,
+            origin=Origin.ENVIRONMENT,
+            why=f"{setting.variable} in the environment{why and f'; {why}'}",
+        )

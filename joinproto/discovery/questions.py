@@ -18,7 +18,7 @@ from joinproto.discovery.answers import Answer, Failed, Listed, Selected
 from joinproto.discovery.backend_questions import BACKEND_QUESTIONS
 from joinproto.discovery.boot import Rules, Step, rules_of
 from joinproto.discovery.cleanup import Deed
-from joinproto.discovery.found import Origin, Said
+from joinproto.discovery.found import Found
 from joinproto.discovery.keys import Owner
 from joinproto.discovery.problem import Problem
 from joinproto.discovery.releases import LATEST, release
@@ -87,23 +87,11 @@ class AskConf:
 
 
 @frozen(kw_only=True)
-class SettingAnswer:
-    """One setting."""
-
-    key: Annotated[str, "as it is written"]
-    value: Annotated[str | int | bool | tuple[str, ...], "as the node reads it; ... for a secret"]
-    status: Annotated[Said, "what the release does with it"]
-    origin: Annotated[Origin, "who set it"]
-    line: Annotated[int, AtLeast(0), "of the file; 0: of none"]
-    why: Annotated[str, "the reason, where there is one to say"]
-
-
-@frozen(kw_only=True)
 class ConfAnswer:
     """What becomes of the file."""
 
     starts: Annotated[bool, "whether a node with it starts"]
-    settings: Annotated[tuple[SettingAnswer, ...], "of discovery, in the order of the file"]
+    settings: Annotated[tuple[Found, ...], "of discovery, in the order of the file"]
     problems: Annotated[tuple[Problem, ...], "in the order of their lines"]
     rule: Annotated[str, "the rule that decided"] = "D6"
     why: Annotated[str, "the reason, in a sentence"]
@@ -125,20 +113,9 @@ def conf_answer(found: lint.Linted) -> ConfAnswer:
     """Return what was found as it is answered."""
     errors = sum(one.severity.value == "error" for one in found.problems)
     others = len(found.problems) - errors
-    settings = (
-        SettingAnswer(
-            key=one.key,
-            value=one.value,
-            status=one.status,
-            origin=one.origin,
-            line=one.line,
-            why=one.why,
-        )
-        for one in found.settings
-    )
     return ConfAnswer(
         starts=found.starts,
-        settings=tuple(settings),
+        settings=found.settings,
         problems=found.problems,
         why=f"{errors} lines keep the node from starting; {others} other problems"
         if errors
@@ -184,10 +161,8 @@ class AskBoot(AskSort):
 
     def round(self) -> Round:
         """Return it as a round."""
-        return Round(
-            me=self.node,
-            answer=self.answer.answer(),
-            seen=dict(self.seen),
+        return evolve(
+            super().round(),
             tries=self.tries_left,
             hint=self.target_cluster_size_hint,
             expected=self.expected,

@@ -1,8 +1,9 @@
-"""Releases of the broker whose settings and rules are told."""
+"""Releases of the broker whose settings and rules are told, and the tables that tell them."""
 
 from __future__ import annotations
 
 import re
+from importlib.resources import files
 
 from attrs import frozen
 
@@ -90,3 +91,9 @@ def release(text: str) -> Release:
             f"release {numbers} is not known", next=f"write one from {FIRST} to {LATEST}"
         )
     return numbers
+
+
+def rows(table: str) -> list[list[str]]:
+    """Return the rows of a table of this package, which is data as its modules are."""
+    text = files("joinproto.discovery").joinpath(table).read_text("utf-8")
+    return [line.split("\t") for line in text.splitlines() if not line.startswith("#")]

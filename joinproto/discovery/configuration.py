@@ -1,0 +1,109 @@
+"""What holds of a configuration, whoever set it: values by key, and facts that follow from them.
+
+Source: discovery, D6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from joinproto.discovery import rules, values
+from joinproto.discovery.found import Found, Said
+from joinproto.discovery.keys import PREFIX, setting_of
+from joinproto.discovery.problem import Problem, Severity
+from joinproto.discovery.releases import Release
+
+BACKEND = "peer_discovery_backend"
+ROOMS = {
+    values.CLASSIC: "classic_config",
+    values.DNS: "dns",
+    values.AWS: "aws",
+    values.K8S: "k8s",
+    values.CONSUL: "consul",
+    values.ETCD: "etcd",
+}
+"""First parts of the keys of each backend."""
+PLUGINS = (values.AWS, values.K8S, values.CONSUL, values.ETCD)
+
+
+def variable(environment: Mapping[str, str], name: str) -> str | None:
+    """Return a variable of the node, with or without RABBITMQ_ before it."""
+    return environment.get(f"RABBITMQ_{name}", environment.get(name)) if name else None
+
+
+@frozen
+class Configuration:
+    """What holds, by key without `cluster_formation.`; later ones win.
+
+    `written`: all keys, those as well that keep the node from starting.
+    """
+
+    release: Release
+    node: str | None
+    values: dict[str, Any]
+    lines: dict[str, int]
+    written: frozenset[str] = frozenset()
+    statuses: dict[str, Said] = field(factory=dict)
+    environment: Mapping[str, str] = field(factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        found: Iterable[Found],
+        release: Release,
+        node: str | None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Configuration:
+        """Return what holds of these settings; what is ignored counts as written."""
+        short = {one.key.removeprefix(f"{PREFIX}."): one for one in found}
+        told = {
+            key: one for key, one in short.items() if one.status in (Said.ACCEPTED, Said.IGNORED)
+        }
+        return cls(
+            release,
+            node,
+            {key: one.value for key, one in told.items()},
+            {key: one.line for key, one in told.items()},
+            frozenset(short),
+            {key: one.status for key, one in told.items()},
+            environment or {},
+        )
+
+    def get(self, name: str) -> Any:
+        """Return the value of a key, or its default read as the file would be; None without."""
+        if name in self.values:
+            return self.values[name]
+        setting = setting_of((PREFIX, *name.split(".")))
+        if setting is None or (default := setting.default_at(self.release)) is None:
+            return None
+        return setting.kind(self.release).read(default)
+
+    def below(self, prefix: str) -> dict[str, Any]:
+        """Return all that is written below a prefix."""
+        return {name: one for name, one in self.values.items() if name.startswith(f"{prefix}.")}
+
+    def problem(self, severity: Severity, name: str, why: str, next: str, rule: str) -> Problem:
+        """Return a problem at a key."""
+        line, key = self.lines.get(name, 0), f"{PREFIX}.{name}"
+        return Problem(severity=severity, line=line, key=key, why=why, next=next, rule=rule)
+
+    @property
+    def backend(self) -> str:
+        """Return the backend's module; a plugin's own name is another name of it since 3.8.5."""
+        name = str(self.get(BACKEND))
+        module = name.replace("rabbitmq_", "rabbit_", 1)
+        is_alias = rules.PLUGIN_NAMES.holds(self.release) and module in PLUGINS
+        return module if is_alias else name
+
+    @property
+    def room(self) -> str:
+        """Return the first part of the keys of this backend; of one that does not ship: none."""
+        return ROOMS.get(self.backend, "")
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the file or the environment says which nodes or which backend."""
+        return bool(BACKEND in self.values or self.below("classic_config.nodes"))

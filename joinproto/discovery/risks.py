@@ -1,0 +1,212 @@
+"""Settings that are accepted one by one and are unsafe, or of no use, together; known defects.
+
+Each row of `risks.tsv` is one case of the table of operators' cases in docs/discovery.md, or a
+defect of single releases with its source: an issue of rabbitmq/rabbitmq-server, or of the plugin's
+own repository where that is named, or a file of the server.  A row holds in its releases, with its
+backends, when all words of `when` hold:
+
+    KEY            it is set, or has a default, and is neither false nor empty
+    KEY?           the file or the environment sets it
+    KEY=V, KEY<N   its value, or its default, is V, or below or above N
+    KEY. or KEY.*  something is set below it; with the star also what keeps a node from starting
+    RULE           the release does this (`rules.tsv`)
+    FACT           one of `FACTS`
+
+`!` before a word: it does not hold; `|` between two: one of them does.
+
+Source: discovery, D1 to D4 and D6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from attrs import frozen
+
+from joinproto.discovery import lock, rules, values
+from joinproto.discovery.configuration import ROOMS, Configuration
+from joinproto.discovery.first_start import first_start
+from joinproto.discovery.found import Said
+from joinproto.discovery.keys import PREFIX
+from joinproto.discovery.names import host_of, is_name_in_dns
+from joinproto.discovery.naming import ADDRESS, POD, form_of, form_used, listed, own_name
+from joinproto.discovery.problem import Problem, Severity
+from joinproto.discovery.releases import Ages, rows
+
+_WORD = re.compile(r"(\w[\w.]*?)(\.\*?|\?|[=<>].*|)")
+_DELAY = "randomized_startup_delay_range"
+
+
+@frozen
+class Risk:
+    """A row of `risks.tsv`.  `ages`: None: in all releases.  `backends`: modules; None: any."""
+
+    ages: Ages | None
+    backends: tuple[str, ...] | None
+    severity: Severity
+    rule: str
+    key: str
+    when: tuple[str, ...]
+    why: str
+    next: str
+    source: str
+
+    def meets(self, about: Configuration) -> bool:
+        """Return whether this configuration meets it."""
+        if self.backends is not None and about.room not in self.backends:
+            return False
+        if self.ages is not None and not self.ages.holds(about.release):
+            return False
+        return all(_holds(word, about) for word in self.when)
+
+    def problem(self, about: Configuration) -> Problem:
+        """Return it as the problem of a configuration that meets it."""
+        facts = _Facts(about)
+        key = self.key.format_map(facts)
+        if key.endswith("."):
+            key = next(iter(about.below(key[:-1])))
+        first, *others = key.split("|")
+        key = next(
+            (one for one in (first, *others) if one in about.values), (others or [first])[-1]
+        )
+        facts["value"] = about.get(key)
+        defect = f" (a defect {self.ages}: {self.source})" if self.source else ""
+        why = self.why.format_map(facts) + defect
+        return about.problem(self.severity, key, why, self.next.format_map(facts), self.rule)
+
+
+class _Facts(dict[str, Any]):
+    """Facts by name, as the texts of a row ask for them."""
+
+    def __init__(self, about: Configuration) -> None:
+        super().__init__()
+        self._about = about
+
+    def __missing__(self, name: str) -> Any:
+        return FACTS[name](self._about)
+
+
+FACTS: dict[str, Callable[[Configuration], Any]] = {
+    "release": lambda about: about.release,
+    "backend": lambda about: about.backend,
+    "room": lambda about: about.room,
+    "chosen": lambda about: about.is_chosen,
+    # Only Erlang terms leave a short name as it is: 6753.
+    "module": lambda about: values.ALIASES.get(about.backend),
+    "ships": lambda about: about.room,
+    "one": lambda about: first_start(about.release, about.backend).kind in ("selects", "seed"),
+    "guard": lambda about: (
+        lock.guard(
+            about.release,
+            about.backend,
+            about.values.get(f"{_DELAY}.min"),
+            about.values.get(f"{_DELAY}.max"),
+        ).guard.value
+    ),
+    "listed": lambda about: len(about.below("classic_config.nodes")),
+    # Which node they choose then depends on who started first: 11534, 11586.
+    "not_in_list": lambda about: (
+        about.node is not None and about.node not in about.below("classic_config.nodes").values()
+    ),
+    "me": lambda about: about.node,
+    "is_name_in_dns": lambda about: is_name_in_dns(about.get("dns.hostname")),
+    "proxy_in_file": lambda about: any(about.lines[name] for name in about.below("proxy")),
+    "excludes_metadata": lambda about: (
+        "169.254.169.254" in about.below("proxy.proxy_exclusions").values()
+    ),
+    # A text to the schema that the code cannot ask anybody with.  Before 3.13 no boot ends well
+    # without an answer; later it ends in standing alone.
+    "wrong_scheme": lambda about: (
+        about.statuses.get(f"{about.room}.scheme") is Said.ACCEPTED
+        and about.values[f"{about.room}.scheme"] not in ("http", "https")
+    ),
+    "node": own_name,
+    "own": lambda about: form_of(own_name(about)),
+    "uses": form_used,
+    "names": lambda about: listed(about)[1],
+    "decides": lambda about: listed(about)[0],
+    "is_address": lambda about: ADDRESS.fullmatch(host_of(own_name(about) or "")),
+    "is_pod": lambda about: POD.fullmatch(own_name(about) or ""),
+    "unlike_seed": lambda about: form_of(about.get("k8s.seed_node")) != form_of(own_name(about)),
+}
+
+
+def _holds(word: str, about: Configuration) -> bool:
+    if "|" in word:
+        return any(_holds(one, about) for one in word.split("|"))
+    if word.startswith("!"):
+        return not _holds(word[1:], about)
+    found = _WORD.fullmatch(word)
+    assert found is not None, word
+    name, sign = found.groups()
+    if name.isupper():
+        return rules.RULES[name].holds(about.release)
+    match sign[:1], sign[1:]:
+        case ".", "*":
+            return any(one.startswith(f"{name}.") for one in about.written)
+        case ".", _:
+            return bool(about.below(name))
+        case "?", _:
+            return name in about.values
+    told = FACTS[name](about) if name in FACTS else about.get(name)
+    match sign[:1], sign[1:]:
+        case "=", value:
+            return str(told).lower() == value
+        case "<", value:
+            return told is not None and told < int(value)
+        case ">", value:
+            return told is not None and told > int(value)
+    return bool(told)
+
+
+def _read(row: list[str]) -> Risk:
+    ages, backends, severity, rule, key, when, why, next, source = row
+    return Risk(
+        Ages.read(ages) if ages else None,
+        None if backends == "*" else tuple(backends.split()),
+        Severity(severity),
+        rule,
+        key,
+        tuple(when.split()),
+        why,
+        next,
+        source,
+    )
+
+
+RISKS = tuple(map(_read, rows("risks.tsv")))
+
+
+def problems(about: Configuration) -> Iterator[Problem]:
+    """Yield what is unsafe or of no use in this configuration."""
+    if about.backend == values.CLASSIC:
+        yield from _listed_once(about)
+    for one in RISKS:
+        if one.meets(about):
+            yield one.problem(about)
+    yield from _other_backend(about)
+
+
+def _listed_once(about: Configuration) -> Iterator[Problem]:
+    seen = set()
+    for name, node in about.below("classic_config.nodes").items():
+        if node in seen:
+            why = f"{node} stands twice"
+            yield about.problem(Severity.WARNING, name, why, "keep one line of it", "D1")
+        seen.add(node)
+        if not re.fullmatch(r"[^@\s]+@[^@\s]+", node):
+            why = f"{node!r} is not the name of a node"
+            write = "write PREFIX@HOST, as rabbit@host1"
+            yield about.problem(Severity.UNSAFE, name, why, write, "D1")
+
+
+def _other_backend(about: Configuration) -> Iterator[Problem]:
+    """Keys of a backend that is not the one in use."""
+    for backend, room in ROOMS.items():
+        written = [name for name in about.below(room) if about.lines[name]]
+        if written and backend != values.ALIASES.get(about.backend, about.backend):
+            why = f"the backend is {about.backend}: settings of {room} have no effect"
+            write = f"write {PREFIX}.peer_discovery_backend = {room}, or take them out"
+            yield about.problem(Severity.WARNING, written[0], why, write, "D6")
