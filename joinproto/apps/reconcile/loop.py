@@ -1,31 +1,38 @@
-"""The loop: read the broker, follow what was begun, look at whose turn it is, begin what is due.
+"""The host of a keeper: reads the broker, asks leaders, has tools change members, and tells.
 
-Each step is taken once.  What is not known is not acted on: a broker that cannot be read leaves
-everything as it is, and a change is begun only on what the queue's leader itself said just before.
+What is done next is the machine's (`joinproto/reconcile/machine.py`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
-from attrs import define, evolve
+from attrs import define, field
 
 from joinproto.apps.reconcile.api import Api, Refused
 from joinproto.apps.reconcile.commands import CommandFailed, Tools
 from joinproto.apps.reconcile.journal import Journal
 from joinproto.apps.reconcile.telling import Teller
-from joinproto.errors import PeerError, UsageProblem
-from joinproto.reconcile.keeper import Ended, Intent, Keeper
-from joinproto.reconcile.reading import Key, Replica
+from joinproto.errors import PeerError
+from joinproto.machine.step import performing
+from joinproto.reconcile.keeper import Intent, Keeper, Verdict
+from joinproto.reconcile.machine import Changed, Event, Read, Start, State, Told, Unread, step
+from joinproto.reconcile.perform import perform
+from joinproto.reconcile.queue import Kind
+from joinproto.reconcile.reading import Key
 
-One = TypeVar("One", Intent, Key)
+Work = Callable[[], None]
 
 
 @define
 class Loop:
-    """`journal` None: read-only; decisions are told, nothing is begun."""
+    """The ports of one keeper (`Ports`), in one thread.
+
+    `journal` None: read-only; decisions are told, nothing is begun.
+    """
 
     api: Api
     tools: Tools
@@ -33,11 +40,16 @@ class Loop:
     teller: Teller
     journal: Journal | None
     clock: Callable[[], float] = time.time
+    state: State = field(init=False)
+    _inbox: deque[Event] = field(factory=deque, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.state = State(self.keeper, applies=self.journal is not None)
 
     def start(self) -> None:
         """Take up what was begun before."""
         if self.journal is not None:
-            self.keeper = evolve(self.keeper, intents=self.journal.read())
+            self.hear(Start(self.journal.read()))
 
     def round(self, *, refused_is_fatal: bool = False) -> bool:
         """Return whether the broker could be read.
@@ -49,87 +61,53 @@ class Loop:
         except (PeerError, Refused) as error:
             if isinstance(error, Refused) and refused_is_fatal:
                 raise
-            self.teller.problem("api", error.message)
+            self.hear(Unread(error.message))
             return False
-        self.keeper = self.keeper.observe(facts, self.clock())
-        self.teller.read(self.keeper, self.clock())
-        for key, problem in facts.problems.items():
-            self.teller.problem("queue", problem, key)
-        for intent in list(self.keeper.intents.values()):
-            self._alone(self._follow, intent, intent.key)
-        changed = {
-            key: self._alone(self._look, key, key) is not False
-            for key in self.keeper.due(self.clock())
-        }
-        self.keeper = self.keeper.looked(changed, self.clock())
+        self.hear(Read(facts, self.clock()))
         return True
 
-    def _alone(self, step: Callable[[One], bool | None], one: One, key: Key) -> bool | None:
-        """Take a step of one queue; a placement function that fails stops no other queue."""
+    def hear(self, event: Event) -> None:
+        """Do all that follows from an event; returns when nothing more is awaited."""
+        self._inbox.append(event)
+        while self._inbox:
+            taken = step(self.state, self._inbox.popleft())
+            self.state = taken.state
+            for work in performing(taken.effects, partial(perform, ports=self)):
+                work()
+
+    # -- what each effect is here ------------------------------------------------------------------
+
+    def ask(self, key: Key, kind: Kind, node: str) -> Iterator[Work]:
+        yield lambda: self._inbox.append(self._told(key, kind, node))
+
+    def _told(self, key: Key, kind: Kind, node: str) -> Told:
         try:
-            return step(one)
-        except UsageProblem as error:
-            self.teller.problem("placement", error.message, key)
-            return None
+            return Told(self.tools.replicas(key, kind, node), self.clock())
+        except PeerError as error:
+            return Told(None, self.clock(), error.message)
 
-    def _follow(self, intent: Intent) -> None:
-        replicas = None
-        if intent.key in self.keeper.queues:
-            replicas = self._replicas(intent.key)
-            ended = self.keeper.follow(intent, self.clock(), replicas)
-        else:
-            # A list that lacks it may be a broker that starts; after a while it was deleted.
-            is_old = self.clock() - intent.since >= self.keeper.rules.settle
-            ended = Ended.LOST if is_old else Ended.NOT_YET
-        if ended is Ended.NOT_YET:
-            return
-        left = self.keeper.ended(intent, ended)
-        verdict = left.after(intent, ended, self.clock(), replicas)
-        if verdict is not None and verdict.is_change and verdict.intent is None:
-            return  # its nodes are busy: kept until they are not, as nothing else remembers it
-        self.keeper = left
-        self.teller.change(intent.key, intent.said, ended.value, intent.action.value)
-        if verdict is not None and verdict.intent is not None:
-            self._begin(verdict.intent)
-        else:
-            self._write()
+    def keep(self, intents: Mapping[Key, Intent]) -> Iterator[Work]:
+        if self.journal is not None:
+            yield partial(self.journal.write, intents)
 
-    def _look(self, key: Key) -> bool:
-        """Evaluate one queue; return whether it is to be looked at again soon."""
-        verdict = self.keeper.judge(key, self.clock())
-        if verdict.intent is not None and self.journal is not None:
-            # The list of queues is a few seconds old, so its leader has the last word.
-            replicas = self._replicas(key)
-            if replicas is None:
-                return True
-            verdict = self.keeper.judge(key, self.clock(), replicas)
-        self.teller.judged(key, verdict, applies=self.journal is not None)
-        if verdict.intent is not None and self.journal is not None:
-            self._begin(verdict.intent)
-        return verdict.is_change or verdict.decision.action.value == "wait"
+    def begin(self, intent: Intent) -> Iterator[Work]:
+        yield lambda: self._inbox.append(self._changed(intent))
 
-    def _begin(self, intent: Intent) -> None:
-        self.keeper = self.keeper.begun(intent)
-        self._write()
-        self.teller.change(intent.key, intent.said, "begun", intent.action.value)
+    def _changed(self, intent: Intent) -> Changed:
         try:
             self.tools.change(intent)
         except CommandFailed as error:
-            # It may have happened all the same: the leader is asked in the next round.
-            self.teller.problem("command", error.message, intent.key)
+            return Changed(self.clock(), error.message)
+        return Changed(self.clock())
 
-    def _replicas(self, key: Key) -> tuple[Replica, ...] | None:
-        queue = self.keeper.queues[key]
-        running = [node.name for node in self.keeper.nodes if node.running]
-        node = queue.leader if queue.leader in running else next(iter(running), None)
-        if node is None:
-            return None
-        try:
-            return self.tools.replicas(key, queue.kind, node)
-        except PeerError as error:
-            self.teller.problem("status", error.message, key)
-            return None
+    def tell_read(self, keeper: Keeper, now: float) -> None:
+        self.teller.read(keeper, now)
 
-    def _write(self) -> None:
-        if self.journal is not None:
-            self.journal.write(self.keeper.intents)
+    def tell_verdict(self, key: Key, verdict: Verdict, *, applies: bool) -> None:
+        self.teller.judged(key, verdict, applies=applies)
+
+    def tell_change(self, intent: Intent, ended: str) -> None:
+        self.teller.change(intent.key, intent.said, ended, intent.action.value)
+
+    def tell_problem(self, what: str, why: str, key: Key | None) -> None:
+        self.teller.problem(what, why, key)

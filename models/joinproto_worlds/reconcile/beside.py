@@ -1,4 +1,4 @@
-"""The shipped `reading`, `Keeper` and `evaluate`, beside a broker with two registers.
+"""The shipped `reading` and machine of `reconcile run`, beside a broker with two registers.
 
 Simulated: the broker.  Its group (`voters`, `learners`) is what counts; its list is what the API
 shows, and is written after it, or not at all.  A node is lost for good before it begins.
@@ -8,22 +8,26 @@ Source: reconciliation, Q4 to Q6; incidents 13, 15, 16, 29 and 30.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from joinproto.check.events import NOT_ENABLED, Persist
 from joinproto.check.faults import Faults
 from joinproto.check.properties import always, always_possible, eventually, sometimes
 from joinproto.check.view import View
 from joinproto.check.world import Together, World
-from joinproto.reconcile.keeper import Ended, Intent, Keeper, Rules
+from joinproto.machine.step import performing
+from joinproto.reconcile.keeper import Ended, Intent, Keeper, Rules, Verdict
+from joinproto.reconcile.machine import Event, Read, Start, State, Told, step
+from joinproto.reconcile.perform import perform
 from joinproto.reconcile.plan import Limits
 from joinproto.reconcile.queue import Kind, Settings
-from joinproto.reconcile.reading import Key, Replica, facts_of, replicas_of
+from joinproto.reconcile.reading import Facts, Key, Replica, facts_of, replicas_of
 from joinproto.reconcile.tables import Action
+from joinproto.reconcile.timers import Pace
 from joinproto_worlds.mutations.mutation import Mutation, applied
 from joinproto_worlds.mutations.named import mutation
 
@@ -155,7 +159,10 @@ def build(
         for at, kind in enumerate(kinds)
     )
     rules = Rules(
-        settings=Settings(failure_interval=0), limits=Limits(copies_at_once=copies), settle=0
+        pace=Pace(interval=0),
+        settings=Settings(failure_interval=0),
+        limits=Limits(copies_at_once=copies),
+        settle=0,
     )
     world = _Steps(nodes, rules, learners)
     return World(
@@ -182,6 +189,48 @@ def _mutated(left_out: Mutation | None, steps: _Steps, view: View) -> list[Toget
         return list(steps(view))
 
 
+@define
+class _Round:
+    """The ports of a daemon in one round: what is kept is Begun, and a crash may come behind it.
+
+    Only this queue's leader answers; what is changed is asked for in a step of its own.
+    """
+
+    key: Key
+    replicas: tuple[Replica, ...]
+    ended: Ended | None = None
+    begins: Intent | None = None
+    _inbox: list[Event] = field(factory=list)
+
+    def played(self, rules: Rules, facts: Facts, intents: Mapping[Key, Intent]) -> _Round:
+        state = State(Keeper(rules), applies=True)
+        self._inbox += [Start(intents), Read(facts, 0)]
+        while self._inbox and self.begins is None:
+            taken = step(state, self._inbox.pop(0))
+            state = taken.state
+            for _ in performing(taken.effects, partial(perform, ports=self)):
+                raise AssertionError("nothing is waited for")
+        return self
+
+    def ask(self, key: Key, kind: Kind, node: str) -> None:
+        self._inbox.append(Told(self.replicas if key == self.key else None, 0))
+
+    def keep(self, intents: Mapping[Key, Intent]) -> None: ...
+
+    def begin(self, intent: Intent) -> None:
+        self.begins = intent
+
+    def tell_read(self, keeper: Keeper, now: float) -> None: ...
+
+    def tell_verdict(self, key: Key, verdict: Verdict, *, applies: bool) -> None: ...
+
+    def tell_change(self, intent: Intent, ended: str) -> None:
+        if ended != "begun":
+            self.ended = Ended(ended)
+
+    def tell_problem(self, what: str, why: str, key: Key | None) -> None: ...
+
+
 @frozen
 class _Steps:
     """What the daemon and the broker may do next."""
@@ -202,47 +251,28 @@ class _Steps:
             yield from self._of_daemon(broker, view[KEEPER])
 
     def _of_daemon(self, broker: Broker, daemon: Daemon) -> Iterator[Together]:
-        keeper = Keeper(self.rules, intents={one.key: one for one in daemon.intents})
-        keeper = keeper.observe(
-            facts_of(self._api_nodes(), self._api_queues(broker), TARGET, {}), 0
-        )
-        for key in keeper.queues:
+        """What a round may come to while only one queue's leader answers, for each queue."""
+        facts = facts_of(self._api_nodes(), self._api_queues(broker), TARGET, {})
+        intents = {one.key: one for one in daemon.intents}
+        for key in facts.queues:
             group = next(one for one in broker.groups if one.name == key.name)
-            replicas = self._status(broker, group)
-            intent = keeper.intents.get(key)
-            yield from self._looks(keeper, key, replicas, leads=broker.leads)
-            if intent is None:
-                continue
-            if key.name not in daemon.asked | daemon.resumed:
+            intent = intents.get(key)
+            if intent is not None and key.name not in daemon.asked | daemon.resumed:
                 asked = evolve(group, asked=(*group.asked, (intent.action.value, intent.node)))
                 events = {KEEPER: ("asked", key.name), BROKER: Did(asked)}
                 yield Together("asks", events, f"{key.name}: {intent.said}")
-            else:
-                ended = keeper.follow(intent, 0, replicas)
-                still_runs = ended is Ended.UNDONE or key.name not in daemon.resumed
-                if group.asked and still_runs:
-                    continue  # the daemon waits for its call; `settle` is longer than one takes
-                if ended is Ended.NOT_YET:
-                    continue
-                said = f"{key.name}: {intent.said}: {ended.value}"
-                verdict = keeper.ended(intent, ended).after(intent, ended, 0, replicas)
-                if verdict is None or not verdict.is_change:
-                    yield Together("follows", {KEEPER: ("ended", key.name)}, said)
-                elif verdict.intent is not None:
-                    said += f", and so {verdict.intent.said}"
-                    begun = Begun(verdict.intent, not broker.leads)
-                    yield Together("follows", {KEEPER: begun}, said)
-
-    def _looks(
-        self, keeper: Keeper, key: Key, replicas: tuple[Replica, ...], *, leads: bool
-    ) -> Iterator[Together]:
-        """As `Loop._look`: the list first, then the leader has the last word."""
-        if keeper.judge(key, 0).intent is None:
-            return
-        verdict = keeper.judge(key, 0, replicas)
-        if verdict.intent is not None:
-            said = f"{key.name}: {verdict.intent.said}"
-            yield Together("begins", {KEEPER: Begun(verdict.intent, not leads)}, said)
+                continue
+            found = _Round(key, self._status(broker, group)).played(self.rules, facts, intents)
+            still_runs = found.ended is Ended.UNDONE or key.name not in daemon.resumed
+            if intent is not None and group.asked and still_runs:
+                continue  # the daemon waits for its call; `settle` is longer than one takes
+            begun = found.begins and Begun(found.begins, not broker.leads)
+            if intent is not None and found.ended is not None:
+                said = f"{key.name}: {intent.said}: {found.ended.value}"
+                said += f", and so {found.begins.said}" if found.begins else ""
+                yield Together("follows", {KEEPER: begun or ("ended", key.name)}, said)
+            elif found.begins is not None:
+                yield Together("begins", {KEEPER: begun}, f"{key.name}: {found.begins.said}")
 
     def _of_group(self, broker: Broker, group: Group) -> Iterator[Together]:
         for at, (verb, node) in enumerate(group.asked):

@@ -1,0 +1,285 @@
+"""One round of `reconcile run` as a machine: follow what was begun, then look at whose turn it is.
+
+A round begins when the broker was read (`Read`).  The leaders of queues are asked one after the
+other, and changes are begun one after the other: after `Ask` and `Begin` the machine waits for
+what comes of it.  What is not known is not acted on: a broker that cannot be read leaves everything
+as it is, and a change is begun only on what the queue's leader itself said just before.
+
+Source: reconciliation, Q2, Q4 and Q5; `joinproto/machine/step.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias, assert_never
+
+from attrs import define, evolve, field, frozen
+
+from joinproto.errors import UsageProblem
+from joinproto.machine.step import Step
+from joinproto.reconcile.keeper import Ended, Intent, Keeper, Verdict
+from joinproto.reconcile.queue import Kind
+from joinproto.reconcile.reading import Facts, Key, Replica
+from joinproto.reconcile.tables import Action
+
+# -- events: `now` is in seconds of one clock ------------------------------------------------------
+
+
+@frozen
+class Start:
+    """The process starts; this was begun before, and has not ended."""
+
+    intents: Mapping[Key, Intent]
+
+
+@frozen
+class Read:
+    """The broker was read whole."""
+
+    facts: Facts
+    now: float
+
+
+@frozen
+class Unread:
+    """It could not be read."""
+
+    why: str
+
+
+@frozen
+class Told:
+    """What the leader that was asked says; None: it does not answer, and `why`."""
+
+    replicas: tuple[Replica, ...] | None
+    now: float
+    why: str = ""
+
+
+@frozen
+class Changed:
+    """The tool has ended.  `why`: it failed, and may have changed something all the same."""
+
+    now: float
+    why: str = ""
+
+
+Event: TypeAlias = Start | Read | Unread | Told | Changed
+
+# -- effects ---------------------------------------------------------------------------------------
+
+
+@frozen
+class Ask:
+    """Asks this node for the replicas of a queue; then comes `Told`."""
+
+    key: Key
+    kind: Kind
+    node: str
+
+
+@frozen
+class Keep:
+    """Keeps what was begun; it is durable before the next effect."""
+
+    intents: Mapping[Key, Intent]
+
+
+@frozen
+class Begin:
+    """Has a tool begin this change; then comes `Changed`, when it has ended."""
+
+    intent: Intent
+
+
+@frozen
+class TellRead:
+    """Tells that the broker was read whole."""
+
+    keeper: Keeper
+    now: float
+
+
+@frozen
+class TellVerdict:
+    """Tells one evaluation.  `applies`: what it says is done."""
+
+    key: Key
+    verdict: Verdict
+    applies: bool
+
+
+@frozen
+class TellChange:
+    """Tells what became of a change."""
+
+    intent: Intent
+    ended: str
+
+
+@frozen
+class TellProblem:
+    """Tells what went wrong."""
+
+    what: str
+    why: str
+    key: Key | None = None
+
+
+Effect: TypeAlias = Ask | Keep | Begin | TellRead | TellVerdict | TellChange | TellProblem
+
+
+@frozen
+class State:
+    """`applies`: changes are begun; else they are only told.
+
+    Of a round: `follows` and `looks` are left to do (None: who is due is not known yet); `changed`:
+    queues that were looked at, and whether they are looked at again soon; `asked`: whose leader is
+    asked; `at`: when it last heard something.
+    """
+
+    keeper: Keeper
+    applies: bool = False
+    follows: tuple[Intent, ...] = ()
+    looks: tuple[Key, ...] | None = None
+    changed: Mapping[Key, bool] = field(factory=dict)
+    asked: Intent | Key | None = None
+    at: float = 0.0
+
+
+def step(state: State, event: Event) -> Step[State, Effect]:
+    """Return what follows from an event."""
+    match event:
+        case Start(intents):
+            return Step(evolve(state, keeper=evolve(state.keeper, intents=intents)))
+        case Unread(why):
+            return Step(state, (TellProblem("api", why),))
+        case Read(facts, now):
+            keeper = state.keeper.observe(facts, now)
+            draft = _Draft(evolve(state, keeper=keeper, at=now, looks=None, changed={}, asked=None))
+            draft.effects.append(TellRead(keeper, now))
+            draft.effects += [TellProblem("queue", why, key) for key, why in facts.problems.items()]
+            draft.put(follows=tuple(keeper.intents.values()))
+        case Told(replicas, now, why):
+            draft = _Draft(evolve(state, asked=None, at=now))
+            if state.asked is not None:
+                draft.answered(state.asked, replicas, why)
+        case Changed(now, why):
+            draft = _Draft(evolve(state, asked=None, at=now))
+            if why and isinstance(state.asked, Intent):
+                draft.effects.append(TellProblem("command", why, state.asked.key))
+        case never:
+            assert_never(never)
+    return draft.gone_on()
+
+
+@define
+class _Draft:
+    """A round, as far as it comes without an answer."""
+
+    state: State
+    effects: list[Effect] = field(factory=list)
+
+    def put(self, **changes: object) -> None:
+        self.state = evolve(self.state, **changes)  # type: ignore[arg-type]
+
+    def gone_on(self) -> Step[State, Effect]:
+        """Return the state in which an answer is awaited, or the round is over."""
+        while self.state.asked is None:
+            if self.state.follows:
+                intent, *follows = self.state.follows
+                self.put(follows=tuple(follows))
+                self._follow(intent)
+            elif self.state.looks is None:
+                self.put(looks=tuple(self.state.keeper.due(self.state.at)))
+            elif self.state.looks:
+                key, *looks = self.state.looks
+                self.put(looks=tuple(looks))
+                self._look(key)
+            else:
+                looked = self.state.keeper.looked(self.state.changed, self.state.at)
+                self.put(keeper=looked, changed={})
+                break
+        return Step(self.state, tuple(self.effects))
+
+    def answered(
+        self, one: Intent | Key, replicas: tuple[Replica, ...] | None, why: str = ""
+    ) -> None:
+        """Go on with the queue whose leader was asked."""
+        key = one.key if isinstance(one, Intent) else one
+        if why:
+            self.effects.append(TellProblem("status", why, key))
+        try:
+            if isinstance(one, Intent):
+                ended = self.state.keeper.follow(one, self.state.at, replicas)
+                self._followed(one, ended, replicas)
+            elif replicas is None:
+                self._looked(key, soon=True)
+            else:
+                self._judged(key, self.state.keeper.judge(key, self.state.at, replicas))
+        except UsageProblem as error:
+            self._not_placed(key, error, looked=not isinstance(one, Intent))
+
+    def _follow(self, intent: Intent) -> None:
+        if intent.key in self.state.keeper.queues:
+            self._ask(intent, intent.key)
+        elif self.state.at - intent.since >= self.state.keeper.rules.settle:
+            # A list that lacks it may be a broker that starts; after a while it was deleted.
+            self._followed(intent, Ended.LOST, None)
+
+    def _followed(self, intent: Intent, ended: Ended, replicas: tuple[Replica, ...] | None) -> None:
+        if ended is Ended.NOT_YET:
+            return
+        left = self.state.keeper.ended(intent, ended)
+        verdict = left.after(intent, ended, self.state.at, replicas)
+        if verdict is not None and verdict.is_change and verdict.intent is None:
+            return  # its nodes are busy: kept until they are not, as nothing else remembers it
+        self.put(keeper=left)
+        self.effects.append(TellChange(intent, ended.value))
+        if verdict is not None and verdict.intent is not None:
+            self._begin(verdict.intent)
+        else:
+            self.effects.append(Keep(left.intents))
+
+    def _look(self, key: Key) -> None:
+        try:
+            verdict = self.state.keeper.judge(key, self.state.at)
+        except UsageProblem as error:
+            self._not_placed(key, error, looked=True)
+            return
+        if verdict.intent is not None and self.state.applies:
+            # The list of queues is a few seconds old, so its leader has the last word.
+            self._ask(key, key)
+        else:
+            self._judged(key, verdict)
+
+    def _judged(self, key: Key, verdict: Verdict) -> None:
+        self.effects.append(TellVerdict(key, verdict, self.state.applies))
+        self._looked(key, soon=verdict.is_change or verdict.decision.action is Action.WAIT)
+        if verdict.intent is not None and self.state.applies:
+            self._begin(verdict.intent)
+
+    def _looked(self, key: Key, *, soon: bool) -> None:
+        self.put(changed={**self.state.changed, key: soon})
+
+    def _not_placed(self, key: Key, error: UsageProblem, *, looked: bool) -> None:
+        """A placement function that fails stops no other queue."""
+        self.effects.append(TellProblem("placement", error.message, key))
+        if looked:
+            self._looked(key, soon=True)
+
+    def _begin(self, intent: Intent) -> None:
+        keeper = self.state.keeper.begun(intent)
+        self.put(keeper=keeper, asked=intent)
+        # Kept before it is begun: who starts anew asks the leader what became of it.
+        self.effects += [Keep(keeper.intents), TellChange(intent, "begun"), Begin(intent)]
+
+    def _ask(self, one: Intent | Key, key: Key) -> None:
+        queue = self.state.keeper.queues[key]
+        running = [node.name for node in self.state.keeper.nodes if node.running]
+        node = queue.leader if queue.leader in running else next(iter(running), None)
+        if node is None:
+            self.answered(one, None)
+            return
+        self.put(asked=one)
+        self.effects.append(Ask(key, queue.kind, node))
