@@ -13,6 +13,7 @@ Source: reconciliation, Q2, Q4 and Q5.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from enum import Enum
 
@@ -85,7 +86,8 @@ class Keeper:
     """All that is remembered between two looks; `intents` are on disk as well.
 
     `stays`: whose replica of a stream could not be removed, as that of a node that is down cannot
-    in 3.x; it is tried again once a node has come or gone.
+    in 3.x; it is tried again once a node has come or gone.  `changed_at`: when one last did.
+    `doubted`: queues whose list cannot be right, so that their leaders are asked.
     """
 
     rules: Rules
@@ -95,6 +97,12 @@ class Keeper:
     clocks: Mapping[Key, Clock] = field(factory=dict)
     intents: Mapping[Key, Intent] = field(factory=dict)
     stays: Mapping[Key, frozenset[str]] = field(factory=dict)
+    changed_at: float = -math.inf
+    doubted: frozenset[Key] = frozenset()
+
+    @property
+    def running(self) -> frozenset[str]:
+        return frozenset(node.name for node in self.nodes if node.running)
 
     def observe(self, facts: Facts, now: float) -> Keeper:
         """Return the keeper after one look at the broker."""
@@ -117,6 +125,8 @@ class Keeper:
             down_since={name: self.down_since.get(name, now) for name in sorted(down)},
             clocks=clocks,
             stays={} if events else self.stays,
+            changed_at=now if events else self.changed_at,
+            doubted=facts.doubted,
         )
 
     def due(self, now: float) -> list[Key]:
@@ -154,7 +164,7 @@ class Keeper:
             return Ended.LOST
         if replicas is None or not any(one.leads for one in replicas):
             return Ended.NOT_YET
-        there = intent.node in _members(self.queues[intent.key], replicas)
+        there = intent.node in _members(self.queues[intent.key], replicas, self.running)
         if there is is_add:
             is_done = not is_add or intent.node in caught_up(replicas)
             return Ended.DONE if is_done else Ended.NOT_YET
@@ -183,7 +193,10 @@ class Keeper:
         rest = {key: one for key, one in self.intents.items() if key != intent.key}
         stays = dict(self.stays)
         is_removal = intent.action is Action.REMOVE and intent.kind is Kind.STREAM
-        if is_removal and how is Ended.UNDONE:
+        # Otherwise: b is down, and its removal is refused; before that is noticed b is forgotten,
+        # and now it could be removed; but no node comes or goes any more.
+        is_steady = intent.since >= self.changed_at
+        if is_removal and is_steady and how is Ended.UNDONE:
             stays[intent.key] = stays.get(intent.key, frozenset()) | {intent.node}
         return evolve(self, intents=rest, stays=stays)
 
@@ -195,8 +208,8 @@ class Keeper:
     def _situation(self, key: Key, now: float, replicas: tuple[Replica, ...] | None) -> Situation:
         queue = self.queues[key]
         if replicas is not None:
-            queue = _as_told(queue, replicas)
-        running = {node.name for node in self.nodes if node.running}
+            queue = _as_told(queue, replicas, self.running)
+        running = self.running
         members = queue.members or ()
         intent = self.intents.get(key)
         queue = evolve(
@@ -227,13 +240,13 @@ class Keeper:
         return None
 
 
-def _as_told(queue: Queue, replicas: tuple[Replica, ...]) -> Queue:
+def _as_told(queue: Queue, replicas: tuple[Replica, ...], running: frozenset[str]) -> Queue:
     """Return the queue as its leader has it: who is a member, who leads, who is behind."""
     leader = next((one.node for one in replicas if one.leads and one.answers), None)
     if leader is None:
         return evolve(queue, leader=None)
     up_to_date = caught_up(replicas)
-    members = _members(queue, replicas)
+    members = _members(queue, replicas, running)
     return evolve(
         queue,
         members=members,
@@ -242,11 +255,17 @@ def _as_told(queue: Queue, replicas: tuple[Replica, ...]) -> Queue:
     )
 
 
-def _members(queue: Queue, replicas: tuple[Replica, ...]) -> tuple[str, ...]:
-    """Return who has a replica: a stream's status leaves out who is down."""
+def _members(
+    queue: Queue, replicas: tuple[Replica, ...], running: frozenset[str]
+) -> tuple[str, ...]:
+    """Return who has a replica.
+
+    A stream's status leaves out who is down, so of these the list says it.  Of who runs it does
+    not: a call that ended half-way may have written the list alone.
+    """
     told = {one.node for one in replicas}
     if queue.kind is Kind.STREAM:
-        told |= set(queue.members or ())
+        told |= {*(queue.members or ())} - running
     return tuple(sorted(told))
 
 

@@ -247,7 +247,8 @@ class _Draft:
         except UsageProblem as error:
             self._not_placed(key, error, looked=True)
             return
-        if verdict.intent is not None and self.state.applies:
+        is_doubted = key in self.state.keeper.doubted
+        if self.state.applies and (verdict.intent is not None or is_doubted):
             # The list of queues is a few seconds old, so its leader has the last word.
             self._ask(key, key)
         else:

@@ -43,11 +43,15 @@ class Key:
 
 @frozen
 class Facts:
-    """One look at the broker.  `problems`: queues that were not understood, and why."""
+    """One look at the broker.  `problems`: queues that were not understood, and why.
+
+    `doubted`: queues whose list of members lacks their leader: it was not written.
+    """
 
     nodes: tuple[Node, ...]
     queues: Mapping[Key, Queue]
     problems: Mapping[Key, str] = field(factory=dict)
+    doubted: frozenset[Key] = frozenset()
 
 
 @frozen
@@ -69,6 +73,7 @@ def facts_of(nodes: Any, queues: Any, target: int | None, zones: Mapping[str, st
     """Return what `/api/nodes` and `/api/queues` say; `target`: of the configuration."""
     known: dict[Key, Queue] = {}
     problems: dict[Key, str] = {}
+    doubted: set[Key] = set()
     for one in _list(queues, "/api/queues"):
         kind = KINDS.get(_text(one, "type", "/api/queues"))
         if kind is None:
@@ -76,6 +81,8 @@ def facts_of(nodes: Any, queues: Any, target: int | None, zones: Mapping[str, st
         key = Key(_text(one, "vhost", "/api/queues"), _text(one, "name", "/api/queues"))
         try:
             known[key] = _queue(key, kind, one, target)
+            if known[key].members and known[key].leader is None and _leader(kind, one):
+                doubted.add(key)
         except HalfAnswer as problem:
             problems[key] = problem.message
     load: dict[str, int] = {}
@@ -83,7 +90,7 @@ def facts_of(nodes: Any, queues: Any, target: int | None, zones: Mapping[str, st
         for name in queue.members or ():
             load[name] = load.get(name, 0) + 1
     read = tuple(_node(one, load, zones) for one in _list(nodes, "/api/nodes"))
-    return Facts(read, known, problems)
+    return Facts(read, known, problems, frozenset(doubted))
 
 
 def _node(one: Mapping[str, Any], load: Mapping[str, int], zones: Mapping[str, str]) -> Node:
@@ -103,7 +110,7 @@ def _node(one: Mapping[str, Any], load: Mapping[str, int], zones: Mapping[str, s
 
 def _queue(key: Key, kind: Kind, one: Mapping[str, Any], target: int | None) -> Queue:
     members, online = _names(one, "members"), _names(one, "online")
-    leader = one.get("leader") or (one.get("node") if kind is Kind.STREAM else None)
+    leader = _leader(kind, one)
     known = isinstance(leader, str) and (members is None or leader in members)
     size = one.get("message_bytes_persistent")
     return Queue(
@@ -120,6 +127,10 @@ def _queue(key: Key, kind: Kind, one: Mapping[str, Any], target: int | None) -> 
         behind=tuple(name for name in members or () if online is None or name not in online),
         size=size if isinstance(size, int) and size >= 0 else 0,
     )
+
+
+def _leader(kind: Kind, one: Mapping[str, Any]) -> Any:
+    return one.get("leader") or (one.get("node") if kind is Kind.STREAM else None)
 
 
 def replicas_of(kind: Kind, answer: Any) -> tuple[Replica, ...]:

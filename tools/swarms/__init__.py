@@ -2,11 +2,12 @@
 
     python -m tools.swarms standby --seed 1 --events 200 --runs 100
     python -m tools.swarms clusterer --seed 1 --events 30000
+    python -m tools.swarms reconcile --runs 1000
 
 What runs is what ships: the machine, its host, its links and its store.  The network, the disks and
 the clock are simulated, and an oracle that knows nothing of the machine says what must not happen.
 
 It stands here and not in `joinproto/swarm`, because that one is for members, which others embed and
 may want to try themselves.  Brokers of hot standby and nodes of the Clusterer are processes that
-nobody embeds.
+nobody embeds, and so is the keeper of replicas.
 """

@@ -1,4 +1,4 @@
-"""Systems as they ship, in random orders: `python -m tools.swarms standby`, or `clusterer`.
+"""Systems as they ship, in random orders: `python -m tools.swarms standby`; clusterer; reconcile.
 
 0  every claim held        1  one did not: its seed, the claim, and the shortest run found
 """
@@ -118,6 +118,37 @@ def clusterer(
         f"again: python -m tools.swarms clusterer --seed {failed.seed} --bursts {bursts} --tell"
     )
     sys.exit(1)
+
+
+@main.command(epilog="Example: python -m tools.swarms reconcile --seed 0 --runs 1000")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--events", type=click.IntRange(min=1), default=60, show_default=True)
+@click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--shrink", default=60.0, show_default=True, help="Seconds to shorten a run that fails."
+)
+def reconcile(seed: int, events: int, runs: int, shrink: float) -> None:
+    """Play `reconcile run`, its loop and its file beside a broker, from this seed on."""
+    from tools.swarms import reconcile as swarm
+
+    began, played = time.process_time(), []
+    for each in range(seed, seed + runs):
+        played.append(swarm.run(swarm.draw(each, events)))
+        if played[-1].problem:
+            break
+    steps, commands = sum(one.steps for one in played), sum(one.commands for one in played)
+    cpu, hours = time.process_time() - began, sum(one.seconds for one in played) / 3600
+    click.echo(
+        f"seeds {seed} to {seed + len(played) - 1}: {steps:,} steps, {commands:,} commands,"
+        f" {hours:,.1f} hours of virtual time in {cpu:,.1f} s of CPU"
+    )
+    if played[-1].problem:
+        shorter = swarm.shrunk(played[-1], shrink)
+        click.echo(f"--seed {each} --events {events}: {played[-1].problem}")
+        click.echo(f"shortened to a run with: {shorter.problem}")
+        for one in shorter.scenario.happenings:
+            click.echo(str(one))
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

@@ -77,12 +77,12 @@ def _quorum_queues_only(kinds: Mapping[str, Kind]) -> Mapping[str, Kind]:
 
 
 def _as_listed(_original: object) -> Callable[..., Queue]:
-    return lambda queue, _replicas: queue
+    return lambda queue, _replicas, _running: queue
 
 
 def _leader_or_list(original: Callable[..., Queue]) -> Callable[..., Queue]:
-    def as_told(queue: Queue, replicas: tuple[Replica, ...]) -> Queue:
-        return original(queue, replicas) if any(one.leads for one in replicas) else queue
+    def as_told(queue: Queue, replicas: tuple[Replica, ...], running: frozenset[str]) -> Queue:
+        return original(queue, replicas, running) if any(one.leads for one in replicas) else queue
 
     return as_told
 

@@ -1,0 +1,101 @@
+"""`reconcile run` in random orders: it holds, it repeats, and what is put back is found.
+
+Source: reconciliation, Q2, Q4 and Q5.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.reconcile.keeper import Ended, Intent, Keeper
+from joinproto.reconcile.queue import Kind
+from joinproto.reconcile.reading import Facts, Key, facts_of, replicas_of
+from joinproto.reconcile.tables import Action
+from joinproto_worlds.mutations.mutation import applied
+from joinproto_worlds.mutations.named import mutation
+from tools.swarms.reconcile import RULES, draw, run, shrunk
+
+NODES = [{"name": name, "running": name != "b"} for name in "abc"]
+
+
+def facts(members: str, leader: str, nodes: list[dict[str, object]]) -> Facts:
+    row = {"name": "q", "vhost": "/", "type": "stream", "leader": leader, "members": [*members]}
+    return facts_of(nodes, [row], 3, {})
+
+
+def test_every_claim_holds() -> None:
+    """Of a few seeds here, of many in the soak; in most something is changed."""
+    found = [run(draw(seed, 60)) for seed in range(6)]
+
+    assert [""] * len(found) == [one.problem for one in found]
+    assert sum(one.commands for one in found) > 40
+
+
+def test_a_run_is_known_by_its_seed() -> None:
+    assert run(draw(3, 40)) == run(draw(3, 40))
+    assert draw(3, 40) != draw(4, 40)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "seed", "problem"),
+    [
+        ("list-decides", 0, "while another command is under way"),
+        ("next-at-once", 0, "while another command is under way"),
+        ("no-limit", 12, "takes part in 3 copies"),
+        ("stays-listed", 3, "stuck"),
+    ],
+)
+def test_a_rule_that_is_left_out_is_found(left_out: str, seed: int, problem: str) -> None:
+    with applied(mutation(left_out)):
+        assert problem in run(draw(seed, 60)).problem
+
+
+def test_a_run_that_fails_is_shortened() -> None:
+    with applied(mutation("next-at-once")):
+        shorter = shrunk(run(draw(0, 20)), 2.0)
+
+        assert shorter.problem
+        assert len(shorter.scenario.happenings) < 20
+
+
+@pytest.mark.soak("system-worlds")
+def test_every_claim_holds_of_a_thousand_runs() -> None:
+    """Seeds that no other test takes."""
+    found = [run(draw(seed, 60)) for seed in range(10_000, 11_000)]
+
+    assert [""] * len(found) == [one.problem for one in found]
+
+
+# -- what random runs found ------------------------------------------------------------------------
+
+
+def test_a_removal_that_was_refused_before_a_node_was_forgotten_is_tried_again() -> None:
+    """Found by seed 92: b is down, its removal is refused, and meanwhile b is forgotten."""
+    keeper = Keeper(RULES).observe(facts("abc", "a", NODES), 0.0)
+    removal = Intent(Key("/", "q"), Kind.STREAM, Action.REMOVE, "b", "a", 100.0)
+
+    steady = keeper.begun(removal).ended(removal, Ended.UNDONE)
+    forgotten = keeper.begun(removal).observe(facts("abc", "a", [NODES[0], NODES[2]]), 110.0)
+
+    assert {removal.key: {"b"}} == steady.stays
+    assert {} == forgotten.ended(removal, Ended.UNDONE).stays
+
+
+def test_a_list_without_its_leader_is_doubted() -> None:
+    """Found by seed 21: it was not written, and a queue that could be mended was left alone."""
+    assert {Key("/", "q")} == facts("bc", "a", NODES).doubted
+    assert set() == facts("abc", "a", NODES).doubted
+
+
+def test_a_stream_has_no_replica_on_a_node_that_runs_and_says_so() -> None:
+    """Found by seed 174: a call ended half-way, and what it listed was waited for, for ever."""
+    keeper = Keeper(RULES).observe(facts("abc", "a", NODES), 0.0)
+    leads, others = ("writer", "a"), ("replica", "d")
+    rows = [
+        {"node": node, "role": role, "offset": 9, "committed_offset": 9}
+        for role, node in (leads, others)
+    ]
+
+    found = keeper.judge(Key("/", "q"), 0.0, replicas_of(Kind.STREAM, rows)).decision
+
+    assert ("a", "b", "d") == found.situation.members

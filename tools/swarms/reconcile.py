@@ -1,0 +1,321 @@
+"""Random orders of `reconcile run` as it ships: its machine, its loop and its file.
+
+What happens is drawn before a run begins, so that a run that fails can be shortened.  At its end
+most nodes that are left come back, the others never do, and nothing more fails.  Then, within
+`REST_SECONDS`, each queue that has a leader survives as many failures as its target promises, and
+for `CALM_SECONDS` nothing more is commanded.
+
+Source: reconciliation, Q2, Q4 and Q5; docs/reconcile.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest import mock
+
+from attrs import define, evolve, field, frozen
+
+from joinproto.apps.reconcile import loop
+from joinproto.apps.reconcile.api import NoAnswer
+from joinproto.apps.reconcile.commands import CommandFailed
+from joinproto.apps.reconcile.journal import Journal
+from joinproto.apps.reconcile.telling import Teller
+from joinproto.reconcile.keeper import Intent, Keeper, Rules
+from joinproto.reconcile.machine import step
+from joinproto.reconcile.plan import Limits
+from joinproto.reconcile.queue import Kind, Settings
+from joinproto.reconcile.reading import Facts, Key, Replica, facts_of, replicas_of
+from joinproto.swarm.disk import Disk
+from tools.swarms.reconcile_broker import COPIES, Broker
+from tools.swarms.shrink import fewer
+
+PLACE = Path("/var/lib/keeper.json")
+POLL = 5.0
+REST_SECONDS, CALM_SECONDS = 3_600.0, 600.0
+RULES = Rules(settings=Settings(failure_interval=60.0), limits=Limits(copies_at_once=COPIES))
+KINDS = {
+    "goes": 6,
+    "comes": 7,
+    "is forgotten": 1,
+    "is new": 1,
+    "drains": 2,
+    "kill": 4,
+    "power": 1,
+    "no answer": 2,
+    "tools fail": 2,
+    "nobody leads": 3,
+    "a list is not written": 2,
+    "declare": 2,
+    "delete": 1,
+    "target": 2,
+}
+
+
+@frozen
+class Happening:
+    """What happens after `wait` seconds; `pick` says to whom, as a share of all."""
+
+    kind: str
+    wait: float
+    pick: float
+
+
+@frozen
+class Scenario:
+    seed: int
+    happenings: tuple[Happening, ...]
+
+
+@frozen
+class Found:
+    """`steps`: calls of the machine's step.  `problem`: nothing, or the first."""
+
+    scenario: Scenario
+    problem: str
+    steps: int
+    commands: int
+    seconds: float
+
+
+def draw(seed: int, events: int) -> Scenario:
+    chance = Random(seed)
+    kinds = chance.choices([*KINDS], [*KINDS.values()], k=events)
+    waits = (0.0, 0.3, 2.0, 7.0, 30.0, 90.0, 300.0)
+    return Scenario(
+        seed, tuple(Happening(kind, chance.choice(waits), chance.random()) for kind in kinds)
+    )
+
+
+class Killed(BaseException):
+    """The keeper's process is gone."""
+
+
+@define
+class Beside:
+    """The broker as the keeper meets it: its API and its tools; and what happens to them.
+
+    `dies_in`: calls of the disk, the API or the tools until the keeper is killed.
+    """
+
+    broker: Broker
+    chance: Random
+    disk: Disk
+    silent_until: float = 0.0
+    fails_until: float = 0.0
+    dies_in: int | None = None
+
+    def call(self, _name: str = "") -> None:
+        if self.dies_in is not None:
+            self.dies_in -= 1
+            if self.dies_in < 0:
+                self.dies_in = None
+                raise Killed
+
+    def clock(self) -> float:
+        return self.broker.now
+
+    def read(self) -> Facts:
+        self.call()
+        if self.broker.now < self.silent_until:
+            raise NoAnswer("no answer", next="ask again")
+        return facts_of(self.broker.api_nodes(), self.broker.api_queues(), None, {})
+
+    def replicas(self, key: Key, kind: Kind, node: str) -> tuple[Replica, ...]:
+        self._takes(0.0, 0.1)
+        group = self.broker.groups.get(key.name)
+        if group is None or not self.broker.runs(node):
+            raise CommandFailed("no answer", next="ask again")
+        return replicas_of(kind, self.broker.status(group))
+
+    def change(self, intent: Intent) -> None:
+        self.call()
+        if self.broker.now < self.fails_until:
+            raise CommandFailed("no such node", next="ask again")
+        self.broker.command(intent.key.name, intent.action.value, intent.node)
+        self._takes(0.0, 0.5, 4.0, 60.0)
+        if self.chance.random() < 0.1:
+            raise CommandFailed("no end", next="ask again")
+
+    def _takes(self, *seconds: float) -> None:
+        self.call()
+        if self.broker.now < self.fails_until and self.chance.random() < 0.5:
+            raise CommandFailed("no answer", next="ask again")
+        self.broker.advance(self.chance.choice(seconds))
+
+
+@define
+class Run:
+    """One run: the keeper, which is started again whenever it was killed."""
+
+    scenario: Scenario
+    chance: Random = field(init=False)
+    broker: Broker = field(init=False)
+    beside: Beside = field(init=False)
+    steps: int = 0
+    _keeper: loop.Loop | None = None
+    _numbers: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self.chance = Random(self.scenario.seed)
+        self.broker = Broker(self.chance)
+        disk = Disk(self.chance)
+        disk.make(PLACE.parent)
+        self.beside = Beside(self.broker, self.chance, disk)
+        for name in "abcde"[: self.chance.randint(3, 5)]:
+            self.broker.add_node(name)
+        for _ in range(self.chance.randint(1, 4)):
+            self._happens(Happening("declare", 0.0, self.chance.random()))
+
+    def play(self) -> str:
+        """Return the first problem; nothing where there is none."""
+        until = 0.0
+        for one in self.scenario.happenings:
+            until += one.wait
+            self.broker.at(until, lambda one=one: self._happens(one))  # type: ignore[misc]
+        if problem := self._goes_on(until):
+            return problem
+        for node in self.broker.nodes.values():
+            node.drained = False
+            if node.member and not node.up and self.chance.random() < 0.6:
+                self.broker.comes(node)
+        self.beside.silent_until = self.beside.fails_until = 0.0
+        self.beside.dies_in, self.broker.misses = None, 0
+        if problem := self._goes_on(self.broker.now + REST_SECONDS, self._is_restless):
+            return problem
+        if lacks := self._lacks():
+            return f"stuck: {lacks}"
+        return "restless: commands without end" if self._is_restless() else ""
+
+    def _is_restless(self) -> bool:
+        since = self.broker.now - self.broker.commanded_at
+        return since < CALM_SECONDS or bool(self._lacks())
+
+    def _goes_on(self, until: float, goes_on: Callable[[], object] = lambda: True) -> str:
+        while self.broker.now < until and not self.broker.problems and goes_on():
+            try:
+                self._started().round()
+            except Killed:
+                self._keeper = None
+                self.beside.disk.process_ends()
+            self.broker.advance(POLL)
+        return self.broker.problems[0] if self.broker.problems else ""
+
+    def _started(self) -> loop.Loop:
+        if self._keeper is None:
+            self.beside.disk.before = self.beside.call
+            journal = Journal.open(PLACE, self.beside.disk)
+            there: Any = self.beside
+            teller = Teller(lambda _line: None)
+            keeper = loop.Loop(there, there, Keeper(RULES), teller, journal, there.clock)
+            keeper.start()
+            self._keeper = keeper
+        return self._keeper
+
+    def _lacks(self) -> str:
+        """Return which queue survives less than its target promises.
+
+        Where the list says that it does not, or that no majority runs, nobody can know better who
+        reads no more than that.  A target above the number of nodes promises nothing.
+        Of a stream nobody can drop a replica on a node that is down: more than all others together
+        survive with it is not asked for.
+        """
+        runs = self.broker.runs
+        up = {one.name for one in self.broker.nodes.values() if one.up and one.member}
+        usable = len(up)
+        for group in self.broker.groups.values():
+            dead = group.replicas.keys() - up if group.kind == "stream" else ()
+            best = usable - ((usable + len(dead)) // 2 + 1)
+            voters = self.broker.voters(group)
+            whole = [name for name in voters if group.replicas[name].whole]
+            promised = min((group.target - 1) // 2, best) if group.target <= usable else 0
+            spare = [
+                sum(map(runs, able)) - (len(named) // 2 + 1)
+                for able, named in ((whole, voters), (group.listed, group.listed))
+            ]
+            is_told = 2 * sum(map(runs, group.listed)) > len(group.listed)
+            if is_told and self.broker.leader(group) is not None and max(spare) < promised:
+                return f"{group.name} of {group.target}: {voters}, whole {whole}"
+        return ""
+
+    # -- what happens ------------------------------------------------------------------------
+
+    def _happens(self, one: Happening) -> None:
+        broker, beside, now = self.broker, self.beside, self.broker.now
+
+        def picked(found: list[Any]) -> Any:
+            return found[int(one.pick * len(found))] if found else None
+
+        members = [node for node in broker.nodes.values() if node.member]
+        node = picked(members)
+        group = picked([*broker.groups.values()])
+        match one.kind:
+            case "goes" if node.up:
+                broker.goes(node)
+            case "comes":
+                back = picked([each for each in members if not each.up])
+                if back is not None:
+                    broker.comes(back)
+            case "is forgotten" if not node.up and len(members) > 1:
+                node.member, node.changed = False, now
+            case "is new" if len(members) < 6:
+                broker.add_node(f"n{self._number()}")
+            case "drains":
+                node.drained = not node.drained
+            case "kill":
+                beside.dies_in = int(one.pick * 30)
+            case "power":
+                self._keeper = None
+                beside.disk = beside.disk.copied(lambda: self.chance.random() < 0.5)
+            case "no answer":
+                beside.silent_until = now + 200 * one.pick
+            case "tools fail":
+                beside.fails_until = now + 200 * one.pick
+            case "nobody leads" if group is not None:
+                group.blind = now + 60 * one.pick
+                broker.at(60 * one.pick, broker.elected)
+            case "a list is not written":
+                broker.misses += 1
+            case "declare" if len(broker.groups) < 6:
+                up = [each.name for each in members if each.up]
+                count = min(len(up), self.chance.choice((1, 3, 3, 5)))
+                kind = self.chance.choice(("quorum", "quorum", "stream"))
+                if up:
+                    some = self.chance.sample(up, count)
+                    broker.declare(f"q{self._number()}", kind, self.chance.choice((1, 3, 5)), some)
+            case "delete" if group is not None:
+                del broker.groups[group.name]
+            case "target" if group is not None:
+                group.target = self.chance.choice((1, 3, 5))
+
+    def _number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+
+def run(scenario: Scenario) -> Found:
+    """Return what a run of this scenario comes to."""
+    playing = Run(scenario)
+
+    def counted(*given: Any) -> Any:
+        playing.steps += 1
+        return step(*given)
+
+    with mock.patch.object(loop, "step", counted):
+        problem = playing.play()
+    broker = playing.broker
+    return Found(scenario, problem, playing.steps, broker.commands, broker.now)
+
+
+def shrunk(found: Found, seconds: float) -> Found:
+    """Return a shorter run with the same kind of problem."""
+
+    def of(happenings: tuple[Happening, ...]) -> Found:
+        return run(evolve(found.scenario, happenings=happenings))
+
+    def fails(happenings: tuple[Happening, ...]) -> bool:
+        return bool(of(happenings).problem)
+
+    return of(fewer(found.scenario.happenings, fails, seconds=seconds))

@@ -1,0 +1,283 @@
+"""A broker in virtual time: nodes, replicated queues, what its API and its tools say, and when.
+
+It knows nothing of the keeper.  A queue's group counts; its list, which the API shows, is written
+later, by halves, or not at all.  What a command does is held against what must not happen, at the
+moment when it does it:
+
+    no queue that had a majority has none by it
+    the last replica that holds all is not dropped
+    no replica is dropped that runs
+    no queue has two commands under way
+    no node takes part in more copies than the keeper was told
+
+Who commands cannot know what happened since it read the broker: a command is judged only where
+none of the queue's nodes came or went since.
+
+Source: reconciliation, Q4 and Q5; incidents 13, 15, 16, 29 and 30.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from itertools import count
+from random import Random
+from typing import Any
+
+from attrs import define, field
+
+COPIES = 2
+LATEST_SECONDS = 45.0
+"""After which a command that was sent has taken effect or is refused; `settle` is longer."""
+
+
+@define(eq=False)
+class Node:
+    """`changed`: when it last came or went.  `member`: of the cluster."""
+
+    name: str
+    up: bool = True
+    member: bool = True
+    drained: bool = False
+    changed: float = 0.0
+
+
+@define(eq=False)
+class Replica:
+    """`whole`: it holds all that is committed.  `source`: of the copy that a command began."""
+
+    whole: bool = True
+    votes: bool = True
+    source: str = ""
+
+
+@define(eq=False)
+class Group:
+    """One queue.  `blind`: until then nobody leads.  `pending`: commands under way."""
+
+    name: str
+    kind: str
+    target: int
+    replicas: dict[str, Replica]
+    listed: set[str]
+    shown: str
+    blind: float = 0.0
+    pending: int = 0
+
+
+@define
+class Broker:
+    """`misses`: so many of the next writes of lists are lost.  `problems`: what must not happen."""
+
+    chance: Random
+    now: float = 0.0
+    nodes: dict[str, Node] = field(factory=dict)
+    groups: dict[str, Group] = field(factory=dict)
+    read_at: float = 0.0
+    misses: int = 0
+    commands: int = 0
+    commanded_at: float = 0.0
+    problems: list[str] = field(factory=list)
+    _heap: list[tuple[float, int, Callable[[], None]]] = field(factory=list)
+    _numbers: Any = field(factory=count)
+
+    # -- time --------------------------------------------------------------------------------
+
+    def at(self, delay: float, do: Callable[[], None]) -> None:
+        heapq.heappush(self._heap, (self.now + delay, next(self._numbers), do))
+
+    def advance(self, seconds: float) -> None:
+        """Let all happen that is due until then."""
+        until = self.now + seconds
+        while self._heap and self._heap[0][0] <= until:
+            self.now, _, do = heapq.heappop(self._heap)
+            do()
+        self.now = until
+
+    # -- what is so --------------------------------------------------------------------------
+
+    def runs(self, name: str) -> bool:
+        return name in self.nodes and self.nodes[name].up
+
+    def has_majority(self, voters: list[str]) -> bool:
+        return 2 * sum(map(self.runs, voters)) > len(voters)
+
+    def voters(self, group: Group) -> list[str]:
+        return sorted(name for name, one in group.replicas.items() if one.votes)
+
+    def leader(self, group: Group) -> str | None:
+        voters = self.voters(group)
+        if self.now < group.blind or not self.has_majority(voters):
+            return None
+        able = [name for name in voters if self.runs(name) and group.replicas[name].whole]
+        return group.shown if group.shown in able else next(iter(able), None)
+
+    # -- what happens to it ------------------------------------------------------------------
+
+    def add_node(self, name: str) -> None:
+        self.nodes[name] = Node(name, changed=self.now)
+
+    def declare(self, name: str, kind: str, target: int, members: list[str]) -> None:
+        self.groups[name] = Group(
+            name, kind, target, {one: Replica() for one in members}, set(members), members[0]
+        )
+
+    def goes(self, node: Node) -> None:
+        node.up, node.changed = False, self.now
+        for group in self.groups.values():
+            one = group.replicas.get(node.name)
+            if one is not None:
+                one.source = ""
+                # The others go on without it, if they can.
+                one.whole = one.whole and self.leader(group) is None
+        self.at(self.chance.choice((0.0, 1.0, 10.0)), self.elected)
+
+    def comes(self, node: Node) -> None:
+        node.up, node.changed = True, self.now
+        for group in self.groups.values():
+            if node.name in group.replicas:
+                self._copy(group, node.name)
+        self.at(self.chance.choice((0.0, 1.0, 10.0)), self.elected)
+
+    def elected(self) -> None:
+        """Have the lists say who leads: each new leader writes it."""
+        for group in self.groups.values():
+            group.shown = self.leader(group) or group.shown
+
+    def _copy(self, group: Group, name: str) -> None:
+        """Have a replica catch up: after a while, while a leader is there and its node is up."""
+
+        def done() -> None:
+            one = group.replicas.get(name)
+            if one is None or one.whole or not self.runs(name):
+                return
+            if self.leader(group) is None:
+                self._copy(group, name)
+                return
+            one.whole = one.votes = True
+            one.source = ""
+            self.elected()
+
+        self.at(self.chance.choice((0.1, 2.0, 8.0, 40.0)), done)
+
+    # -- what is said of it --------------------------------------------------------------------
+
+    def api_nodes(self) -> list[dict[str, Any]]:
+        self.read_at = self.now
+        return [
+            {"name": one.name, "running": one.up, "being_drained": one.drained}
+            for one in self.nodes.values()
+            if one.member
+        ]
+
+    def api_queues(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": one.name,
+                "vhost": "/",
+                "type": one.kind,
+                "leader": one.shown,
+                "members": sorted(one.listed),
+                "online": sorted(filter(self.runs, one.listed)),
+                "arguments": {"x-quorum-target-group-size": one.target},
+            }
+            for one in self.groups.values()
+        ]
+
+    def status(self, group: Group) -> list[dict[str, Any]]:
+        leader = self.leader(group)
+        rows: list[dict[str, Any]] = []
+        for name, one in sorted(group.replicas.items()):
+            at = 9 if one.whole else 3
+            if group.kind == "stream":
+                role = "writer" if name == leader else "replica"
+                if self.runs(name):
+                    rows.append({"node": name, "role": role, "offset": at, "committed_offset": 9})
+                continue
+            state = "leader" if name == leader else "follower"
+            answers = self.runs(name)
+            rows.append(
+                {
+                    "Node Name": name,
+                    "Raft State": state if answers else "noproc",
+                    "Membership": "voter" if one.votes else "promotable",
+                    "Log Index": at if answers else "",
+                    "Commit Index": 9 if answers else "",
+                }
+            )
+        return rows
+
+    # -- what is done to it ----------------------------------------------------------------------
+
+    def command(self, queue: str, verb: str, node: str) -> None:
+        """Take a command: it takes effect after a while, whether or not its sender lives."""
+        group, read_at = self.groups.get(queue), self.read_at
+        self.commands, self.commanded_at = self.commands + 1, self.now
+        if group is None:
+            return
+        if group.pending:
+            self.problems.append(f"{queue}: {verb} {node} while another command is under way")
+        group.pending += 1
+
+        def taken() -> None:
+            group.pending -= 1
+            if group is self.groups.get(queue):
+                self._taken(group, verb, node, read_at)
+
+        self.at(self.chance.choice((0.0, 0.1, 1.0, 5.0, LATEST_SECONDS)), taken)
+
+    def _taken(self, group: Group, verb: str, node: str, read_at: float) -> None:
+        leader, is_add = self.leader(group), verb == "add"
+        is_steady = all(
+            self.nodes[one].changed <= read_at for one in {*group.replicas, node} & {*self.nodes}
+        )
+        if leader is None:
+            if self.chance.random() < 0.3:  # by halves: the list is written, and the group is not
+                self._list(group, node, is_add=is_add)
+            return
+        if (node in group.replicas) is is_add:
+            return
+        before = self.voters(group)
+        if is_add:
+            if not self.runs(node) or not self.nodes[node].member:
+                return
+            votes = self.chance.random() < 0.5
+            group.replicas[node] = Replica(whole=False, votes=votes, source=leader)
+            self._copy(group, node)
+        else:
+            if group.kind == "stream" and not self.runs(node) and self.nodes[node].member:
+                return
+            gone = group.replicas.pop(node)
+            self._judge_removal(group, node, gone, is_steady=is_steady)
+        if is_steady and self.has_majority(before) and not self.has_majority(self.voters(group)):
+            self.problems.append(f"{group.name}: {verb} {node} took the majority")
+        self._judge_copies()
+        self.at(
+            self.chance.choice((0.0, 1.0, 20.0)), lambda: self._list(group, node, is_add=is_add)
+        )
+
+    def _judge_removal(self, group: Group, node: str, gone: Replica, *, is_steady: bool) -> None:
+        if gone.whole and not any(one.whole for one in group.replicas.values()):
+            self.problems.append(f"{group.name}: {node} was dropped, and it alone held all")
+        if is_steady and self.runs(node) and self.nodes[node].member:
+            self.problems.append(f"{group.name}: {node} was dropped, and it runs")
+
+    def _judge_copies(self) -> None:
+        at = [
+            node
+            for group in self.groups.values()
+            for name, one in group.replicas.items()
+            if one.source
+            for node in (name, one.source)
+        ]
+        for node in sorted({*at}):
+            if at.count(node) > COPIES:
+                self.problems.append(f"{node} takes part in {at.count(node)} copies")
+
+    def _list(self, group: Group, node: str, *, is_add: bool) -> None:
+        if self.misses and group.kind == "quorum":  # a stream's coordinator writes it again
+            self.misses -= 1
+        elif is_add:
+            group.listed.add(node)
+        else:
+            group.listed.discard(node)
