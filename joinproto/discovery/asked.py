@@ -5,16 +5,20 @@ Source: discovery, D1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from attrs import frozen
+from attrs import define, field, fields, frozen
 
 from joinproto.codec.json_form import AtLeast
 from joinproto.codec.strict import DoesNotFit
+from joinproto.discovery import perform
 from joinproto.discovery.answers import Failed, Listed, Selected
 from joinproto.discovery.contract import Done, Held
-from joinproto.discovery.exchange import Broken, Flow, Request, Response, Wait
+from joinproto.discovery.dns import Looked, Lookup
+from joinproto.discovery.exchange import Broken, Flow, Request, Response
+from joinproto.discovery.perform import AnyFlow
 
 R = TypeVar("R")
 
@@ -33,6 +37,13 @@ class Served:
         if self.status is None:
             return Broken(why=self.broken or "no answer", took=self.took)
         return Response(status=self.status, body=self.body, took=self.took)
+
+
+def shaped(kind: type[R], source: object, **more: object) -> R:
+    """Return an answer with what the source has of its fields, and these."""
+    of: Any = kind
+    names = {one.name for one in fields(of) if hasattr(source, one.name)} - more.keys()
+    return kind(**more, **{name: getattr(source, name) for name in names})
 
 
 class Outcome(Enum):
@@ -61,28 +72,58 @@ class Exchanged:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+class _Unanswered(Exception):
+    """The last effect is not answered yet."""
+
+
+@define
+class Given:
+    """Ports that note what they are asked, and answer what is given; `left`: of the answers."""
+
+    left: list[Any]
+    asked: list[Any] = field(factory=list)
+    waits: list[float] = field(factory=list)
+
+    def _answer(self, effect: object) -> Any:
+        self.asked.append(effect)
+        if not self.left:
+            raise _Unanswered
+        return self.left.pop(0)
+
+    def request(self, request: Request) -> Response | Broken:
+        answer: Served = self._answer(request)
+        return answer.value
+
+    def look(self, lookup: Lookup) -> Looked:
+        answer: Looked = self._answer(lookup)
+        return answer
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+
+def played_with(flow: AnyFlow[R], answers: Sequence[object]) -> tuple[R | None, Given]:
+    """Return what a flow ends with, None: it needs one more answer; and what it asked.
+
+    Raises `DoesNotFit` for an answer too many.
+    """
+    given = Given([*answers])
+    try:
+        result = perform.played(flow, given)
+    except _Unanswered:
+        return None, given
+    finally:
+        flow.close()
+    if given.left:
+        path = f"answers[{len(answers) - len(given.left)}]"
+        raise DoesNotFit(path, "nothing asks for it", next="leave it out")
+    return result, given
+
+
 def played(flow: Flow[R], answers: tuple[Served, ...], rule: str) -> Exchanged:
     """Return what a flow requests and ends with; raises `DoesNotFit` for an answer too many."""
-    requests: list[Request] = []
-    waits: list[float] = []
-    left = list(answers)
-    try:
-        step = next(flow)
-        while True:
-            if isinstance(step, Wait):
-                waits.append(step.seconds)
-                step = flow.send(None)
-                continue
-            requests.append(step)
-            if not left:
-                flow.close()
-                return _told(None, requests, waits, rule)
-            step = flow.send(left.pop(0).value)
-    except StopIteration as end:
-        if left:
-            path = f"answers[{len(answers) - len(left)}]"
-            raise DoesNotFit(path, "nothing asks for it", next="leave it out") from None
-        return _told(end.value, requests, waits, rule)
+    result, given = played_with(flow, answers)
+    return _told(result, given.asked, given.waits, rule)
 
 
 def _told(result: object, requests: list[Request], waits: list[float], rule: str) -> Exchanged:

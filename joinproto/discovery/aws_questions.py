@@ -14,7 +14,7 @@ from joinproto.ask.question import Question, question
 from joinproto.codec.json_form import AtLeast
 from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import aws, sigv4
-from joinproto.discovery.asked import Exchanged, Served, played
+from joinproto.discovery.asked import Exchanged, Served, played, shaped
 from joinproto.discovery.aws_answers import group_of, hosts, members_of, next_token
 from joinproto.discovery.aws_metadata import Metadata, RegionFacts, region
 from joinproto.discovery.contract import Variant
@@ -119,34 +119,16 @@ def answer_sign(asked: AskSign) -> SignAnswer:
     """A signed request."""
     if not sigv4.TIME.fullmatch(asked.time):
         raise DoesNotFit("time", f"found {asked.time!r}", next="write it as 20150830T123600Z")
-    request = Request(
-        method=asked.method,
-        scheme=asked.scheme,
-        host=asked.host,
-        port=asked.port,
-        path=asked.path,
-        arguments=asked.arguments,
-        headers=asked.headers,
-        body=asked.body,
-    )
-    by = Signing(
-        access_key=asked.access_key,
-        secret_key=asked.secret_key,
-        region=asked.region,
-        service=asked.service,
-        token=asked.token,
-    )
+    request, by = shaped(Request, asked), shaped(Signing, asked)
     is_shipped = asked.headers_signed is HeaderSet.SHIPPED
     chosen = sigv4.shipped if is_shipped else sigv4.usual
     done = sigv4.sign(request, by, asked.time, chosen(request, asked.time, asked.token))
     time_in = "date" if is_shipped else "x-amz-date"
-    return SignAnswer(
+    return shaped(
+        SignAnswer,
+        done,
         canonical_request=done.canonical,
         string_to_sign=done.to_sign,
-        signed_headers=done.signed_headers,
-        signature=done.signature,
-        authorization=done.authorization,
-        headers=done.headers,
         rule="D1",
         why=f"signature version 4, with the time in {time_in}",
     )

@@ -15,7 +15,7 @@ from joinproto.ask.question import Question, question
 from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import consul, dns, k8s, proxy
 from joinproto.discovery.answers import Failed, Listed, Selected
-from joinproto.discovery.asked import Exchanged, Served, played
+from joinproto.discovery.asked import Exchanged, Served, played, played_with
 from joinproto.discovery.aws_questions import AWS_QUESTIONS
 from joinproto.discovery.consul_settings import Consul
 from joinproto.discovery.contract import Backend
@@ -24,6 +24,7 @@ from joinproto.discovery.etcd3 import Etcd3Backend
 from joinproto.discovery.etcd3_settings import Etcd3
 from joinproto.discovery.exchange import Refused
 from joinproto.discovery.names import node_of, prefix_of
+from joinproto.discovery.round import named
 
 PORT_MAX = 65535
 
@@ -107,25 +108,17 @@ class DnsAnswer:
 def answer_dns(asked: AskDns) -> DnsAnswer:
     """What is looked up, and who is there."""
     _node(asked.node)
-    flow, lookups, left = dns.list_nodes(asked), [], list(asked.answers)
-    try:
-        step = next(flow)
-        while True:
-            lookups.append(step)
-            if not left:
-                return DnsAnswer(
-                    lookups=tuple(lookups), rule="D1", why="the last look-up is not answered yet"
-                )
-            step = flow.send(left.pop(0))
-    except StopIteration as end:
-        if left:
-            path = f"answers[{len(asked.answers) - len(left)}]"
-            raise DoesNotFit(path, "nothing asks for it", next="leave it out") from None
-        if isinstance(end.value, Failed):
+    result, given = played_with(dns.list_nodes(asked), asked.answers)
+    lookups = tuple(given.asked)
+    match result:
+        case None:
+            why = "the last look-up is not answered yet"
+            return DnsAnswer(lookups=lookups, rule="D1", why=why)
+        case Failed(error):
             why = "what was asked for is not known, so it is not a list"
-            return DnsAnswer(lookups=tuple(lookups), error=end.value.why, rule="D1", why=why)
-        why = "the names of all addresses that were found"
-        return DnsAnswer(lookups=tuple(lookups), nodes=end.value.nodes, rule="D1", why=why)
+            return DnsAnswer(lookups=lookups, error=error, rule="D1", why=why)
+    why = "the names of all addresses that were found"
+    return DnsAnswer(lookups=lookups, nodes=named(result), rule="D1", why=why)
 
 
 @frozen(kw_only=True)

@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.contract import Variant
-from joinproto.discovery.exchange import Argument, Header, Request, Scheme
+from joinproto.discovery.exchange import Argument, Header, Request, Scheme, request_to
 
 REQUEST_SECONDS = 2.25
 """The real client's limit for every request, a blocking one included."""
@@ -62,14 +62,7 @@ class Consul:
         """Return a request to the agent, with the token."""
         token = (Header("X-Consul-Token", self.acl_token),) if self.acl_token else ()
         kind = (Header("Content-Type", "application/json"),) if body else ()
-        return Request(
-            method=method,
-            scheme=self.scheme,
-            host=self.host,
-            port=self.port,
-            path=path,
-            arguments=arguments,
-            headers=(*token, *kind),
-            body=body,
-            seconds=seconds,
+        headers = (*token, *kind)
+        return request_to(
+            self, method, path, arguments=arguments, headers=headers, body=body, seconds=seconds
         )

@@ -29,6 +29,7 @@ from joinproto.discovery.exchange import (
     fitting,
     parsed,
     part,
+    request_to,
     waited,
 )
 
@@ -67,16 +68,8 @@ class Etcd2:
     def request(
         self, method: str, path: str, arguments: tuple[Argument, ...], body: str = ""
     ) -> Request:
-        return Request(
-            method=method,
-            scheme=self.scheme,
-            host=self.host,
-            port=self.port,
-            path=path,
-            arguments=arguments,
-            headers=(_FORM,) if body else (),
-            body=body,
-        )
+        headers = (_FORM,) if body else ()
+        return request_to(self, method, path, arguments=arguments, headers=headers, body=body)
 
 
 def names(text: str) -> tuple[str, ...]:

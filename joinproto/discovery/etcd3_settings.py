@@ -24,6 +24,7 @@ from joinproto.discovery.exchange import (
     compact,
     parsed,
     part,
+    request_to,
 )
 
 NODE_TTL, NODE_TTL_LEAST = 61, 15
@@ -83,16 +84,8 @@ class Etcd3:
     ) -> Request:
         """Return a request to the gateway."""
         kind = Header("Content-Type", "application/json")
-        return Request(
-            method="POST",
-            scheme=self.scheme,
-            host=self.host,
-            port=self.port,
-            path=path,
-            headers=(kind, Header("Authorization", token)) if token else (kind,),
-            body=compact(tree),
-            seconds=seconds,
-        )
+        headers = (kind, Header("Authorization", token)) if token else (kind,)
+        return request_to(self, "POST", path, headers=headers, body=compact(tree), seconds=seconds)
 
 
 def key(text: str) -> str:

@@ -88,6 +88,12 @@ class Request:
         return f"{self.method} {self.scheme}://{netloc(self.host, self.port)}{self.target}"
 
 
+def request_to(settings: Any, method: str, path: str, **more: Any) -> Request:
+    """Return a request to the server of these settings: their scheme, host and port."""
+    at = {"scheme": settings.scheme, "host": settings.host, "port": settings.port}
+    return Request(method=method, path=path, **at, **more)
+
+
 @frozen(kw_only=True)
 class Response:
     """A whole answer.  `took`: seconds from the beginning of the exchange."""

@@ -19,11 +19,11 @@ class Origin(Enum):
 
 
 class Said(Enum):
-    """What becomes of a setting."""
+    """What a release makes of a setting."""
 
     ACCEPTED = "accepted"
-    IGNORED = "ignored"
-    UNKNOWN = "unknown"
+    IGNORED = "ignored"  # taken without a complaint, or with a warning, and of no effect
+    UNKNOWN = "unknown"  # the whole file is refused: the node does not start
     INVALID = "invalid"
 
 

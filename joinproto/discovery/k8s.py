@@ -28,6 +28,7 @@ from joinproto.discovery.exchange import (
     fitting,
     parsed,
     part,
+    request_to,
 )
 from joinproto.discovery.names import host_of, prefix_of
 
@@ -65,15 +66,9 @@ class K8s:
     def request(self, method: str, path: str, tree: dict[str, Any] | None = None) -> Request:
         """Return a request to the API, with the token."""
         bearer = (Header("Authorization", f"Bearer {self.token.strip()}"),)
-        return Request(
-            method=method,
-            scheme=self.scheme,
-            host=self.host,
-            port=self.port,
-            path=path,
-            headers=(*bearer, *((Header("Content-Type", "application/json"),) if tree else ())),
-            body=compact(tree) if tree else "",
-        )
+        json = (Header("Content-Type", "application/json"),) if tree else ()
+        body = compact(tree) if tree else ""
+        return request_to(self, method, path, headers=(*bearer, *json), body=body)
 
     @property
     def core(self) -> str:

@@ -13,6 +13,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from joinproto.discovery.found import Said
 from joinproto.discovery.releases import Ages, Release, at_release, rows
 from joinproto.discovery.values import Kind, kind_of
 
@@ -22,14 +23,6 @@ ROOTS = (PREFIX, "quorum_queue", "cluster_nodes")
 
 `cluster_nodes` is the name in Erlang terms, and no key.
 """
-
-
-class Status(Enum):
-    """What a release does with a key."""
-
-    ACCEPTED = "accepted"
-    IGNORED = "ignored"  # taken without a complaint, or with a warning, and of no effect
-    UNKNOWN = "unknown"  # the whole file is refused: the node does not start
 
 
 class Owner(Enum):
@@ -84,13 +77,13 @@ class Setting:
     def is_secret(self) -> bool:
         return self.datatype == "secret"
 
-    def status(self, at: Release) -> tuple[Status, str]:
+    def status(self, at: Release) -> tuple[Said, str]:
         """Return what this release does with it, and why."""
         if not self.ages.holds(at):
-            return Status.UNKNOWN, f"accepted {self.ages}"
+            return Said.UNKNOWN, f"accepted {self.ages}"
         if self.idle is not None and self.idle.holds(at):
-            return Status.IGNORED, self.why_idle
-        return Status.ACCEPTED, ""
+            return Said.IGNORED, self.why_idle
+        return Said.ACCEPTED, ""
 
     def default_at(self, at: Release) -> str | None:
         """Return the default of this release."""

@@ -19,7 +19,6 @@ from joinproto.discovery.keys import (
     SETTINGS,
     Owner,
     Setting,
-    Status,
     setting_of,
 )
 from joinproto.discovery.problem import Problem, Severity
@@ -204,7 +203,7 @@ def _judged(line: conf.Line, setting: Setting | None, given: Given) -> Found:
     if setting is None:
         return say(unknown, "no release has this setting")
     status, why = setting.status(given.release)
-    if status is Status.UNKNOWN:
+    if status is Said.UNKNOWN:
         no_schema = f"rabbitmq.conf has it {setting.ages}; this release's code may not read it"
         return say(unknown, no_schema if line.is_term else why)
     if not given.knows(setting.owner):
@@ -216,7 +215,7 @@ def _judged(line: conf.Line, setting: Setting | None, given: Given) -> Found:
         return say(Said.INVALID, f"expected {kind.about}")
     if setting.short == "aws.hostname_path.$" and not line.parts[-1].isdigit():
         return say(Said.INVALID, "expected a whole number as the last part of the key")
-    return say(Said.IGNORED if status is Status.IGNORED else Said.ACCEPTED, why, value)
+    return say(status, why, value)
 
 
 def _problems(one: Found, setting: Setting | None, given: Given) -> Iterator[Problem]:
@@ -260,7 +259,7 @@ def _from_environment(found: list[Found], given: Given) -> Iterator[Found]:
     """Yield what the environment overrides: it wins over the file."""
     for setting in SETTINGS:
         status, why = setting.status(given.release)
-        if status is Status.UNKNOWN or not given.knows(setting.owner):
+        if status is Said.UNKNOWN or not given.knows(setting.owner):
             continue
         value = variable(given.environment, setting.variable)
         if value is None:

@@ -15,6 +15,7 @@ from joinproto.codec.json_form import AtLeast
 from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import cleanup, lint, lock
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
+from joinproto.discovery.asked import shaped
 from joinproto.discovery.backend_questions import BACKEND_QUESTIONS
 from joinproto.discovery.boot import Rules, Step, rules_of
 from joinproto.discovery.cleanup import Deed
@@ -207,15 +208,7 @@ class BootAnswer:
 def answer_boot(asked: AskBoot) -> BootAnswer:
     """One round of the boot of a blank node: whom it joins, or that it stands alone."""
     found = decide(_round(asked), _rules(asked.release))
-    return BootAnswer(
-        step=found.step,
-        node=found.node,
-        order=found.order,
-        gave_up=found.gave_up,
-        rule=found.case.label,
-        case=found.case.name,
-        why=found.why,
-    )
+    return shaped(BootAnswer, found, rule=found.case.label, case=found.case.name)
 
 
 @frozen(kw_only=True)
@@ -330,13 +323,9 @@ def answer_cleanup(asked: AskCleanup) -> CleanupAnswer:
     if not about.members:
         raise DoesNotFit("members", "there are none", next="name the checking member at least")
     found = cleanup.check(about, "ours" if ours else "real")
-    return CleanupAnswer(
-        deed=found.deed,
-        nodes=found.nodes,
-        rule=found.case.label,
-        case=found.case.name,
-        why=cleanup.WHY[found.case.name],
-    )
+    case = found.case
+    why = cleanup.WHY[case.name]
+    return shaped(CleanupAnswer, found, rule=case.label, case=case.name, why=why)
 
 
 QUESTIONS: tuple[Question[Any, Any], ...] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from joinproto.discovery.answers import Answer, Failed, Listed
+from joinproto.discovery.asked import played_with
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.dns import Dns, Looked, list_nodes
 
@@ -12,14 +13,9 @@ DOWN = Looked(error="no answer")
 
 def asked(about: Dns, *answers: Looked) -> tuple[list[str], Answer]:
     """Return the look-ups and the answer."""
-    flow, seen, left = list_nodes(about), [], list(answers)
-    try:
-        step = next(flow)
-        while True:
-            seen.append(f"{step.kind.value} {step.name}")
-            step = flow.send(left.pop(0))
-    except StopIteration as end:
-        return seen, end.value
+    answer, given = played_with(list_nodes(about), answers)
+    assert answer is not None
+    return [f"{one.kind.value} {one.name}" for one in given.asked], answer
 
 
 def test_addresses_come_first_and_then_the_name_of_each() -> None:

@@ -16,6 +16,7 @@ from typing import Any, get_args
 import pytest
 from attrs import field, frozen
 
+import joinproto.discovery.perform
 import joinproto.reconcile.machine
 import joinproto.reconcile.perform
 
@@ -75,7 +76,28 @@ RECONCILE = System(
         "telling.py _lacking": "the same, counted",
     },
 )
-SYSTEMS = [RECONCILE]
+CHECKS = "a check of a server: what it compares it tells, and nothing follows from it"
+CONFORM = ("conform", "require_answer", "conform_register", "locks", "_names", "noted", "_count")
+CONFORM_FILE = ("conform_file", "asked", "_lists", "_same", "_absent")
+DISCOVERY = System(
+    name="discovery",
+    effect=joinproto.discovery.perform.Effect,
+    ports=joinproto.discovery.perform.Ports,
+    performers=("joinproto/apps/discovery/perform.py Acting",),
+    values=frozenset({"nodes", "node", "variant", "status", "rules", "step", "release", "kind"}),
+    may_compare={
+        **{f"conformance.py {name}": CHECKS for name in CONFORM},
+        **{f"conform_file.py {name}": CHECKS for name in CONFORM_FILE},
+        "failover.py __call__": "which of several addresses of one service answers",
+        "http.py exchange": "what is logged",
+        "listing.py list_file": "the answer as JSON",
+        "opened.py _backend": "which backend a file names, and what the release lists under a lock",
+        "opened.py opened": "the same: which files and keys of this machine are its own",
+        "resolver.py _looked": "how a look-up is asked",
+        "successors.py _view": "an answer that did not come is told once",
+    },
+)
+SYSTEMS = [RECONCILE, DISCOVERY]
 each = pytest.mark.parametrize("system", SYSTEMS, ids=lambda one: one.name)
 
 
@@ -96,7 +118,7 @@ def performers(tree: ast.AST, methods: set[str]) -> Iterator[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.ClassDef):
             continue
-        if {one.name for one in node.body if isinstance(one, ast.FunctionDef)} >= methods:
+        if {getattr(one, "name", "") for one in node.body} >= methods:
             yield node.name
 
 

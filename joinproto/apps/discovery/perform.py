@@ -6,8 +6,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import anyio
+from attrs import frozen
 
-from joinproto.discovery.exchange import Broken, Flow, Refused, Request, Response, Wait
+from joinproto.discovery.dns import Looked, Lookup
+from joinproto.discovery.exchange import Broken, Refused, Request, Response
+from joinproto.discovery.perform import AnyFlow
+from joinproto.discovery.perform import perform as performed
 
 R = TypeVar("R")
 Exchange = Callable[[Request], Awaitable[Response | Broken]]
@@ -16,35 +20,60 @@ LAST_SECONDS, LAST_REQUESTS = 3.0, 2
 """For what a flow that is given up still takes back."""
 
 
-async def perform(flow: Flow[R], exchange: Exchange) -> R:
-    """Return the result of a flow.
+async def _nobody(effect: object) -> Any:
+    raise TypeError(f"nobody here performs {effect}")
+
+
+@frozen
+class Acting:
+    """The ports of a client.  `waits`: false: what is taken back is not waited for."""
+
+    exchange: Exchange = _nobody
+    look_up: Callable[[Lookup], Awaitable[Looked]] = _nobody
+    waits: bool = True
+
+    async def request(self, request: Request) -> Response | Broken:
+        return await self.exchange(request)
+
+    async def wait(self, seconds: float) -> None:
+        if self.waits:
+            await anyio.sleep(seconds)
+
+    async def look(self, lookup: Lookup) -> Looked:
+        return await self.look_up(lookup)
+
+
+async def perform(flow: AnyFlow[R], exchange: Exchange) -> R:
+    """Return the result of a flow of requests.
 
     Where it is cancelled the flow may take back what it began, as a session for a lock that is
     waited for no more; a server that does not answer delays that for `LAST_SECONDS` at most.
     """
     try:
-        step = next(flow)
-        while True:
-            if isinstance(step, Wait):
-                await anyio.sleep(step.seconds)
-                step = flow.send(None)
-            else:
-                step = flow.send(await exchange(step))
-    except StopIteration as end:
-        result: R = end.value
-        return result
+        return await played(flow, Acting(exchange))
     except anyio.get_cancelled_exc_class():
         with anyio.move_on_after(LAST_SECONDS, shield=True):
-            await _taken_back(flow, exchange)
+            await _taken_back(flow, Acting(exchange, waits=False))
         raise
     finally:
         flow.close()
 
 
-async def _taken_back(flow: Flow[Any], exchange: Exchange) -> None:
+async def played(flow: AnyFlow[R], ports: Acting) -> R:
+    """Return the result of a flow."""
     try:
-        step = flow.throw(Refused("it was given up"))
+        effect = next(flow)
+        while True:
+            effect = flow.send(await performed(effect, ports))
+    except StopIteration as end:
+        result: R = end.value
+        return result
+
+
+async def _taken_back(flow: AnyFlow[Any], ports: Acting) -> None:
+    try:
+        effect = flow.throw(Refused("it was given up"))
         for _ in range(LAST_REQUESTS):
-            step = flow.send(None if isinstance(step, Wait) else await exchange(step))
+            effect = flow.send(await performed(effect, ports))
     except (StopIteration, Refused):
         pass

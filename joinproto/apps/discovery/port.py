@@ -12,7 +12,7 @@ from typing import Protocol
 
 from attrs import define, frozen
 
-from joinproto.apps.discovery.perform import Exchange, perform
+from joinproto.apps.discovery.perform import Acting, Exchange, perform, played
 from joinproto.apps.discovery.resolver import Resolver
 from joinproto.discovery import dns
 from joinproto.discovery.answers import Answer, Failed, Listed
@@ -143,11 +143,4 @@ class Dns(Plain):
     resolver: Resolver
 
     async def list_nodes(self) -> Answer:
-        flow = dns.list_nodes(self.about)
-        try:
-            step = next(flow)
-            while True:
-                step = flow.send(await self.resolver.look(step))
-        except StopIteration as end:
-            answer: Answer = end.value
-            return answer
+        return await played(dns.list_nodes(self.about), Acting(look_up=self.resolver.look))

@@ -1,0 +1,55 @@
+"""Performing what a flow yields: the only place where one becomes an action.
+
+A flow is discovery's step: it is sent what came of its last effect, and yields the next one, until
+it returns its result.  Clients, questions and tests implement the ports.
+
+Source: discovery, D1; `joinproto/machine/step.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
+
+from joinproto.discovery.dns import Looked, Lookup
+from joinproto.discovery.exchange import Broken, Request, Response, Wait
+
+W_co = TypeVar("W_co", covariant=True)
+W = TypeVar("W")
+R = TypeVar("R")
+Effect: TypeAlias = Request | Wait | Lookup
+Event: TypeAlias = Response | Broken | Looked | None
+AnyFlow: TypeAlias = Generator[Any, Any, R]
+"""Of effects and events; a flow of requests yields no look-ups, and one of look-ups only these."""
+
+
+class Ports(Protocol[W_co]):
+    """What effects need; each returns what came of it, or what is waited for until that comes."""
+
+    def request(self, request: Request) -> W_co: ...
+    def wait(self, seconds: float) -> W_co: ...
+    def look(self, lookup: Lookup) -> W_co: ...
+
+
+def perform(effect: Effect, ports: Ports[W]) -> W:
+    """Have one effect performed."""
+    match effect:
+        case Request():
+            return ports.request(effect)
+        case Wait(seconds):
+            return ports.wait(seconds)
+        case Lookup():
+            return ports.look(effect)
+        case never:
+            assert_never(never)
+
+
+def played(flow: AnyFlow[R], ports: Ports[Event]) -> R:
+    """Return the result of a flow whose ports answer at once."""
+    try:
+        effect = next(flow)
+        while True:
+            effect = flow.send(perform(effect, ports))
+    except StopIteration as end:
+        result: R = end.value
+        return result
