@@ -3,6 +3,7 @@
     python -m tools.swarms standby --seed 1 --events 200 --runs 100
     python -m tools.swarms clusterer --seed 1 --events 30000
     python -m tools.swarms reconcile --runs 1000
+    python -m tools.swarms discovery --runs 1000
 
 What runs is what ships: the machine, its host, its links and its store.  The network, the disks and
 the clock are simulated, and an oracle that knows nothing of the machine says what must not happen.

@@ -1,4 +1,4 @@
-"""Systems as they ship, in random orders: `python -m tools.swarms standby`; clusterer; reconcile.
+"""Systems as they ship, in random orders: `python -m tools.swarms SYSTEM`, of the four below.
 
 0  every claim held        1  one did not: its seed, the claim, and the shortest run found
 """
@@ -148,6 +148,30 @@ def reconcile(seed: int, events: int, runs: int, shrink: float) -> None:
         click.echo(f"shortened to a run with: {shorter.problem}")
         for one in shorter.scenario.happenings:
             click.echo(str(one))
+        raise SystemExit(1)
+
+
+@main.command(epilog="Example: python -m tools.swarms discovery --seed 0 --runs 1000")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--events", type=click.IntRange(min=1), default=40, show_default=True)
+@click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True)
+def discovery(seed: int, events: int, runs: int) -> None:
+    """Start blank nodes by our rules, with the clients of Consul and etcd, from this seed on."""
+    from tools.swarms.discovery import run
+
+    began, played = time.process_time(), []
+    for each in range(seed, seed + runs):
+        played.append(run(each, events))
+        if played[-1].problem:
+            break
+    cpu, hours = time.process_time() - began, sum(one.seconds for one in played) / 3600
+    click.echo(
+        f"seeds {seed} to {seed + len(played) - 1}: {sum(one.steps for one in played):,} rounds,"
+        f" {sum(one.refused for one in played):,} refusals,"
+        f" {hours:,.1f} hours of virtual time in {cpu:,.1f} s of CPU"
+    )
+    if played[-1].problem:
+        click.echo(f"--seed {each} --events {events}: {played[-1].problem}")
         raise SystemExit(1)
 
 

@@ -1,0 +1,44 @@
+"""Blank nodes in random orders, with the clients that ship: one cluster, or a clear refusal.
+
+Source: discovery, D1 to D3.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.discovery.boot import Rules
+from joinproto_worlds.mutations.mutation import applied
+from joinproto_worlds.mutations.named import mutation
+from tools.swarms.discovery import run
+
+
+def test_there_is_one_cluster_or_a_refusal() -> None:
+    """Of a few seeds here, of many in the soak; some meet a record of a stranger."""
+    found = [run(seed, 40) for seed in range(40)]
+
+    assert [""] * len(found) == [one.problem for one in found]
+    assert sum(one.steps for one in found) > 500
+    assert any(one.refused for one in found)
+
+
+def test_a_run_is_known_by_its_seed() -> None:
+    assert run(3, 40) == run(3, 40)
+
+
+def test_two_clusters_are_found() -> None:
+    """By the rules that ship, of which no lock is held here."""
+    assert any("two clusters" in run(seed, 40, Rules.REAL).problem for seed in range(20))
+
+
+def test_who_founds_beside_a_cluster_is_found() -> None:
+    with applied(mutation("founds-again")):
+        assert "stuck" in run(0, 40).problem
+
+
+@pytest.mark.soak("system-worlds")
+def test_there_is_one_cluster_or_a_refusal_in_three_thousand_runs() -> None:
+    """Seeds that no other test takes."""
+    found = [run(seed, 40) for seed in range(10_000, 13_000)]
+
+    assert [""] * len(found) == [one.problem for one in found]

@@ -1,0 +1,289 @@
+"""Random orders of blank nodes that start, by the rules of ours and with the clients that ship.
+
+Shipped: the flows of Consul and etcd, the client that performs them (`Served`), and `decide`.
+Simulated: the service, which may be down, be asked in vain, or do what is asked and not say so;
+the network between nodes; and the founding by votes, of which a node keeps its own on its disk.
+Each round is a step.  What must be:
+
+    there is one cluster, or none
+    once all links heal, all are started and the service answers, all nodes are in it within
+    `REST_SECONDS`, unless more are listed than are expected, and a node has said so and ended
+
+Source: discovery, D1 to D3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from base64 import b64decode, b64encode
+from random import Random
+from typing import Any
+
+from attrs import define, field, frozen
+
+from joinproto.apps.discovery.port import Served
+from joinproto.discovery.answers import Failed
+from joinproto.discovery.boot import Rules, Step
+from joinproto.discovery.consul import ConsulBackend
+from joinproto.discovery.consul_settings import Consul
+from joinproto.discovery.contract import Backend
+from joinproto.discovery.etcd3 import Etcd3Backend
+from joinproto.discovery.etcd3_settings import Etcd3
+from joinproto.discovery.exchange import Broken, Request, Response
+from joinproto.discovery.round import Properties, Round, decide, named
+from tools.swarms.virtual import VirtualLoop
+
+REST_SECONDS = 120.0
+STRANGER = "rabbit@z"
+
+
+@frozen
+class Found:
+    """`steps`: rounds; `refused`: nodes that ended and said why."""
+
+    seed: int
+    problem: str
+    steps: int
+    seconds: float
+    refused: int
+
+
+@define
+class Service:
+    """Consul's agent and etcd's gateway, as far as records go.  `ill`: share of bad answers."""
+
+    chance: Random
+    is_up: bool = True
+    ill: float = 0.0
+    records: dict[str, int] = field(factory=dict)
+    _revision: int = 0
+
+    async def exchange(self, request: Request) -> Response | Broken:
+        await asyncio.sleep(self.chance.choice((0.0, 0.01, 0.3)))
+        if not self.is_up:
+            return Broken(why="nobody listens")
+        bad = self.chance.random() < self.ill
+        if bad and self.chance.random() < 0.5:
+            return self.chance.choice(
+                (Broken(why="torn"), Response(status=500), Response(status=200))
+            )
+        answer = self._answer(request)
+        await asyncio.sleep(self.chance.choice((0.0, 0.01, 2.0)))
+        return Broken(why="done, and not said") if bad else answer
+
+    def register(self, node: str) -> None:
+        self._revision += 1
+        self.records.setdefault(node, self._revision)
+
+    def _answer(self, request: Request) -> Response:
+        path, body = request.path, json.loads(request.body) if request.body else {}
+        header: dict[str, Any] = {"header": {}}
+        match path.split("/")[2:]:
+            case ["kv", "put"]:
+                self.register(json.loads(b64decode(body["value"]))["node"])
+                return Response(status=200, body=json.dumps(header))
+            case ["kv", "range"]:
+                kvs = [
+                    {
+                        "value": b64encode(json.dumps({"node": node}).encode()).decode(),
+                        "create_revision": str(number),
+                    }
+                    for node, number in self.records.items()
+                ]
+                return Response(status=200, body=json.dumps({**header, "kvs": kvs}))
+            case ["agent", "service", "register"]:
+                self.register(body["Meta"]["erlang-node-name"])
+                return Response(status=200)
+            case ["agent", "check", "pass", name]:
+                node = name.removeprefix("service:rabbitmq:")
+                return Response(status=200 if node in self.records else 404)
+            case ["health", "service", _]:
+                found = [
+                    {
+                        "Node": {"Node": "n"},
+                        "Service": {"CreateIndex": number, "Meta": {"erlang-node-name": node}},
+                        "Checks": [],
+                    }
+                    for node, number in self.records.items()
+                ]
+                return Response(status=200, body=json.dumps(found))
+        raise AssertionError(f"{request} is not known here")
+
+
+@define(eq=False)
+class Node:
+    """One node.  On its disk: `cluster` and `vote`.  `why`: how its process ended."""
+
+    name: str
+    port: Served
+    run: Run
+    cluster: str | None = None
+    vote: str | None = None
+    why: str = ""
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def is_up(self) -> bool:
+        return self.task is not None and not self.why
+
+    @property
+    def says(self) -> Properties:
+        runs = self.cluster is not None
+        return Properties(ready=runs, in_cluster=runs)
+
+    def start(self) -> None:
+        if self.task is None and not self.why:
+            self.task = asyncio.ensure_future(self._boots())
+
+    def kill(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+            self.task = None
+
+    async def _boots(self) -> None:
+        pause = self.run.pause
+        while isinstance(await self.port.register(), Failed):
+            await pause()
+        every = self.port.keep_alive_every
+        lives = asyncio.get_running_loop().time() + (every or 0.0)
+        while not self.why:
+            if self.cluster is None:
+                await self._round()
+            if every and asyncio.get_running_loop().time() >= lives:
+                lives += every
+                await self.port.keep_alive()
+            await asyncio.sleep(self.run.chance.choice((0.1, 1.0, 5.0)))
+
+    async def _round(self) -> None:
+        run = self.run
+        answer = await self.port.list_nodes()
+        seen = {one.name: one.says for one in run.heard_by(self)}
+        about = Round(me=self.name, answer=answer, seen=seen, tries=None, expected=len(run.nodes))
+        found = decide(about, run.rules)
+        run.steps += 1
+        await run.pause()
+        match found.step:
+            case Step.JOIN:
+                there = [one for one in run.heard_by(self) if one.name == found.node]
+                self.cluster = there[0].cluster if there else None
+            case Step.ALONE:
+                self.cluster = self.name
+            case Step.FOUND:
+                self._asks_for_votes({self.name, *named(answer)})
+            case Step.REFUSE:
+                self.why = found.why
+
+    def _asks_for_votes(self, names: set[str]) -> None:
+        asked = [one for one in self.run.heard_by(self) if one.name in names]
+        if any(one.cluster is not None for one in asked):
+            return
+        voters = [one for one in asked if one.vote in (None, self.name)]
+        if self not in voters or 2 * len(voters) <= len(self.run.nodes):
+            return
+        for one in voters:
+            one.vote = self.name
+        self.cluster = self.name
+
+
+@define(eq=False)
+class Run:
+    """One run of so many nodes with one backend."""
+
+    seed: int
+    rules: Rules = Rules.OURS
+    chance: Random = field(init=False)
+    service: Service = field(init=False)
+    nodes: dict[str, Node] = field(factory=dict)
+    cut: set[str] = field(factory=set)
+    steps: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self.chance = Random(self.seed)
+        self.service = Service(self.chance)
+        make = self.chance.choice((_consul, _etcd))
+        for name in "abcde"[: self.chance.randint(1, 5)]:
+            node = f"rabbit@{name}"
+            self.nodes[node] = Node(node, Served(make(node), self.service.exchange), self)
+
+    async def pause(self) -> None:
+        await asyncio.sleep(self.chance.choice((0.0, 0.01, 0.5, 1.0, 5.0)))
+
+    def heard_by(self, node: Node) -> list[Node]:
+        """Return the nodes that answer this one, itself too."""
+        side = node.name in self.cut
+        return [one for one in self.nodes.values() if one.is_up and (one.name in self.cut) is side]
+
+    async def play(self, events: int) -> str:
+        try:
+            for _ in range(events):
+                self._happens()
+                await self.pause()
+                if problem := self._two():
+                    return problem
+            return await self._rests()
+        finally:
+            for one in self.nodes.values():
+                one.kill()
+
+    def _happens(self) -> None:
+        one, service = self.chance.choice([*self.nodes.values()]), self.service
+        kinds = ("start", "start", "kill", "cut", "heal", "service", "ill", "lapse", "stranger")
+        match self.chance.choice(kinds):
+            case "start":
+                one.start()
+            case "kill":
+                one.kill()
+            case "cut":
+                self.cut = {name for name in self.nodes if self.chance.random() < 0.5}
+            case "heal":
+                self.cut = set()
+            case "service":
+                service.is_up = not service.is_up
+            case "ill":
+                service.ill = self.chance.choice((0.0, 0.2, 0.7))
+            case "lapse" if one.port.keep_alive_every is not None:
+                service.records.pop(one.name, None)
+            case "stranger" if self.chance.random() < 0.1:
+                service.register(STRANGER)
+
+    def _two(self) -> str:
+        found = {one.cluster for one in self.nodes.values()} - {None}
+        return f"two clusters: {sorted(map(str, found))}" if len(found) > 1 else ""
+
+    async def _rests(self) -> str:
+        self.cut, self.service.is_up, self.service.ill = set(), True, 0.0
+        loop = asyncio.get_running_loop()
+        until = loop.time() + REST_SECONDS
+        while loop.time() < until:
+            for one in self.nodes.values():
+                one.start()
+            await asyncio.sleep(1.0)
+            if self._two() or not self._outside():
+                break
+        is_told = any(one.why for one in self.nodes.values())
+        if STRANGER in self.service.records and is_told:
+            return self._two()  # its operator removes the record, and starts them again
+        stuck = [one.name for one in self._outside()]
+        return self._two() or (f"stuck: {stuck}" if stuck else "")
+
+    def _outside(self) -> list[Node]:
+        return [one for one in self.nodes.values() if one.cluster is None]
+
+
+def _consul(node: str) -> Backend:
+    return ConsulBackend(Consul(node=node))
+
+
+def _etcd(node: str) -> Backend:
+    return Etcd3Backend(Etcd3(node=node))
+
+
+def run(seed: int, events: int, rules: Rules = Rules.OURS) -> Found:
+    """Return what a run of this seed comes to; `rules`: others than ours found two clusters."""
+    playing = Run(seed, rules)
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        problem = runner.run(playing.play(events))
+        seconds = runner.get_loop().time()
+    refused = sum(bool(one.why) for one in playing.nodes.values())
+    return Found(seed, problem, playing.steps, seconds, refused)
