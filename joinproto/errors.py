@@ -121,6 +121,7 @@ EXTRAS_OF = {
     "scipy": ("check",),
     "rich": ("check",),
     "z3": ("prove",),
+    "cvc5": ("second",),
     "pyspark": ("spark",),
     "py4j": ("spark",),
     "pandas": ("spark",),

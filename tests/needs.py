@@ -54,6 +54,7 @@ PROGRAMS = {
 # By module: the extra that installs it.
 PACKAGES = {
     "anyio": "run",
+    "cvc5": "second",
     "httpx": "reconcile",
     "matplotlib": "bench",
     "moto": "dev",

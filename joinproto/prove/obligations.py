@@ -21,6 +21,7 @@ from joinproto.prove.counterexample import Counterexample, named, to_structure
 from joinproto.prove.layer import Claim, Conjunct, Layer, Step, Update
 from joinproto.prove.logic import Var
 from joinproto.prove.printed import Answer
+from joinproto.prove.script import Script, Verdict
 from joinproto.prove.small import smallest
 from joinproto.prove.to_z3 import Reader
 
@@ -78,11 +79,15 @@ class Obligation:
 
 @frozen
 class Outcome:
-    """`result`: proved, fails or unknown; `against`: the state that speaks against it."""
+    """`result`: proved, fails or unknown; `against`: the state that speaks against it.
+
+    `query`: as Z3 was asked it, for another solver.
+    """
 
     obligation: Obligation
     result: Answer
     seconds: float
+    query: Query
     against: Counterexample | None = None
 
     @property
@@ -120,16 +125,16 @@ def discharge(obligation: Obligation, *, small: bool = True) -> Outcome:
         found = query.check(PATIENT) if against is None else z3.sat
     seconds = time.process_time() - began
     if found == z3.unknown:
-        return Outcome(obligation, "unknown", seconds)
+        return Outcome(obligation, "unknown", seconds, query)
     if obligation.kind is Kind.POSSIBLE:
-        return Outcome(obligation, "proved" if found == z3.sat else "fails", seconds)
+        return Outcome(obligation, "proved" if found == z3.sat else "fails", seconds, query)
     if found == z3.unsat:
-        return Outcome(obligation, "proved", seconds)
+        return Outcome(obligation, "proved", seconds, query)
     if against is None and small:
         against = query.smallest()
     if against is None:
         against = query.against(query.solver.model())
-    return Outcome(obligation, "fails", seconds, against)
+    return Outcome(obligation, "fails", seconds, query, against)
 
 
 @frozen
@@ -171,6 +176,13 @@ class Query:
                 assert subject is not None
                 solver.add(z3.Not(reader.read(subject.formula, {}, step=(step, params))))
         return cls(obligation, reader, solver, params)
+
+    @property
+    def script(self) -> Script:
+        """Return the question for any solver."""
+        obligation = self.obligation
+        expected: Verdict = "sat" if obligation.kind is Kind.POSSIBLE else "unsat"
+        return Script.of(self.solver, obligation.words, expected)
 
     def check(self, effort: int) -> Any:
         self.solver.set("rlimit", effort)

@@ -41,6 +41,9 @@ class Obligation:
     example: Annotated[
         str | None, Absent(), "of a table: what shows it, and why it is so, or empty"
     ] = None
+    second: Annotated[
+        Answer | None, Absent(), "with --second: what that solver says; absent: no solver is asked"
+    ] = None
 
 
 @frozen
@@ -112,6 +115,17 @@ class Searched:
 
 
 @frozen(kw_only=True)
+class Second:
+    """The second solver, of all obligations that a solver is asked."""
+
+    solver: Annotated[str, "its name and version"]
+    cpu_seconds: Annotated[Seconds, "of the processor"]
+    proved: Annotated[Count, "obligations"]
+    failed: Annotated[Count, "obligations: it found a state against them"]
+    unknown: Annotated[Count, "obligations on which it gave up"]
+
+
+@frozen(kw_only=True)
 class Proved:
     """`joinproto prove --json`"""
 
@@ -126,6 +140,7 @@ class Proved:
     failed: Annotated[Count, "obligations that fail, or of which nothing is known"]
     obligations: Annotated[tuple[Obligation, ...], "in the order in which they are proved"]
     assumptions: Annotated[tuple[str, ...], "what is taken for granted, and not proved"]
+    second: Annotated[Second | None, Absent(), "with --second: what that solver says"] = None
     link: Annotated[
         tuple[Linked, ...] | None,
         Absent(),

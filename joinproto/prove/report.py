@@ -9,9 +9,12 @@ from joinproto.prove.bounded import STEPS_MAX, Searched
 from joinproto.prove.link.lookup import Lookup
 from joinproto.prove.link.run import Found
 from joinproto.prove.obligations import Outcome
+from joinproto.prove.opinions import Opinions
 
 
-def outcome_told(outcome: Outcome, *, shown: bool) -> printed.Obligation:
+def outcome_told(
+    outcome: Outcome, *, shown: bool, second: printed.Answer | None = None
+) -> printed.Obligation:
     """Return one obligation; `shown`: with the state that speaks against it."""
     obligation, against = outcome.obligation, outcome.against if shown else None
     subject = obligation.subject
@@ -24,7 +27,22 @@ def outcome_told(outcome: Outcome, *, shown: bool) -> printed.Obligation:
         result=outcome.result,
         seconds=outcome.seconds,
         against=None if against is None else show.told(obligation, against),
+        second=second,
     )
+
+
+def opinion_lines(opinions: Opinions) -> Iterator[str]:
+    """Yield what the second solver says of all, and where the questions were written."""
+    told = opinions.told()
+    if told is not None:
+        asked = told.proved + told.failed + told.unknown
+        says = f"proves all {asked:,}" if told.proved == asked else f"proves {told.proved:,}"
+        says += f", finds a state against {told.failed:,}" if told.failed else ""
+        says += f", gives up on {told.unknown:,}" if told.unknown else ""
+        about = "that a solver is asked"
+        yield f"{told.solver} {says} of those {about}; {told.cpu_seconds:.1f} s of CPU"
+    if opinions.folder is not None:
+        yield f"wrote {opinions.written:,} obligations as SMT-LIB to {opinions.folder}"
 
 
 def link_lines(found: Found) -> Iterator[str]:

@@ -85,7 +85,7 @@ class Values:
         of = _enum_in(hint)
         if of is not None:
             values = [*of, None] if of is not hint else [*of]
-            return z3.Or(*[value == self.literal(name, one) for one in values])
+            return connected(z3.Or, [value == self.literal(name, one) for one in values])
         return value >= 0
 
     def decoded(self, name: str, value: Any) -> object:
@@ -113,6 +113,11 @@ def _enum_in(hint: Any) -> type[Enum] | None:
         if isinstance(one, type) and issubclass(one, Enum):
             return one
     return None
+
+
+def connected(join: Callable[..., Any], parts: Sequence[Any]) -> Any:
+    """Return And or Or of the parts; SMT-LIB has neither of one part alone."""
+    return parts[0] if len(parts) == 1 else join(*parts)
 
 
 class Rows(ABC):
@@ -151,8 +156,9 @@ def holds(condition: Condition, rows: Rows, me: Row) -> Any:
         case Has(group):
             return belongs(group, rows, me, me)
         case Fact(_, _, given):
-            return z3.And(
-                *[rows.get(me, name) == rows.values.literal(name, value) for name, value in given]
+            return connected(
+                z3.And,
+                [rows.get(me, name) == rows.values.literal(name, value) for name, value in given],
             )
         case FewerThan(group, count):
             least = rows.get(me, count.field) if isinstance(count, Mine) else count
@@ -214,7 +220,9 @@ class Few(Rows):
         ]
 
     def every(self, says: Callable[[Row], Any]) -> Any:
-        return z3.And(*[z3.Implies(there, says(at)) for at, there in enumerate(self.there)])
+        return connected(
+            z3.And, [z3.Implies(there, says(at)) for at, there in enumerate(self.there)]
+        )
 
     def get(self, row: Row, name: str) -> Any:
         return self._cells[row][name]
@@ -271,10 +279,13 @@ class Many(Rows):
         self.values = Values(kind, self.context)
         self.names = [item.name for item in fields(kind)]
         self.row = z3.DeclareSort("row", self.context)
+        # A field may have the name of a member: SMT-LIB has one name for one thing.
         self._of = {
-            name: z3.Function(name, self.row, self.values.sort(name)) for name in self.names
+            name: z3.Function(f"its-{name}", self.row, self.values.sort(name))
+            for name in self.names
         }
         self._bound = 0
+        self._sizes: dict[str, Any] = {}
 
     def member(self, name: str) -> Row:
         return z3.Const(name, self.row)
@@ -293,5 +304,5 @@ class Many(Rows):
     def fewer(self, group: Group, count: Any, me: Row) -> Any:
         # How many there are is not known, but it is the same whoever asks: no set that is
         # counted in a table depends on who asks, and a test looks that this stays so.
-        size = z3.Int(f"size of {group!r}", self.context)
-        return size < count
+        name = f"size{len(self._sizes)}"
+        return self._sizes.setdefault(repr(group), z3.Int(name, self.context)) < count

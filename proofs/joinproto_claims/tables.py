@@ -29,7 +29,8 @@ from joinproto.machine.vocabulary import Phase
 from joinproto.pick.table import verdicts
 from joinproto.prove.obligations import PATIENT
 from joinproto.prove.printed import Answer
-from joinproto.prove.terms import Few, Many, Rows, holds
+from joinproto.prove.script import Script
+from joinproto.prove.terms import Few, Many, Rows, connected, holds
 from joinproto.reconcile import tables as reconciling
 from joinproto.reconcile import timers
 from joinproto.reference.note.initialization import all_updates_done, initialization
@@ -112,12 +113,16 @@ def _of_systems() -> Iterator[Table[Any]]:
 
 @frozen
 class Finding:
-    """What was found of one table: `result` proved, fails or unknown; `example`: in words."""
+    """What was found of one table: `result` proved, fails or unknown; `example`: in words.
+
+    `script`: the question to a solver, None where plain Python looked at all cases.
+    """
 
     words: str
     result: Answer
     seconds: float
     example: str = ""
+    script: Script | None = None
 
 
 def findings() -> Iterator[Finding]:
@@ -138,13 +143,15 @@ def reaches(item: Shipped, case: Case[Any]) -> Finding:
     solver = z3.Solver(ctx=rows.context)
     solver.add(taken(item.table, case, rows, 0), rows.proper())
     words = f"tables: {item.table.name}: “{case.label} {case.name}” can be reached"
+    script = Script.of(solver, words, "sat")
     if solver.check() != z3.sat:
-        return Finding(words, "fails", time.process_time() - began, "no rows lead to it")
+        return Finding(words, "fails", time.process_time() - began, "no rows lead to it", script)
     found = rows.decoded(solver.model())
     chosen = item.table.choose(found, 0)
     agrees = chosen is case
     example = "" if agrees else f"evaluate.py takes “{chosen.name}” for {found}"
-    return Finding(words, "proved" if agrees else "fails", time.process_time() - began, example)
+    result: Answer = "proved" if agrees else "fails"
+    return Finding(words, result, time.process_time() - began, example, script)
 
 
 def has_no_gap(item: Shipped) -> Finding:
@@ -165,7 +172,7 @@ def treats_equals_alike(item: Shipped) -> Finding:
         for case in item.table.cases
     ]
     words = f"tables: {item.table.name}: equal rows, equal verdicts"
-    return _proved(words, rows, *alike, z3.Or(*differ))
+    return _proved(words, rows, *alike, connected(z3.Or, differ))
 
 
 def never_contradicts(item: Shipped) -> Finding:
@@ -180,14 +187,14 @@ def never_contradicts(item: Shipped) -> Finding:
         if left is not right
     ]
     words = f"tables: {item.table.name}: same rows, no contradicting verdicts"
-    return _proved(words, rows, *agreed, z3.Or(*contradictions))
+    return _proved(words, rows, *agreed, connected(z3.Or, contradictions))
 
 
 def taken(table: Table[Any], case: Case[Any], rows: Rows, me: Any) -> Any:
     """Return, for Z3, that this is the first case that holds."""
     at = table.cases.index(case)
     before = [z3.Not(holds(other.condition, rows, me)) for other in table.cases[:at]]
-    return z3.And(*before, holds(case.condition, rows, me))
+    return connected(z3.And, [*before, holds(case.condition, rows, me)])
 
 
 def row_class(table: Table[Any]) -> type[Any]:
@@ -212,7 +219,7 @@ def _takes(table: Table[Any], outcomes: frozenset[Enum], rows: Rows, me: Any) ->
     cases = [case for case in table.cases if case.outcome in outcomes]
     if not cases:
         return z3.BoolVal(False, rows.values.context)
-    return z3.Or(*[taken(table, case, rows, me) for case in cases])
+    return connected(z3.Or, [taken(table, case, rows, me) for case in cases])
 
 
 def _proved(words: str, rows: Rows, *against: Any) -> Finding:
@@ -223,4 +230,5 @@ def _proved(words: str, rows: Rows, *against: Any) -> Finding:
     found = solver.check()
     result: Answer = "proved" if found == z3.unsat else "fails" if found == z3.sat else "unknown"
     example = str(solver.model()) if found == z3.sat else ""
-    return Finding(words, result, time.process_time() - began, example)
+    script = Script.of(solver, words, "unsat")
+    return Finding(words, result, time.process_time() - began, example, script)

@@ -122,6 +122,7 @@ OURS: Mapping[str, set[str]] = {
     "joinproto.check.simulate": {"joinproto.check", CODEC},
     "joinproto.check.catalogue": {"joinproto.check", "joinproto_worlds.entries"},
     "joinproto.prove": {"joinproto.check", "joinproto.join", MACHINE, CODEC},
+    "joinproto.prove.second": {"joinproto.prove"},
     "joinproto.cli": {"joinproto", "joinproto_claims", "joinproto_worlds", "spark_explore"},
     # What pytest loads in each of its runs.
     "joinproto.cli.pytest_plugin": {"joinproto"},
@@ -212,6 +213,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.check.simulate": BASE,
     "joinproto.check.catalogue": ATTRS,
     "joinproto.prove": BASE | {"z3"},
+    "joinproto.prove.second": ATTRS | {"cvc5"},
     "joinproto.cli": BASE | {"anyio", "prometheus_client", "rich", "matplotlib", "pyarrow"},
     "joinproto.cli.pytest_plugin": {"pytest"},
     "joinproto_worlds": BASE,

@@ -1,14 +1,16 @@
 """`joinproto prove`: claims for any number of members, one line for each.
 
-0  all proved                      2  no such claim or conjunct
-1  an obligation fails, a step     3  Ctrl-C, and nothing failed so far
-   of the code is rejected         4  z3 is not installed
+0  all proved, by both solvers     2  no such claim or conjunct
+   if there are two                3  Ctrl-C, and nothing failed so far
+1  an obligation fails, a step     4  z3 or cvc5 is not installed, or a file
+   of the code is rejected            cannot be written
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -29,6 +31,8 @@ Examples:
   joinproto prove --without left_out_is_blocked
   joinproto prove one_successor --verbose
   joinproto prove one_successor --link
+  joinproto prove --second cvc5
+  joinproto prove chain --smt questions
   joinproto prove --link --mutant status-does-not-freeze
 """
 
@@ -52,6 +56,16 @@ INVARIANT = "the invariant holds at the beginning, and each step keeps it"
 @click.option("--link", is_flag=True, help="Hold the steps of the shipped code against it, too.")
 @click.option("--mutant", metavar="NAME", help="With --link: code with a mistake built in.")
 @click.option("--search", is_flag=True, help="Look for runs that break it, a rule left out.")
+@click.option(
+    "--second", type=click.Choice(["cvc5"]), help="Ask this solver, too; both must prove all."
+)
+@click.option(
+    "--smt",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write each obligation as SMT-LIB 2.6 into a new folder.",
+)
+@click.option("--proofs", is_flag=True, help="With both: write cvc5's proofs (CPC) there, too.")
 @click.option("--verbose", "-v", is_flag=True, help="Print every obligation.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def prove(claim: str | None, **options: Any) -> int:
@@ -64,6 +78,10 @@ def prove(claim: str | None, **options: Any) -> int:
     if options["mutant"] is not None and not options["link"]:
         raise UsageProblem(
             "--mutant without --link", next="add --link: the code is looked at there"
+        )
+    if options["proofs"] and not (options["second"] and options["smt"]):
+        raise UsageProblem(
+            "--proofs without --second and --smt", next="add --second cvc5 --smt DIR"
         )
     for flag in ("link", "without"):
         if claim == TABLES and options[flag]:
@@ -80,10 +98,14 @@ class _Run:
     link: bool
     mutant: str | None
     search: bool
+    second: str | None
+    smt: Path | None
+    proofs: bool
     verbose: bool
     as_json: bool
     told: list[printed.Obligation] = field(factory=list)
     more: dict[str, Any] = field(factory=dict)
+    opinions: Any = None  # Opinions
     failing: Any = None  # the first outcome with a state against it
     is_bad: bool = False
     interrupt: Interrupt = field(factory=Interrupt)
@@ -96,6 +118,8 @@ class _Run:
 
     def _run(self) -> int:
         # z3 is loaded here, so that a missing extra is told by its name.
+        from joinproto.prove import report
+        from joinproto.prove.opinions import Opinions
         from joinproto.prove.version import leave_ctrl_c, solver_version
         from joinproto_claims import claims
 
@@ -107,17 +131,18 @@ class _Run:
                 + "there are "
                 + ", ".join(claims.conjuncts()),
             )
+        self.opinions = Opinions(self.second is not None, self.smt, self.proofs)
         if self.claim != TABLES:
             self._prove_layers()
         if self.claim in (None, TABLES) and self.without is None:
             self._prove_tables()
-        proved_in = time.process_time() - self.began
+        proved_in = time.process_time() - self.began - self.opinions.seconds
         if self.search and not self.interrupt.asked:
             self._search()
         if self.link and not self.interrupt.asked:
             self._link()
         failed = [one for one in self.told if one.result != "proved"]
-        is_bad = bool(failed) or self.is_bad
+        is_bad = bool(failed) or self.is_bad or self.opinions.is_against
         if self.as_json:
             found = printed.Proved(
                 result="fails" if is_bad else "incomplete" if self.interrupt.asked else "proved",
@@ -128,6 +153,7 @@ class _Run:
                 proved=len(self.told) - len(failed),
                 failed=len(failed),
                 obligations=tuple(self.told),
+                second=self.opinions.told(),
                 assumptions=() if self.claim == TABLES else tuple(claims.assumptions(self.claim)),
                 **self.more,
             )
@@ -141,6 +167,7 @@ class _Run:
                     f"interrupted: {len(self.told):,} obligations are proved, others not asked"
                 )
             self.say(f"\n{summary}; {proved_in:.1f} s of CPU, {solver_version()}")
+            self._lines(report.opinion_lines(self.opinions))
         return 1 if is_bad else 3 if self.interrupt.asked else 0
 
     def _prove_layers(self) -> None:
@@ -159,10 +186,11 @@ class _Run:
                 # The first state that speaks against it is made small; the others only count.
                 outcome = discharge(obligation, small=self.failing is None)
                 is_first = self.failing is None and outcome.against is not None
-                self.told.append(report.outcome_told(outcome, shown=is_first))
+                second = self.opinions.of(outcome.query)
+                self.told.append(report.outcome_told(outcome, shown=is_first, second=second))
                 claim = obligation.subject if isinstance(obligation.subject, Claim) else None
                 of = INVARIANT if claim is None else f"{claim.name}: {claim.about}"
-                rows.add(of, outcome.result, outcome.seconds, obligation.words)
+                rows.add(of, outcome.result, second, outcome.seconds, obligation.words)
                 if is_first and outcome.against is not None:
                     self.failing = outcome
                     self._lines(show.lines(obligation, outcome.against), indent=INDENT)
@@ -175,6 +203,7 @@ class _Run:
         for finding in (*tables.findings(), *differences.compare()):
             if self.interrupt.asked:
                 break
+            second = self.opinions.of(finding)
             self.told.append(
                 printed.Obligation(
                     layer=TABLES,
@@ -183,11 +212,12 @@ class _Run:
                     result=finding.result,
                     seconds=finding.seconds,
                     example=finding.example,
+                    second=second,
                 )
             )
             of = finding.words.split(": ")[1]
             of = DIFFERENCES if of.startswith("the note") else of
-            rows.add(of, finding.result, finding.seconds, finding.words)
+            rows.add(of, finding.result, second, finding.seconds, finding.words)
             if self.verbose or finding.result != "proved":
                 self._lines([finding.example] if finding.example else [], indent=INDENT)
         rows.end()
@@ -265,8 +295,13 @@ class _Rows:
         if not self.run.verbose:
             self.run.say_heading(self.about)
 
-    def add(self, of: str, result: str, seconds: float, words: str) -> None:
-        """Note an answer; what is not proved is said at once."""
+    def add(
+        self, of: str, result: str, second: printed.Answer | None, seconds: float, words: str
+    ) -> None:
+        """Note an answer, of both solvers if there are two; what is not proved is said at once."""
+        if second not in (None, "proved") or (second == "proved" != result):
+            words += f"; {self.run.second}: {second}"
+            result = max(result, second, key=["proved", "unknown", "fails"].index)
         if self.run.verbose or result != "proved":
             self.run.say_row(result, seconds, words)
         before, spent = self.found.get(of, ("proved", 0.0))

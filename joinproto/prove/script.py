@@ -1,0 +1,39 @@
+"""A question to Z3 as SMT-LIB 2.6, which any other solver reads."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from attrs import frozen
+
+Verdict = Literal["sat", "unsat"]
+
+NAME_MAX = 100
+"""Characters of a file's name: some file systems take 143."""
+
+
+@frozen
+class Script:
+    """`words`: the obligation; `expected`: what a solver answers where it is proved."""
+
+    words: str
+    expected: Verdict
+    text: str
+
+    @classmethod
+    def of(cls, solver: Any, words: str, expected: Verdict) -> Script:
+        """Return what was asserted in this solver of Z3's."""
+        _, _, asserted = solver.to_smt2().partition("(set-info :status unknown)\n")
+        head = (
+            f"; joinproto: {words}\n"
+            f"; proved if the answer is {expected}\n"
+            "(set-info :smt-lib-version 2.6)\n"
+            "(set-logic UFLIA)\n"
+        )
+        return cls(words, expected, head + asserted)
+
+    def name(self, number: int) -> str:
+        """Return the name of its file, without what stands behind the dot."""
+        words = re.sub(r"[^A-Za-z0-9_]+", "-", self.words).strip("-")
+        return f"{number:04}-{words}"[:NAME_MAX]

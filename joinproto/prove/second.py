@@ -1,0 +1,73 @@
+"""A second opinion on what Z3 proves: the same questions, asked of cvc5.
+
+cvc5 shares no code with Z3.  It reads the questions as Z3 prints them, so it judges Z3's answers
+and not `to_z3.py`, which the other readers of formulas judge.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+
+import cvc5
+from attrs import frozen
+
+from joinproto.prove.printed import Answer
+from joinproto.prove.script import Script
+
+LIMIT = "400000"
+"""Work for one attempt, in cvc5's own unit: it depends on nothing else that the machine does."""
+
+PLAIN: Mapping[str, str] = {}
+THOROUGH = {"enum-inst": "true"}
+MODELS = {"finite-model-find": "true"}
+ATTEMPTS = {"unsat": (PLAIN, MODELS, THOROUGH), "sat": (MODELS, PLAIN, THOROUGH)}
+"""By what is expected: the first attempt answers nearly always."""
+
+
+@frozen
+class Opinion:
+    """`result`: of the obligation; `proof`: in cvc5's format CPC, where one was asked for."""
+
+    result: Answer
+    seconds: float
+    proof: str = ""
+
+
+def version() -> str:
+    """Return the solver's name and version."""
+    return f"cvc5 {cvc5.__version__}"
+
+
+def ask(script: Script, *, proof: bool = False) -> Opinion:
+    """Return what cvc5 says.  `proof`: with a proof, if it says `unsat`."""
+    began = time.process_time()
+    for attempt in ATTEMPTS[script.expected]:
+        solver = cvc5.Solver()
+        options = {**attempt, "rlimit-per": LIMIT, "strict-parsing": "true"}
+        if proof and script.expected == "unsat":
+            options |= {"produce-proofs": "true", "proof-format-mode": "cpc"}
+        for name, value in options.items():
+            solver.setOption(name, value)
+        for answer in _answers(solver, script.text):
+            if answer in ("sat", "unsat"):
+                told = ""
+                if answer == "unsat" and "produce-proofs" in options:
+                    told = "".join(map(_text, map(solver.proofToString, solver.getProof())))
+                seconds = time.process_time() - began
+                return Opinion("proved" if answer == script.expected else "fails", seconds, told)
+    return Opinion("unknown", time.process_time() - began)
+
+
+def _answers(solver: cvc5.Solver, text: str) -> Iterator[str]:
+    """Yield what each command of the script answers, but for those that answer nothing."""
+    parser = cvc5.InputParser(solver)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "obligation")
+    while not (command := parser.nextCommand()).isNull():
+        answer = command.invoke(solver, parser.getSymbolManager()).strip()
+        if answer:
+            yield answer
+
+
+def _text(proof: bytes | str) -> str:
+    return proof.decode() if isinstance(proof, bytes) else proof
