@@ -61,6 +61,7 @@ PACKAGES = {
     "numpy": "check",
     "pyarrow": "spark",
     "pyspark": "spark",
+    "stormpy": "dev",
 }
 
 

@@ -35,7 +35,9 @@ SLICES: dict[str, Slice] = {
     "system-worlds": Slice("large worlds of the other systems"),
     "reference": Slice("every quick world against the reference search"),
     "reference-large": Slice("quick worlds that the reference search takes a minute for"),
-    "engines": Slice("every quick world in plain Python, and by two and three workers"),
+    "engines": Slice(
+        "every quick world in plain Python, and by two and three workers; chances by Storm"
+    ),
     "random-models": Slice("random models and claims by every searcher, more examples"),
     "examples": Slice(
         "tests of `make test` that try examples: others, drawn by the seed",

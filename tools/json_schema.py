@@ -14,6 +14,7 @@ from attrs import frozen
 from joinproto.apps.discovery.conformance import Conformance
 from joinproto.apps.discovery.listing import Listing
 from joinproto.apps.node.status import Status
+from joinproto.check.chance import Chance
 from joinproto.cli.at_scale.many import Asked
 from joinproto.cli.at_scale.results import Compared
 from joinproto.cli.commands.check import Checked
@@ -66,6 +67,7 @@ class Failed:
 
 CHECK, TIER, MODELS = schema_of(Checked), schema_of(Tier), schema_of(Models)
 SIMULATE, SWARM, PROVE = schema_of(Simulated), schema_of(Swarm), schema_of(Proved)
+CHANCE = schema_of(Chance)
 QUERY, DATASET, VALIDATE = schema_of(Found), schema_of(Described), schema_of(Verdict)
 DECIDE, DRAWINGS, DRAWN = schema_of(Decided), schema_of(Drawings), schema_of(Drawn)
 STATUS, NODE, ERROR = schema_of(Status), schema_of(Ended), schema_of(Failed)
@@ -77,6 +79,7 @@ SCHEMAS = {
     "models": MODELS,
     "simulate": SIMULATE,
     "swarm": SWARM,
+    "chance": CHANCE,
     "prove": PROVE,
     "query": QUERY,
     "dataset": DATASET,

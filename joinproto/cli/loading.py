@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
+from joinproto.check.memory import parse_size
 from joinproto.check.options import FLAGS, Words
 from joinproto.cli import completing
+from joinproto.errors import UsageProblem
 
 
 def _number(flag: str, least: int, about: str) -> Callable[..., Any]:
@@ -112,3 +114,16 @@ def given(arguments: dict[str, Any]) -> dict[str, Any]:
             raise click.UsageError(f"{name} is given twice")
         found[name] = Words(value)
     return {name: value for name, value in found.items() if value is not None}
+
+
+def bytes_of(max_memory: str | None) -> int | None:
+    """Return what `--max-memory` says, in bytes."""
+    if max_memory is None:
+        return None
+    try:
+        return parse_size(max_memory)
+    except ValueError as error:
+        message = str(error)
+    except OverflowError:  # "infG"
+        message = f"{max_memory!r} is more than there can be"
+    raise UsageProblem(f"--max-memory: {message}", next="joinproto check --help")

@@ -120,6 +120,7 @@ OURS: Mapping[str, set[str]] = {
     "joinproto.check.engine": {"joinproto.check", CODEC},
     "joinproto.check.check": {"joinproto.check"},
     "joinproto.check.simulate": {"joinproto.check", CODEC},
+    "joinproto.check.chance": {"joinproto.check", CODEC},
     "joinproto.check.catalogue": {"joinproto.check", "joinproto_worlds.entries"},
     "joinproto.prove": {"joinproto.check", "joinproto.join", MACHINE, CODEC},
     "joinproto.prove.second": {"joinproto.prove"},
@@ -158,6 +159,7 @@ LAZY: Mapping[str, set[str]] = {
     "joinproto.__main__": {"joinproto.cli", "joinproto.recovery"},
     "joinproto.check.check": {"joinproto.check.engine"},
     "joinproto.check.simulate": {"joinproto.check.engine"},
+    "joinproto.check.chance": {"joinproto.check.engine"},
     "joinproto.check.catalogue": {"joinproto_worlds"},
     "joinproto.cli.pytest_plugin": {"joinproto"},
 }
@@ -211,6 +213,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.check.engine": BASE | ARRAYS,
     "joinproto.check.check": BASE,
     "joinproto.check.simulate": BASE,
+    "joinproto.check.chance": BASE,
     "joinproto.check.catalogue": ATTRS,
     "joinproto.prove": BASE | {"z3"},
     "joinproto.prove.second": ATTRS | {"cvc5"},

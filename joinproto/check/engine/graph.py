@@ -88,7 +88,8 @@ class Graph:
         search = self.search
         self._index()
         sources, targets, infos = [], [], []
-        levels = search.found.levels[: -1 if search.found.violated else None]
+        is_cut = search.found.violated and search.stop_at_violation
+        levels = search.found.levels[: -1 if is_cut else None]
         for begin, end in pairwise(levels):
             for batch in search.successors(begin, end):
                 sources.append(batch.source.copy())
@@ -123,6 +124,17 @@ class Graph:
     def _flag(self, bit: int) -> Flags:
         flags = self.search.judge.flags[self.numbers]
         found: Flags = ((flags >> np.uint64(bit)) & np.uint64(1)) != 0
+        return found
+
+    def states_of(self, claim: Claim) -> Flags:
+        """Return which states break an `always`, or are what a `sometimes` waits for."""
+        judge, is_always = self.search.judge, claim.property.kind == "always"
+        if claim.property.scope == "world":
+            return self._flag(claim.bit) ^ is_always
+        rows, found = self.rows(), np.zeros(self.count, np.bool_)
+        bad = judge.watch(rows, 0, self.count)
+        broken = judge.breaking(claim, rows, bad) if is_always else None
+        found[judge.reached(claim, rows, 0, self.count) if broken is None else broken] = True
         return found
 
     def deadlocks(self, claim: Claim) -> Ints:
@@ -202,7 +214,7 @@ class Graph:
             told = self._told(Run(wrong[0], []))
             told.abstractly = asked.told(None, view(int(self.numbers[wrong[0]])))
             return told
-        steps = self._bad_steps(asked)
+        steps = self.bad_steps(asked)
         bad, before = np.zeros(len(self.source), np.bool_), np.zeros(self.count, np.bool_)
         bad[steps], before[self.source[steps]] = True, True
         run = least_of(self, bad, before)
@@ -214,7 +226,7 @@ class Graph:
         told.abstractly = asked.told(*ends)
         return told
 
-    def _bad_steps(self, asked: StepClaim) -> Ints:
+    def bad_steps(self, asked: StepClaim) -> Ints:
         """Return the steps that break a claim, each kind between two combinations asked once."""
         judge, item = self.search.judge, asked.item
         if item.abstract is not None:

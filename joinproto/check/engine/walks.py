@@ -226,6 +226,9 @@ class Walker:
         for number, hashes in self._hashes.items():
             here = kind == number
             found[here] ^= hashes.of(a[here])
+        # A joint step in which a member crashes: in which outcome.
+        crashed = (kind == kernel.TOGETHER) & (o > 0)
+        found[crashed] ^= self._own_hashes.of(o[crashed] - 1)
         return found
 
     def _is_fault(self, info: Ints) -> npt.NDArray[np.bool_]:

@@ -142,7 +142,7 @@ def check(
     settings = Settings(
         as_json=as_json,
         states_max=max_states,
-        memory_bytes=_size(max_memory),
+        memory_bytes=loading.bytes_of(max_memory),
         seconds_max=max_seconds,
         **arguments,
     )
@@ -196,20 +196,6 @@ def _check_each(target: str, each: list[dict[str, Any]], settings: Settings) -> 
     click.echo(printed(found) if settings.as_json else sweep.text(found))
     write_reports(outcomes, settings.reports, github=settings.github)
     return next(code for code in (1, 3, 0) if code in codes)
-
-
-def _size(text: str | None) -> int | None:
-    if text is None:
-        return None
-    from joinproto.check.memory import parse_size
-
-    try:
-        return parse_size(text)
-    except ValueError as error:
-        message = str(error)
-    except OverflowError:  # "infG"
-        message = f"{text!r} is more than there can be"
-    raise UsageProblem(f"--max-memory: {message}", next="joinproto check --help")
 
 
 def _refuse_what_belongs_to_spark(settings: Settings) -> None:

@@ -1,0 +1,203 @@
+"""`chance(world)`: the exact probability that a run breaks a claim, from the searched graph.
+
+The graph is read as a Markov chain of discrete time.  In each state one of the steps that change
+it is drawn, all with the same weight where nothing else is said.  That is the draw of `simulate`
+as well, so random runs come near these numbers, and never say them.  A state is absorbing where
+no step changes it, and, for each claim, where that claim is broken.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
+
+from attrs import Factory, define, field, frozen
+
+from joinproto.check.properties import Kind
+from joinproto.check.steps import Move, text_of, words
+from joinproto.check.world import World
+from joinproto.codec.json_form import Count, Seconds
+from joinproto.errors import UsageProblem, did_you_mean
+
+
+@frozen
+class Weight:
+    """What a step is drawn in proportion to; 1 for a step that no weight is about.
+
+    `step`: the words that it begins with, as a run shows them: `crash`, `a: crash`,
+    `receive prepare`.  `value`: not negative; 0 for a step that is never taken.
+    """
+
+    step: Annotated[str, "the words that a step begins with"]
+    value: Annotated[float, "its weight"]
+
+    @classmethod
+    def read(cls, text: str) -> Weight:
+        """Return the weight that `STEP=NUMBER` says; raises `UsageProblem`."""
+        step, value = _sides(text, "--weight", "crash=0.01")
+        return cls(step, _number(value, text))
+
+    @classmethod
+    def of_delay(cls, text: str) -> Weight:
+        """Return the weight that `STEP=5..60s` says; raises `UsageProblem`.
+
+        The step takes so long on average, from when it can be taken; others take a second.  A
+        chain keeps no clock: how long a step takes is distributed exponentially, so of those that
+        can be taken one comes first in proportion to how short their averages are.
+        """
+        step, value = _sides(text, "--delay", "begins=5..60s")
+        low, dots, high = value.removesuffix("s").partition("..")
+        least = _number(low, text)
+        most = _number(high, text) if dots else least
+        if not 0 < least + most or most < least or not value.endswith("s"):
+            raise UsageProblem(
+                f"--delay {text}: no time", next='seconds, from less to more: "begins=5..60s"'
+            )
+        return cls(step, 2 / (least + most))
+
+
+def _sides(text: str, option: str, example: str) -> tuple[str, str]:
+    step, equals, value = text.rpartition("=")
+    if not equals or not step.strip():
+        raise UsageProblem(
+            f"{option} {text}: it is about no step", next=f'STEP=VALUE, as in {option} "{example}"'
+        )
+    return step.strip(), value.strip()
+
+
+def _number(value: str, text: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number >= 0):
+        raise UsageProblem(f"{text}: {value!r} is no weight", next="a number, 0 or more")
+    return number
+
+
+@frozen
+class ClaimChance:
+    """How likely a claim is broken; of a `sometimes`, how likely it comes true."""
+
+    name: Annotated[str, "as the world names it"]
+    kind: Annotated[Kind, "what is claimed"]
+    probability: Annotated[
+        float | None, "that a run breaks it, or of a `sometimes` that it comes true; null: unknown"
+    ]
+
+
+@frozen(kw_only=True)
+class Chance:
+    """`joinproto chance WORLD --json`"""
+
+    world: Annotated[str, "its name"]
+    result: Annotated[
+        Literal["holds", "violated", "undetermined"], "of the claims that a run can break"
+    ]
+    probability: Annotated[
+        float | None, "that a run breaks one of these claims; null: undetermined"
+    ]
+    claims: Annotated[tuple[ClaimChance, ...], "every claim"]
+    states: Annotated[Count, "of the chain"]
+    steps: Annotated[Count, "that change a state"]
+    weights: Annotated[tuple[Weight, ...], "given; the last that fits a step counts"]
+    why: Annotated[str, "why it is undetermined, or empty"] = ""
+    seconds: Annotated[Seconds, "of the clock"]
+
+
+@define
+class _Weights:
+    """Weights of steps, and which of them were about any."""
+
+    given: Sequence[Weight]
+    used: set[Weight] = field(factory=set)
+    met: dict[str, None] = Factory(dict)
+
+    def of(self, move: Move) -> float:
+        action, detail = words(move)
+        said = f"{action} {text_of(move.message).content if move.message else detail}"
+        forms = [said, *(f"{name}: {said}" for name, _ in move.outcomes)]
+        self.met.setdefault(action)
+        fits = [one for one in self.given if any(_begins(form, one.step) for form in forms)]
+        self.used.update(fits)
+        return fits[-1].value if fits else 1.0
+
+    def refuse_idle(self) -> None:
+        for one in self.given:
+            if one not in self.used:
+                near = did_you_mean(one.step, self.met)
+                raise UsageProblem(
+                    f"no step begins with {one.step!r}",
+                    next=f"{near}there are {', '.join(self.met)}",
+                )
+
+
+def _begins(said: str, step: str) -> bool:
+    return re.match(rf"{re.escape(step)}(?!\w)", said) is not None
+
+
+def chance(
+    world: World,
+    *,
+    weights: Sequence[Weight] = (),
+    states_max: int | None = None,
+    memory_max_bytes: int | None = None,
+    seconds_max: float | None = None,
+    interrupted: Callable[[], bool] | None = None,
+    progress: Callable[[Any], None] | None = None,
+) -> Chance:
+    """Return the probability of each claim of `world`.
+
+    `weights`: the last one that fits a step counts.  A run begins in each first state equally
+    often.  Undetermined, without numbers, where the graph was not searched to its end: a limit, a
+    world's `within` or `same`.  Raises `ModelProblem` for a model that cannot be explored, and
+    `UsageProblem` for a weight that is about no step.
+    """
+    from joinproto.check.engine.chance import Chain
+    from joinproto.check.engine.graph import Graph
+    from joinproto.check.engine.search import Search
+    from joinproto.check.engine.stopping import Limits
+    from joinproto.check.memory import TooMany
+
+    began = time.perf_counter()
+    limits = Limits(
+        states=states_max,
+        memory_bytes=memory_max_bytes,
+        seconds=seconds_max,
+        interrupted=interrupted,
+    )
+    search = Search(world, limits=limits, stop_at_violation=False, progress=progress)
+    found = search.run()
+    search.tables.codes.ask_again()
+    steps, why, weighed = 0, found.stopped_by, _Weights(weights)
+    if search.beyond > 0:
+        why = "the world's `within` leaves states without steps"
+    if world.same is not None:
+        why = "the world's `same` takes several states for one"
+    chances: dict[str, float | None] = {}
+    total = None
+    if not why:
+        try:
+            graph = Graph(search)
+            chain = Chain(graph, weighed.of)
+            weighed.refuse_idle()
+            steps, total = len(chain.edge), chain.judge(search.judge.claims, chances)
+        except (TooMany, MemoryError):
+            why = "the memory limit"
+    claims = tuple(
+        ClaimChance(item.name, item.kind, chances.get(item.name)) for item in world.properties
+    )
+    return Chance(
+        world=world.name,
+        result="undetermined" if total is None else "violated" if total > 0 else "holds",
+        probability=total,
+        claims=claims,
+        states=search.states.count,
+        steps=steps,
+        weights=tuple(weights),
+        why=why,
+        seconds=time.perf_counter() - began,
+    )

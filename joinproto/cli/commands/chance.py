@@ -1,0 +1,122 @@
+"""`joinproto chance`: how likely a run breaks a claim, exactly.
+
+0  no run can                     2  usage, a bad model (file:line), a weight of no step
+1  a run can: the probability     3  undetermined: the graph was not searched to its end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from joinproto.check import catalogue
+from joinproto.check.chance import Chance, ClaimChance, Weight
+from joinproto.check.chance import chance as chance_of
+from joinproto.cli import loading
+from joinproto.cli.interrupting import interruptible
+from joinproto.cli.options import AS_JSON
+from joinproto.cli.output import Terminal, alone_on_stdout
+from joinproto.cli.searching import watched
+from joinproto.cli.show.amounts import count, duration
+from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
+from joinproto.cli.warming import warm_up
+from joinproto.codec.json_form import printed
+
+EXAMPLE = """\b
+Examples:
+  joinproto chance discovery-delay
+  joinproto chance note-lone-restart --weight "crash=0.01"
+  joinproto chance discovery-delay --delay "begins=5..60s" --delay "looks=0.2s"
+"""
+
+VERDICTS = {
+    "holds": Piece("no run breaks a claim", Role.GOOD),
+    "violated": Piece("a run can break a claim", Role.BAD),
+    "undetermined": Piece("UNDETERMINED", Role.WARN),
+}
+
+
+@click.command(epilog=EXAMPLE)
+@loading.target()
+@loading.world_options
+@click.option(
+    "--weight",
+    "weights",
+    metavar="STEP=W",
+    multiple=True,
+    help="Draw steps that begin with these words in proportion to W; others have 1.",
+)
+@click.option(
+    "--delay",
+    "delays",
+    metavar="STEP=A..Bs",
+    multiple=True,
+    help="Such a step takes (A + B) / 2 seconds on average; others take 1.",
+)
+@loading.limit_options
+@AS_JSON
+def chance(
+    target: str, weights: tuple[str, ...], delays: tuple[str, ...], as_json: bool, **arguments: Any
+) -> int:
+    """Say how likely a run breaks a claim: the exact probability.
+
+    All states are searched and read as a Markov chain: in each state, one of the steps that
+    change it is drawn, all equally likely, faults too.  A run ends where no step is left or the
+    claim is broken.  --weight and --delay say what is likelier; the last one that fits a step
+    counts.  STEP is how a step begins in a run that `joinproto check` shows: crash, a: crash.
+    """
+    limits = {
+        "states_max": arguments.pop("max_states"),
+        "memory_max_bytes": loading.bytes_of(arguments.pop("max_memory")),
+        "seconds_max": arguments.pop("max_seconds"),
+    }
+    options = loading.given(arguments)
+    given = (*map(Weight.read, weights), *map(Weight.of_delay, delays))
+    with alone_on_stdout(as_json):
+        loaded = catalogue.load(target, options)
+        with watched() as (progress, _), loaded.at_work(), interruptible() as interrupt:
+            warm_up()
+            found = chance_of(
+                loaded.world,
+                weights=given,
+                progress=progress,
+                interrupted=interrupt.was_asked,
+                **limits,
+            )
+    if as_json:
+        click.echo(printed(found))
+    else:
+        terminal = Terminal.now()
+        for first, indent, text in _lines(found):
+            click.echo(terminal.paragraph(text, first=first, indent=indent))
+    return {"holds": 0, "violated": 1, "undetermined": 3}[found.result]
+
+
+def _lines(found: Chance) -> Iterator[tuple[int, int, Line]]:
+    """Yield the report line by line, each with its first and its other indentation."""
+    yield 0, 2, line(Piece(f"{visible(found.world)}: ", Role.TITLE), VERDICTS[found.result])
+    if found.why:
+        yield 2, 2, line(Piece(f"{found.why}: so no probability is known", Role.WARN))
+    name = max(len(visible(claim.name)) for claim in found.claims) + 2
+    for claim in found.claims:
+        yield 2, 4, line(f"{_said(claim):24}", Piece(visible(claim.name).ljust(name), Role.NAME))
+    judged = [one for one in found.claims if one.kind != "sometimes" and one.probability]
+    if len(judged) > 1:
+        yield 2, 4, line(f"{_number(found.probability):10}{'':14}", "any of those that break")
+    chain = f"{count(found.states)} states, {count(found.steps)} steps that change one"
+    yield 2, 4, line(Piece(f"{chain}; {duration(found.seconds)}", Role.QUIET))
+
+
+def _said(claim: ClaimChance) -> str:
+    if claim.probability is None:
+        return "unknown"
+    verb = "comes true" if claim.kind == "sometimes" else "breaks"
+    return f"{_number(claim.probability):10} {verb}"
+
+
+def _number(probability: float | None) -> str:
+    if probability in (0.0, 1.0):
+        return f"{probability:.0f}"
+    return "unknown" if probability is None else f"{probability:.6g}"

@@ -1,0 +1,316 @@
+"""`joinproto chance`: exact probabilities, against random walks, a slow search and Storm."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from joinproto.check import NOT_ENABLED, MessageSet, World, always, always_step, load_world
+from joinproto.check.chance import Weight, chance
+from joinproto.check.engine.chance import Chain
+from joinproto.check.engine.graph import Graph
+from joinproto.check.engine.search import Search
+from joinproto.check.events import _NotEnabled
+from joinproto.check.reference import Reference, State
+from joinproto.check.simulate import simulate
+from joinproto.errors import UsageProblem
+from tests.cli.running import run_here
+
+SIX = {
+    "discovery-delay": 0.375,
+    "discovery-read-then-register": 0.781893,
+    "discovery-seed-wiped": 0.350937,
+    "discovery-first-day": 0.128121,
+    "note-lone-restart": 0.021852,
+    "durable-vote-wiped": 0.002607,
+}
+"""The probability that a run breaks a claim; `_slowly` and Storm say the same."""
+
+QUICK = ("discovery-delay", "note-lone-restart", "durable-vote-wiped")
+
+
+class Gambler:
+    """Wins or loses one until it has nothing or `goal`; or waits, or changes its hat."""
+
+    def __init__(self, goal: int = 4) -> None:
+        self.goal, self.money, self.hat = goal, 1, 0
+
+    def choices(self) -> Iterator[str]:
+        if 0 < self.money < self.goal:
+            yield from ("win", "lose", "wait")
+            yield f"put on hat {1 - self.hat}"
+
+    def receive(self, event: str) -> _NotEnabled | None:
+        if event.startswith("put on"):
+            self.hat = 1 - self.hat
+        elif event in ("win", "lose"):
+            self.money += 1 if event == "win" else -1
+        elif event != "wait":
+            return NOT_ENABLED
+        return None
+
+    def shows(self) -> int:
+        return self.money
+
+
+def _casino(goal: int = 4) -> World:
+    return World(
+        name="casino",
+        members={"g": lambda: Gambler(goal)},
+        network=MessageSet(),
+        properties=[
+            always("solvent", lambda view: view["g"] > 0),
+            always("modest", lambda view: view["g"] < goal),
+            always_step(
+                "never doubled", lambda before, _, after: (before["g"], after["g"]) != (1, 2)
+            ),
+        ],
+    )
+
+
+def _slowly(name: str) -> float:
+    """Return the same, with every state a value and the equations solved by repetition."""
+    world = load_world(name)
+    reference = Reference(world)
+    claims = [item for item in world.properties if item.kind == "always"]
+    initial = reference.initials()
+    found: dict[State, list[State] | None] = {}
+    waiting = [*initial]
+    while waiting:
+        state = waiting.pop()
+        if state in found:
+            continue
+        if any(not reference.holds(item, state) for item in claims):
+            found[state] = None
+            continue
+        found[state] = [after for _, after in reference.successors(state) if after != state]
+        waiting += found[state] or []
+    value = {state: float(after is None) for state, after in found.items()}
+    change = 1.0
+    while change > 1e-13:
+        change = 0.0
+        for state, after in reversed(found.items()):
+            if after:
+                now = math.fsum(value[one] for one in after) / len(after)
+                change, value[state] = max(change, abs(now - value[state])), now
+    return math.fsum(value[state] for state in initial) / len(initial)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_probability_is_that_of_a_slow_search(name: str) -> None:
+    """Every step equally likely; a run ends where it breaks a claim."""
+    found = chance(load_world(name))
+
+    assert found.probability == pytest.approx(_slowly(name), abs=1e-10)
+    assert found.probability == pytest.approx(SIX[name], abs=5e-7)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_random_walks_come_near(name: str) -> None:
+    """4,000 of them, within five standard deviations; the seed is fixed."""
+    _walk(name, runs=4_000)
+
+
+@pytest.mark.soak("engines")
+@pytest.mark.parametrize("name", SIX)
+def test_many_random_walks_come_nearer(name: str) -> None:
+    """20,000 of them."""
+    _walk(name, runs=20_000)
+
+
+def _walk(name: str, *, runs: int) -> None:
+    world = load_world(name)
+    met = simulate(world, runs=runs, steps_max=200)
+    broken = max(claim.runs for claim in met.claims if claim.kind == "always")
+
+    claims = [one for one in chance(world).claims if one.kind == "always" and one.probability]
+
+    (claim,) = claims
+    assert claim.probability is not None
+    deviation = math.sqrt(claim.probability * (1 - claim.probability) / runs)
+    assert abs(broken / runs - claim.probability) < 5 * deviation
+
+
+@pytest.mark.soak("engines")
+@pytest.mark.needs("stormpy")
+@pytest.mark.parametrize("name", SIX)
+def test_storm_says_the_same(name: str, tmp_path: Path) -> None:
+    """The same chain, given to Storm as a file of states and probabilities."""
+    import stormpy
+
+    search = Search(load_world(name), stop_at_violation=False)
+    search.run()
+    graph = Graph(search)
+    chain = Chain(graph, lambda _: 1.0)
+    broken = np.zeros(graph.count, np.bool_)
+    for claim in search.judge.claims:
+        if claim.property.kind == "always":
+            broken |= graph.states_of(claim)
+    file = tmp_path / "chain.drn"
+    file.write_text("\n".join(_drn(chain, broken)) + "\n", "utf-8")
+    model = stormpy.build_model_from_drn(str(file))
+    (asked,) = stormpy.parse_properties('P=? [F "broken"]')
+
+    said = stormpy.model_checking(model, asked).get_value(model.initial_states[0])
+
+    assert said == pytest.approx(chance(load_world(name)).probability, abs=5e-6)
+    assert said == pytest.approx(SIX[name], abs=5e-6)
+
+
+def _drn(chain: Chain, broken: npt.NDArray[np.bool_]) -> Iterator[str]:
+    """Yield the chain in Storm's explicit format: one state that leads to each first one."""
+    graph = chain.graph
+    yield from ("@type: DTMC", "@parameters", "", "@reward_models", "", "@nr_states")
+    yield from (str(graph.count + 1), "@nr_choices", str(graph.count + 1), "@model")
+    yield from ("state 0 init", "\taction 0")
+    yield from (f"\t\t{1 + state} : {1 / graph.begins!r}" for state in range(graph.begins))
+    for state in range(graph.count):
+        yield from (f"state {1 + state}{' broken' if broken[state] else ''}", "\taction 0")
+        edges = np.flatnonzero(chain.source == state)
+        into: dict[int, float] = {} if len(edges) else {state: 1.0}
+        for target, one in zip(chain.target[edges], chain.probability[edges], strict=True):
+            into[int(target)] = into.get(int(target), 0.0) + float(one)
+        yield from (f"\t\t{1 + target} : {one!r}" for target, one in sorted(into.items()))
+
+
+def test_the_gamblers_ruin() -> None:
+    """A closed form: states that lead to each other, and steps that change nothing are no draw."""
+    fair = chance(_casino())
+    lucky = chance(_casino(), weights=[Weight("win", 3)])
+
+    said = {one.name: one.probability for one in fair.claims}
+    assert said["solvent"] == pytest.approx(3 / 4)
+    assert said["modest"] == pytest.approx(1 / 4)
+    # The first win breaks it, of two that are equally likely.
+    assert said["never doubled"] == pytest.approx(1 / 2)
+    assert fair.probability == pytest.approx(1)
+    ratio = 1 / 3
+    won = (1 - ratio) / (1 - ratio**4)
+    assert {"solvent": 1 - won, "modest": won} == pytest.approx(
+        {one.name: one.probability for one in lucky.claims[:2]}
+    )
+
+
+def test_a_large_part_is_solved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More states that lead to each other than are solved in their order."""
+    monkeypatch.setattr("joinproto.check.engine.chance.SMALL_PART", 10)
+
+    found = chance(_casino(40))
+
+    assert 2 * 41 == found.states
+    assert found.claims[1].probability == pytest.approx(1 / 40)
+
+
+class Twice:
+    """Offers one of its two choices twice."""
+
+    def __init__(self) -> None:
+        self.side = ""
+
+    def choices(self) -> Iterator[str]:
+        if not self.side:
+            yield from ("left", "left", "right")
+
+    def receive(self, event: str) -> None:
+        self.side = event
+
+    def shows(self) -> str:
+        return self.side
+
+
+def test_a_step_that_is_offered_twice_is_one_step() -> None:
+    """As in random walks."""
+    world = World(
+        name="twice",
+        members={"m": Twice},
+        network=MessageSet(),
+        properties=[always("never left", lambda view: view["m"] != "left")],
+    )
+
+    met = simulate(world, runs=1_000)
+
+    assert 0.5 == chance(world).probability
+    assert 400 < met.claims[0].runs < 600
+
+
+def test_a_weight_of_nothing_takes_the_step_away() -> None:
+    """The last weight that fits a step counts; `member: step` is about one member."""
+    never = chance(_casino(), weights=[Weight("lose", 5), Weight("g: lose", 0)])
+
+    assert 0 == never.claims[0].probability
+    assert never.claims[1].probability == pytest.approx(1)
+
+
+def test_a_delay_is_the_mean_of_its_range() -> None:
+    """Of two steps that can be taken, that is likelier which takes less time on average."""
+    assert Weight("begins", 2 / 65) == Weight.of_delay("begins=5..60s")
+    assert Weight("a: looks", 5) == Weight.of_delay("a: looks = 0.2s")
+    slow = [Weight.of_delay(text) for text in ("begins=5..60s", "looks=0.2s")]
+
+    found = chance(load_world("discovery-delay"), weights=slow)
+
+    assert found.probability is not None
+    assert 0 < found.probability < SIX["discovery-delay"] / 10
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--weight", "crash"),
+        ("--weight", "=1"),
+        ("--weight", "crash=-1"),
+        ("--weight", "crash=nan"),
+        ("--weight", "crush=1"),
+        ("--delay", "5..60s"),
+        ("--delay", "crash=5..60"),
+        ("--delay", "crash=60..5s"),
+        ("--delay", "crash=0s"),
+        ("--max-memory", "much"),
+    ],
+)
+def test_a_weight_that_says_nothing_is_refused(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, str]
+) -> None:
+    """Exit code 2, and what to write."""
+    done = run_here(capsys, "chance", "note-lone-restart", *words, "--json")
+
+    assert 2 == done.code
+    assert done.error["next"]
+
+
+def test_what_was_not_searched_to_its_end_is_undetermined(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Exit code 3, no number, and the reason; a world that is cut by `within` is the same."""
+    done = run_here(capsys, "chance", "note-lone-restart", "--max-states", "20", "--json")
+
+    assert 3 == done.code
+    assert ("undetermined", None) == (done.object["result"], done.object["probability"])
+    assert "20 states" in done.object["why"]
+    assert {None} == {one["probability"] for one in done.object["claims"]}
+
+
+def test_the_command_says_what_is_likely(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1 where a run can break a claim; 0 where none can."""
+    found = run_here(capsys, "chance", "discovery-delay")
+    none = run_here(capsys, "chance", "durable-vote", "--json")
+
+    assert 1 == found.code
+    assert "  0.375      breaks       one cluster\n" in found.out
+    assert "  0.625      comes true   all are in one\n" in found.out
+    assert (0, 0) == (none.code, none.object["probability"])
+    assert "holds" == json.loads(none.out)["result"]
+
+
+def test_a_weight_of_no_step_names_the_steps() -> None:
+    """With the nearest."""
+    with pytest.raises(UsageProblem) as caught:
+        chance(_casino(), weights=[Weight("loose", 1)])
+
+    assert "did you mean lose?" in caught.value.next
