@@ -135,6 +135,9 @@ def columns_of(search: Search) -> Columns:
     about = {
         "level": "steps from the first state, at least",
         "messages": "in the network",
+        "id": "its number in the search; here and in `parent` of a search on one machine alone",
+        "parent": "the state before it on a shortest run; null: it is a first one",
+        "step": "the step from there, in words",
         "is_stuck": "no step but a fault changes anything; null: not looked for",
     }
     about |= {

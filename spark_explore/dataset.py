@@ -8,7 +8,8 @@ from __future__ import annotations
 import itertools
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 from attrs import define, field, frozen
 
 from joinproto.check.engine.arrays import Arrays
-from joinproto.check.engine.expander import Expander
+from joinproto.check.engine.expander import Batch, Expander
 from joinproto.check.engine.faults import Faults
 from joinproto.check.engine.paths import uncounted
 from joinproto.check.engine.search import Search
@@ -27,11 +28,15 @@ from joinproto.check.engine.watching import Fears, watch
 from spark_explore.columns import About, Columns, columns_of
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows, padded
+from spark_explore.parents import Parents
 from spark_explore.step import Task
 from spark_explore.storage import Storage
 
 STATES, ABOUT = "states", "_about.json"
 """The folder of a run that holds the dataset.  Readers skip what begins with `_`."""
+
+ASCENDING = ("id", "parent")
+"""Columns of numbers that grow from row to row."""
 
 _PART_ROWS = 1 << 20
 _CHUNK_ROWS = 1 << 16
@@ -61,7 +66,17 @@ class Parts:
         path = self.folder / f"{self.name}-{self._number}.parquet"
         other = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
         # One row group, so that columns are encoded once and readers may skip by level.
-        pq.write_table(whole, other, compression="zstd", row_group_size=_PART_ROWS)
+        plain = [name for name in whole.column_names if name not in ASCENDING]
+        pq.write_table(
+            whole,
+            other,
+            compression="zstd",
+            row_group_size=_PART_ROWS,
+            use_dictionary=plain,
+            column_encoding={
+                name: "DELTA_BINARY_PACKED" for name in ASCENDING if name in whole.column_names
+            },
+        )
         other.replace(path)
         self._tables, self._rows, self._number = [], 0, self._number + 1
 
@@ -85,15 +100,21 @@ def table_of(
 
 
 def stuck_in(
-    expander: Expander, faults: Faults, rows: Rows, joint: npt.NDArray[np.int64] | None
+    expander: Expander,
+    faults: Faults,
+    rows: Rows,
+    joint: npt.NDArray[np.int64] | None,
+    note: Callable[[Batch], None] | None = None,
 ) -> npt.NDArray[np.bool_]:
-    """Return which rows have no step but faults that changes anything."""
+    """Return which rows have no step but faults that changes anything; `note` hears all steps."""
     moves = np.zeros(len(rows), np.bool_)
     expander.quiet = True
     try:
         for batch in expander.successors(lambda: rows, 0, len(rows), joint):
             changes = (batch.rows != rows[batch.source]).any(axis=1)
             changes &= ~faults.of_steps(batch.info)
+            if note is not None:
+                note(batch)
             moves[batch.source[changes]] = True
     finally:
         expander.quiet = False
@@ -101,10 +122,14 @@ def stuck_in(
     return ~moves
 
 
-def _with_stuck(table: Any, stuck: npt.NDArray[np.bool_] | None) -> Any:
-    """Add the column; None: what can be done there was not looked for."""
-    values = pa.nulls(table.num_rows, pa.bool_()) if stuck is None else pa.array(stuck)
-    return table.append_column("is_stuck", values)
+def _with_stuck(table: Any, stuck: npt.NDArray[np.bool_], expanded: npt.NDArray[np.bool_]) -> Any:
+    """Add the column; null where what can be done was not looked for.
+
+    `stuck`: bool, of each row that is `expanded`.
+    """
+    values = np.zeros(table.num_rows, np.bool_)
+    values[expanded] = stuck
+    return table.append_column("is_stuck", pa.array(values, mask=~expanded))
 
 
 # -- of a local search -------------------------------------------------------------------
@@ -123,24 +148,31 @@ def write_local(search: Search, out: Path) -> Path:
 
 def _write_rows(search: Search, columns: Columns, parts: Parts) -> None:
     judge, tables, found = search.judge, search.tables, search.found
-    faults, ends = Faults.of(tables), np.array(found.levels)
+    faults, ends, parents = Faults.of(tables), found.levels, Parents(search)
     # The last level of a search that ended early was not expanded.
     is_open = bool(found.stopped_by) or found.violated
     for level, (first, end) in enumerate(itertools.pairwise(found.levels)):
         last = is_open and end == ends[-1]
+        parents.look_for(end, end if end == ends[-1] else ends[level + 2])
         for begin in range(first, end, _CHUNK_ROWS):
             rows = np.array(search.rows()[begin : min(begin + _CHUNK_ROWS, end)])
-            numbers = None
-            if columns.claims or search.world.together is not None:
+            numbers, world = None, search.world
+            if columns.claims or world.together is not None or world.within is not None:
                 numbers = judge.number(rows, 0, len(rows))
             flags = None if numbers is None else judge.flags[numbers]
             shown, levels = list(judge.fears.counts), np.full(len(rows), level, np.int32)
             table = table_of(columns, tables, shown, rows, levels, flags)
+            # A state that is not `within` was not expanded.
+            expanded = np.ones(len(rows), np.bool_) if not last else np.zeros(len(rows), np.bool_)
+            if search.world.within is not None and flags is not None:
+                expanded &= (flags >> np.uint64(judge.within_bit)) & np.uint64(1) != 0
             joint = numbers if search.world.together is not None else None
             if joint is not None:
                 search.expander.refresh()
-            stuck = None if last else stuck_in(search.expander, faults, rows, joint)
-            parts.add(_with_stuck(table, stuck))
+                joint = joint[expanded]
+            note = partial(parents.note, begin + np.flatnonzero(expanded))
+            stuck = stuck_in(search.expander, faults, rows[expanded], joint, note)
+            parts.add(parents.with_parents(_with_stuck(table, stuck, expanded), begin))
 
 
 # -- of a search on Spark ----------------------------------------------------------------
@@ -176,10 +208,11 @@ class Decoding:
                     joint = numbers if tables.shape().joint else None
                 levels = np.full(len(rows), level, np.int32)
                 table = table_of(columns, tables, tables.shown, rows, levels, flags)
-                stuck = None
+                stuck, expanded = np.zeros(0, np.bool_), np.zeros(len(rows), np.bool_)
                 if level != self.unexpanded:
                     stuck = stuck_in(cache.expander, self.faults.value, rows, joint)
-                parts.add(_with_stuck(table, stuck))
+                    expanded[:] = True
+                parts.add(_with_stuck(table, stuck, expanded))
             count += len(every)
         parts.flush()
         yield count

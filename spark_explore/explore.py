@@ -156,7 +156,7 @@ def _keep_states(plan: Plan, write: Callable[[Path], Any]) -> str:
     except ModuleNotFoundError as error:
         if error.name != "pyarrow":
             raise
-        return "no dataset was written: pyarrow is not installed (pip install 'joinproto[spark]')"
+        return "no dataset was written: pyarrow is not installed (pip install 'joinproto[query]')"
     except OSError as error:
         raise EnvironmentProblem(
             f"cannot write the dataset to {plan.out}: {error.strerror or error}",

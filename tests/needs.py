@@ -55,6 +55,7 @@ PROGRAMS = {
 PACKAGES = {
     "anyio": "run",
     "cvc5": "second",
+    "duckdb": "query",
     "httpx": "reconcile",
     "matplotlib": "bench",
     "moto": "dev",

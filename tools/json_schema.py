@@ -26,7 +26,7 @@ from joinproto.cli.commands.draw import Drawings, Drawn
 from joinproto.cli.commands.export import ExportedWorld
 from joinproto.cli.commands.models import Models
 from joinproto.cli.commands.node import Ended
-from joinproto.cli.commands.query import Described, Found
+from joinproto.cli.commands.query import Described, Found, Reached
 from joinproto.cli.commands.reconcile import Explained, Planned
 from joinproto.cli.commands.simulate import Simulated
 from joinproto.cli.commands.swarm import Swarm
@@ -67,7 +67,7 @@ class Failed:
 
 CHECK, TIER, MODELS = schema_of(Checked), schema_of(Tier), schema_of(Models)
 SIMULATE, SWARM, PROVE = schema_of(Simulated), schema_of(Swarm), schema_of(Proved)
-CHANCE = schema_of(Chance)
+CHANCE, REACHED = schema_of(Chance), schema_of(Reached)
 QUERY, DATASET, VALIDATE = schema_of(Found), schema_of(Described), schema_of(Verdict)
 DECIDE, DRAWINGS, DRAWN = schema_of(Decided), schema_of(Drawings), schema_of(Drawn)
 STATUS, NODE, ERROR = schema_of(Status), schema_of(Ended), schema_of(Failed)
@@ -83,6 +83,7 @@ SCHEMAS = {
     "prove": PROVE,
     "query": QUERY,
     "dataset": DATASET,
+    "reached": REACHED,
     "decide": DECIDE,
     "drawings": DRAWINGS,
     "drawn": DRAWN,

@@ -1,7 +1,8 @@
-"""`joinproto query`: what is wrong is said before Spark is started."""
+"""`joinproto query`: by DuckDB; what is wrong is said before anything is started."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -80,9 +81,91 @@ def test_sql_and_a_question_are_one_too_many(run: Run, states: str) -> None:
     assert 2 == run(states, "SELECT 1", "--ask", "growth").code
 
 
+@pytest.mark.needs("duckdb")
+def test_duckdb_answers(run: Run, states: str) -> None:
+    """A table, or one object as it is documented; which engine answered is said."""
+    sql = "SELECT level, count(*) AS states FROM states GROUP BY level ORDER BY level"
+
+    told, found = run(states, sql), run(states, sql, "--json").object
+    few = run(states, "SELECT id FROM states ORDER BY id", "--rows", "2", "--json").object
+
+    assert 0 == told.code
+    assert told.out.startswith("level  states\n-----  ------\n    0       1\n")
+    assert [] == list(faults(found, schema.QUERY))
+    assert [] == list(unexplained(found, schema.QUERY))
+    assert ("duckdb", 46) == (found["engine"], sum(count for _, count in found["rows"]))
+    assert ([[0], [1]], True) == (few["rows"], few["more"])
+
+
+@pytest.mark.needs("duckdb")
+def test_the_nearest_state_that_fits_is_told_with_the_way(run: Run, states: str) -> None:
+    """1 where none fits."""
+    told = run(states, "--to", "a_phase = 'active' -- at last")
+    found = run(states, "--to", "a_phase = 'active'", "--json").object
+    none = run(states, "--to", "level > 1000", "--json")
+
+    level = found["level"]
+    assert found["state"]["level"] == level == len(found["steps"])
+    assert "active" == found["state"]["a_phase"]
+    assert f"\nafter {level} steps, state " in told.out
+    assert told.out.startswith(f"1  {found['steps'][0]}\n")
+    assert (1, None) == (none.code, none.object["level"])
+    for one in (found, none.object):
+        assert [] == list(faults(one, schema.REACHED))
+        assert [] == list(unexplained(one, schema.REACHED))
+
+
+@pytest.mark.needs("duckdb")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("SELECT nothing FROM states",), "nothing"),
+        (("SELEKT 1",), "SELEKT"),
+        (("--to", "phase ="), "the query is wrong"),
+        (("SELECT CAST('x' AS INT)",), "the query failed"),
+        (("SELECT 1", "--to", "true"), "SQL, --ask and --to"),
+        (("SELECT 1", "--engine", "duckdb", "--master", "local[2]"), "--master is Spark's"),
+    ],
+)
+def test_a_wrong_query_is_refused(
+    run: Run, states: str, words: tuple[str, ...], message: str
+) -> None:
+    """2, and what is wrong."""
+    done = run(states, *words, "--json")
+
+    assert 2 == done.code
+    assert message in done.error["message"]
+
+
+@pytest.mark.needs("duckdb")
+def test_a_dataset_without_parents_says_so(run: Run, states: str) -> None:
+    """2: a search on Spark notes none."""
+    about = Path(states, "states", "_about.json")
+    told = json.loads(about.read_text("utf-8"))
+    del told["columns"]["parent"]
+    about.write_text(json.dumps(told), "utf-8")
+
+    done = run(states, "--to", "true", "--json")
+
+    assert 2 == done.code
+    assert "--engine local" in done.error["next"]
+
+
+def test_without_any_engine_it_says_what_to_install(
+    run: Run, states: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """4."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+
+    done = run(states, "SELECT 1", "--json")
+
+    assert 4 == done.code
+    assert "joinproto[query]" in done.error["next"]
+
+
 def test_a_table_lines_up_numbers_and_says_what_is_missing() -> None:
     """Numbers to the right, nothing is a dash, and more rows are announced."""
-    from spark_explore.query import Answer
+    from spark_explore.sessions import Answer
 
     answer = Answer(("phase", "states"), (("active", 1_200), (None, 7)), more=True)
 

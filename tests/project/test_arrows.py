@@ -221,7 +221,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.cli.pytest_plugin": {"pytest"},
     "joinproto_worlds": BASE,
     "joinproto_claims": BASE | {"z3"},
-    "spark_explore": BASE | ARRAYS | {"pandas", "py4j", "pyarrow", "pyspark"},
+    "spark_explore": BASE | ARRAYS | {"duckdb", "pandas", "py4j", "pyarrow", "pyspark"},
     # `tools.mutate` runs the unit tests, and counts which lines they run; the benchmark runs two
     # checkers beside ours; boto3, httpx: the servers of boots.
     "tools": BASE

@@ -33,6 +33,28 @@ def test_questions_are_answered(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert "nothing" in wrong.error["message"]
 
 
+@pytest.mark.needs("duckdb")
+def test_spark_and_duckdb_answer_alike(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Each ready question, SQL of one's own, and the way to a state."""
+    here(load_world("note-hasty-abort"), Plan(out=tmp_path))
+    own = "SELECT a_phase, count(*) AS n, avg(level) AS far FROM states GROUP BY 1 ORDER BY 1"
+    questions = run_here(capsys, "query", str(tmp_path), "--json").object["questions"]
+    asked = [(own,), *(("--ask", one["name"]) for one in questions), ("--to", "NOT a_up")]
+    asked += [("--to", "level > 100")]
+
+    for words in asked:
+        one, other = (
+            run_here(capsys, "query", str(tmp_path), *words, *which)
+            for which in (SPARK, ("--json", "--engine", "duckdb"))
+        )
+        assert one.code == other.code, words
+        told = [{**done.object, "seconds": 0, "engine": ""} for done in (one, other)]
+        for found in told:
+            # Rows of equal rank come in any order.
+            found["rows"] = sorted(map(repr, found.get("rows", ())))
+        assert told[0] == told[1], words
+
+
 def test_a_folder_refuses_another_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Another model, other options: the difference is named, and nothing is touched."""
     words = (*SEARCH, "--out", str(tmp_path), "--members")

@@ -1,10 +1,15 @@
-"""`joinproto query`: SQL over the states of a run."""
+"""`joinproto query`: SQL over the states of a run, and the shortest run to one of them.
+
+0  answered                       2  a wrong query, no dataset, no such question
+1  --to: no state fits            4  neither DuckDB nor Spark is there, or Spark does not start
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 from attrs import frozen
@@ -17,16 +22,20 @@ from joinproto.errors import UsageProblem
 
 if TYPE_CHECKING:
     from spark_explore.query import Dataset
+    from spark_explore.reached import Way
+    from spark_explore.sessions import Session
 
 EXAMPLE = """\b
 Examples:
   joinproto query DIR                       its columns, and questions that are ready
   joinproto query DIR "SELECT level, count(*) FROM states GROUP BY level"
   joinproto query DIR --ask growth
+  joinproto query DIR --to "a_phase = 'active' and b_phase = 'active'"
 """
 
 
 Value = str | int | float | bool | None
+Engine = Literal["duckdb", "spark"]
 
 
 @frozen
@@ -37,7 +46,20 @@ class Found:
     columns: Annotated[tuple[str, ...], "names, in their order"]
     rows: Annotated[tuple[tuple[Value, ...], ...], "found: a value for each column"]
     more: Annotated[bool, "whether there are more rows than were asked for"]
-    seconds: Annotated[Seconds, "of the clock, Spark's start included"]
+    engine: Annotated[Engine, "that answered"]
+    seconds: Annotated[Seconds, "of the clock, the engine's start included"]
+
+
+@frozen
+class Reached:
+    """`joinproto query DIR --to CONDITION --json`"""
+
+    condition: Annotated[str, "of the state"]
+    level: Annotated[Count | None, "steps of a shortest run to such a state; null: no state fits"]
+    steps: Annotated[tuple[str, ...], "of that run, in words"]
+    state: Annotated[Mapping[str, Annotated[Value, "its value"]], "column to value, of that state"]
+    engine: Annotated[Engine, "that answered"]
+    seconds: Annotated[Seconds, "of the clock, the engine's start included"]
 
 
 @frozen
@@ -81,6 +103,13 @@ class Described:
 @click.option(
     "--rows", "rows_max", type=click.IntRange(min=1), default=1000, help="At most so many rows."
 )
+@click.option("--to", "condition", metavar="CONDITION", help="The shortest run to such a state.")
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "duckdb", "spark"]),
+    default="auto",
+    help="What answers; auto: DuckDB, or Spark with --master.",
+)
 @click.option("--master", metavar="URL", help="Spark's master.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def query(
@@ -88,32 +117,81 @@ def query(
     sql: str | None,
     name: str | None,
     rows_max: int,
+    condition: str | None,
+    engine: str,
     master: str | None,
     as_json: bool,
 ) -> int:
     """Ask about the states that `joinproto check --out DIR` wrote.
 
-    The table is `states`, one row a state.  Without SQL: its columns.
+    The table is `states`, one row a state.  Without SQL: its columns.  CONDITION is what stands
+    behind WHERE.
     """
-    from spark_explore.query import ask, dataset_in, question
+    from spark_explore.query import dataset_in, question
 
-    if sql is not None and name is not None:
-        raise UsageProblem("SQL and --ask", next="give one of them")
+    if sum(one is not None for one in (sql, name, condition)) > 1:
+        raise UsageProblem("SQL, --ask and --to", next="give one of them")
+    if engine == "duckdb" and master is not None:
+        raise UsageProblem("--master is Spark's", next="leave it out, or --engine duckdb")
     dataset = dataset_in(folder)
     if name is not None:
         sql = question(dataset, name)
-    if sql is None:
+    if sql is None and condition is None:
         found = _described(dataset)
         click.echo(printed(found) if as_json else _listing(found))
         return 0
-    began = time.perf_counter()
-    answer = ask(dataset, sql, master=master, rows_max=rows_max)
+    from spark_explore.sessions import engine_for, session_over
+
+    began, by = time.perf_counter(), engine_for(engine, master)
+    with session_over(dataset, by, master) as session:
+        if condition is not None:
+            return _to(dataset, session, condition, _Told(as_json, by, began))
+        assert sql is not None
+        answer = session.ask(sql, rows_max)
     if as_json:
         seconds = time.perf_counter() - began
-        click.echo(printed(Found(sql, answer.columns, answer.rows, answer.more, seconds)))
+        click.echo(printed(Found(sql, answer.columns, answer.rows, answer.more, by, seconds)))
     else:
         click.echo(_table(answer))
     return 0
+
+
+@frozen
+class _Told:
+    """How an answer is told: by which engine, since when."""
+
+    as_json: bool
+    engine: Engine
+    began: float
+
+
+def _to(dataset: Dataset, session: Session, condition: str, told: _Told) -> int:
+    from spark_explore.reached import nearest
+
+    way = nearest(dataset, session, condition)
+    if told.as_json:
+        seconds = time.perf_counter() - told.began
+        level, steps, state = (
+            (None, (), {}) if way is None else (len(way.steps), way.steps, way.state)
+        )
+        click.echo(printed(Reached(condition, level, steps, state, told.engine, seconds)))
+    else:
+        click.echo("\n".join(_way(way, dataset)))
+    return 1 if way is None else 0
+
+
+def _way(way: Way | None, dataset: Dataset) -> Iterator[str]:
+    if way is None:
+        yield f"none of the {dataset.states:,} states fits"
+        return
+    width = len(str(len(way.steps)))
+    yield from (f"{at:{width}}  {step}" for at, step in enumerate(way.steps, start=1))
+    yield f"after {len(way.steps)} steps, state {way.state['id']:,}:"
+    yield from (
+        f"  {name}  {_text(value)}"
+        for name, value in way.state.items()
+        if name not in ("id", "level", "parent", "step")
+    )
 
 
 def _described(dataset: Dataset) -> Described:

@@ -1,0 +1,136 @@
+"""SQL over the states of a run, by DuckDB in this process or by Spark: the same answers."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Literal, Protocol
+
+from attrs import define, frozen
+
+from joinproto.errors import UsageProblem, not_installed
+from spark_explore.query import STATES, Dataset
+
+Engine = Literal["duckdb", "spark"]
+
+
+@frozen
+class Answer:
+    """`rows`: at most as many as were asked for; `more`: there are others."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    more: bool
+
+
+class Session(Protocol):
+    """Something that answers SQL over the table `states`."""
+
+    def ask(self, sql: str, rows_max: int) -> Answer:
+        """Return what `sql` finds; raises `UsageProblem` for a query that is wrong."""
+
+
+def engine_for(wanted: str, master: str | None) -> Engine:
+    """Return which engine answers: `auto` is DuckDB, or Spark where only that is there."""
+    if wanted == "spark" or (wanted == "auto" and master is not None):
+        return "spark"
+    if importlib.util.find_spec("duckdb") is None:
+        if wanted == "auto" and importlib.util.find_spec("pyspark") is not None:
+            return "spark"
+        raise not_installed("duckdb", "query")
+    return "duckdb"
+
+
+@contextmanager
+def session_over(dataset: Dataset, engine: Engine, master: str | None) -> Iterator[Session]:
+    """Yield a session in which the dataset is the table `states`."""
+    if engine == "spark":
+        from spark_explore.session import open_session
+
+        # Whoever asked is told what is wrong with the query, and needs no trace of it as well.
+        logging.getLogger("SQLQueryContextLogger").disabled = True
+        spark = open_session(master)
+        try:
+            spark.read.parquet(str(dataset.folder)).createOrReplaceTempView(STATES)
+            yield _Spark(dataset, spark)
+        finally:
+            spark.stop()
+        return
+    import duckdb
+
+    with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
+        files = sorted(map(str, dataset.folder.glob("*.parquet")))
+        connection.from_parquet(files).create_view(STATES)
+        yield _DuckDb(dataset, connection)
+
+
+@define
+class _DuckDb:
+    dataset: Dataset
+    connection: Any
+
+    def ask(self, sql: str, rows_max: int) -> Answer:
+        import duckdb
+
+        try:
+            found = self.connection.execute(sql)
+            if found.description is None:
+                raise UsageProblem("the query asks for nothing", next="begin it with SELECT")
+            rows = found.fetchmany(rows_max + 1)
+        except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException) as error:
+            raise _wrong(self.dataset, error) from error
+        except duckdb.Error as error:
+            raise _failed(error) from error
+        return _answer([name for name, *_ in found.description], rows, rows_max)
+
+
+@define
+class _Spark:
+    dataset: Dataset
+    session: Any
+
+    def ask(self, sql: str, rows_max: int) -> Answer:
+        from pyspark.errors import AnalysisException, ParseException, PySparkException
+
+        try:
+            frame = self.session.sql(sql)
+            found = frame.limit(rows_max + 1).collect()
+        except (AnalysisException, ParseException) as error:
+            raise _wrong(self.dataset, error) from error
+        except PySparkException as error:
+            raise _failed(error) from error
+        return _answer(frame.columns, found, rows_max)
+
+
+def _answer(columns: list[str], rows: list[Any], rows_max: int) -> Answer:
+    kept = tuple(tuple(_value(item) for item in row) for row in rows[:rows_max])
+    return Answer(tuple(columns), kept, len(rows) > rows_max)
+
+
+def _wrong(dataset: Dataset, error: Exception) -> UsageProblem:
+    names = ", ".join(list(dataset.columns)[:6])
+    return UsageProblem(
+        f"the query is wrong: {_said(error)}",
+        next=f"the table is `states`, with {names}, ...; joinproto query DIR lists all",
+    )
+
+
+def _failed(error: Exception) -> UsageProblem:
+    return UsageProblem(
+        f"the query failed: {_said(error)}", next="joinproto query DIR   lists the columns"
+    )
+
+
+def _said(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines or ["it says nothing"])[0].partition(" SQLSTATE")[0]
+
+
+def _value(item: Any) -> Any:
+    if isinstance(item, Decimal):
+        return int(item) if item == item.to_integral_value() else float(item)
+    return str(item) if isinstance(item, date | datetime | bytes | bytearray) else item
