@@ -74,6 +74,9 @@ class Simulation:
     longest: Annotated[Count, "steps of the longest run"]
     rested: Annotated[Count, "runs that ended because nothing could change any more"]
     distinct: Annotated[Count, "distinct states met"]
+    states: Annotated[
+        Count | None, "all that there are, with --of-all; null: not asked, or not known"
+    ] = None
     calls: Annotated[Count, "calls of members' code"]
     seconds: Annotated[Seconds, "of the clock"]
     members: Annotated[Count, "members of the world, all kinds together"]
@@ -102,13 +105,15 @@ def simulate(
     seed: int = 0,
     steps_max: int = 100,
     memory_max_bytes: int | None = None,
+    of_all: bool = False,
     progress: Callable[[Stride], None] | None = None,
 ) -> Simulation:
     """Take `runs` random runs of at most `steps_max` steps each.
 
     Each step is drawn among those that change the state, all equally likely.  A run ends
-    where it breaks an `always` or a claim about steps.  Raises `ModelProblem` for a model that
-    cannot be explored.
+    where it breaks an `always` or a claim about steps.  `of_all`: search all states as well, to
+    say which part of them the runs met; that is not known where the search does not end within
+    the memory, or the world bounds it.  Raises `ModelProblem` for a model that cannot be explored.
     """
     from joinproto.check.engine.coverage import coverage_of
     from joinproto.check.engine.walks import Walker
@@ -153,6 +158,7 @@ def simulate(
         longest=found.longest,
         rested=found.rested,
         distinct=walker.distinct,
+        states=_count_of(world, memory_max_bytes) if of_all else None,
         calls=walker.search.tables.codes.calls,
         seconds=time.perf_counter() - began,
         members=world.size,
@@ -163,6 +169,18 @@ def simulate(
         stopped_by=stopped_by,
         notes=notes,
     )
+
+
+def _count_of(world: World, memory_max_bytes: int | None) -> int | None:
+    """Return how many states runs can come to, None where that is not known."""
+    from joinproto.check.engine.search import Search
+    from joinproto.check.engine.stopping import Limits
+
+    if world.within is not None or world.same is not None:
+        return None
+    limits = Limits(memory_bytes=memory_max_bytes)
+    search = Search(world, limits=limits, stop_at_violation=False)
+    return None if search.run().stopped_by else search.states.count
 
 
 def _claim(item: Property, found: Any) -> ClaimMet:

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
+from joinproto.check import load_world
+from joinproto.check.simulate import simulate
 from tests.cli.running import FUNCTION, Run, model, run_apart, run_here
 
 BROKEN = ("two-phase-commit", "--mutant", "one-vote-short")
@@ -38,6 +41,21 @@ def test_a_simulation_without_violation_exits_0_and_says_that_it_is_no_proof(run
     assert "a simulation is not a proof" in done.out
     assert "joinproto check two-phase-commit  looks at every state" in done.out
     assert "simulate two-phase-commit --seed 8  takes other runs" in done.out
+
+
+def test_which_part_of_all_states_was_met_is_said(run: Run) -> None:
+    """Of those that a search finds; null where nobody asks, or where the world is bounded."""
+    told = run("two-phase-commit", "--of-all")
+    found = run("two-phase-commit", "--of-all", "--json").object
+    unasked = run("two-phase-commit", "--json").object
+    bounded = evolve(load_world("two-phase-commit"), within=lambda _: True)
+
+    part = found["distinct"] / 288
+    assert 288 == found["states"] > found["distinct"]
+    assert f"{found['distinct']} distinct, {part:.1%} of all 288\n" in told.out
+    assert unasked["states"] is None
+    assert simulate(bounded, runs=2, of_all=True).states is None
+    assert 2 == run("join", "--swarm", "--of-all").code
 
 
 def test_a_violation_exits_1_and_shows_its_shortest_run(run: Run) -> None:

@@ -185,7 +185,7 @@ def test_the_way_to_each_state_is_a_shortest_run(world: World, tmp_path: Path) -
 
 def test_how_states_were_found_takes_few_bytes(tmp_path: Path) -> None:
     """At most 12 a state."""
-    report = here(load_world("two-phase-commit", members=7), Plan(out=tmp_path))
+    report = here(load_world("two-phase-commit", members=5), Plan(out=tmp_path))
 
     (file,) = (tmp_path / "states").glob("*.parquet")
     group = pq.ParquetFile(file).metadata.row_group(0)

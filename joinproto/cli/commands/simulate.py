@@ -27,6 +27,7 @@ EXAMPLE = """\b
 Examples:
   joinproto simulate two-phase-commit --members 12 --runs 10000 --seed 7
   joinproto simulate path/to/my_model.py --steps 1000
+  joinproto simulate dining-philosophers --of-all
   joinproto simulate join --swarm --seconds 600 --jobs 2
   joinproto simulate path/to/my_members.py::start --swarm --seed 7 --runs 1
 """
@@ -81,6 +82,7 @@ class Simulated:
     show_default="100",
     help="Steps of one run, at most.",
 )
+@click.option("--of-all", is_flag=True, help="Say which part of all states the runs met.")
 @click.option("--swarm", is_flag=True, help="Run real members; each run draws its configuration.")
 @click.option(
     "--seconds",
@@ -102,6 +104,7 @@ def simulate(
     runs: int | None,
     seed: int,
     steps: int | None,
+    of_all: bool,
     swarm: bool,
     seconds: float | None,
     jobs: int | None,
@@ -120,7 +123,7 @@ def simulate(
     """
     options = loading.given(arguments)
     if swarm:
-        if options or steps is not None:
+        if options or steps is not None or of_all:
             raise click.UsageError("a swarm draws its configurations: it takes no such option")
         return _swarm(target, seed, runs, seconds, jobs or 1, as_json)
     if seconds is not None or jobs is not None:
@@ -128,7 +131,7 @@ def simulate(
     runs, steps = runs or RUNS, steps or STEPS
     with alone_on_stdout(as_json):
         loaded = catalogue.load(target, options)
-        found = _walk(loaded, runs, seed, steps)
+        found = _walk(loaded, runs, seed, steps, of_all)
     if as_json:
         click.echo(printed(Simulated(found, loaded.options)))
     else:
@@ -151,7 +154,7 @@ def _swarm(
     return report.code
 
 
-def _walk(loaded: Loaded, runs: int, seed: int, steps: int) -> Simulation:
+def _walk(loaded: Loaded, runs: int, seed: int, steps: int, of_all: bool) -> Simulation:
     from joinproto.check.engine import telling_of_compilation
 
     progress = _Progress()
@@ -163,7 +166,14 @@ def _walk(loaded: Loaded, runs: int, seed: int, steps: int) -> Simulation:
     try:
         with telling_of_compilation(tell), loaded.at_work():
             warm_up()
-            return walk(loaded.world, runs=runs, seed=seed, steps_max=steps, progress=progress)
+            return walk(
+                loaded.world,
+                runs=runs,
+                seed=seed,
+                steps_max=steps,
+                of_all=of_all,
+                progress=progress,
+            )
     finally:
         progress.close()
 
@@ -257,7 +267,10 @@ def _facts(found: Simulation) -> Iterator[tuple[str, str]]:
     yield "steps", f"{count(found.steps)} in all, {count(found.longest)} in the longest run"
     if found.rested:
         yield "ended", f"{plural(found.rested, 'run')}, where nothing could change any more"
-    yield "states", f"{count(found.distinct)} distinct"
+    part = ""
+    if found.states is not None:
+        part = f", {found.distinct / found.states:.1%} of all {count(found.states)}"
+    yield "states", f"{count(found.distinct)} distinct{part}"
     yield "time", duration(found.seconds)
     yield "code", f"{plural(found.calls, 'call')} of members' code"
 
