@@ -9,6 +9,7 @@ import itertools
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,11 @@ from spark_explore.parents import Parents
 from spark_explore.step import Task
 from spark_explore.storage import Storage
 
-STATES, ABOUT = "states", "_about.json"
-"""The folder of a run that holds the dataset.  Readers skip what begins with `_`."""
+STATES, EDGES, ABOUT = "states", "edges", "_about.json"
+"""The folders of a run that hold the dataset.  Readers skip what begins with `_`."""
 
-ASCENDING = ("id", "parent")
-"""Columns of numbers that grow from row to row."""
+ASCENDING = ("id", "parent", "source", "target")
+"""Columns of numbers that grow from row to row, or nearly."""
 
 _PART_ROWS = 1 << 20
 _CHUNK_ROWS = 1 << 16
@@ -135,20 +136,27 @@ def _with_stuck(table: Any, stuck: npt.NDArray[np.bool_], expanded: npt.NDArray[
 # -- of a local search -------------------------------------------------------------------
 
 
-def write_local(search: Search, out: Path) -> Path:
-    """Write the states of a finished local search; returns the dataset's folder."""
+def write_local(search: Search, out: Path, *, edges: bool = False) -> Path:
+    """Write the states of a finished local search, and its steps; returns the states' folder."""
     columns, ends = columns_of(search), search.found.levels
-    with _Replacing(out / STATES) as folder:
-        parts = Parts(folder, "part")
-        uncounted(search, lambda: _write_rows(search, columns, parts))
-        parts.flush()
+    if not edges:
+        shutil.rmtree(out / EDGES, ignore_errors=True)
+    with ExitStack() as replacing:
+        folder = replacing.enter_context(_Replacing(out / STATES))
+        parts, steps = Parts(folder, "part"), None
+        if edges:
+            steps = Parts(replacing.enter_context(_Replacing(out / EDGES)), "part")
+        parents = Parents(search, None if steps is None else steps.add)
+        uncounted(search, lambda: _write_rows(search, columns, parts, parents))
+        for written in filter(None, (parts, steps)):
+            written.flush()
         _describe(folder, columns, search, ends[-1])
     return out / STATES
 
 
-def _write_rows(search: Search, columns: Columns, parts: Parts) -> None:
+def _write_rows(search: Search, columns: Columns, parts: Parts, parents: Parents) -> None:
     judge, tables, found = search.judge, search.tables, search.found
-    faults, ends, parents = Faults.of(tables), found.levels, Parents(search)
+    faults, ends = Faults.of(tables), found.levels
     # The last level of a search that ended early was not expanded.
     is_open = bool(found.stopped_by) or found.violated
     for level, (first, end) in enumerate(itertools.pairwise(found.levels)):

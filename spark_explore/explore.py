@@ -40,7 +40,8 @@ class Plan:
     """How to search.  `identity`: what makes the run this one, for its folder.
 
     `seed`: the frontier from which on Spark takes over.  `owners`: shares of the states; None:
-    one for each core.  `keeps_states`: write the dataset to `out`.  `tell`: hears what a person
+    one for each core.  `keeps_states`: write the dataset to `out`; `keeps_edges`: and all
+    steps, of a search here.  `tell`: hears what a person
     should know while it runs.  For a search here: `answers`, what members are
     known to answer; `workers`, how many threads; `witnesses`: find the run to every `sometimes`.
     """
@@ -55,6 +56,7 @@ class Plan:
     seed: int = SEED
     owners: int | None = None
     keeps_states: bool = True
+    keeps_edges: bool = False
     progress: Callable[[Tick], None] | None = None
     tell: Callable[[str], None] | None = None
     answers: Answers | None = None
@@ -108,7 +110,9 @@ def explore(world: World, plan: Plan, context: Any, watch: cost.Watch) -> Report
             seeding = Seeding(search, frontier_max=plan.seed)
             search.run()
             if not seeding.paused:
-                _keep_states(plan, lambda out: dataset().write_local(search, out))
+                _keep_states(
+                    plan, lambda out: dataset().write_local(search, out, edges=plan.keeps_edges)
+                )
                 return reports.of_local(search, spent)
             frontier = take_over(
                 search, seeding, Storage(folder), owners=_owners(plan, context), host=_host(context)
@@ -136,7 +140,9 @@ def _concluded(search: Search, plan: Plan, began: float, cpu: float) -> Report:
     if plan.out is not None:
         # Of a run before this one, on Spark.
         (plan.out / "search" / "growth.json").unlink(missing_ok=True)
-    problem = _keep_states(plan, lambda out: dataset().write_local(search, out))
+    problem = _keep_states(
+        plan, lambda out: dataset().write_local(search, out, edges=plan.keeps_edges)
+    )
     return reports.with_note(report, problem) if problem else report
 
 

@@ -1,4 +1,4 @@
-"""How each state was found: the state before it on a shortest run, and the step from there.
+"""How states are connected: how each was found, and all steps where these are asked for.
 
 A state's `id` is its number in the search.  Its parent is the first state, one level before it,
 that leads to it.  So a shortest run to a state is read backwards, parent by parent.  Where several
@@ -8,6 +8,7 @@ one that is kept, and there is no parent.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,22 +39,32 @@ class Parents:
     """Parents of the states of a finished search, filled in while its states are expanded.
 
     `parent`: int64, of each state, `NONE` for a first one; `info`: int64, the step from there.
+    `edges`: takes each step that changes its state, as a table, where all are asked for.
     """
 
     search: Search
+    edges: Callable[[Any], None] | None = None
     parent: Ints = field(init=False)
     info: Ints = field(init=False)
     _keys: npt.NDArray[np.uint64] | None = field(init=False, default=None)
     _order: Ints = field(init=False)
     _next: tuple[int, int] = field(init=False, default=(0, 0))
+    _among: tuple[int, int] = field(init=False, default=(0, 0))
 
     def __attrs_post_init__(self) -> None:
         count = self.search.found.levels[-1]
         self.parent, self.info = np.full(count, NONE, np.int64), np.zeros(count, np.int64)
+        if self.edges is not None:
+            self._look_among(0, count)
 
     def look_for(self, begin: int, end: int) -> None:
         """Look for the parents of states begin to end from now on: they are one level."""
-        states, self._next = self.search.states, (begin, end)
+        self._next = begin, end
+        if self.edges is None:
+            self._look_among(begin, end)
+
+    def _look_among(self, begin: int, end: int) -> None:
+        states, self._among = self.search.states, (begin, end)
         if states.words == 1:
             # A set of one word is not numbered.
             keys = states.rows[begin:end, 0]
@@ -62,10 +73,12 @@ class Parents:
 
     def note(self, sources: Ints, batch: Batch) -> None:
         """Take in steps; `sources`: the states that the batch numbers from 0 on."""
-        begin, end = self._next
-        if begin == end:
+        if self._among[0] == self._among[1]:
             return
+        begin, end = self._next
         found = self._find(batch.rows)
+        if self.edges is not None:
+            self.edges(self._edges_of(sources[batch.source], found, batch.info))
         new = (found >= begin) & (found < end)
         new[new] = self.parent[found[new]] == NONE
         # Backwards: of several, the first one stays.
@@ -74,34 +87,42 @@ class Parents:
         self.info[found[places]] = batch.info[places]
 
     def _find(self, rows: npt.NDArray[np.uint64]) -> Ints:
-        states, (begin, end) = self.search.states, self._next
+        states, (begin, end) = self.search.states, self._among
         if self._keys is None:
             return states.find(rows, len(rows))
         place = np.minimum(np.searchsorted(self._keys, rows[:, 0]), end - begin - 1)
         return np.where(self._keys[place] == rows[:, 0], begin + self._order[place], NONE)
+
+    def _edges_of(self, source: Ints, target: Ints, info: Ints) -> Any:
+        """Return the steps that lead to another state as a table: source, target, step."""
+        kept = (target != NONE) & (target != source)
+        source, target, info = source[kept], target[kept], info[kept]
+        columns = [pa.array(source), pa.array(target), self._said(info, source)]
+        return pa.table(columns, names=["source", "target", "step"])
+
+    def _said(self, info: Ints, source: Ints) -> Any:
+        """Return steps in words, each kind once."""
+        _, first, of = np.unique(info, return_index=True, return_inverse=True)
+        rows, search = self.search.rows(), self.search
+        kinds = zip(info[first].tolist(), source[first].tolist(), strict=True)
+        texts = [said(move_of(search, one, rows[state])) for one, state in kinds]
+        return pa.DictionaryArray.from_arrays(
+            pa.array(of, pa.int32()), pa.array(texts, pa.string())
+        )
 
     def with_parents(self, table: Any, begin: int) -> Any:
         """Return the rows of states from `begin` on with the columns `id`, `parent`, `step`."""
         end = begin + table.num_rows
         parent, info = self.parent[begin:end], self.info[begin:end]
         known = parent != NONE
-        _, first, of = np.unique(info[known], return_index=True, return_inverse=True)
-        texts = [self._text(begin + at) for at in np.flatnonzero(known)[first].tolist()]
-        which = np.zeros(len(info), np.int32)
-        which[known] = of
-        step = pa.DictionaryArray.from_arrays(
-            pa.array(which, mask=~known), pa.array(texts, pa.string())
-        )
+        step = self._said(info[known], parent[known])
+        at = np.zeros(len(info), np.int32)
+        at[known] = np.arange(known.sum())
         columns = {
             "id": pa.array(np.arange(begin, end)),
             "parent": pa.array(parent, mask=~known),
-            "step": step,
+            "step": step.take(pa.array(at, mask=~known)),
         }
         for name, values in columns.items():
             table = table.append_column(name, values)
         return table
-
-    def _text(self, state: int) -> str:
-        """Return the step that leads to a state, from its parent."""
-        row = self.search.rows()[int(self.parent[state])]
-        return said(move_of(self.search, int(self.info[state]), row))

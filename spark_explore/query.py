@@ -10,7 +10,7 @@ from attrs import frozen
 from joinproto.errors import UsageProblem
 from spark_explore.questions import QUESTIONS
 
-STATES, ABOUT = "states", "_about.json"
+STATES, EDGES, ABOUT = "states", "edges", "_about.json"
 
 
 @frozen

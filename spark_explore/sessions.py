@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from attrs import define, frozen
 
 from joinproto.errors import UsageProblem, not_installed
-from spark_explore.query import STATES, Dataset
+from spark_explore.query import EDGES, STATES, Dataset
 
 Engine = Literal["duckdb", "spark"]
 
@@ -55,7 +56,8 @@ def session_over(dataset: Dataset, engine: Engine, master: str | None) -> Iterat
         logging.getLogger("SQLQueryContextLogger").disabled = True
         spark = open_session(master)
         try:
-            spark.read.parquet(str(dataset.folder)).createOrReplaceTempView(STATES)
+            for name, folder in _tables(dataset).items():
+                spark.read.parquet(str(folder)).createOrReplaceTempView(name)
             yield _Spark(dataset, spark)
         finally:
             spark.stop()
@@ -63,9 +65,16 @@ def session_over(dataset: Dataset, engine: Engine, master: str | None) -> Iterat
     import duckdb
 
     with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
-        files = sorted(map(str, dataset.folder.glob("*.parquet")))
-        connection.from_parquet(files).create_view(STATES)
+        for name, folder in _tables(dataset).items():
+            files = sorted(map(str, folder.glob("*.parquet")))
+            connection.from_parquet(files).create_view(name)
         yield _DuckDb(dataset, connection)
+
+
+def _tables(dataset: Dataset) -> dict[str, Path]:
+    """Return the folder of each table: `states`, and `edges` where they were written."""
+    edges = dataset.folder.parent / EDGES
+    return {STATES: dataset.folder, **({EDGES: edges} if edges.is_dir() else {})}
 
 
 @define

@@ -52,6 +52,7 @@ class Settings:
     master: str | None
     resume: bool
     states: bool
+    edges: bool
     cache: bool
     verify: bool
     workers: int | None
@@ -277,6 +278,7 @@ def _plan(loaded: Loaded, settings: Settings, progress: Progress, interrupt: Int
         out=None if settings.out is None else settings.out.resolve(),
         resume=settings.resume,
         keeps_states=settings.states,
+        keeps_edges=settings.edges,
         symmetry=settings.symmetry,
         witnesses=settings.witness is not None,
         identity=identity(loaded, settings),

@@ -472,3 +472,14 @@ def test_a_witness_that_cannot_be_shown_is_refused(
     done = run("two-phase-commit", *words)
 
     assert (2, True) == (done.code, said in done.err)
+
+
+@pytest.mark.parametrize("words", [(), ("--engine", "local"), ("--out", "x"), ("--symmetry",)])
+def test_edges_without_states_are_refused(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    """2: they connect the states of a search on this machine."""
+    done = run_here(capsys, "check", "note-rejoin", "--edges", *words, "--json")
+
+    assert 2 == done.code
+    assert "--engine local --out DIR" in done.error["next"]

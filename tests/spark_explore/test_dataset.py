@@ -183,6 +183,39 @@ def test_the_way_to_each_state_is_a_shortest_run(world: World, tmp_path: Path) -
     assert found.level_of.keys() >= ends
 
 
+@pytest.mark.needs("duckdb")
+@pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
+def test_every_step_is_an_edge(world: World, tmp_path: Path) -> None:
+    """Those that change their state, as the slow reference search finds them."""
+    found = explored(world, 1000)
+    assert found is not None
+    here(world, Plan(out=tmp_path, keeps_edges=True))
+    dataset = dataset_in(tmp_path)
+
+    with session_over(dataset, "duckdb", None) as session:
+        edges = session.ask(
+            "SELECT a.level, edges.step, b.level FROM edges JOIN states a ON a.id = source"
+            " JOIN states b ON b.id = target",
+            100_000,
+        )
+    level = [*found.level_of.values()]
+    wanted = [
+        (level[one], said(move), level[other]) for one, move, other in found.edges if one != other
+    ]
+
+    assert sorted(wanted) == sorted(edges.rows)
+
+
+def test_steps_of_another_run_are_not_left_behind(tmp_path: Path) -> None:
+    """A dataset without steps has no table of them."""
+    here(load_world(WORLD), Plan(out=tmp_path, keeps_edges=True))
+    assert (tmp_path / "edges").is_dir()
+
+    here(load_world(WORLD), Plan(out=tmp_path))
+
+    assert not (tmp_path / "edges").exists()
+
+
 def test_how_states_were_found_takes_few_bytes(tmp_path: Path) -> None:
     """At most 12 a state."""
     report = here(load_world("two-phase-commit", members=5), Plan(out=tmp_path))
