@@ -19,7 +19,7 @@ from attrs import define, field
 from joinproto.check.engine.expander import Batch
 from joinproto.check.engine.paths import move_of
 from joinproto.check.engine.search import Search
-from joinproto.check.steps import Move, text_of, words
+from joinproto.check.steps import Move, to_step
 
 Ints = npt.NDArray[np.int64]
 
@@ -27,11 +27,9 @@ NONE = -1
 
 
 def said(move: Move) -> str:
-    """Return a step in one line: `a: receive prepare 1.register`."""
-    action, detail = words(move)
-    names = " ".join(name for name, _ in move.outcomes)
-    message = text_of(move.message).content if move.message else ""
-    return (f"{names}: " if names else "") + " ".join(filter(None, (action, message, detail)))
+    """Return a step in one line, whose it is and in the words of `Replay.step`."""
+    step = to_step(move, {})
+    return f"{step.member}: {step.label}" if step.member else step.label
 
 
 @define

@@ -15,6 +15,7 @@ from joinproto.apps.discovery.conformance import Conformance
 from joinproto.apps.discovery.listing import Listing
 from joinproto.apps.node.status import Status
 from joinproto.check.chance import Chance
+from joinproto.check.cover import Covered
 from joinproto.cli.at_scale.many import Asked
 from joinproto.cli.at_scale.results import Compared
 from joinproto.cli.commands.check import Checked
@@ -67,7 +68,7 @@ class Failed:
 
 CHECK, TIER, MODELS = schema_of(Checked), schema_of(Tier), schema_of(Models)
 SIMULATE, SWARM, PROVE = schema_of(Simulated), schema_of(Swarm), schema_of(Proved)
-CHANCE, REACHED = schema_of(Chance), schema_of(Reached)
+CHANCE, REACHED, COVERED = schema_of(Chance), schema_of(Reached), schema_of(Covered)
 QUERY, DATASET, VALIDATE = schema_of(Found), schema_of(Described), schema_of(Verdict)
 DECIDE, DRAWINGS, DRAWN = schema_of(Decided), schema_of(Drawings), schema_of(Drawn)
 STATUS, NODE, ERROR = schema_of(Status), schema_of(Ended), schema_of(Failed)
@@ -80,6 +81,7 @@ SCHEMAS = {
     "simulate": SIMULATE,
     "swarm": SWARM,
     "chance": CHANCE,
+    "covered": COVERED,
     "prove": PROVE,
     "query": QUERY,
     "dataset": DATASET,

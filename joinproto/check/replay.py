@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 from joinproto.check.properties import Property
 from joinproto.check.reference import Reference, State
 from joinproto.check.report import Step
@@ -23,7 +25,15 @@ class Replay:
     def __init__(self, world: World) -> None:
         self.world = world
         self._reference = Reference(world)
-        self._runs: list[list[State]] = [[state] for state in self._reference.initials()]
+        self._initials = self._reference.initials()
+        self._runs: list[list[State]] = [[state] for state in self._initials]
+        self._known: dict[State, list[tuple[Step, State]]] = {}
+
+    def again(self) -> Replay:
+        """Return the world at its beginning: for another run, without asking members twice."""
+        other = copy(self)
+        other._runs = [[state] for state in self._initials]
+        return other
 
     @property
     def states(self) -> list[State]:
@@ -44,8 +54,12 @@ class Replay:
         return [option for run in self._runs for option in self._options(run)]
 
     def _options(self, run: list[State]) -> list[tuple[Step, State]]:
-        successors = self._reference.successors(run[-1])
-        return [(self._words(move, after), after) for move, after in successors]
+        found = self._known.get(run[-1])
+        if found is None:
+            successors = self._reference.successors(run[-1])
+            found = [(self._words(move, after), after) for move, after in successors]
+            self._known[run[-1]] = found
+        return found
 
     def _words(self, move: Move, after: State) -> Step:
         return to_step(move, self._reference.states_text(after))

@@ -76,6 +76,12 @@ COMMANDS: dict[str, Row] = {
         (_CHECK, "models", "cli.commands.models:models", "List the worlds that ship."),
         (_CHECK, "simulate", "cli.commands.simulate:simulate", "Walk through a world at random."),
         (_CHECK, "chance", "cli.commands.chance:chance", "Say how likely a run breaks a claim."),
+        (
+            _CHECK,
+            "cover",
+            "cli.commands.cover:cover",
+            "Find few runs that take every rule or step.",
+        ),
         (_CHECK, "query", "cli.commands.query:query", "Ask about the states of a run, in SQL."),
         (_CHECK, "prove", "cli.commands.prove:prove", "Prove claims for any number of members."),
         (_CHECK, "export", "cli.commands.export:export", "Write a world as TLA+."),

@@ -121,6 +121,7 @@ OURS: Mapping[str, set[str]] = {
     "joinproto.check.check": {"joinproto.check"},
     "joinproto.check.simulate": {"joinproto.check", CODEC},
     "joinproto.check.chance": {"joinproto.check", CODEC},
+    "joinproto.check.cover": {"joinproto.check", CODEC},
     "joinproto.check.catalogue": {"joinproto.check", "joinproto_worlds.entries"},
     "joinproto.prove": {"joinproto.check", "joinproto.join", MACHINE, CODEC},
     "joinproto.prove.second": {"joinproto.prove"},
@@ -160,6 +161,7 @@ LAZY: Mapping[str, set[str]] = {
     "joinproto.check.check": {"joinproto.check.engine"},
     "joinproto.check.simulate": {"joinproto.check.engine"},
     "joinproto.check.chance": {"joinproto.check.engine"},
+    "joinproto.check.cover": {"joinproto.check.engine"},
     "joinproto.check.catalogue": {"joinproto_worlds"},
     "joinproto.cli.pytest_plugin": {"joinproto"},
 }
@@ -214,6 +216,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.check.check": BASE,
     "joinproto.check.simulate": BASE,
     "joinproto.check.chance": BASE,
+    "joinproto.check.cover": BASE,
     "joinproto.check.catalogue": ATTRS,
     "joinproto.prove": BASE | {"z3"},
     "joinproto.prove.second": ATTRS | {"cvc5"},

@@ -23,6 +23,7 @@ REAL = {
     "walks": (schema.SIMULATE, ("simulate", "note-restart", "--runs", "50")),
     "a swarm": (schema.SWARM, ("simulate", "join", "--swarm", "--runs", "2", "--seed", "2")),
     "a chance": (schema.CHANCE, ("chance", "note-lone-restart", "--weight", "crash=0.5")),
+    "runs that cover": (schema.COVERED, ("cover", "note-restart", "--goal", "pairs")),
     "no chance": (schema.CHANCE, ("chance", "note-restart", "--max-states", "9")),
     "a violated walk": (schema.SIMULATE, ("simulate", "note-partition")),
     "a decision": (schema.DECIDE, ("decide", "docs/examples/members.json", "--rules", "qpid")),

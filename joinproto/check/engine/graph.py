@@ -263,6 +263,11 @@ class Graph:
         """Return a step as a value."""
         return move_of(self.search, int(self.info[edge]), self.rows()[int(self.source[edge])])
 
+    def told(self, run: Run) -> tuple[dict[str, dict[str, str]], tuple[Step, ...]]:
+        """Return a run's first state as text, and its steps with theirs."""
+        told = self._told(run)
+        return told.initial, told.steps
+
     def _told(self, run: Run) -> Told:
         rows = self.rows()
         steps = tuple(

@@ -1,0 +1,131 @@
+"""`cover(world, goal)`: tests from a search: few runs that take every row, step or pair of steps.
+
+Each run is one of the world's, in words that `Replay` takes: so it is taken again by the members
+as they are now, or, from its file, by another implementation.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from attrs import frozen
+
+from joinproto.check.report import Trace
+from joinproto.check.steps import Move, to_step, words
+from joinproto.check.world import World
+from joinproto.codec.json_form import Count, Seconds
+
+Goal = Literal["rows", "edges", "pairs"]
+
+
+@frozen
+class CoverStep:
+    """One step."""
+
+    action: Annotated[str, "its words, as `Replay.step` takes them"]
+    member: Annotated[str | None, "whose step it is; null: no single member's"]
+
+
+@frozen(kw_only=True)
+class Covered:
+    """`joinproto cover WORLD --json`"""
+
+    world: Annotated[str, "its name"]
+    goal: Annotated[Goal, "what is to be taken"]
+    result: Annotated[
+        Literal["covered", "undetermined"], "undetermined: not all states were searched"
+    ]
+    goals: Annotated[Count, "rows, steps or pairs that can be taken, and are"]
+    untaken: Annotated[tuple[str, ...], "of the rows that the world names, those in no state"]
+    since: Annotated[str | None, "only rows near lines that changed since this commit; null: all"]
+    runs: Annotated[
+        tuple[Annotated[tuple[CoverStep, ...], "a run's steps"], ...], "each from a first state"
+    ]
+    why: Annotated[str, "why it is undetermined, or empty"] = ""
+    seconds: Annotated[Seconds, "of the clock"]
+
+
+def rows_of(move: Move) -> tuple[str, ...]:
+    """Return the rules that a step follows: the labels of the tables' rows."""
+    return tuple(dict.fromkeys(rule for _, outcome in move.outcomes for rule in outcome.rules))
+
+
+def name_of(move: Move) -> tuple[str, ...]:
+    """Return a step's name without what it is about: whose it is, and the action."""
+    names = " ".join(name for name, _ in move.outcomes)
+    return (f"{names}: {words(move)[0]}" if names else words(move)[0],)
+
+
+def cover(
+    world: World,
+    goal: Goal,
+    *,
+    is_wanted: Callable[[str], bool] | None = None,
+    steps_max: int = 100,
+    states_max: int | None = None,
+    memory_max_bytes: int | None = None,
+    seconds_max: float | None = None,
+    interrupted: Callable[[], bool] | None = None,
+    progress: Callable[[Any], None] | None = None,
+    each: Callable[[int, Trace], None] | None = None,
+) -> Covered:
+    """Return runs that take all goals: each row (a rule's label), step, or pair of steps.
+
+    A step that changes nothing is no goal.  `is_wanted`: which rows, of the goal `rows`.
+    `steps_max`: a run of so many steps takes no further goal; one whose goal is further away is
+    longer.  `each`: told the number of each run, from 1, and the run with its states.  Undetermined
+    where a limit ended the search, or several states were taken for one.  Raises `ModelProblem` for
+    a model that cannot be explored.
+    """
+    from joinproto.check.engine.cover import Cover
+    from joinproto.check.engine.graph import Graph
+    from joinproto.check.engine.search import Search
+    from joinproto.check.engine.stopping import Limits
+    from joinproto.check.memory import TooMany
+
+    began = time.perf_counter()
+    limits = Limits(
+        states=states_max,
+        memory_bytes=memory_max_bytes,
+        seconds=seconds_max,
+        interrupted=interrupted,
+    )
+    search = Search(world, limits=limits, stop_at_violation=False, progress=progress)
+    why = search.run().stopped_by
+    search.tables.codes.ask_again()
+    if world.same is not None:
+        why = "the world's `same` takes several states for one"
+    runs: list[tuple[CoverStep, ...]] = []
+    count, untaken = 0, tuple[str, ...]()
+    if not why:
+        try:
+            graph = Graph(search)
+        except (TooMany, MemoryError):
+            why = "the memory limit"
+        else:
+            covering = Cover(graph, goal, name_of if goal == "pairs" else rows_of)
+            wanted = covering.wanted()
+            if goal == "rows":
+                untaken = tuple(label for label in world.labels if label not in wanted)
+                if is_wanted is not None:
+                    wanted = {row: of for row, of in wanted.items() if is_wanted(str(row))}
+            count = len(wanted)
+            for run in covering.runs(wanted, steps_max):
+                steps = (to_step(graph.move(edge), {}) for edge in run.edges)
+                runs.append(tuple(CoverStep(step.label, step.member) for step in steps))
+                if each is not None:
+                    initial, told = graph.told(run)
+                    each(len(runs), Trace(f"{goal}, run {len(runs)}", "sometimes", initial, told))
+    return Covered(
+        world=world.name,
+        goal=goal,
+        result="undetermined" if why else "covered",
+        goals=count,
+        untaken=untaken,
+        since=None,
+        runs=tuple(runs),
+        why=why,
+        seconds=time.perf_counter() - began,
+    )

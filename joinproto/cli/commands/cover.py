@@ -1,0 +1,177 @@
+"""`joinproto cover`: tests from a search.
+
+0  all that can be taken is          2  usage, a bad model (file:line), no such commit
+3  undetermined: not searched whole  4  a file cannot be written, git is not there
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import evolve, frozen
+
+from joinproto.check import catalogue
+from joinproto.check.cover import Covered, Goal
+from joinproto.check.cover import cover as runs_of
+from joinproto.check.report import Trace
+from joinproto.cli import loading
+from joinproto.cli.interrupting import interruptible
+from joinproto.cli.options import AS_JSON
+from joinproto.cli.output import alone_on_stdout
+from joinproto.cli.searching import watched
+from joinproto.cli.show.amounts import count, duration, plural
+from joinproto.cli.show.itf import itf
+from joinproto.cli.show.write import write_text
+from joinproto.cli.warming import warm_up
+from joinproto.codec.json_form import encoded, printed
+from joinproto.errors import EnvironmentProblem, UsageProblem
+
+EXAMPLE = """\b
+Examples:
+  joinproto cover note-rejoin
+  joinproto cover two-phase-commit --goal edges --out tests/runs
+  joinproto cover join-two --since HEAD~1
+"""
+
+
+@click.command(epilog=EXAMPLE)
+@loading.target()
+@loading.world_options
+@click.option(
+    "--goal",
+    type=click.Choice(["rows", "edges", "pairs"]),
+    default="rows",
+    show_default=True,
+    help="Take each row of the tables, each step, or each pair of steps.",
+)
+@click.option("--since", metavar="COMMIT", help="Only rows near lines that changed since then.")
+@click.option(
+    "--steps",
+    "steps_max",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="A run of so many steps goes no further.",
+)
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write each run into a new folder: N.json for Replay, N.itf.json for others.",
+)
+@loading.limit_options
+@AS_JSON
+def cover(
+    target: str,
+    goal: Goal,
+    since: str | None,
+    steps_max: int,
+    out: Path | None,
+    as_json: bool,
+    **arguments: Any,
+) -> int:
+    """Find few runs that take every row, step or pair of steps that a world can take.
+
+    Each is one of the world's runs, in words that `joinproto.check.Replay` takes: a test of the
+    members as they are now.  A row is a rule that a step follows; a pair is two steps one after the
+    other, by whose they are and what they do; a step that changes nothing is in no run.
+    """
+    limits = {
+        "states_max": arguments.pop("max_states"),
+        "memory_max_bytes": loading.bytes_of(arguments.pop("max_memory")),
+        "seconds_max": arguments.pop("max_seconds"),
+    }
+    options = loading.given(arguments)
+    if since is not None and goal != "rows":
+        raise UsageProblem("--since is about rows", next="leave out --goal")
+    changed = None if since is None else _texts_changed(since)
+    with alone_on_stdout(as_json):
+        loaded = catalogue.load(target, options)
+        folder = None if out is None else _Folder.new(out, loaded.world.name)
+        with watched() as (progress, _), loaded.at_work(), interruptible() as interrupt:
+            warm_up()
+            found = runs_of(
+                loaded.world,
+                goal,
+                is_wanted=None if changed is None else changed.__contains__,
+                steps_max=steps_max,
+                interrupted=interrupt.was_asked,
+                progress=progress,
+                each=None if folder is None else folder.write,
+                **limits,
+            )
+    found = evolve(found, since=since)
+    click.echo(printed(found) if as_json else "\n".join(_lines(found, out)))
+    return 3 if found.why else 0
+
+
+def _lines(found: Covered, out: Path | None) -> Iterator[str]:
+    """Yield the report; the runs themselves where no folder was named."""
+    if found.why:
+        yield f"{found.world}: UNDETERMINED: {found.why}"
+        return
+    lengths = [len(run) for run in found.runs]
+    steps = f"{count(sum(lengths))} steps, {max(lengths, default=0)} in the longest"
+    taken = f"{count(found.goals)} {found.goal}"
+    runs = plural(len(found.runs), "run")
+    yield f"{found.world}: {taken} in {runs}: {steps}; {duration(found.seconds)}"
+    if found.untaken:
+        yield f"  in no state of this world: {', '.join(found.untaken)}"
+    if out is not None:
+        yield f"wrote them to {out}"
+        return
+    for number, run in enumerate(found.runs, start=1):
+        yield f"run {number}"
+        yield from (f"  {step.member or '-'}: {step.action}" for step in run)
+
+
+@frozen
+class _Folder:
+    """A new folder for the runs of a world."""
+
+    path: Path
+    world: str
+
+    @classmethod
+    def new(cls, path: Path, world: str) -> _Folder:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            is_used = any(path.iterdir())
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"{path} cannot be written: {error.strerror}", next="name another folder with --out"
+            ) from error
+        if is_used:
+            raise UsageProblem(f"{path} is not empty", next="name a new folder")
+        return cls(path, world)
+
+    def write(self, number: int, trace: Trace) -> None:
+        """Write one run, for `Replay` and in the Informal Trace Format."""
+        steps = [{"action": step.label, "member": step.member} for step in trace.steps]
+        whole = {"world": self.world, "steps": steps, "run": encoded(trace)}
+        write_text(self.path / f"{number:06}.json", json.dumps(whole) + "\n")
+        text = json.dumps(itf(trace, source=self.world))
+        write_text(self.path / f"{number:06}.itf.json", text + "\n")
+
+
+def _texts_changed(commit: str) -> frozenset[str]:
+    """Return the texts in lines of Python that changed since a commit, or near such lines."""
+    if commit.startswith("-"):
+        raise UsageProblem(f"{commit!r} is no commit", next="a name that git knows: HEAD~1")
+    command = ["git", "diff", "-U3", commit, "--", "*.py"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise EnvironmentProblem(f"git does not run: {error}", next="install git") from error
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or ["it says nothing"])[0]
+        raise UsageProblem(
+            f"git knows no changes since {commit}: {said}", next="a name that git knows: HEAD~1"
+        )
+    return frozenset(re.findall(r'"([^"\n]+)"', done.stdout))
