@@ -115,6 +115,7 @@ def start(
 
 def _begin(m: Draft, now: float) -> None:
     look_back(m)
+    read_register(m, now)
     settle(m, now)
 
 
@@ -261,6 +262,9 @@ def register_free(m: Draft, now: float, parent: ViewId, asked: float, question: 
     if m.phase in RUNNING and tip is not None and tip.id == parent:
         until = asked + _BEATS * m.config.heartbeat
         m.free_until = max(until, m.free_until or until)
+        # Whatever is chosen behind it is chosen while this process runs.  Otherwise: a member that
+        # hears nobody learns of a CLOSE from the register alone, and restarts the cluster.
+        m.see_it_run()
         register_confirms(m, now, question)
         settle(m, now)
 

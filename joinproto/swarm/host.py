@@ -93,6 +93,7 @@ class Process:
     `connected`: to whom.  `left`: its view, if that had a successor when it was connected again
     after it heard of nobody.  `gone`: of whom it has known that they have left its view.
     `was_ready`: since it began; `saw_it_run`: while it was up, one that was ready was up, too.
+    `stood`: views of which the register told it that nothing follows.
     """
 
     member: Member
@@ -111,6 +112,7 @@ class Process:
     bodies: set[bytes] = field(factory=set)  # of the frames that were applied
     was_ready: bool = False
     saw_it_run: bool = False
+    stood: set[ViewId] = field(factory=set)
     connected: set[str] = field(factory=set)
     left: ViewId | None = None
     gone: set[Seat] = field(factory=set)

@@ -163,15 +163,25 @@ class Oracle:
         if parent is None:
             return
         if view.kind is Kind.RESTART and not parent.is_open:
+            self._look_at_restart(parent, view)
+        if view.kind is Kind.CHANGE:
+            self._look_at_change(parent, view)
+
+    def _look_at_restart(self, closed: View, view: View) -> None:
+        if self.scenario.outside:
+            # A process that hears no member, and asks the register too late, cannot tell the
+            # CLOSE from one of before it was started.
+            there = (one for one in self.running() if one.seat in view.members)
+            ran = [one.name for one in there if closed.parent in one.stood]
+            is_anew = not ran
+        else:
             # Where all died in the middle of a shutdown, those of today choose its CLOSE: also
             # who was up beside one that died, and may have heard nothing of it.
             ran = [one.name for one in self.running() if one.saw_it_run]
-            was_over = not ran or parent.id not in self._closed_running
-            is_anew = self.starts > self._closed_at.get(parent.id, 0) or was_over
-            told = f"{view} behind {parent}: nobody was started, {' '.join(ran)} ran"
-            self.require("close_ends", is_anew, told)
-        if view.kind is Kind.CHANGE:
-            self._look_at_change(parent, view)
+            was_over = not ran or closed.id not in self._closed_running
+            is_anew = self.starts > self._closed_at.get(closed.id, 0) or was_over
+        told = f"{view} behind {closed}, before which {' '.join(ran)} ran"
+        self.require("close_ends", is_anew, told)
 
     def _may_found_twice(self, first: View) -> bool:
         """Return whether `found_with` others can be without one that voted for the first FOUND.
@@ -306,7 +316,7 @@ class Oracle:
             both = f"{process.name} serves {view}, {other.name} serves {other.opened}"
             self.require("no_split_brain", self._descends(two, one), both)
             if not self.scenario.outside:
-                backed = self._is_backed(one) and self._is_backed(two)
+                backed = all(_is_backed(it, self.records()) for it in (one, two))
                 self.require("no_split_brain", not backed, f"{both}, both with a majority")
 
     def _descends(self, view: View, ancestor: View) -> bool:
@@ -314,16 +324,6 @@ class Oracle:
         while at is not None and at.number > ancestor.number:
             at = None if at.parent is None else self.views.get(at.parent)
         return at is not None and at.id == ancestor.id
-
-    def _is_backed(self, view: View) -> bool:
-        """Return whether a majority neither promised its successor nor knows a later view."""
-        behind = {
-            Seat(name, record.store_id)
-            for name, record in self.records().items()
-            if record.lineage.length <= view.number
-            and (record.promised is None or record.lineage.length < view.number)
-        }
-        return view.is_majority(behind)
 
     # -- frames --------------------------------------------------------------------------------
 
@@ -359,3 +359,14 @@ class Oracle:
             self.require("log_agrees", known == body, f"{told}, others {known.decode()}")
             self.require("once", body not in process.bodies, f"{told}, and before")
         process.bodies.add(body)
+
+
+def _is_backed(view: View, records: dict[str, StoreRecord]) -> bool:
+    """Return whether a majority neither promised its successor nor knows a later view."""
+    behind = {
+        Seat(name, record.store_id)
+        for name, record in records.items()
+        if record.lineage.length <= view.number
+        and (record.promised is None or record.lineage.length < view.number)
+    }
+    return view.is_majority(behind)

@@ -53,6 +53,7 @@ class Register:
                 it.step(name, lambda one: one.member.register_says(one.now(), there))
             elif parent is not None and view is None:
                 free = parent, asked, question
+                process.stood.add(parent)
                 it.step(name, lambda one: one.member.register_free(one.now(), *free))
 
         it.later(delay(), asks)

@@ -72,6 +72,7 @@ _MEMBER = {
     "frozen-goes-on": "A member that has answered a ballot serves on, and takes frames.",
     "reads-unconfirmed": "Reads are answered before others confirm that the view is current.",
     "heard-by-connection": "A connected member counts as in the view before it has said so.",
+    "register-unnoted": "What the register says of a view's standing is forgotten at its CLOSE.",
     "serves-unheard": "A member that hears no majority of the electors serves on.",
     "ready-with-other-options": "A member gets ready in a view with other options than its own.",
     "dirty-not-written": "A RESTART is not written to disk, so a clean store stays clean.",

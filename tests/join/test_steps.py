@@ -14,7 +14,15 @@ from joinproto.join.answers import Answer
 from joinproto.join.choice_messages import Prepare
 from joinproto.join.draft import Draft, step
 from joinproto.join.heard import Heard
-from joinproto.join.messages import Action, Batch, Closing, Heartbeat, Hello, OpenForClients
+from joinproto.join.messages import (
+    Action,
+    Batch,
+    Closing,
+    Heartbeat,
+    Hello,
+    OpenForClients,
+    ReadRegister,
+)
 from joinproto.join.outbox import NOTHING, Outbox, both
 from joinproto.join.pace import Pace
 from joinproto.join.phases import RUNNING, Phase
@@ -23,7 +31,7 @@ from joinproto.join.store import Ballot, StoreRecord
 from joinproto.join.view import Seat
 from tests.join.bus import cluster, config
 from tests.join.drafts import draft, sends
-from tests.join.pictures import position, seats, views
+from tests.join.pictures import lineage, position, seats, views
 
 
 def alone() -> tuple[MemberState, Batch]:
@@ -308,8 +316,34 @@ def test_what_the_register_says_of_another_view_is_late() -> None:
         steps.register_free(m, 1.0, chain["F"].id, 1.0)
 
         assert m.free_until is None
+    assert not asked.saw_it_run
     steps.register_free(asked, 1.0, chain["C"].id, 1.0)
     assert 1.0 < (asked.free_until or 0.0)
+
+
+def test_who_was_told_that_the_tip_stands_ends_with_the_close_behind_it() -> None:
+    """S2, 3.7; seed 50001299: it heard nobody, learned of the CLOSE there, and began a RESTART."""
+    chain = views("F X")
+    told, untold = (draft("F", options={"outside": True}) for _ in range(2))
+
+    steps.register_free(told, 1.0, chain["F"].id, 1.0)
+    for m in (told, untold):
+        steps.register_says(m, 2.0, chain["X"])
+
+    assert (True, False) == (told.is_done, untold.is_done)
+
+
+@pytest.mark.parametrize(("heartbeat", "asked"), [(1.0, 1), (0.0, 0)])
+def test_a_process_asks_the_register_what_follows_its_tip_when_it_starts(
+    heartbeat: float, asked: int
+) -> None:
+    """3.7: until the answer it cannot tell a CLOSE of today from one of before."""
+    setup = Setup(config("a", outside=True, heartbeat=heartbeat))
+    record = StoreRecord(store_id="a'", lineage=lineage("F"))
+
+    _, batch = steps.start(5.0, setup, record)
+
+    assert [ReadRegister(views("F")["F"].id, 5.0)] * asked == list(batch.actions)
 
 
 # -- the end -------------------------------------------------------------------------------------

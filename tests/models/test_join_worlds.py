@@ -28,6 +28,7 @@ DEEP = [item.name for item in WORLDS if item.tier == "deep"]
 
 QUICK = {
     "join-options": (22, 57, 7),
+    "join-closed-beside": (34_471, 394_199, 33),
     "join-founders": (114, 1_042, 16),
     "join-cut": (726, 7_265, 18),
     "join-cut-between": (8_694, 139_037, 22),
@@ -145,6 +146,7 @@ FAILS = {
     ("join-votes-crash", "disk-restored"): ("learned_is_chosen", 17),
     ("join-apart", "serves-unheard"): ("suspended_alone", 4),
     ("join-apart", "heard-by-connection"): ("opens_where_it_stands", 10),
+    ("join-closed-beside", "register-unnoted"): ("close_ends", 14),
     ("join-reads", "reads-unconfirmed"): ("reads_see_acknowledged", 13),
     ("join-cut", "apart-taken-in"): ("the chain comes to rest", 15),
     ("join-cut-between", "apart-kept"): ("the chain comes to rest", 15),

@@ -227,6 +227,39 @@ def test_a_closed_cluster_restarts_only_after_somebody_was_started() -> None:
     assert "a ran" in caught.value.what
 
 
+@pytest.mark.parametrize(
+    ("knew", "members", "is_right"), [(True, "a", False), (False, "a", True), (True, "b", True)]
+)
+def test_who_knew_that_the_register_named_no_close_is_in_no_restart_behind_it(
+    knew: bool, members: str, is_right: bool
+) -> None:
+    """close_ends, with an outside register: who did not know it may have been started later."""
+    first = founded()
+    closed = close(first, position=None, activated=True, **SAID)
+    again = restart(
+        closed,
+        members=[SEATS[name] for name in members],
+        position=None,
+        wait_for=1,
+        options_digest="default/2",
+        **SAID,
+    )
+    a = SimpleNamespace(
+        name="a", seat=SEATS["a"], was_ready=True, stood={first.id} if knew else set()
+    )
+    watching = oracle(evolve(SCENARIO, outside=True), running=[a])
+    for view in (first, closed):
+        watching.chosen(view)
+
+    if is_right:
+        watching.chosen(again)
+        return
+    with pytest.raises(Violation) as caught:
+        watching.chosen(again)
+    assert "close_ends" == caught.value.claim
+    assert "a ran" in caught.value.what
+
+
 def test_two_disks_that_are_lost_may_found_anew_although_the_first_vote_was_lost_early() -> None:
     """Seed 21001011: the one that voted first is wiped before the other's vote is on its disk."""
     scenario = Scenario(

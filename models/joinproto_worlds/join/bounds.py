@@ -33,6 +33,7 @@ class Bounds:
     the configured electors (all), of those who may leave, of those who must not come in; `hears`:
     of those who hear of the others at times only, and how many `questions` they ask then; `reads`:
     of those at which a client reads; `cut`: pairs that never hear each other.
+    `asks`: members ask an outside register what follows their views.
     `live`: all shall become active; `recovers`: one of them shall;
     `beats`: started at any moment, and with heartbeats.  `lasting`: with heartbeats at any moment,
     and ballots that last until they are outbid.  `steps`: see `Plan`.
@@ -65,6 +66,7 @@ class Bounds:
     hears: str = ""
     questions: int = 2
     reads: str = ""
+    asks: bool = False
     cut: tuple[str, ...] = ()
     wiped: str | None = None
     marks: bool = False
@@ -127,7 +129,7 @@ class Bounds:
             is_transient=name in self.transient,
             total_failure=TotalFailure.AUTOMATIC if self.automatic else TotalFailure.MANUAL,
             outside=not self.votes,
-            heartbeat=1 if self.lasting else 0,
+            heartbeat=1 if self.lasting or self.asks else 0,
         )
 
     def plan(self, name: str, before: Scene) -> Plan:

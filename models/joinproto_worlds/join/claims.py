@@ -37,6 +37,7 @@ LEDGER = {
 }
 READS = {"reads_see_acknowledged": "A read that begins after an acknowledgement sees it."}
 STANDS = {"opens_where_it_stands": "Who was cut off opens in no view that had a successor by then."}
+CLOSES = {"close_ends": "Who knew that a view stood does not restart the cluster closed behind it."}
 """Claims that the ledger watches, in words; it says which one breaks first."""
 
 ALONE = {
@@ -57,9 +58,11 @@ def claims(
     writes: bool,
     reads: bool,
     hears: bool,
+    asks: bool,
 ) -> list[Property]:
     """`natives`: the members whose stores are of this cluster; `reaches`: of `POSSIBLE`."""
     watched = LEDGER | (READS if reads else {}) | (STANDS if hears else {})
+    watched |= CLOSES if asks else {}
     return [
         *[
             evolve(always_monitor(claim, partial(_finds_nothing, claim)), about=says)

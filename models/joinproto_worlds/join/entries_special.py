@@ -91,6 +91,18 @@ ENTRIES: tuple[Entry, ...] = (
         reaches=("FOUND", "CHANGE", "a member is suspended"),
     ),
     JOIN(
+        "join-closed-beside",
+        "S2, 3.7: a member hears nobody; the register says that the view stands, then its CLOSE",
+        members=2,
+        mutants=("register-unnoted",),
+        **(NO_FAULT | {"closes": True, "greets": False}),
+        wait_for=1,
+        scene="left-out",
+        asks=True,
+        views=4,
+        reaches=("CHANGE", "closed and restarted"),
+    ),
+    JOIN(
         "join-reads",
         "3.8: a client reads at a member that others may have left, and sees what they committed",
         mutants=("reads-unconfirmed",),

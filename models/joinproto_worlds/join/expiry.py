@@ -7,7 +7,7 @@ from typing import Any
 from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
 from joinproto.join.ids import Name, ViewId
 from joinproto.join.messages import Confirm, Confirmed, Heartbeat, Hello, Ready, WantUpdate, Welcome
-from joinproto_worlds.join.words import Cas, Data, FrameMessage, Says
+from joinproto_worlds.join.words import Ask, Cas, Data, FrameMessage, Free, Says
 
 
 def expiry(
@@ -41,6 +41,10 @@ def expiry(
             at = 2 * view.number - 1
         case Cas(view):
             return [(sender, 2 * view.number - 1)]
+        case Ask(parent):
+            return [(sender, 2 * _number(parent) + 1)]
+        case Free(parent):
+            at = 2 * _number(parent) + 1
         case Hello():
             at = 2 * content.number
             # A sender that froze after it asked can still use the answer.

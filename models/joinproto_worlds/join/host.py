@@ -25,6 +25,7 @@ from joinproto.join.messages import (
     OpenForClients,
     PhaseChanged,
     Proposes,
+    ReadRegister,
     ReadsConfirmed,
     Ready,
     Refused,
@@ -42,6 +43,7 @@ from joinproto_worlds.join.outcomes import outcomes
 from joinproto_worlds.join.plan import HostLapse
 from joinproto_worlds.join.words import (
     REGISTER,
+    Ask,
     Cas,
     ChosenView,
     Data,
@@ -153,6 +155,8 @@ class Host:
             case CompareAndSet(_, view):
                 yield Record(Proposed(view.id))
                 yield Send(REGISTER, Cas(view))
+            case ReadRegister(parent):
+                yield Send(REGISTER, Ask(parent))
             case ServeUpdate(to, view) if to in node.plan.peers:
                 is_late = HostLapse.SAME_MOMENT in node.plan.lapses
                 position = view.position if is_late else node.kept.position

@@ -21,6 +21,7 @@ from joinproto_worlds.join.words import (
     ReadyIn,
     Reopened,
     Returned,
+    Stands,
     Vote,
 )
 
@@ -35,6 +36,7 @@ Heard = (
     | ReadyIn
     | Reopened
     | Returned
+    | Stands
     | Vote
 )
 
@@ -58,7 +60,8 @@ class Ledger:
     reached N; `eras`: the FOUND and RESTART views since which it has; `served`: the latest view
     in which clients were served, `returned`: which of its members were stopped since.
     `stale`: members at which a read began that lacks a committed frame.  `left`: members that
-    were cut off, and whose view had a successor when they were connected again.
+    were cut off, and whose view had a successor when they were connected again.  `knew`: members
+    that the register has told, in this process, that nothing follows a view.
     """
 
     wait_for: int
@@ -73,6 +76,7 @@ class Ledger:
     returned: frozenset[Seat] = frozenset()
     stale: frozenset[Seat] = frozenset()
     left: frozenset[tuple[Seat, Name]] = frozenset()
+    knew: frozenset[tuple[Seat, Name]] = frozenset()
     wrong: str = ""
 
     def receive(self, heard: Heard) -> None:
@@ -90,6 +94,9 @@ class Ledger:
                 is_there = self.served is not None and tip in (None, self.served)
                 if self.served is not None and is_there and seat in self.served.members:
                     self.returned |= {seat}
+                self.knew = frozenset(item for item in self.knew if item[0] != seat)
+            case Stands(seat, view):
+                self.knew |= {(seat, _name(view))}
             case ReadBegan(seat, frames):
                 if not self.committed <= set(frames):
                     self.stale |= {seat}
@@ -116,6 +123,9 @@ class Ledger:
         if any(item.parent == view.parent and item != view for item in self.chosen):
             self.wrong = self.wrong or "one_successor: a view has two"
         self.chosen |= {view}
+        closed = view.parent.parent if view.kind is Kind.RESTART and view.parent else None
+        if closed is not None and any((seat, closed) in self.knew for seat in view.members):
+            self.wrong = self.wrong or "close_ends: restarted by one that ran"
 
     def _vote(self, heard: Vote) -> None:
         self.votes |= {heard}

@@ -47,6 +47,7 @@ from joinproto_worlds.join.words import (
     Deadline,
     Found,
     FrameMessage,
+    Free,
     Kept,
     Leave,
     Lost,
@@ -56,6 +57,7 @@ from joinproto_worlds.join.words import (
     Returned,
     Says,
     ShutDown,
+    Stands,
     StartAgain,
     Suspect,
     Vote,
@@ -158,7 +160,7 @@ class Node:
         if plan.beats and (member.choice.is_frozen or not plan.hears):
             yield Beat()
         if plan.hears:
-            yield from _links(plan, member)
+            yield from plan.links(member.heard.in_reach, member.reads.last)
         runs = tip is not None and tip.is_open and member.seat in tip.members
         if plan.suspects and runs and may and not member.choice.is_frozen:
             yield Maybe(Suspect())
@@ -212,6 +214,9 @@ class Node:
                 return self._take_data(member, sender, data)
             case Arrived(_, Says(view)):
                 return self._step(member, steps.register_says, 0, view)
+            case Arrived(_, Free(parent)):
+                stands = Stands(member.seat, parent)
+                return _noted(stands, self._step(member, steps.register_free, 0, parent, 0))
             case Arrived(sender, Hello() as hello):
                 return self._meet(member, sender, hello)
             case Arrived(sender, message):
@@ -400,7 +405,7 @@ def _stands(known: Facts) -> Took:
     return Took(row("chain-standing", case.label, case.name))
 
 
-def _noted(what: Reached | ReadBegan | None, rest: Iterator[Any]) -> Iterator[Any]:
+def _noted(what: Reached | ReadBegan | Stands | None, rest: Iterator[Any]) -> Iterator[Any]:
     if what is not None:
         yield Record(what)
     yield from rest
@@ -410,14 +415,6 @@ def _reached(member: MemberState) -> Reached | None:
     """Return what the ledger hears of a new connection, None where there was another one."""
     tip = member.view
     return None if tip is None or member.heard.in_reach else Reached(member.seat, tip.id)
-
-
-def _links(plan: Plan, member: MemberState) -> Iterator[Any]:
-    for peer in sorted(plan.peers):
-        if peer in member.heard.in_reach:
-            yield Maybe(Lost(peer))
-        elif member.reads.last < plan.questions:
-            yield Maybe(Found(peer))
 
 
 def _without_time(member: MemberState, until: int) -> MemberState:

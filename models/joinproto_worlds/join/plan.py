@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 
 from attrs import frozen
 
+from joinproto.check.events import Maybe
 from joinproto.join.config import Config
 from joinproto.join.ids import by_content
 from joinproto.join.state import Setup
 from joinproto.join.store import StoreRecord
+from joinproto_worlds.join.words import Found, Lost
 
 
 class HostLapse(Enum):
@@ -72,6 +75,14 @@ class Plan:
     @property
     def setup(self) -> Setup:
         return Setup(self.config, digest=by_content)
+
+    def links(self, in_reach: frozenset[str], asked: int) -> Iterator[Maybe]:
+        """Yield which connections may be lost or found, after so many questions."""
+        for peer in sorted(self.peers):
+            if peer in in_reach:
+                yield Maybe(Lost(peer))
+            elif asked < self.questions:
+                yield Maybe(Found(peer))
 
     def __str__(self) -> str:
         return self.config.member

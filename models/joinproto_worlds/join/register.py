@@ -8,8 +8,9 @@ from attrs import define
 
 from joinproto.check.events import NOT_ENABLED, Persist, Record, Send
 from joinproto.check.events import Message as Arrived
+from joinproto.join.ids import ViewId
 from joinproto.join.view import View
-from joinproto_worlds.join.words import Cas, ChosenView, Says
+from joinproto_worlds.join.words import Ask, Cas, ChosenView, Free, Says
 
 
 @define
@@ -22,14 +23,20 @@ class Register:
     forgets: bool = False
 
     def receive(self, event: Any) -> Any:
-        if not isinstance(event, Arrived) or not isinstance(event.content, Cas):
-            return NOT_ENABLED
-        view = event.content.view
-        there = next((item for item in self.chosen if item.parent == view.parent), None)
-        if there is not None and not self.forgets:
-            return [Send(event.sender, Says(there))]
-        self.chosen |= {view}
-        return [Persist(), Record(ChosenView(view.id)), Send(event.sender, Says(view))]
+        match event:
+            case Arrived(sender, Ask(parent)):
+                there = self._behind(parent)
+                return [Send(sender, Free(parent) if there is None else Says(there))]
+            case Arrived(sender, Cas(view)):
+                there = self._behind(view.parent)
+                if there is not None and not self.forgets:
+                    return [Send(sender, Says(there))]
+                self.chosen |= {view}
+                return [Persist(), Record(ChosenView(view.id)), Send(sender, Says(view))]
+        return NOT_ENABLED
+
+    def _behind(self, parent: ViewId | None) -> View | None:
+        return next((item for item in self.chosen if item.parent == parent), None)
 
     def shows(self) -> str:
         return "register"

@@ -153,6 +153,14 @@ def given_up() -> Scene:
     return Scene({name: _store(name, chain, ready_at=1) for name in "ab"}, chain)
 
 
+def left_out() -> Scene:
+    """`b` knows a view of itself alone; `a`, which was left out, does not know that."""
+    first = _founded("ab", wait_for=1)
+    chain = _changed(first, "b")
+    stores = {"a": _store("a", first, ready_at=1), "b": _store("b", chain, ready_at=1)}
+    return Scene(stores, chain)
+
+
 def wiped() -> Scene:
     """All were stopped at once; then `c` lost its disk."""
     first = _founded("abc")
@@ -266,6 +274,7 @@ SCENES: Mapping[str, Callable[[], Scene]] = {
         replaced,
         behind,
         given_up,
+        left_out,
         clean_lost,
         mixed,
         wiped,

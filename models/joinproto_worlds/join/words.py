@@ -133,6 +133,26 @@ class Cas:
 
 
 @frozen(cache_hash=True)
+class Ask:
+    """To the register: what follows `parent`?"""
+
+    parent: ViewId
+
+    def __str__(self) -> str:
+        return f"what follows {self.parent}?"
+
+
+@frozen(cache_hash=True)
+class Free:
+    """From the register: nothing follows `parent`."""
+
+    parent: ViewId
+
+    def __str__(self) -> str:
+        return f"nothing follows {self.parent}"
+
+
+@frozen(cache_hash=True)
 class Says:
     """From the register: `view` is its parent's successor."""
 
@@ -229,6 +249,17 @@ class Returned:
 
     def __str__(self) -> str:
         return f"{self.seat.member} was stopped"
+
+
+@frozen(cache_hash=True)
+class Stands:
+    """A process hears from the register that nothing follows this view."""
+
+    seat: Seat
+    view: ViewId
+
+    def __str__(self) -> str:
+        return f"{self.seat.member} knows that {self.view} stands"
 
 
 @frozen(cache_hash=True)

@@ -109,6 +109,7 @@ def _properties(it: Bounds, length: int) -> list[Property]:
         writes=it.frames > 0,
         reads=bool(it.reads),
         hears=bool(it.hears),
+        asks=it.asks,
     )
     if it.recovers:
         properties.append(serves_again(it.views, natives))

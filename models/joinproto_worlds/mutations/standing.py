@@ -50,6 +50,15 @@ def _believes(m: Draft, now: float, tip: View) -> None:
     m.act(ReadsConfirmed(m.reads.called))
 
 
+def _unnoted(original: Callable[..., None]) -> Callable[..., None]:
+    def register_free(m: Draft, *args: Any) -> None:
+        before = m.saw_it_run
+        original(m, *args)
+        m.saw_it_run = before
+
+    return register_free
+
+
 PHASES = (
     Mutation("active-before-all-are-ready", (_lacking("others are not ready"),)),
     Mutation("n-is-not-counted", (_lacking("fewer than N"),)),
@@ -65,6 +74,8 @@ PHASES = (
     Mutation.of("reads-unconfirmed", f"{CHAIN}.reading", "_begin", lambda _: _believes),
     # Whoever is connected counts as in the view, and says otherwise a round trip later.
     Mutation.of("heard-by-connection", f"{CHAIN}.steps", "doubt", lambda _: lambda m, peer: None),
+    # Who was told by the register alone that its view stands, takes a CLOSE for one of before.
+    Mutation.of("register-unnoted", f"{CHAIN}.steps", "register_free", _unnoted),
     Mutation("serves-unheard", (_lacking("hears no majority"),)),
     Mutation("ready-with-other-options", (_lacking("its options are not those of the view"),)),
 )
