@@ -111,6 +111,8 @@ def draw(seed: int) -> Scenario:
             if is_left
             else _put_back(dark, members, patience)
             if is_dark and has_copy
+            else _tails(dark, members, patience)
+            if is_dark and seed % 48 == 31
             else _blackouts(dark, members, patience)
             if is_dark
             else _deeds(chance, members, electors, kinds)
@@ -225,6 +227,31 @@ def _blackouts(chance: Random, members: str, patience: float) -> list[Deed]:
             again = at + patience * chance.uniform(0.2, 2.0)
             deeds += [Deed(again, What.BLACKOUT, late), Deed(again + patience, What.START, late)]
             at = again + patience * chance.uniform(6.0, 12.0)
+    return sorted(deeds, key=lambda deed: deed.at)
+
+
+def _tails(chance: Random, members: str, patience: float) -> list[Deed]:
+    """Return tails that the others never saw, and losses of power right after they are cut."""
+    deeds = [Deed(0.0, What.START, name) for name in members]
+    few = members[: max(1, (len(members) - 1) // 2)]  # and the one that orders the frames
+    at = patience * 6
+    for _ in range(6):
+        deeds.append(Deed(at, What.SPLIT, few[0], few[1:]))
+        writes = [at + patience * chance.uniform(0.0, 0.5) for _ in range(8)]
+        deeds += [Deed(when, What.WRITE, few[0]) for when in writes]
+        # Or it writes again what was not acknowledged, and syncs its journal.
+        deeds += [Deed(at + patience, What.CRASH, name) for name in few]
+        at += patience * chance.uniform(4.0, 8.0)  # the others go on, and write nothing
+        deeds.append(Deed(at, What.HEAL))
+        deeds += [Deed(at, What.START, name) for name in few]
+        at += patience * chance.uniform(1.0, 5.0)
+        lasts = patience * chance.choice((0.0, 0.1, 0.5))
+        deeds.append(Deed(at, What.BLACKOUT, few[0], few[1:], lasts))
+        at += lasts + patience * chance.uniform(0.0, 2.0)
+        deeds += [Deed(at + chance.random() * patience, What.START, name) for name in few]
+        at += patience * chance.uniform(4.0, 8.0)
+        deeds += [Deed(at, What.WRITE, chance.choice(members)) for _ in range(4)]
+        at += patience * 2
     return sorted(deeds, key=lambda deed: deed.at)
 
 

@@ -301,6 +301,7 @@ class Process:
         self.member.update_progress(self.now(), position)
 
     def update_done(self, position: Position | None) -> None:
+        self.place.told, self.place.is_end = position, True
         self.member.update_done(self.now(), position)
 
     def give_up_on(self, peer: str, why: str) -> None:

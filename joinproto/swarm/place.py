@@ -54,7 +54,8 @@ class Place:
 
     `dies_in`: so many changes and sends more, None: no end.  `record`: what was reported durable,
     however it is kept; `writing`: what is being written instead.  `told`: the last frame that a
-    process said it has, None: it may have been cut since.
+    process said it has, None: it may have been cut since.  `is_end`: the process said that its data
+    ends there, and nothing was written to the journal since.
     """
 
     member: str
@@ -66,6 +67,7 @@ class Place:
     record: StoreRecord | None = None
     writing: StoreRecord | None = None
     told: Position | None = None
+    is_end: bool = False
     dies_in: int | None = None
     dies_feeding: bool = False
     _stores: int = 0
@@ -82,6 +84,8 @@ class Place:
                 raise Died
 
     def _before(self, call: str) -> None:
+        if call == "write_at":
+            self.is_end = False
         if self.dies_in is not None and call not in READS:
             self.step()
 
@@ -89,12 +93,15 @@ class Place:
         """Return what a process starts with; raises `StoreError`."""
         if self.is_transient:
             self.wipe()
+        ends = self.is_end  # opening writes, too
         if self.on_disk and not self.is_transient:
             opened = self._open_store()
         else:
             opened = self._open_value()
         if self.told is not None and not holds(opened.journal.runs, self.told):
             opened.lost = f"{self.member} said that it has {self.told}: {opened.journal.runs}"
+        elif ends and opened.journal.last != self.told:
+            opened.lost = f"{self.member} said that it ends at {self.told}: {opened.journal.runs}"
         return opened
 
     def _open_value(self) -> Opened:
@@ -170,6 +177,7 @@ class Place:
         self._take(Disk(self.chance, short=0.0, steady=frozenset({LOCK})))
         self.files.make(DIRECTORY)
         self.record = self.writing = self.told = None
+        self.is_end = False
 
     def mark(self) -> None:
         """Permit a restart from the tip (R3), as the recovery tool does; nothing without one."""
@@ -192,6 +200,7 @@ class Place:
             return
         self.record, files = self._copy
         self.told = self.writing = None
+        self.is_end = False
         self._take(files.copied())
         self.files.process_ends()
 

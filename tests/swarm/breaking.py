@@ -217,6 +217,7 @@ def _former(point: str, rule: str | Mutation | LeftOut, claims: set[str], seed: 
 
 SYNCS = {
     "journal:Journal.append:without sync_data:1": 3,
+    "journal:Journal.cut:without sync_data:1": 31,
     "filesystem:replace:without sync:1": 7,
 }
 """Syncs that are left out in turn, and the first seed from 0 on that finds it."""
