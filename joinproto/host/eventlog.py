@@ -140,7 +140,7 @@ class FileLog:
 
 
 def _opened(path: Path) -> int:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
     return os.open(_unnamed(path), flags, 0o640)
 
 

@@ -80,7 +80,7 @@ def examine(
     if graph is not None and graph.start is Start.UNKNOWN and not stores:
         # Only nodes that keep nothing: their cluster is none that is empty.
         rows = {name: evolve(row, has_data=row.is_readable) for name, row in rows.items()}
-    ran, older = _ran(latest, graph, is_nothing_kept=not stores)
+    ran, older = _ran(latest, graph)
     absent = sorted(ran - {item.member for item in believed} - set(without))
     missing = tuple(_missing(absent, older, len(candidates), nodes))
     clusters_known = (item.cluster for item in stores if item.cluster is not None)
@@ -166,7 +166,7 @@ def _sides(latest: Sequence[Candidate]) -> Iterator[str]:
 
 
 def _ran(
-    latest: Collection[Candidate], graph: WaitGraph | None, *, is_nothing_kept: bool
+    latest: Collection[Candidate], graph: WaitGraph | None
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return who may have run when the latest stores stopped, or later; and who only by a force."""
     ran = frozenset[str]().union(
@@ -178,7 +178,7 @@ def _ran(
     )
     if graph is None:
         return ran, frozenset()
-    if graph.start is Start.UNKNOWN and is_nothing_kept:
+    if graph.start is Start.UNKNOWN:
         ran |= set(graph.unheard)
     if graph.start is Start.SUPPLY:
         ran |= set(graph.later)

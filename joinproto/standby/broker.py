@@ -64,5 +64,5 @@ class Store:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether it has everything that was confirmed in its generation."""
-        return self.mark is not Mark.EMPTY and (self.primary or self.caught_up)
+        """Return whether it has everything that was confirmed in its generation, if it has data."""
+        return self.primary or self.caught_up

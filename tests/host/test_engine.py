@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from joinproto.host import engine
+from joinproto.host.ports import Came, Channel
 from joinproto.host.recorded import RecordedMember
 from joinproto.join.wire import LATEST, encode
 from tests.log.engines import Town
@@ -68,3 +69,16 @@ def test_nothing_is_said_on_a_connection_of_which_the_member_does_not_know(
     town.close()
 
     assert {LATEST} == set(spoken)
+
+
+def test_a_peer_whose_bytes_nobody_reads_is_dropped(tmp_path: Path) -> None:
+    town = Town(tmp_path)
+    town.start("abc")
+    town.calm(5)
+    assert ("a", "b") in town.wires
+
+    town.members["a"].items.append(Came("b", Channel.HOST, b"what no log says"))
+    town.step("a")
+
+    assert ("a", "b") not in town.wires
+    town.close()

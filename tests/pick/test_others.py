@@ -117,6 +117,17 @@ def test_lists_of_who_ran_and_tables_order_two_nodes_together(
     assert (age, MIRRORED[age]) == (compare(one, other), compare(other, one))
 
 
+def test_where_no_list_says_who_ran_nobody_is_told_to_have_stopped_before() -> None:
+    """RabbitMQ: the file of the running nodes is not there, and so `b` may have run on."""
+    found = rabbit("a", "ab", None)
+    assert found.node is not None
+    found = evolve(found, node=evolve(found.node, running=None), last_view=None)
+
+    (missing,) = examine([found]).missing
+
+    assert ("b", False) == (missing.member, missing.was_older)
+
+
 @pytest.mark.parametrize(
     ("mine", "theirs", "latest"),
     [

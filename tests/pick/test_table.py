@@ -63,6 +63,17 @@ CASES: list[tuple[str, list[Candidate]]] = [
 ]
 
 
+def test_of_two_branches_nothing_is_safe_even_where_another_store_is_not_read() -> None:
+    """That one decides what is said; and the two are no less two."""
+    drawn = stores("F C1:ab", a="C1 C1.6", b="C1 C1.6", c="C2 C2.5 of F C2:c", d="not-read")
+
+    found = pick(drawn)
+
+    assert ("stores of this program are not read here", False) == (found.case, found.loses_nothing)
+    assert found.latest
+    assert pick(drawn[:2]).loses_nothing
+
+
 @pytest.mark.parametrize(("name", "drawn"), CASES, ids=[name for name, _ in CASES])
 def test_each_case_by_example(name: str, drawn: list[Candidate]) -> None:
     """The first that holds is taken."""

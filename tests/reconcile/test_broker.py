@@ -94,6 +94,18 @@ def test_read_only_says_what_it_would_do_and_does_nothing(broker: Broker) -> Non
     assert not (broker.room / "calls").exists()
 
 
+def test_no_queue_is_due_before_its_time(broker: Broker) -> None:
+    """Its clock says when; which of those that are due comes first, the order says."""
+    found = rig(broker)
+    found.rounds(1)
+    keeper = found.loop.state.keeper
+    ((key, clock),) = keeper.clocks.items()
+    assert clock.next is not None
+
+    assert [] == keeper.due(clock.next - 0.1)
+    assert [key] == keeper.due(clock.next)
+
+
 def test_a_replica_is_added_once_and_awaited_until_it_is_caught_up(broker: Broker) -> None:
     """Q4: the next change only when the last one is caught up."""
     broker.on("add_member", "cp behind.json q.json")
@@ -114,6 +126,7 @@ HALF: dict[str, dict[str, int | bytes]] = {
     "too deep": {"/api/queues": b"[" * 100_000},
     "cut off": {"/api/queues": b'[{"name": "q", "vho'},
     "another kind": {"/api/nodes": b'{"error": "x"}'},
+    "no objects": {"/api/queues": b"[1]"},
     "no name": {"/api/queues": b'[{"type": "quorum"}]'},
     "no running": {"/api/nodes": b'[{"name": "a"}]'},
     "an error": {"/api/queues": 500},

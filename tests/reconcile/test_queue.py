@@ -109,6 +109,17 @@ def test_enough_says_how_many_may_be_lost() -> None:
     assert "a higher number; or the loss of a replica" == would_change(evaluate(three))
 
 
+def test_where_one_that_is_lost_stays_and_as_many_may_fail_as_promised_nothing_is_added() -> None:
+    """Q4: of five, four run, and one more may fail; so it is with three of three."""
+    more = {"running": "ABCDFG", "away": {"E": 60.0}, "auto_remove": False}
+
+    asked = situation("ABCDE", "ABCDEFG", **more)  # type: ignore[arg-type]
+
+    assert (Action.NOTHING, "enough") == (evaluate(asked).action, evaluate(asked).case.name)
+    fewer = situation("ABCDE", "ABCDEFG", target=5, **more)  # type: ignore[arg-type]
+    assert Action.ADD is evaluate(fewer).action
+
+
 def test_real_drops_all_that_left_at_once_and_ours_one_by_one() -> None:
     """Q4: one change of one queue at a time."""
     real = situation("ABCDE", "ABC", auto_remove=True, variant=Variant.REAL)

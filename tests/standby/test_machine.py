@@ -26,7 +26,7 @@ from joinproto.standby.events import (
     Turn,
     ViewWritten,
 )
-from joinproto.standby.leading import Keeper
+from joinproto.standby.leading import Keeper, Leading
 from joinproto.standby.line import BLOCK, Line
 from joinproto.standby.messages import Changed, Copy, Has, Refuse, View, Wired
 from joinproto.standby.promote import Peer
@@ -99,8 +99,14 @@ def test_the_documents_broker_forgets_that_it_was_catching_up() -> None:
     it.link("b", "a")
     it.pass_on("b", "a")
     it.pass_on("a", "b")
+
+    def standing() -> Role:
+        return it.brokers["b"].standing
+
+    assert Role.CATCHUP is standing()
     it.cut("a", "b")
 
+    assert Role.CONNECTING is standing()
     assert Verdict.ACCEPTED is it.promote("b").verdict
     assert ["m1"] != list(it.ids("b"))
 
@@ -279,6 +285,31 @@ def test_a_backup_that_catches_up_is_not_waited_for_until_it_is_level() -> None:
     it.run()
     assert late in it.confirmed
     assert ("m1", "m2", "m3", "m4") == it.ids("b")
+
+
+def test_a_backup_is_level_once_it_has_said_that_it_heard_so() -> None:
+    """H5: what was sent last before that may still be on its way to its disk."""
+    it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
+    it.promote("a")
+    it.declare("a")
+    it.publish("a", "m1")
+    it.link("b", "a")
+    it.pass_on("b", "a")
+    it.pass_on("a", "b")
+    it.pass_on("b", "a", 2)
+
+    def is_level() -> bool:
+        side = it.brokers["a"].side
+        assert isinstance(side, Leading)
+        return side.followers["b"].is_whole(("q",))
+
+    it.do("a", More("b", "q", 9))
+    it.pass_on("a", "b", len(it.links["a", "b"]) - 1)  # what it lacks, and not that this was all
+    it.pass_on("b", "a", len(it.links["b", "a"]))
+
+    assert not is_level()
+    it.run()
+    assert is_level()
 
 
 # -- H5: catch-up ------------------------------------------------------------------------------

@@ -98,6 +98,12 @@ def test_every_record_comes_back_as_it_was(tree: Tree, data: st.DataObject) -> N
             encode(contents)
 
 
+def test_a_store_without_a_view_is_of_whatever_cluster_it_is_made_for() -> None:
+    contents = Contents(member="a", record=StoreRecord(store_id="s"), cluster_name="cluster")
+
+    assert contents == decode(encode(contents))
+
+
 # -- unknown fields ------------------------------------------------------------------------
 
 

@@ -88,6 +88,16 @@ def test_an_inspection_says_everything(tmp_path: Path) -> None:
     }
 
 
+def test_a_store_that_was_looked_at_is_let_go(tmp_path: Path) -> None:
+    """Otherwise: a tool that watches stores runs out of files."""
+    made(tmp_path)
+    before = len(list(Path("/dev/fd").iterdir()))
+
+    inspect(tmp_path)
+
+    assert before == len(list(Path("/dev/fd").iterdir()))
+
+
 def test_a_store_that_is_there_is_not_made_again(tmp_path: Path) -> None:
     """Also if only a part of it is left: who makes a new one there destroys what is left."""
     room = made(tmp_path)

@@ -1,0 +1,63 @@
+"""The desk: a member's questions to an outside register, and the answers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import anyio
+
+from joinproto.host.desk import Desk
+from joinproto.join.messages import CompareAndSet, NoSuccessor, ReadRegister
+from joinproto.join.view import View
+from tests.join.pictures import views
+
+CHAIN = views("F C X")
+
+
+class Register:
+    """What it was asked; behind F it has C, and nothing behind that."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[object, ...]] = []
+
+    async def chosen(self, parent: object, view: View) -> View:
+        self.asked.append((parent, view))
+        return view
+
+    async def successor(self, parent: object) -> View | NoSuccessor:
+        self.asked.append((parent,))
+        return CHAIN["C"] if parent == CHAIN["F"].id else NoSuccessor()
+
+
+def test_each_question_is_asked_and_its_answer_told_to_the_member() -> None:
+    """3.7: a write, and reads whose view has a successor, or none."""
+    told: list[object] = []
+    member = SimpleNamespace(
+        register_says=lambda view: told.append(("says", view)),
+        register_free=lambda *free: told.append(("free", *free)),
+    )
+    register, engine = Register(), SimpleNamespace(member=member, asks=None)
+    first, second, last = (CHAIN[word] for word in "FCX")
+    anyio.run(_asked, engine, register, first, second, last)
+
+    assert [(second.id, last), (first.id,), (second.id,)] == register.asked
+    assert [("says", last), ("says", second), ("free", second.id, 2.0, 7)] == told
+
+
+async def _asked(engine: Any, register: Any, first: View, second: View, last: View) -> None:
+    sender, receiver = anyio.create_memory_object_stream[Any](9)
+    desk = Desk.of(engine, register, cast("Any", sender))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(desk.run)
+        for question in (
+            CompareAndSet(second.id, last),
+            ReadRegister(first.id, 1.0),
+            ReadRegister(second.id, 2.0, 7),
+        ):
+            engine.asks(question)
+            with anyio.fail_after(60):
+                (await receiver.receive()).deed()
+        tasks.cancel_scope.cancel()
+    sender.close()
+    receiver.close()
