@@ -30,6 +30,9 @@ WORLDS, SECONDS = "joinproto_worlds", "joinproto_max_seconds"
 SECONDS_MAX = 60.0
 WIDTH_MAX = 100
 
+_NO_WORLDS = ("__init__.py", "conftest.py")
+"""Files that a `*` does not mean."""
+
 _SECONDS = pytest.StashKey[float]()
 _Wanted = dict[Path, tuple[str, set[str]]]
 _WANTED = pytest.StashKey[_Wanted]()
@@ -48,10 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     listed = config.getini(WORLDS)
     if not listed:
         return
-    try:
-        config.stash[_SECONDS] = float(config.getini(SECONDS) or SECONDS_MAX)
-    except ValueError:
-        raise pytest.UsageError(f"{SECONDS} takes a number, not {config.getini(SECONDS)}") from None
+    config.stash[_SECONDS] = _seconds(config.getini(SECONDS))
     wanted = config.stash[_WANTED] = _wanted(config.rootpath, listed)
     if config.args_source is pytest.Config.ArgsSource.ARGS:
         return  # some files were asked for, and no others
@@ -69,19 +69,39 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return found
 
 
+def _seconds(text: object) -> float:
+    try:
+        found = float(str(text) or SECONDS_MAX)
+    except ValueError:
+        found = 0.0
+    if not found > 0:  # nor "nan", which no clock ever reaches
+        raise pytest.UsageError(f"{SECONDS} takes a number of seconds above 0, not {text}")
+    return found
+
+
 def _wanted(root: Path, listed: list[str]) -> _Wanted:
     found: _Wanted = {}
-    for entry in listed:
+    whole = set[Path]()
+    for entry in map(str, listed):
         target, _, name = entry.partition("::")
         module = "" if target.endswith(".py") or "/" in target else target
         # Unlike Path.glob, it takes an absolute path as well.
         files = [_file_of(module)] if module else glob(str(root / target), recursive=True)  # noqa: PTH207
-        if not files or not target:
+        kept = [file for file in map(_absolute, files) if _has_worlds(file, target)]
+        if not kept:
             raise pytest.UsageError(f"{WORLDS}: there is no file {target or entry} in {root}")
-        for file in sorted(map(_absolute, files)):
-            names = found.setdefault(file, (module, set()))[1]
-            names.update([name] if name else [])
+        for file in sorted(kept):
+            found.setdefault(file, (module, set()))[1].add(name)
+            if not name:
+                whole.add(file)
+    for file in whole:
+        found[file][1].clear()  # one entry names some of its worlds, and another one all
     return found
+
+
+def _has_worlds(file: Path, target: str) -> bool:
+    """Return whether a file that was found is meant: no folder, nor what a package needs."""
+    return file.is_file() and ("*" not in target or file.name not in _NO_WORLDS)
 
 
 def _absolute(path: str | Path) -> Path:
@@ -114,7 +134,10 @@ class WorldFile(pytest.File):
             loaded = importlib.import_module(module) if module else load_module(str(self.path))[0]
             found = sorted(names) or worlds_in(loaded)
         if not found:
-            raise self.CollectError(f"{self.path} defines no world")
+            raise self.CollectError(
+                f"{self.path} defines no world\nnext: write `-> World` behind the function that"
+                f" makes one, or let {WORLDS} leave the file out"
+            )
         for name in found:
             yield WorldNode.from_parent(self, name=name, module=loaded)
 

@@ -96,10 +96,12 @@ def test_worlds_of_files_and_modules_are_collected_wherever_they_lie(tmp_path: P
     project(
         tmp_path,
         'testpaths = ["tests"]\npythonpath = ["."]\n'
-        'joinproto_worlds = ["shop.counter", "other/*.py"]',
+        'joinproto_worlds = ["shop.counter", "other/bounded.py::world", "other/*.py"]',
         shop__counter=f"{WORLDS}\n\ndef holds(unused=1) -> World:\n    return world('holds')\n",
-        other__bounded=WORLDS.replace("END, FAULT = 2", "END, FAULT = 1"),
+        other__bounded=WORLDS.replace("END, FAULT = 2", "END, FAULT = 1")
+        + "\n\nfixed = world('holds')\n",
         other__broken=WORLDS.replace("FAULT = 2, 9", "FAULT = 2, 1"),
+        other__conftest="",
         tests__test_one="def test_one():\n    pass\n",
     )
 
@@ -110,6 +112,7 @@ def test_worlds_of_files_and_modules_are_collected_wherever_they_lie(tmp_path: P
         "shop/counter.py::world::must be violated": "PASSED",
         "shop/counter.py::holds::few": "FAILED",
         "other/bounded.py::world::must be violated": "FAILED",
+        "other/bounded.py::fixed::few": "PASSED",
         "other/broken.py::world::must be violated": "ERROR",
     } == endings(printed)
     assert "“few” is violated after 2 steps" in printed
@@ -152,8 +155,11 @@ def test_a_search_that_takes_too_long_is_an_error(tmp_path: Path) -> None:
         ('joinproto_worlds = ["::x"]', "there is no file ::x in"),
         (
             'joinproto_worlds = ["conftest.py"]\njoinproto_max_seconds = "soon"',
-            "joinproto_max_seconds takes a number, not soon",
+            "joinproto_max_seconds takes a number of seconds above 0, not soon",
         ),
+        ('joinproto_worlds = ["conftest.py"]\njoinproto_max_seconds = "nan"', "above 0, not nan"),
+        ('joinproto_worlds = ["./"]', "there is no file ./ in"),
+        ("joinproto_worlds = [3]", "there is no module 3"),
     ],
 )
 def test_settings_that_name_nothing_are_refused(tmp_path: Path, settings: str, said: str) -> None:

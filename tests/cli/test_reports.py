@@ -319,6 +319,11 @@ def test_expected_to_be_violated_is_green_and_undetermined_is_3(run: Run, tmp_pa
     assert "1" == ET.parse(file).getroot()[0].get("errors")
 
 
+def test_a_world_that_must_fail_and_holds_has_no_tick() -> None:
+    assert "| must be violated | — | ✗ holds |" in markdown([outcome(GOOD, "violated")])
+    assert "✓" not in markdown([outcome(GOOD, "violated"), outcome(UNCLEAR, "violated")])
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [

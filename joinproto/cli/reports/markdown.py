@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from joinproto.check.report import Trace
-from joinproto.cli.reports.verdicts import Outcome
+from joinproto.cli.reports.verdicts import Judged, Outcome
 from joinproto.cli.show import findings
 from joinproto.cli.show.pieces import visible
 from joinproto.cli.show.story import Moment, Story, tell
@@ -14,8 +14,6 @@ from joinproto.cli.show.words import closing, cycle_ends, deed, headline, in_a_r
 
 DRAWN_MAX = 100
 """Steps in a diagram: Mermaid refuses long texts, and the table has them all."""
-
-_SIGNS = {"holds": "✓", "violated": "✗", "undetermined": "?"}
 
 
 def markdown(outcomes: Sequence[Outcome]) -> str:
@@ -34,8 +32,8 @@ def _world(outcome: Outcome) -> Iterator[str]:
         (
             (
                 item.name,
-                "" if item.claim is None else item.claim.kind,
-                f"{_SIGNS['holds' if item.is_as_expected else item.verdict]} {item.words}",
+                "—" if item.claim is None else item.claim.kind,
+                f"{_sign(item)} {item.words}",
             )
             for item in found
         ),
@@ -46,6 +44,12 @@ def _world(outcome: Outcome) -> Iterator[str]:
         if item.claim is not None and item.claim.trace is not None:
             yield ""
             yield from _run(item.claim.trace)
+
+
+def _sign(item: Judged) -> str:
+    if item.verdict == "undetermined":
+        return "?"
+    return "✓" if item.is_as_expected else "✗"
 
 
 def _run(trace: Trace) -> Iterator[str]:
