@@ -56,6 +56,25 @@ def test_what_has_no_form_in_tla_is_refused() -> None:
         exported(world, states_max=100)
 
 
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("two-phase", "two_phase"),
+        ("2pc", "World_2pc"),
+        ("MODULE", "World_MODULE"),
+        ("WF_x", "World_WF_x"),
+        ("Naturals", "World_Naturals"),
+        ("../Größe", "___Gr__e"),
+        ("日本", "World___"),
+    ],
+)
+def test_a_module_has_a_name_that_tla_allows(name: str, file: str) -> None:
+    world = exported(evolve(load_world("two-phase-commit", members=2), name=name))
+
+    assert file == world.name
+    assert f"---- MODULE {file} ----" in world.module
+
+
 def test_the_command_writes_both_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     run = partial(run_here, capsys, "export", "two-phase-commit", "--members", "2")
 

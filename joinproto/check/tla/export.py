@@ -6,6 +6,7 @@ members, contents of messages, surroundings and what monitors hear get numbers f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -28,6 +29,9 @@ from joinproto.errors import UsageProblem
 T = TypeVar("T")
 
 STATES_MAX = 100_000
+
+TAKEN = ("Naturals", "Sequences", "FiniteSets")
+"""Modules that ours extends; TLC and reserved words are capitals alone."""
 
 JUDGED = ("always", "sometimes")
 """Kinds of claims that are exported: those about single states."""
@@ -82,7 +86,7 @@ def exported(world: World, *, states_max: int = STATES_MAX) -> Exported:
     search = _Search(Steps(world))
     search.run(states_max)
     constants = _Data(search).constants()
-    name = "".join(letter if letter.isalnum() else "_" for letter in world.name)
+    name = _module_name(world.name)
     claims = [item for item in world.properties if item.kind in JUDGED]
     config = ["INIT Init", "NEXT Next"]
     always = [invariant(at, it) for at, it in enumerate(claims, 1) if it.kind == "always"]
@@ -100,6 +104,13 @@ def exported(world: World, *, states_max: int = STATES_MAX) -> Exported:
         left_out=tuple(item.name for item in world.properties if item.kind not in JUDGED),
         broken_at=search.broken_at,
     )
+
+
+def _module_name(name: str) -> str:
+    """Return the name of the module, which is that of its file: an identifier of TLA+."""
+    found = re.sub("[^A-Za-z0-9]", "_", name)
+    is_free = re.match("_*[A-Za-z]", found) and not re.match("[WS]F_|[A-Z]+$", found)
+    return found if is_free and found not in TAKEN else f"World_{found}"
 
 
 @define
