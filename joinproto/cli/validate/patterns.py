@@ -7,14 +7,15 @@ r"""Logs of other programs: which line tells which step of a world, by patterns 
 
 `line` is searched in each line; its named groups stand in the other texts.  `{log}` is the name of
 the log's file, without its suffix and up to an `@`.  `time` is a pattern with a group `time`, in
-ISO 8601: lines of several logs are put in its order.
+ISO 8601: lines of several logs are put in its order, and those of one log keep their own.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from attrs import define, field, frozen
@@ -72,6 +73,8 @@ class Patterns:
         self.lines = [
             _compiled(one.line, f"step[{at}].line") for at, one in enumerate(self.file.step)
         ]
+        if not self.lines:
+            raise DoesNotFit("step", "it is empty", next="name at least one step")
         self.times = None if self.file.time is None else _compiled(self.file.time, "time")
         if self.times is not None and "time" not in self.times.groupindex:
             raise DoesNotFit("time", "it has no group `time`", next="write (?P<time>...)")
@@ -94,20 +97,34 @@ class Patterns:
 
         Raises `UsageProblem`.
         """
-        found, count = list[Line](), 0
+        found, count, has_zones = list[Line](), 0, dict[bool, str]()
+        twice = [log for log, many in Counter(map(Path.resolve, logs)).items() if many > 1]
+        if twice:
+            raise UsageProblem(f"{twice[0]} is given twice", next="name each log once")
         for log in logs:
-            at: datetime | None = None
+            time: datetime | None = None
             for number, text in enumerate(_lines(log), start=1):
                 count += 1
-                at = self._time(text, f"{log}:{number}") or at
-                found += self._told(log, number, text, at)
+                place = f"{log}:{number}"
+                if (here := self._time(text, place)) is not None:
+                    has_zones.setdefault(here.tzinfo is not None, place)
+                    here = here if here.tzinfo is not None else here.replace(tzinfo=UTC)
+                    # A log is in order, even where the clock was set back meanwhile.
+                    time = here if time is None else max(time, here)
+                found += self._told(log, number, text, time)
         if len(logs) > 1:
+            if len(has_zones) > 1:
+                raise UsageProblem(
+                    f"the time in {has_zones[True]} has a time zone, and that in"
+                    f" {has_zones[False]} has none, so they have no order",
+                    next="let both have one, or neither",
+                )
             if self.times is None or any(line.at is None for line in found):
                 raise UsageProblem(
                     "several logs, and the patterns do not say when a line was written",
                     next="give the file of patterns a `time`, or one log",
                 )
-            found.sort(key=lambda line: line.at.timestamp() if line.at else 0.0)
+            found.sort(key=lambda line: line.at or datetime.min.replace(tzinfo=UTC))
         self.members = frozenset(
             {line.told.member for line in found} | {self._name(_name_of(log)) for log in logs}
         )
@@ -118,9 +135,17 @@ class Patterns:
         return one.member in self.members and any(
             _may_be(pattern.action, one.action)
             and _may_be(pattern.content, one.content)
-            and _may_be(self._sender(pattern.sender), one.sender)
+            and self._may_name(pattern.member, one.member)
+            and self._may_name(pattern.sender, one.sender)
             for pattern in self.file.step
         )
+
+    def _may_name(self, template: str | None, name: str | None) -> bool:
+        """Return whether a log may call a member so."""
+        names = self.file.names
+        calls = [called for called, of in names.items() if of == name]
+        calls += [name] if name is not None and name not in names else []
+        return template is None or any(_may_be(template, called) for called in calls)
 
     def _told(self, log: Path, number: int, text: str, at: datetime | None) -> Iterator[Line]:
         for pattern, line in zip(self.file.step, self.lines, strict=True):
@@ -139,12 +164,9 @@ class Patterns:
     def _name(self, name: str) -> str:
         return self.file.names.get(name, name)
 
-    def _sender(self, text: str | None) -> str | None:
-        return None if text is None else self._name(text)
-
     def _time(self, text: str, place: str) -> datetime | None:
         found = None if self.times is None else self.times.search(text)
-        if found is None:
+        if found is None or found["time"] is None:
             return None
         try:
             return datetime.fromisoformat(found["time"])
@@ -183,7 +205,12 @@ def _name_of(log: Path) -> str:
 def _lines(log: Path) -> Iterator[str]:
     try:
         with log.open(encoding="utf-8", errors="replace") as file:
-            for line in file:
+            for at, line in enumerate(file):
+                if at == 0 and ("\0" in line or line.startswith("\x1f\ufffd")):
+                    raise UsageProblem(
+                        f"{log}: is no text in UTF-8",
+                        next="unpack a compressed log; convert one in UTF-16",
+                    )
                 yield line.rstrip("\n")
     except OSError as error:
         raise UsageProblem(

@@ -6,6 +6,8 @@ was killed and came back; all were stopped or killed, and came back in another o
 
 from __future__ import annotations
 
+import gzip
+import re
 import shutil
 from functools import partial
 from pathlib import Path
@@ -108,6 +110,7 @@ def test_what_cannot_be_known_is_undetermined(run: Run, logs: list[Path]) -> Non
         (("time =", "#"), "when a line was written"),
         (('"{log}"', '"x{log}"'), "no such member"),
         (("[[step]]", "[[step"), "is not a TOML file"),
+        ((PATTERNS.read_text(), "step = []"), "step: it is empty"),
     ],
 )
 def test_a_wrong_file_of_patterns_is_refused_with_its_place(
@@ -121,6 +124,95 @@ def test_a_wrong_file_of_patterns_is_refused_with_its_place(
 
     assert said in raised.value.message
     assert raised.value.next
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (gzip.compress(b"a"), "is no text"),
+        ("a log\n".encode("utf-16"), "is no text"),
+        (b"2026-11-27 17:21:09 [", "the time in"),
+        (None, "is given twice"),
+    ],
+    ids=["packed", "utf-16", "no zone", "twice"],
+)
+def test_logs_that_cannot_be_followed_are_refused(
+    run: Run, logs: list[Path], content: bytes | None, said: str
+) -> None:
+    if content is not None:
+        logs[1].write_bytes(content)
+
+    done = run(str(logs[0]), str(logs[content is not None]))
+
+    assert 2 == done.code
+    assert said in done.err
+
+
+PAIRS = """
+from joinproto.check import NOT_ENABLED, Send, World, always
+
+
+class Member:
+    def __init__(self, peer):
+        self.peer, self.called = peer, False
+
+    def choices(self):
+        if not self.called:
+            yield "calls"
+
+    def receive(self, event):
+        if event == "calls":
+            self.called = True
+            return [Send(self.peer, "call")]
+        return []
+
+
+def world() -> World:
+    members = {"a": lambda: Member("b"), "b": lambda: Member("a")}
+    return World(name="pairs", members=members, properties=[always("x", lambda view: True)])
+"""
+
+CALLS = """
+time = '^(?P<time>\\S+)?'
+names = { node-a = "a", node-b = "b" }
+[[step]]
+line = 'a calls'
+member = "a"
+action = "calls"
+[[step]]
+line = 'hears (?P<peer>.*)'
+member = "node-{log}"
+action = "receive"
+sender = "node-{peer}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("texts", "result"),
+    [
+        (("1 hears b",), "fits"),
+        (("1 a calls", "2 hears a"), "fits"),
+        (("3 a calls", "2 hears a"), "differs"),
+        (("1 a calls\n2 hears b\n", "1 other"), "fits"),  # no pattern tells a call of b
+        (("8 a calls\n1 hears b\n", "9 hears a"), "fits"),  # a clock set back
+        (("8 hears b\n1 a calls\n", "7 hears a"), "differs"),
+        (("1 hears b\n", "9 hears a"), "differs"),  # a tells no call
+    ],
+)
+def test_what_stands_in_which_log_is_known(
+    tmp_path: Path, texts: tuple[str, ...], result: str
+) -> None:
+    """By names of members, and by each log's own order."""
+    model, patterns = tmp_path / "pairs.py", tmp_path / "calls.toml"
+    model.write_text(PAIRS)
+    patterns.write_text(CALLS)
+    logs = [tmp_path / f"{name}.log" for name, _ in zip("ab", texts, strict=False)]
+    for log, text in zip(logs, texts, strict=True):
+        log.write_text(re.sub(r"^(\d)", r"2026-11-27T00:00:0\1", text, flags=re.MULTILINE))
+
+    found = follow(load(str(model), {}).world, Patterns.read(patterns), logs, states_max=1_000)
+
+    assert result == found.result, found.first
 
 
 def test_both_are_needed(capsys: pytest.CaptureFixture[str]) -> None:
