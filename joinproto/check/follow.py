@@ -116,7 +116,7 @@ class Follower:
                     rest.append(after)
             if len(found) > self.states_max:
                 raise TooMany(
-                    f"more than {self.states_max:,} states may be meant",
+                    f"more than {self.states_max:,} states are possible",
                     next="let patterns name more steps, or bound the world",
                 )
         return found

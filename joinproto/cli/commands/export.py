@@ -68,9 +68,8 @@ class ExportedWorld:
 def export(target: str, out: Path, max_states: int, as_json: bool, **arguments: Any) -> int:
     """Write a world as TLA+, so that another checker can search it.
 
-    What members' code answered is data in NAME.cfg; how steps, network and faults work is written
-    in NAME.tla, again and in another language.  The other checker then has to find the same states
-    and the same violations.
+    The answers of members' code are data in NAME.cfg.  NAME.tla says in TLA+ how steps, the network
+    and faults work.  The other checker must find the same states and the same violations.
     """
     from joinproto.check.tla.export import exported
 

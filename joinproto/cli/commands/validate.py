@@ -26,13 +26,13 @@ Examples:
 )
 @click.argument("logs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--world", metavar="WORLD|FILE.py[::NAME]", help="Logs of another program: what it may do."
+    "--world", metavar="WORLD|FILE.py[::NAME]", help="A model of the program whose logs these are."
 )
 @click.option(
     "--patterns",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Logs of another program: which line tells which step.",
+    help="A TOML file that says which log line tells which step.",
 )
 @loading.world_options
 @click.option(
@@ -40,7 +40,7 @@ Examples:
     type=click.IntRange(min=1),
     default=100_000,
     show_default=True,
-    help="With --world: how many states may be meant at a time.",
+    help="With --world: stop if more states than this are possible.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def validate(
@@ -57,12 +57,13 @@ def validate(
     what they leave out is assumed, and said.  Those of brokers of hot standby are judged by what
     they confirmed, and what later primaries had.
 
-    With --world and --patterns LOGS are those of another program.  The world says what it may do,
-    and patterns which line tells which step (docs/how-to.md, "Logs of another program").  Printed
-    are, by pattern, how many lines fit, and the first one that does not.
+    With --world and --patterns, LOGS are text logs of another program.  The world says what the
+    program may do, and the patterns say which line tells which step (docs/how-to.md, "Logs of
+    another program").  The command prints how many lines of each step fit, and the first line
+    that does not.
 
-    Exit codes: 0 all holds, 1 a line or a claim does not, 2 a log that is empty, cut or no log,
-    3 undetermined: more than --max-states may be meant, or no line tells a step.
+    Exit codes: 0 all holds, 1 a line or a claim does not, 2 a log is empty, cut or not a log,
+    3 undetermined: no line tells a step, or more than --max-states states are possible.
     """
     options = loading.given(arguments)
     if world is not None and patterns is not None:
