@@ -2,12 +2,13 @@
 
 A log tells some steps and not others.  After each line the world is in one of a set of states:
 those that a step as told leads to, after any steps of which the log says nothing.  A line fits if
-that set is not empty.
+that set is not empty.  Several members tell a joint step, each in a line of its own: the first line
+is the step, and each of the others comes before anything else that its member tells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from attrs import Factory, define, frozen
 
@@ -52,6 +53,10 @@ def _is_meant(told: Told, one: Told) -> bool:
     )
 
 
+_At = tuple[State, frozenset[Told]]
+"""A state, and what members have yet to tell of joint steps that led there."""
+
+
 @define
 class Follower:
     """`is_logged`: whether such a step would stand in the logs.  `broken`: always-claims of which
@@ -61,9 +66,9 @@ class Follower:
     steps: Steps
     is_logged: Callable[[Told], bool]
     states_max: int
-    possible: dict[State, None]
+    possible: dict[_At, None]
     broken: dict[str, None] = Factory(dict)
-    _onward: dict[State, list[tuple[list[Told], State]]] = Factory(dict)
+    _onward: dict[State, list[tuple[list[Told], frozenset[Told], State]]] = Factory(dict)
 
     @classmethod
     def of(
@@ -71,7 +76,12 @@ class Follower:
     ) -> Follower:
         """Return one that has followed nothing yet; raises `ModelProblem`."""
         steps = Steps(world)
-        return cls(steps, is_logged, states_max, dict.fromkeys(steps.initials()))
+        return cls(
+            steps,
+            is_logged,
+            states_max,
+            dict.fromkeys((at, frozenset()) for at in steps.initials()),
+        )
 
     def take(self, told: Told) -> bool:
         """Follow a line; return whether it fits.  If not, nothing is changed.
@@ -80,16 +90,16 @@ class Follower:
         """
         found = dict.fromkeys(
             after
-            for state in self._before_it()
-            for ones, after in self._out_of(state)
-            if any(_is_meant(told, one) for one in ones)
+            for at in self._before_it()
+            for one, after in self._lines(at)
+            if _is_meant(told, one)
         )
         if not found:
             return False
         self.possible = found
         for item in self.steps.world.properties:
             if item.kind == "always" and item.name not in self.broken:
-                views = map(self.steps.view, found)
+                views = map(self.steps.view, {state: None for state, _ in found})
                 if not any(ask_of_view(item, view) for view in views):
                     self.broken[item.name] = None
         return True
@@ -99,21 +109,37 @@ class Follower:
         return sorted(
             {
                 one.action if one.content is None else f"{one.action} {one.content}"
-                for state in self._before_it()
-                for ones, _ in self._out_of(state)
-                for one in ones
+                for at in self._before_it()
+                for one, _ in self._lines(at)
                 if one.member == member and self.is_logged(one)
             }
         )
 
-    def _before_it(self) -> dict[State, None]:
+    def _lines(self, at: _At) -> Iterator[tuple[Told, _At]]:
+        """Yield each line that may be the next one, and where the world is after it."""
+        state, open_ones = at
+        for one in open_ones:
+            yield one, (state, open_ones - {one})
+        late = {one.member for one in open_ones}
+        for ones, logged, after in self._out_of(state):
+            if late.isdisjoint(one.member for one in ones):
+                for one in ones:
+                    yield one, (after, open_ones | logged - {one})
+
+    def _before_it(self) -> dict[_At, None]:
         """Return where the world may be after steps that no log tells."""
         found, rest = dict(self.possible), [*self.possible]
-        for state in rest:
-            for ones, after in self._out_of(state):
-                if after not in found and not any(map(self.is_logged, ones)):
-                    found[after] = None
-                    rest.append(after)
+        for state, open_ones in rest:
+            for ones, _, after in self._out_of(state):
+                if any(map(self.is_logged, ones)):
+                    continue
+                # A member that is killed, for one, may never tell what it had yet to tell.
+                gone = {one.member for one in ones}
+                left = frozenset(one for one in open_ones if one.member not in gone)
+                for at in dict.fromkeys(((after, open_ones), (after, left))):
+                    if at not in found:
+                        found[at] = None
+                        rest.append(at)
             if len(found) > self.states_max:
                 raise TooMany(
                     f"more than {self.states_max:,} states are possible",
@@ -121,9 +147,16 @@ class Follower:
                 )
         return found
 
-    def _out_of(self, state: State) -> list[tuple[list[Told], State]]:
+    def _out_of(self, state: State) -> list[tuple[list[Told], frozenset[Told], State]]:
+        """Return the steps out of a state: what may be told, what is sure to be, the state after.
+
+        A member that crashes in a joint step may have told it before the others, and not after.
+        """
         if state not in self._onward:
-            self._onward[state] = [
-                (told_by(move), after) for move, after in self.steps.successors(state)
-            ]
+            self._onward[state] = []
+            for move, after in self.steps.successors(state):
+                ones = told_by(move)
+                whole = {name for name, outcome in move.outcomes if outcome.effects is None}
+                sure = (one for one in ones if one.member in whole and self.is_logged(one))
+                self._onward[state].append((ones, frozenset(sure), after))
         return self._onward[state]

@@ -215,6 +215,61 @@ def test_what_stands_in_which_log_is_known(
     assert result == found.result, found.first
 
 
+MEETING = """
+from joinproto.check import NOT_ENABLED, Together, World, always
+
+
+class Member:
+    def __init__(self):
+        self.met = False
+
+    def choices(self):
+        if self.met:
+            yield from ("leaves", "is killed")
+
+    def receive(self, event):
+        self.met = event == "meet"
+
+
+def meet(view):
+    if not (view["a"].met or view["b"].met):
+        yield Together("meet", {"a": "meet", "b": "meet"})
+
+
+def world() -> World:
+    claims = [always("x", lambda view: True)]
+    return World(
+        name="meeting", members={"a": Member, "b": Member}, together=meet, properties=claims
+    )
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "result"),
+    [
+        ("1 meet\n3 leaves", "2 meet\n4 leaves", "fits"),
+        ("1 meet\n2 leaves", "3 meet\n4 leaves", "fits"),
+        ("1 meet", "2 leaves", "differs"),  # b never told that they met
+        ("1 meet\n2 leaves\n3 meet", "4 meet", "fits"),  # b was killed before it told
+    ],
+)
+def test_each_member_tells_a_joint_step(
+    tmp_path: Path, first: str, second: str, result: str
+) -> None:
+    model, patterns = tmp_path / "meeting.py", tmp_path / "meeting.toml"
+    model.write_text(MEETING)
+    step = """[[step]]\nline = '{0}'\nmember = "{{log}}"\naction = "{0}"\n"""
+    time = "time = '(?P<time>.*) '\n"
+    patterns.write_text(time + step.format("meet") + step.format("leaves"))
+    logs = [tmp_path / "a.log", tmp_path / "b.log"]
+    for log, text in zip(logs, (first, second), strict=True):
+        log.write_text(re.sub(r"^(\d)", r"2026-11-27T00:00:0\1", text, flags=re.MULTILINE))
+
+    found = follow(load(str(model), {}).world, Patterns.read(patterns), logs, states_max=1_000)
+
+    assert result == found.result, found.first
+
+
 def test_both_are_needed(capsys: pytest.CaptureFixture[str]) -> None:
     done = run_here(capsys, "validate", "x.log", "--world", "join-two")
 
