@@ -150,7 +150,9 @@ def _wanted(
     if kind == "always step":
         least = space.least_step(lambda at, step, to: asked[0](seen[at], step.member, seen[to]))
         return ("holds" if least is None else "violated"), least
-    answers, *others = [part and [bool(part(view)) for view in seen] for part in asked]
+    answers, *others = [
+        part and {at for at, view in enumerate(seen) if part(view)} for part in asked
+    ]
     if kind in ON_FAIR_RUNS:
         return ("violated" if space.broken(kind, answers, *others) else "holds"), None
     if kind == "no deadlock":
@@ -159,7 +161,7 @@ def _wanted(
     if kind == "sometimes":
         least = space.least(answers)
         return ("not-reached" if least is None else "reached"), least
-    bad = [not answer for answer in answers] if kind == "always" else space.hopeless(answers)
+    bad = {*space.everything} - answers if kind == "always" else space.hopeless(answers)
     least = space.least(bad)
     return ("holds" if least is None else "violated"), least
 
@@ -183,7 +185,7 @@ def _different(
     for claim in claims:
         result, least = wanted[claim.name]
         said, length = found[claim.name]
-        if said == "unknown" and space.is_idle:
+        if said == "unknown" and len(space.states) == space.begins == 1:
             # What holds because nothing happens is left open.
             said = "holds"
         if said != result or (claim.kind not in ON_FAIR_RUNS and length != least):

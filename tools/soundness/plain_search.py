@@ -9,27 +9,15 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import enum
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
 from types import SimpleNamespace
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from attrs import Factory, evolve, frozen
 
-from joinproto.check.events import (
-    NOT_ENABLED,
-    Broadcast,
-    Maybe,
-    Message,
-    Persist,
-    Record,
-    Rule,
-    Send,
-)
-from joinproto.check.view import DOWN
-
-UP, STOPPED, ENDED = "up", "stopped", "ended"
+from joinproto.check import DOWN, NOT_ENABLED, Broadcast, Maybe, Message, Persist, Record, Send
 
 
 class TooLarge(Exception):
@@ -54,65 +42,53 @@ class Setting:
     monitor: Callable[[], Any] | None = None
     fairness: Sequence[tuple[bool, tuple[str, ...], str | None]] = ((False, (), None),)
 
-    @property
-    def is_set(self) -> bool:
-        return self.network.startswith("set")
-
 
 @frozen
 class State:
-    """`life`: of each member; `held`: the objects of those that are up; `disks`: what is durable;
-    `net`: (sender or None, to or None, content) of all messages, the oldest first; `left`: of each
-    budget; `split`: one side.
+    """`held`: the objects of members that are up; `disks`: what is durable; `net`: (sender or None,
+    to or None, content) of all messages, the oldest first; `left`: of each budget; `ended`: members
+    that never start again; `split`: one side.
     """
 
-    life: dict[str, str]
     held: dict[str, Any]
     disks: dict[str, dict[str, Any]]
     net: list[tuple[str | None, str | None, Any]]
-    left: dict[str, int]
-    monitor: Any = None
+    monitor: Any
+    left: Counter[str] = Factory(Counter)
+    ended: frozenset[str] = frozenset()
     split: tuple[str, ...] | None = None
 
 
 # -- when two states are one -------------------------------------------------------------
 
 
-T = TypeVar("T")
 ATOMS = (enum.Enum, str, bytes, type(None), float, int, decimal.Decimal, dt.datetime, frozenset)
 
 
-def told(value: Any, seen: dict[int, int]) -> Hashable:
+def told(value: Any, seen: dict[int, int] | None = None) -> Hashable:
     """Return what `value` is, types and second names included, dicts in any order."""
-    kind = type(value)
-    name = kind.__qualname__
-    if isinstance(value, dt.datetime):
-        return name, repr(value), value.fold
+    kind: Any = type(value)
     if isinstance(value, ATOMS) and not isinstance(value, frozenset):
-        return name, repr(value)
+        return kind.__qualname__, repr(value)
+    seen = {} if seen is None else seen
     held = _held(value)
-    is_open = not _is_frozen(kind) and (held or hasattr(value, "__dict__"))
-    if vars(kind).get("__hash__", 0) is None or is_open:
+    has_open = kind.__setattr__ is object.__setattr__ and (held or hasattr(value, "__dict__"))
+    if kind.__hash__ is None or has_open:
         # It can change, so it matters who else names it.
         if id(value) in seen:
             return "again", seen[id(value)]
         seen[id(value)] = len(seen)
     if isinstance(value, dict):
-        order = sorted(value, key=lambda key: repr(told(key, {})))
-        return name, tuple((told(key, {}), told(value[key], seen)) for key in order)
-    if isinstance(value, (set, frozenset)):
-        return name, tuple(sorted(repr(told(item, {})) for item in value))
-    if isinstance(value, (tuple, list, deque)):
-        most = getattr(value, "maxlen", None)
-        return name, most, tuple(told(item, seen) for item in value)
-    return name, tuple((key, told(item, seen)) for key, item in held)
+        held = [(told(key), value[key]) for key in sorted(value, key=lambda key: repr(told(key)))]
+    elif isinstance(value, (set, frozenset)):
+        held = [(item, None) for item in sorted(map(told, value), key=repr)]
+    elif isinstance(value, (tuple, list, deque)):
+        held = [(None, item) for item in value]
+    most = getattr(value, "maxlen", None)
+    return kind.__qualname__, most, tuple((key, told(item, seen)) for key, item in held)
 
 
-def _is_frozen(kind: Any) -> bool:
-    return kind.__setattr__ is not object.__setattr__
-
-
-def _held(value: Any) -> list[tuple[str, Any]]:
+def _held(value: Any) -> list[tuple[Any, Any]]:
     """Return the attributes and slots of `value`, those of base classes included."""
     slots = [
         f"_{base.__name__}{key}" if key.startswith("__") else key
@@ -124,51 +100,37 @@ def _held(value: Any) -> list[tuple[str, Any]]:
     return [(key, getattr(value, key)) for key in names if hasattr(value, key)]
 
 
-def copied(value: T) -> T:
+def copied(value: Any, made: dict[int, Any] | None = None) -> Any:
     """Copy all that `value` holds, also what it would leave out of a copy (`__getstate__`)."""
-    return cast("T", _copied(value, {}))
-
-
-def _copied(value: Any, made: dict[int, Any]) -> Any:
     if isinstance(value, ATOMS):
         return value
+    made = {} if made is None else made
     if id(value) in made:
         return made[id(value)]
     kind: Any = type(value)
     if isinstance(value, tuple):
-        return tuple.__new__(kind, [_copied(item, made) for item in value])
+        return tuple.__new__(kind, [copied(item, made) for item in value])
     is_queue = isinstance(value, deque)
     new = made[id(value)] = kind(maxlen=value.maxlen) if is_queue else kind.__new__(kind)
     for key, item in _held(value):
-        object.__setattr__(new, key, _copied(item, made))
+        object.__setattr__(new, key, copied(item, made))
     if isinstance(value, dict):
-        new.update({_copied(key, made): _copied(item, made) for key, item in value.items()})
-    elif isinstance(value, (set, list, deque)):
-        add = new.add if isinstance(value, set) else new.append
-        for item in value:
-            add(_copied(item, made))
+        new.update({copied(key, made): copied(item, made) for key, item in value.items()})
+    elif isinstance(value, set):
+        new.update([copied(item, made) for item in value])
+    elif isinstance(value, (list, deque)):
+        new.extend([copied(item, made) for item in value])
     return new
 
 
 def key_of(state: State, network: str) -> Hashable:
-    members = tuple(
-        (
-            state.life[name],
-            told(state.held.get(name), {}),
-            told(tuple(state.disks[name].values()), {}),
-        )
-        for name in state.life
-    )
-    messages: Any = [(sender, to, told(content, {})) for sender, to, content in state.net]
-    match network:
-        case "bag":
-            messages = tuple(sorted(messages, key=repr))
-        case "fifo":
-            # What lies in different links has no order.
-            messages = tuple(sorted(messages, key=lambda sent: sent[:2]))
-        case _:
-            messages = frozenset(messages)
-    return members, messages, tuple(state.left.items()), told(state.monitor, {}), state.split
+    messages = [(sender, to, told(content)) for sender, to, content in state.net]
+    if network in ("bag", "fifo"):
+        # What lies in different links has no order, nor has anything in a bag.
+        messages.sort(key=repr if network == "bag" else lambda sent: repr(sent[:2]))
+    under_way = frozenset(messages) if network.startswith("set") else tuple(messages)
+    members = [(told(state.held.get(name)), told(state.disks[name])) for name in state.disks]
+    return told((state.ended, state.left, state.split)), told(state.monitor), *members, under_way
 
 
 # -- steps -------------------------------------------------------------------------------
@@ -194,163 +156,129 @@ class Plain:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.names = list(setting.makers)
+        self.is_set = setting.network.startswith("set")
 
     def first(self) -> Iterator[State]:
-        s = self.setting
-        budgets = dict.fromkeys(("crashes", "losses", "duplicates", "partitions", "wipes"), 0)
-        for beginning in s.beginnings:
-            made = {name: make() for name, make in s.makers.items()}
+        for beginning in self.setting.beginnings:
+            made = {name: make() for name, make in self.setting.makers.items()}
             for name, values in beginning.items():
                 vars(made[name]).update(copied(dict(values)))
             disks = {name: self._durable(member) for name, member in made.items()}
-            life = dict.fromkeys(self.names, STOPPED)
-            state = State(life, {}, disks, [], budgets, s.monitor and s.monitor())
-            for name in self.names if s.begins_up else ():
-                steps = self._perform(state, name, made[name], getattr(made[name], "start", tuple))
-                state = next(steps).after
-            yield evolve(state, left={**budgets, **s.budgets})
+            state = State({}, disks, [], self.setting.monitor and self.setting.monitor())
+            for name in self.names if self.setting.begins_up else ():
+                state.held[name] = made[name]
+                state = next(self._perform(state, name, None, "start")).after
+            yield evolve(state, left=+Counter(self.setting.budgets))
 
-    def _durable(self, member: Any) -> dict[str, Any]:
-        kept = {name: getattr(member, name) for name in getattr(member, "persistent", ())}
-        return copied(kept)
+    def _durable(self, member: Any) -> Any:
+        return copied({name: getattr(member, name) for name in getattr(member, "persistent", ())})
 
     def steps(self, state: State) -> Iterator[Step]:
         """Yield every step out of a state."""
         for name in self.names:
-            if state.life[name] == STOPPED:
-                yield from self._start(copied(state), name)
-            if state.life[name] == UP:
-                offered: Any = getattr(copied(state.held[name]), "choices", tuple)()
-                listed = list(offered or ())
-                fair = [told(item, {}) for item in listed if not isinstance(item, Maybe)]
-                for item in listed:
-                    event = item.event if isinstance(item, Maybe) else item
-                    key = told(event, {})
-                    duty = ("choice", name, key) if key in fair else None
-                    word = event if isinstance(event, str) else ""
-                    yield from self._receive(copied(state), name, event, duty, word)
+            if name not in (*state.held, *state.ended):
+                after = copied(state)
+                after.held[name] = self.setting.makers[name]()
+                for key, value in copied(state.disks[name]).items():
+                    setattr(after.held[name], key, value)
+                yield from self._perform(after, name, ("start", name), "start")
+            if name in state.held:
+                yield from self._choices(state, name)
                 if state.left["crashes"]:
-                    after = self._crashed(copied(state), name)
-                    yield Step(after, is_fault=True, member=name)
+                    yield self._crash(state, name)
             elif state.left["wipes"]:
                 empty = self._durable(self.setting.makers[name]())
-                if told(empty, {}) != told(state.disks[name], {}):
-                    after = self._spent(state, "wipes")
-                    after.disks[name] = empty
-                    yield Step(after, is_fault=True, member=name)
-        yield from self._network(state)
+                if told(empty) != told(state.disks[name]):
+                    yield self._fault(state, "wipes", name, disks={**state.disks, name: empty})
+        for at in range(len(state.net)):
+            yield from self._message(state, at)
         if state.split is not None:
-            yield Step(evolve(copied(state), split=None), "heal", word="heal")
+            yield Step(evolve(state, split=None), "heal", word="heal")
         elif state.left["partitions"]:
             for size in range(1, len(self.names)):
                 for side in combinations(self.names[:-1], size):
-                    yield Step(evolve(self._spent(state, "partitions"), split=side), is_fault=True)
+                    yield self._fault(state, "partitions", split=side)
 
-    def _spent(self, state: State, budget: str) -> State:
-        after = copied(state)
-        after.left[budget] -= 1
-        return after
+    def _fault(self, state: State, budget: str, member: str = "", **changes: Any) -> Step:
+        left = state.left - Counter([budget])
+        return Step(evolve(state, left=left, **changes), is_fault=True, member=member)
 
-    def _network(self, state: State) -> Iterator[Step]:
-        links: set[tuple[str | None, str | None]] = set()
-        for at, (sender, to, content) in enumerate(state.net):
-            if self.setting.network == "fifo" and (sender, to) in links:
-                continue
-            links.add((sender, to))
-            for name in [to] if to else [name for name in self.names if name != sender]:
-                side = state.split
-                if state.life[name] == UP and (not side or (sender in side) == (name in side)):
-                    after = copied(state)
-                    event = Message(sender, copied(content))
-                    if not self.setting.is_set:
-                        del after.net[at]
-                    duty = ("receive", name, sender, to, told(content, {}))
-                    yield from self._receive(after, name, event, duty, "receive")
-            if state.left["losses"]:
-                after = self._spent(state, "losses")
-                del after.net[at]
-                yield Step(after, is_fault=True)
-            if state.left["duplicates"]:
-                after = self._spent(state, "duplicates")
-                after.net.append(copied(after.net[at]))
-                yield Step(after, is_fault=True)
+    def _crash(self, state: State, name: str) -> Step:
+        ended = state.ended if self.setting.restarts else state.ended | {name}
+        held = {other: member for other, member in state.held.items() if other != name}
+        is_lost = name if self.setting.network == "fifo" else ""
+        net = [sent for sent in state.net if sent[1] != is_lost]
+        return self._fault(state, "crashes", name, ended=ended, held=held, net=net)
 
-    def _start(self, state: State, name: str) -> Iterator[Step]:
-        member = self.setting.makers[name]()
-        for key, value in copied(state.disks[name]).items():
-            setattr(member, key, value)
-        start = getattr(member, "start", tuple)
-        yield from self._perform(state, name, member, start, ("start", name), "start")
+    def _choices(self, state: State, name: str) -> Iterator[Step]:
+        listed = list(getattr(copied(state.held[name]), "choices", tuple)() or ())
+        fair = [told(item) for item in listed if not isinstance(item, Maybe)]
+        for item in listed:
+            event = item.event if isinstance(item, Maybe) else item
+            duty = ("choice", name, told(event)) if told(event) in fair else None
+            word = event if isinstance(event, str) else ""
+            yield from self._perform(copied(state), name, duty, word, event)
 
-    def _receive(
-        self, state: State, name: str, event: Any, duty: Hashable, word: str
-    ) -> Iterator[Step]:
-        member = state.held[name]
-        yield from self._perform(state, name, member, lambda: member.receive(event), duty, word)
+    def _message(self, state: State, at: int) -> Iterator[Step]:
+        (sender, to, content), side = state.net[at], state.split or ()
+        if self.setting.network == "fifo" and (sender, to) in [sent[:2] for sent in state.net[:at]]:
+            return
+        rest = [*state.net[:at], *state.net[at + 1 :]]
+        for name in self._receivers(sender, to):
+            if name in state.held and (sender in side) == (name in side):
+                # The event holds a copy of its own.
+                event = Message(sender, copied(content))
+                after = copied(state if self.is_set else evolve(state, net=rest))
+                duty = ("receive", name, sender, to, told(content))
+                yield from self._perform(after, name, duty, "receive", event)
+        if state.left["losses"]:
+            yield self._fault(state, "losses", net=rest)
+        if state.left["duplicates"]:
+            yield self._fault(state, "duplicates", net=[*state.net, state.net[at]])
+
+    def _receivers(self, sender: str | None, to: str | None) -> list[str]:
+        return [to] if to else [name for name in self.names if name != sender]
 
     def _perform(
-        self,
-        state: State,
-        name: str,
-        member: Any,
-        call: Callable[[], Any],
-        duty: Hashable = None,
-        word: str = "",
+        self, state: State, name: str, duty: Hashable, word: str, *event: Any
     ) -> Iterator[Step]:
-        state.held[name] = member
-        state.life[name] = UP
-        answer = call()
+        """Yield the step in which a member receives an event, or starts without one."""
+        member = state.held[name]
+        answer = (member.receive if event else getattr(member, "start", tuple))(*event)
         if answer is NOT_ENABLED:
             return
-        cut: list[State] = []
+        cut: list[Step] = []
         for effect in answer or ():
             match effect:
                 case Send(to, content):
-                    self._send(state, name, to, copied(content))
-                case Broadcast(content) if self.setting.network == "set":
-                    self._send(state, name, None, copied(content))
+                    self._send(state, name, to, content)
                 case Broadcast(content):
-                    for other in self.names:
-                        if other != name:
-                            self._send(state, name, other, copied(content))
+                    self._send(state, name, None, content)
                 case Record(event) if state.monitor is not None:
                     heard = copied(state.monitor)
                     if heard.receive(copied(event)) is not NOT_ENABLED:
                         state = evolve(state, monitor=heard)
                 case Persist():
                     state.disks[name] = self._durable(member)
-                case Rule():
-                    continue
             if state.left["crashes"]:
-                cut.append(self._crashed(copied(state), name))
+                cut.append(self._crash(copied(state), name))
         yield Step(copied(state), duty, word=word, member=name)
         # Between two effects: after the last one it is a crash after the step.
-        yield from (Step(after, is_fault=True, member=name) for after in cut[:-1])
+        yield from cut[:-1]
 
     def _send(self, state: State, name: str, to: str | None, content: Any) -> None:
         sender = None if self.setting.network == "set of nobody" else name
-        known = [(s, t, told(c, {})) for s, t, c in state.net]
-        if not self.setting.is_set or (sender, to, told(content, {})) not in known:
-            state.net.append((sender, to, content))
-
-    def _crashed(self, state: State, name: str) -> State:
-        del state.held[name]
-        state.life[name] = STOPPED if self.setting.restarts else ENDED
-        state.left["crashes"] -= 1
-        if self.setting.network == "fifo":
-            state.net[:] = [sent for sent in state.net if sent[1] != name]
-        return state
+        known = [(s, t, told(c)) for s, t, c in state.net] if self.is_set else []
+        for other in [to] if self.setting.network == "set" else self._receivers(name, to):
+            if (sender, other, told(content)) not in known:
+                state.net.append((sender, other, copied(content)))
 
     def seen(self, state: State) -> dict[str, Any]:
         """Return what claims see: what each member shows, or DOWN; what the monitor shows."""
         found: dict[str, Any] = {}
         for name in self.names:
             member = copied(state.held.get(name))
-            if member is None:
-                found[name] = DOWN
-            elif hasattr(member, "shows"):
-                found[name] = member.shows()
-            else:
-                found[name] = SimpleNamespace(**vars(member))
+            shows = getattr(member, "shows", lambda held=member: SimpleNamespace(**vars(held)))
+            found[name] = DOWN if member is None else shows()
         found["monitor"] = state.monitor and copied(state.monitor).shows()
         return found
