@@ -103,11 +103,7 @@ class TableServer:
 
     def _is_open(self, row: list[int]) -> bool:
         kind, x, y, z = row
-        tables = self.search.tables
-        if kind == kernel.ASK_REST:
-            return bool(tables.take["rest"].array[x] < 0)
-        grid = tables.cells if kind == kernel.ASK_CELL else tables.adds_table
-        content = grid.get(x, y, z)
+        content = self.search.tables.grid_of(kind).get(x, y, z)
         return content < 0 and content != kernel.REFUSED
 
     def _settle(self) -> None:

@@ -24,8 +24,8 @@ Parts = dict[str, npt.NDArray[Any]]
 
 
 def _growing(arrays: Arrays) -> Iterable[Growing]:
-    yield from (arrays.choice_column, arrays.send_queue, arrays.send_message)
-    for group in (arrays.out, arrays.to, arrays.take, arrays.joint):
+    yield from (arrays.choice_column, arrays.send_queue, arrays.send_message, arrays.take_message)
+    for group in (arrays.out, arrays.to, arrays.heard_as, arrays.joint):
         # How often outcomes were taken is everybody's own count.
         yield from (array for name, array in group.items() if name != "taken")
 
@@ -34,7 +34,7 @@ def _growing(arrays: Arrays) -> Iterable[Growing]:
 class UpdateLog:
     """The cells that were filled, in order: rows (field, value, column, content).
 
-    `rests`: what a queue holds without a message: rows (take, 0, 0, content).
+    `adds`, `rests`: what a queue holds with a message more, and without one.
     """
 
     cells: list[tuple[int, int, int, int]] = Factory(list)
@@ -44,23 +44,17 @@ class UpdateLog:
     @classmethod
     def of(cls, arrays: Arrays) -> UpdateLog:
         """Return all cells that are filled now."""
-        grids = (arrays.cells, arrays.adds_table)
-        rests = enumerate(arrays.take["rest"].array[: arrays.take["rest"].count].tolist())
-        cells, adds = (
-            [c for c in grid.filled() if c[3] >= 0 or c[3] == kernel.REFUSED] for grid in grids
+        grids = (arrays.cells, arrays.adds_table, arrays.rests)
+        return cls(
+            *([c for c in grid.filled() if c[3] >= 0 or c[3] == kernel.REFUSED] for grid in grids)
         )
-        return cls(cells, adds, [(take, 0, 0, rest) for take, rest in rests if rest >= 0])
 
     def add(self, arrays: Arrays, asked: npt.NDArray[np.int64]) -> None:
         """Take note of the cells that answer `asked`."""
         for kind, x, y, z in asked.tolist():
-            if kind == kernel.ASK_REST:
-                self.rests.append((x, 0, 0, int(arrays.take["rest"].array[x])))
-                continue
-            cell = kind == kernel.ASK_CELL
-            grid = arrays.cells if cell else arrays.adds_table
-            content = grid.get(x, y, z)
-            (self.cells if cell else self.adds).append((x, y, z, content))
+            content = arrays.grid_of(kind).get(x, y, z)
+            of = {kernel.ASK_CELL: self.cells, kernel.ASK_REST: self.rests}.get(kind, self.adds)
+            of.append((x, y, z, content))
 
 
 def since(
@@ -173,14 +167,13 @@ class Replica(Arrays):
         for queue in range(self.queue_count):
             count = max(1, values[self.queue_field + queue])
             self.adds_table.make_room(queue, count, max(1, self._messages))
+            at = int(self.per_value.off[self.queue_field + queue])
+            takes = self.per_value.arrays["take_count"][at : at + count]
+            self.rests.make_room(queue, count, max(1, int(takes.max())))
         self.cells.put_all(parts["cells"])
         self.adds_table.put_all(parts["adds"])
+        self.rests.put_all(parts["rests"])
         self.broken += [tuple(row) for row in parts["broken"].tolist()]
-        rests = self.take["rest"].array
-        # What the driver only asked for is asked for here, too.
-        rests[rests == kernel.ASKED] = kernel.UNKNOWN
-        for take, _, _, rest in parts["rests"].tolist():
-            rests[take] = rest
         for number, name in enumerate(("cells", "adds", "broken", "rests")):
             self._counts[number] += len(parts[name])
         self._needed = parts["needed"]

@@ -82,9 +82,7 @@ class Reference:
 
     def initials(self) -> list[State]:
         """Return every state in which a run may begin, each once, in the world's order."""
-        monitor = None
-        if self.codes.monitor is not None:
-            monitor = self.codes.first_monitor()
+        monitor = None if self.codes.monitor is None else self.codes.first_monitor()
         found: dict[State, None] = {}
         for begun in self.codes.beginnings():
             locals_ = tuple(local for local, _ in begun)
@@ -153,7 +151,8 @@ class Reference:
     ) -> Iterator[tuple[Move, State]]:
         at = self.codes.names.index(name)
         for outcome in self._ask(self.codes.members[at], state.locals[at], event):
-            after = self._after(state, name, outcome)
+            before = state if message is None or self.is_set else self._without(state, message)
+            after = self._after(before, name, outcome)
             if after is not None:
                 yield Move(kind, ((name, outcome),), event, message), self._expired(after)
 
@@ -161,18 +160,16 @@ class Reference:
         self, state: State, link: Link, held: tuple[Hashable, ...]
     ) -> Iterator[tuple[Move, State]]:
         sender, to = link
-        for i, content in enumerate(held):
-            if (i > 0 and self.is_fifo) or content in held[:i]:
-                continue
+        lost = self.environment.spend(state.around, "lose")
+        doubled = self.environment.spend(state.around, "double")
+        for content in held[:1] if self.is_fifo else dict.fromkeys(held):
             message = (sender, to, content)
-            rest = self._with_link(state, link, held[:i] + held[i + 1 :])
             if self._reaches(state, sender, to):
                 event = Message(sender, content)
-                yield from self._run(rest, "receive", to, event, message)
-            lost = self.environment.spend(state.around, "lose")
+                yield from self._run(state, "receive", to, event, message)
             if lost is not None:
+                rest = self._without(state, message)
                 yield Move("lose", message=message), evolve(rest, around=lost)
-            doubled = self.environment.spend(state.around, "double")
             if doubled is not None and not (self.waits and self._is_full(held)):
                 more = state
                 if not self._is_full(held):
@@ -225,6 +222,12 @@ class Reference:
         if held:
             links[link] = held if self.is_fifo else tuple(sorted(held, key=repr))
         return evolve(state, links=tuple(sorted(links.items())))
+
+    def _without(self, state: State, message: Any) -> State:
+        """Return the state in which a message has left its link."""
+        link, held = message[:2], dict(state.links)[message[:2]]
+        at = held.index(message[2])
+        return self._with_link(state, link, held[:at] + held[at + 1 :])
 
     def _after(self, state: State, name: str, outcome: Outcome) -> State | None:
         around: Surroundings | None = state.around

@@ -9,6 +9,7 @@ from unittest import mock
 
 from joinproto.check.check import check
 from joinproto.check.engine.coverage import coverage_of
+from joinproto.check.engine.queues import numbers_in
 from joinproto.check.engine.search import Search
 from joinproto.check.environment import Surroundings
 from joinproto.check.events import plain
@@ -56,7 +57,7 @@ def state_of(search: Search, number: int) -> State:
     links = {}
     for queue in range(tables.queue_count):
         sender, to = divmod(queue, tables.members)
-        held = [tables.messages.values[m] for m in values[tables.queue_field + queue]]
+        held = [tables.messages.values[m] for m in numbers_in(values[tables.queue_field + queue])]
         if held:
             held = held if tables.fifo else sorted(held, key=repr)
             links[tables.names[sender], tables.names[to]] = tuple(held)

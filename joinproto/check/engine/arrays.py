@@ -48,7 +48,9 @@ class Arrays(ABC):
             horizon=(np.int32, 0),
         )
         self.cells = Grids(self.fields, kernel.UNKNOWN)
+        # Of queues: what they hold with a message more, and with one less.
         self.adds_table = Grids(max(self.queue_count, 1), kernel.UNKNOWN)
+        self.rests = Grids(max(self.queue_count, 1), kernel.UNKNOWN)
         self.choice_column = Growing(np.int32)
         self.out = columns(
             next=np.int32,
@@ -65,7 +67,11 @@ class Arrays(ABC):
         self.send_message = Growing(np.int32)
         ints = np.int32
         self.to = columns(first=ints, count=ints, member=ints, column=ints, link=ints)
-        self.take = columns(column=ints, message=ints, rest=ints)
+        self.take_message = Growing(ints)
+        # Which event the message of a queue is to who receives it.
+        self.heard_as = columns(queue=ints, message=ints, column=ints)
+        self._column = np.zeros((max(self.queue_count, 1), 1), np.int32)
+        self._columns_upto = 0
         self.joint = columns(first=ints, count=ints) | columns(
             part_first=ints, part_count=ints, part_member=ints, part_column=ints
         )
@@ -89,7 +95,7 @@ class Arrays(ABC):
         if self.cells.is_held:
             yield
             return
-        held: list[Grids | Contents] = [self.cells, self.adds_table]
+        held: list[Grids | Contents] = [*self._grids]
         if self.contents is not None:
             held.append(self.contents)
         for one in held:
@@ -100,12 +106,22 @@ class Arrays(ABC):
             for one in held:
                 one.release()
 
+    @property
+    def _grids(self) -> tuple[Grids, ...]:
+        return self.cells, self.adds_table, self.rests
+
+    def grid_of(self, kind: int) -> Grids:
+        """Return where the answer to a question of that kind stands, of contents of queues too."""
+        if kind == kernel.ASK_CELL:
+            return self.cells
+        return self.rests if kind == kernel.ASK_REST else self.adds_table
+
     # -- memory ------------------------------------------------------------------------
 
     def bound_by(self, budget: Budget) -> None:
         """Raise `TooMany` where the tables would grow beyond `budget`."""
         self._budget = budget
-        for grids in (self.cells, self.adds_table):
+        for grids in self._grids:
             grids.claim = budget.claim
         if self.contents is not None:
             self.contents.bound_by(budget.claim)
@@ -117,10 +133,11 @@ class Arrays(ABC):
 
     @property
     def bytes_used(self) -> int:
-        growing = (*self.out.values(), *self.to.values(), *self.take.values())
-        arrays = [item.array for item in (*growing, *self.joint.values(), self.choice_column)]
-        arrays += [*self.per_value.arrays.values(), self._added]
-        grids = self.cells.bytes_used + self.adds_table.bytes_used
+        growing = (*self.out.values(), *self.to.values(), *self.heard_as.values())
+        growing = (*growing, *self.joint.values(), self.choice_column, self.take_message)
+        arrays = [item.array for item in growing]
+        arrays += [*self.per_value.arrays.values(), self._added, self._column]
+        grids = sum(grids.bytes_used for grids in self._grids)
         if self.contents is not None:
             grids += self.contents.bytes_used
         return grids + sum(array.nbytes for array in arrays)
@@ -137,10 +154,8 @@ class Arrays(ABC):
 
     def forget_asked(self) -> None:
         """Let what was asked for and never answered be asked for again."""
-        for grids in (self.cells, self.adds_table):
+        for grids in self._grids:
             grids.forget(kernel.ASKED)
-        rests = self.take["rest"].array
-        rests[rests == kernel.ASKED] = kernel.UNKNOWN
         if self.contents is not None:
             self.contents.forget_asked(kernel.ASKED)
 
@@ -213,11 +228,13 @@ class Arrays(ABC):
         for field in range(self.queue_field):
             self.cells.make_room(field, max(1, values[field]), max(1, columns[field]))
         for queue in range(self.queue_count):
-            self.adds_table.make_room(
-                queue, max(1, values[self.queue_field + queue]), max(1, self.message_count())
-            )
-        self.cells.make_room_for_asks()
-        self.adds_table.make_room_for_asks()
+            field = self.queue_field + queue
+            held, at = values[field], int(self.per_value.off[field])
+            self.adds_table.make_room(queue, max(1, held), max(1, self.message_count()))
+            takes = self.per_value.arrays["take_count"][at : at + held]
+            self.rests.make_room(queue, max(1, held), max(1, int(takes.max(initial=0))))
+        for grids in self._grids:
+            grids.make_room_for_asks()
         needed, horizons = self.needed_messages()
         layout, per, plain = self.layout, self.per_value.arrays, self.out["plain"].array
         return kernel.Lookup(
@@ -254,10 +271,6 @@ class Arrays(ABC):
             take_first=per["take_first"],
             take_count=per["take_count"],
             heard_by=per["heard_by"],
-            **{f"take_{name}": growing.array for name, growing in self.take.items()},
-            add=self.adds_table.array,
-            add_off=self.adds_table.off,
-            add_stride=self.adds_table.stride,
             **self.around._asdict(),
             joint_first=self.joint["first"].array,
             joint_count=self.joint["count"].array,
@@ -265,12 +278,29 @@ class Arrays(ABC):
             event_taken=self.event_taken,
         )
 
-    def looked_up(self) -> tuple[Any, Any]:
-        """Return cells and contents of queues for the compiled loops: see `Grids.sparse`."""
+    def queued(self) -> kernel.Queued | None:
+        """Return what is under way in queues and bags; None where there are none."""
+        if not self.queue_count:
+            return None
+        queues, messages, columns = (one.array for one in self.heard_as.values())
+        count, begin = self.heard_as["queue"].count, self._columns_upto
+        if self.message_count() > self._column.shape[1]:
+            wide = 2 * self.message_count()
+            self.claim(4 * self.queue_count * wide)
+            self._column, begin = np.zeros((self.queue_count, wide), np.int32), 0
+        new = slice(begin, count)
+        self._column[queues[new], messages[new]] = columns[new]
+        self._columns_upto = count
+        return kernel.Queued(
+            self.take_message.array, self._column, self.rests.arrays, self.adds_table.arrays
+        )
+
+    def looked_up(self) -> tuple[Any, kernel.Queued | None]:
+        """Return cells, as `Grids.sparse` gives them, and queues for the compiled loops."""
         # Where contents are numbered, a loop that knows blocks alone would be compiled for half a
         # minute, used for some levels, and is no faster.
         cells = self.cells.sparse if self.contents is None else self.cells.arrays
-        return cells, self.adds_table.sparse
+        return cells, self.queued()
 
     def sets(self) -> Sets | None:
         """Return the tables of numbered contents; None where each message has a bit."""

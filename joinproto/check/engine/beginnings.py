@@ -20,9 +20,9 @@ def beginning(
     """
     fields = [0] * tables.fields
     messages: list[int] = []
-    queues: list[tuple[int, ...]] = [()] * tables.queue_count
+    queues = [""] * tables.queue_count
     for q in range(tables.queue_count):
-        tables.queues.number(q, ())
+        tables.queues.number(q, "")
     told: list[Hashable] = []
     expires = tables.world.expiry is not None
     members = tables.codes.members

@@ -164,9 +164,8 @@ def labels_of(tables: Tables, info: Ints) -> Ints:
     members = np.array([m for m, _, _ in tables.outcome_cell] or [0], np.int64)
     label[received] = (_RECEIVE << 40) | (a[received] << 8) | members[o[received]]
     taken = kind == kernel.TAKE
-    queue = tables.take_queue.array.astype(np.int64)
-    message = tables.take["message"].array.astype(np.int64)
-    label[taken] = (_TAKE << 40) | (queue[a[taken]] << 24) | message[a[taken]]
+    message = tables.take_message.array.astype(np.int64)[a[taken]]
+    label[taken] = (_TAKE << 40) | (tables.queues.of_takes(a[taken]) << 24) | message
     moved = kind == kernel.MOVE
     heals = np.array([action == "heal" for action, _ in tables.moves] or [False])
     label[moved] = np.where(heals[a[moved]], _HEAL << 40, -1)

@@ -28,7 +28,6 @@ from joinproto.check.engine.kernel import (
     REFUSED,
     TAKE,
     TOGETHER,
-    add,
     cell,
     expire,
     get,
@@ -36,7 +35,6 @@ from joinproto.check.engine.kernel import (
     list_step,
     put,
     take_back,
-    want_add,
     want_cell,
     want_content,
     want_vector,
@@ -59,7 +57,7 @@ from joinproto.check.engine.takes import list_takes
 def expand(
     t: Any,
     cells: Any,
-    adds: Any,
+    queued: Any,
     sets: Any,
     meetings: Any,
     s: Any,
@@ -88,7 +86,8 @@ def expand(
     `begin`, and the caller comes back with larger buffers.  `quiet`: plain steps that lead
     back to where they began are counted (loops), not written.
 
-    `cells`, `adds`: as `Grids.sparse` gives them; None compiles a loop that knows blocks alone.
+    `cells`: as `Grids.sparse` gives them; None compiles a loop that knows blocks alone.
+    `queued`: of a world with queues or a bag; None compiles a loop that knows none.
     `scratch`: four lines with a place for each pair of members and one to spare.
     `marks`: of the rows of this level, from `joint_base` on, or empty: nothing sleeps (see
     `joinproto/check/engine/sleeping.py`).  `via`: what each successor is marked with, then.
@@ -217,10 +216,11 @@ def expand(
                         whole = False
                         asked = want_cell(t, cells, ask, asked, o, member, here[member], column)
         # Messages of queues and bags: received, lost, doubled.
-        steps, asked, known = list_takes(
-            t, cells, adds, s, rows, r, env, here, todo, steps, ask, asked
-        )
-        whole = whole and known
+        if queued is not None:
+            steps, asked, known = list_takes(
+                t, cells, queued, s, rows, r, env, here, todo, steps, ask, asked
+            )
+            whole = whole and known
         # The world splits or heals.
         first = t.move_first[env]
         healed = np.int64(t.is_split[env] != 0 and healing_sleeps(mark))
@@ -356,7 +356,7 @@ def expand(
                             )
                             break
                         put(out, n, t, s.monitor, t.next[told])
-                    if s.queue_count > 0:
+                    if queued is not None:
                         if cost == COST_CRASH and s.fifo:
                             for q in range(s.queue_count):
                                 if t.queue_member[q] == member:
@@ -365,15 +365,18 @@ def expand(
                         for k in range(first, first + t.send_count[o]):
                             q = t.send_queue[k]
                             content = get(out, n, t, s.queues + q)
-                            more = add(t, adds, q, content, t.send_message[k])
+                            more = find(queued.adds, q, content, t.send_message[k])
                             if more < 0:
                                 possible = False
                                 if more == REFUSED:
                                     break
                                 whole = False
-                                asked = want_add(
-                                    t, adds, ask, asked, more, q, content, t.send_message[k]
+                                # fmt: off
+                                asked = want_content(
+                                    queued.adds, ask, asked, ASK_ADD, more, q, content,
+                                    t.send_message[k],
                                 )
+                                # fmt: on
                                 break
                             put(out, n, t, s.queues + q, more)
                         if not possible:

@@ -92,15 +92,9 @@ class Lookup(NamedTuple):
     # queues
     queue_member: I32  # who receives from it
     queue_link: I32
-    take_first: I32
+    take_first: I32  # of each content: its deliveries are this one and the next ones
     take_count: I32
     heard_by: I64  # of each content of a set: its receivers (see `is_hearer`)
-    take_column: I32
-    take_message: I32
-    take_rest: I32
-    add: I32
-    add_off: I64
-    add_stride: I64
     # the world: see `Around`
     spend: I32
     link_up: I8
@@ -116,6 +110,18 @@ class Lookup(NamedTuple):
     part_member: I32
     part_column: I32
     event_taken: I64  # how often each take, move and joint step: (kind, a)
+
+
+class Queued(NamedTuple):
+    """What is under way in queues and bags, as the loops read it; grids as in `Grids.arrays`.
+
+    A content's takes are its messages, one after the other; a queue has one, its first.
+    """
+
+    message: I32  # of each take; of equal messages of a bag the first one alone is a take
+    column: I32  # (queue, message) -> the event of who receives it
+    rests: tuple[npt.NDArray[np.int64], ...]  # (queue, content, place of a take in it) -> content
+    adds: tuple[npt.NDArray[np.int64], ...]  # (queue, content, message) -> content
 
 
 class Shape(NamedTuple):
@@ -211,22 +217,6 @@ def horizons_of(t: Any, s: Any, sets: Any, rows: Any, r: Any) -> Any:
 
 
 @njit(inline="always")
-def add(t: Any, adds: Any, queue: Any, content: Any, message: Any) -> Any:
-    """Return what the queue holds with one message more, or what stands there instead."""
-    if adds is None:
-        return t.add[t.add_off[queue] + content * t.add_stride[queue] + message]
-    return find(adds, queue, content, message)
-
-
-@njit(inline="always")
-def _await_add(t: Any, adds: Any, queue: Any, content: Any, message: Any) -> None:
-    if adds is None:
-        t.add[t.add_off[queue] + content * t.add_stride[queue] + message] = ASKED
-    else:
-        mark(adds, queue, content, message, ASKED)
-
-
-@njit(inline="always")
 def want_cell(
     t: Any, cells: Any, ask: Any, asked: Any, found: Any, member: Any, local: Any, column: Any
 ) -> Any:
@@ -239,36 +229,14 @@ def want_cell(
 
 
 @njit(inline="always")
-def want_add(
-    t: Any, adds: Any, ask: Any, asked: Any, found: Any, queue: Any, content: Any, message: Any
-) -> Any:
-    """Ask for what a queue holds with one message more, as `want_cell` does."""
-    if found == UNKNOWN and asked < len(ask) - 1:
-        _ask(ask, asked, ASK_ADD, queue, content, message)
-        asked += 1
-        _await_add(t, adds, queue, content, message)
-    return asked
-
-
-@njit(inline="always")
-def want_rest(t: Any, ask: Any, asked: Any, found: Any, take: Any) -> Any:
-    """Ask for what a queue holds without one of its messages, as `want_cell` does."""
-    if found == UNKNOWN and asked < len(ask) - 1:
-        _ask(ask, asked, ASK_REST, take, 0, 0)
-        asked += 1
-        t.take_rest[take] = ASKED
-    return asked
-
-
-@njit(inline="always")
 def want_content(
-    grids: Any, ask: Any, asked: Any, kind: Any, found: Any, sender: Any, content: Any, by: Any
+    grids: Any, ask: Any, asked: Any, kind: Any, found: Any, field: Any, content: Any, by: Any
 ) -> Any:
-    """Ask for what a content of a set becomes, as `want_cell` does."""
+    """Ask for what becomes of the content of a queue or of a set, as `want_cell` does."""
     if found == UNKNOWN and asked < len(ask) - 1:
-        _ask(ask, asked, kind, sender, content, by)
+        _ask(ask, asked, kind, field, content, by)
         asked += 1
-        mark(grids, sender, content, by, ASKED)
+        mark(grids, field, content, by, ASKED)
     return asked
 
 

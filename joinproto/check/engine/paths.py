@@ -62,9 +62,7 @@ def move_of(search: Search, info: int, row: Rows) -> Move:
 
 def _taken_message(search: Search, take: int) -> Any:
     tables = search.tables
-    sender, to = divmod(int(tables.take_queue.array[take]), tables.members)
-    content = tables.messages.values[int(tables.take["message"].array[take])]
-    return (tables.names[sender], tables.names[to], content)
+    return tables.queues.taken(take)
 
 
 def states_text(search: Search, row: Rows) -> dict[str, dict[str, str]]:

@@ -2,30 +2,61 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from joinproto.check.engine import kernel
+from joinproto.check.engine.growing import Growing
 from joinproto.check.events import Message
 from joinproto.check.local import Outcome
 from joinproto.check.network import too_full
+from joinproto.check.problems import ModelProblem
 
 if TYPE_CHECKING:
     from joinproto.check.engine.tables import Tables
 
 
+MESSAGES_MAX = 1 << 20
+"""So many different messages are numbered."""
+
+
+def too_many_messages() -> ModelProblem:
+    """Return what is raised for one message more."""
+    return ModelProblem(
+        f"more than {MESSAGES_MAX} different messages", next="bound what members send"
+    )
+
+
+def packed(messages: Iterable[int]) -> str:
+    """Return what a queue holds as the value of its field: a character for each message's number.
+
+    A bag of n messages that leave it one by one has n * n / 2 contents.  A string takes a quarter
+    of a tuple's memory, and keeps its hash.
+    """
+    return "".join(map(chr, messages))
+
+
+def numbers_in(held: str) -> list[int]:
+    """Return the numbers of the messages that a queue holds."""
+    return [*map(ord, held)]
+
+
 class Queues:
-    """The values of the fields of queues: numbers of messages, in order.  (A bag's are sorted.)"""
+    """The values of the fields of queues: see `packed`.  A bag's messages are sorted by number."""
 
     def __init__(self, tables: Tables) -> None:
         network = tables.world.network
         self._tables = tables
         self._capacity: int | None = getattr(network, "capacity", None)
         self._waits = getattr(network, "when_full", "") == "wait"
-        # By queue and message, of the addressee's events.
-        self._columns: dict[int, dict[int, int]] = {}
+        # By queue, which messages `heard_as` knows.
+        self._heard: dict[int, npt.NDArray[np.bool_]] = {}
+        # Of each content that is not empty: its first take, and its queue.
+        self._takes_first, self._takes_queue = Growing(np.int64), Growing(np.int16)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_tables": None}
@@ -44,6 +75,8 @@ class Queues:
         tables, found = self._tables, []
         for to, content in messages:
             number, _ = tables.messages.add(content)
+            if number >= MESSAGES_MAX:
+                raise too_many_messages()
             others = [m for m in range(tables.members) if m != sender]
             receivers = others if to is None else [tables.number_of[to]]
             found += [(self.between(sender, member), number) for member in receivers]
@@ -56,23 +89,20 @@ class Queues:
             # What it sent itself before it crashed is under way to it, and lost.
             queued = [pair for pair in queued if pair[0] % tables.members != sender]
         for queue, number in queued:
-            self.number(queue, ())
+            self.number(queue, "")
             held = len(tables.values[tables.queue_field + queue])
             tables.adds_table.make_room(queue, held, number + 1)
         return queued
 
-    def with_one_more(self, held: tuple[int, ...], message: int) -> tuple[int, ...] | None:
+    def with_one_more(self, held: str, message: int) -> str | None:
         """Return what a queue holds after a send; None where it is full and the sender waits."""
         if self._capacity is not None and len(held) >= self._capacity:
             return None if self._waits else held
-        more = (*held, message)
-        return more if self._tables.fifo else tuple(sorted(more))
+        at = len(held) if self._tables.fifo else bisect(held, chr(message))
+        return held[:at] + chr(message) + held[at:]
 
     def begin(
-        self,
-        queues: list[tuple[int, ...]],
-        sender: int,
-        messages: Iterable[tuple[str | None, Hashable]],
+        self, queues: list[str], sender: int, messages: Iterable[tuple[str | None, Hashable]]
     ) -> None:
         """Let `queues` hold what a member sends before the first step."""
         for queue, message in self.sent(sender, messages):
@@ -81,56 +111,68 @@ class Queues:
                 raise too_full(self._tables.names[sender])
             queues[queue] = more
 
-    def number(self, queue: int, content: tuple[int, ...]) -> int:
-        """Return the number of what a queue holds (numbers of messages, in order)."""
+    def number(self, queue: int, content: str) -> int:
+        """Return the number of what a queue holds."""
         tables = self._tables
         field = tables.queue_field + queue
         known = tables.values[field].of.get(content)
         if known is not None:
             return known
-        sender, to = divmod(queue, tables.members)
-        heads = (
-            [0]
-            if tables.fifo
-            else [i for i in range(len(content)) if i == 0 or content[i] != content[i - 1]]
-        )
-        columns = self._columns.setdefault(queue, {})
-        entries = [content[i] for i in heads] if content else []
-        for message in entries:
-            if message not in columns:
-                event = Message(tables.names[sender], tables.messages.values[message])
-                columns[message] = tables.column(to, event)
+        heads = content[:1] if tables.fifo else content
+        takes = np.frombuffer(heads.encode("utf-32-le", "surrogatepass"), np.int32)
+        self._number_heard(queue, takes)
         number = len(tables.values[field])
         tables.per_value.make_room(field, number + 1)
-        tables.adds_table.make_room(queue, number + 1, max(1, len(tables.messages)))
         tables.values[field].add(content)
-        first = tables.take["column"].count
-        tables.take["column"].append_all([columns[message] for message in entries])
-        tables.take["message"].append_all(entries)
-        # What is left is numbered when it is asked for.
-        tables.take["rest"].append_all([kernel.UNKNOWN] * len(entries))
-        tables.take_queue.append_all([queue] * len(entries))
         at = tables.per_value.off[field] + number
         if tables.world.show_links:
-            held = tuple(tables.messages.values[m] for m in content)
+            held = tuple(tables.messages.values[m] for m in numbers_in(content))
             held = held if tables.fifo else tuple(sorted(held, key=repr))
             tables.per_value.arrays["shown"][at] = tables.shown[field].add((held, None))[0]
+        first = tables.take_message.count
         tables.per_value.arrays["take_first"][at] = first
-        tables.per_value.arrays["take_count"][at] = len(entries)
+        tables.per_value.arrays["take_count"][at] = len(takes)
+        if len(takes):
+            tables.take_message.extend(takes)
+            self._takes_first.append(first)
+            self._takes_queue.append(queue)
         return number
 
-    def fill_rest(self, take: int) -> None:
-        """Number what a queue holds without the message of a take."""
-        tables, queue = self._tables, int(self._tables.take_queue.array[take])
-        field = tables.queue_field + queue
-        begin = int(tables.per_value.off[field])
-        # Contents are numbered in the order of their takes.
-        first = tables.per_value.arrays["take_first"][begin : begin + len(tables.values[field])]
-        held = tables.values[field].values[int(np.searchsorted(first, take, "right")) - 1]
-        at = held.index(tables.take["message"].array[take])
-        rest = self.number(queue, held[:at] + held[at + 1 :])
-        # Only now: the array may be another one.
-        tables.take["rest"].array[take] = rest
+    def _number_heard(self, queue: int, messages: npt.NDArray[np.int32]) -> None:
+        """Number what messages are to who receives them, where that is new."""
+        tables, heard = self._tables, self._heard.get(queue, np.zeros(0, np.bool_))
+        if len(heard) < len(tables.messages):
+            heard = np.concatenate([heard, np.zeros(len(tables.messages), np.bool_)])
+            self._heard[queue] = heard
+        if heard[messages].all():
+            return
+        sender, to = divmod(queue, tables.members)
+        for message in messages[~heard[messages]].tolist():
+            if not heard[message]:
+                event = Message(tables.names[sender], tables.messages.values[message])
+                column, heard_as = tables.column(to, event), tables.heard_as
+                for name, number in {"queue": queue, "message": message, "column": column}.items():
+                    heard_as[name].append(number)
+                heard[message] = True
+
+    def of_takes(self, takes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the queue of each of `takes`."""
+        at = np.searchsorted(self._takes_first.array[: self._takes_first.count], takes, "right") - 1
+        return self._takes_queue.array[at].astype(np.int64)
+
+    def taken(self, take: int) -> tuple[str, str, Hashable]:
+        """Return the message of a take: who sent it, to whom, and what it says."""
+        tables = self._tables
+        sender, to = divmod(int(self.of_takes(np.array([take]))[0]), tables.members)
+        content = tables.messages.values[int(tables.take_message.array[take])]
+        return tables.names[sender], tables.names[to], content
+
+    def fill_rest(self, queue: int, content: int, place: int) -> None:
+        """Answer what a queue holds without the message of a take."""
+        tables = self._tables
+        held = tables.values[tables.queue_field + queue].values[content]
+        rest = self.number(queue, held[:place] + held[place + 1 :])
+        tables.rests.put(queue, content, place, rest)
 
     def fill_add(self, queue: int, content: int, message: int) -> None:
         """Answer what a queue holds with one message more."""
@@ -138,5 +180,4 @@ class Queues:
         held = tables.values[tables.queue_field + queue].values[content]
         more = self.with_one_more(held, message)
         number = kernel.REFUSED if more is None else self.number(queue, more)
-        tables.adds_table.make_room(queue, content + 1, message + 1)
         tables.adds_table.put(queue, content, message, number)

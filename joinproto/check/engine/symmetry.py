@@ -20,6 +20,7 @@ import numpy.typing as npt
 from joinproto.check.engine.canonical import Order, Swaps, least_permutation, sort_members, swap
 from joinproto.check.engine.growing import Growing
 from joinproto.check.engine.interchange import Interchange, refuse_claims_about_names
+from joinproto.check.engine.queues import numbers_in, packed
 from joinproto.check.engine.tables import Tables
 from joinproto.check.environment import Surroundings
 from joinproto.check.freeze import rename
@@ -142,11 +143,10 @@ class Symmetry:
             held = tuple(sorted(int(messages[m]) for m in value))
             return tables.contents.number(to - tables.contents.first, held)
         if field >= tables.queue_field:
-            numbers = [
-                tables.messages.add(rename(tables.messages.values[m], names))[0] for m in value
-            ]
-            content = tuple(numbers if tables.fifo else sorted(numbers))
-            return tables.queues.number(to - tables.queue_field, content)
+            sent = [tables.messages.values[m] for m in numbers_in(value)]
+            numbers = [tables.messages.add(rename(message, names))[0] for message in sent]
+            numbers = numbers if tables.fifo else sorted(numbers)
+            return tables.queues.number(to - tables.queue_field, packed(numbers))
         number = tables.local(to, self.interchange.renamed.state(j, value))
         # The table's own, not one that is equal to it and held beside it.
         self.interchange.renamed.keep(j, value, tables.values[to].values[number])

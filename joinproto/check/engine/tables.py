@@ -22,12 +22,11 @@ from joinproto.check.engine.beginnings import beginning
 from joinproto.check.engine.claimed import Claimed
 from joinproto.check.engine.contents import Contents
 from joinproto.check.engine.expiry import Expiry
-from joinproto.check.engine.growing import Growing
 from joinproto.check.engine.layout import Layout
 from joinproto.check.engine.numbering import TablesNumbering
 from joinproto.check.engine.numbers import Numbers, Observations
 from joinproto.check.engine.outcomes import COSTS, Outcomes
-from joinproto.check.engine.queues import Queues
+from joinproto.check.engine.queues import MESSAGES_MAX, Queues, too_many_messages
 from joinproto.check.environment import Environment
 from joinproto.check.events import Message
 from joinproto.check.local import Choice, LocalState, Outcome, freeze_event
@@ -38,8 +37,6 @@ from joinproto.check.world import Together, World
 
 if TYPE_CHECKING:
     from joinproto.check.engine.interchange import Interchange
-
-MAX_MESSAGES = 1 << 20
 
 FAILING_MAX = 1000
 """So many cells may go wrong in a level before the others of it are left out."""
@@ -87,7 +84,6 @@ class Tables(Arrays):
         # Of each message of a set: who may receive it, as which of its events; and as bits.
         self.receivers: list[tuple[list[int], list[int], int]] = []
         self.queues = Queues(self)
-        self.take_queue = Growing(np.int16)  # of each take: where its message is under way
         self.joint_steps: list[Together] = []
         self.shown = [Observations() for _ in range(self.fields)]
         self.claimed = Claimed()  # what claims said of that
@@ -183,11 +179,8 @@ class Tables(Arrays):
         known = self.messages.of.get(message)
         if known is not None:
             return known
-        if len(self.messages) >= MAX_MESSAGES:
-            raise ModelProblem(
-                f"more than {MAX_MESSAGES} different messages",
-                next="bound what members send, or use a bag",
-            )
+        if len(self.messages) >= MESSAGES_MAX:
+            raise too_many_messages()
         receivers = [to] if to is not None else [n for n in self.names if n != sender]
         members = [self.number_of[name] for name in receivers]
         columns = [self.column(member, Message(sender, content)) for member in members]
@@ -220,7 +213,7 @@ class Tables(Arrays):
                 if kind == kernel.ASK_CELL:
                     self._fill_cell(x, y, z)
                 elif kind == kernel.ASK_REST:
-                    self.queues.fill_rest(x)
+                    self.queues.fill_rest(x, y, z)
                 elif self.contents is None:
                     self.queues.fill_add(x, y, z)
                 else:

@@ -119,9 +119,7 @@ class Walker:
         return _hash(stable((self.tables.names[member], event, effects)))
 
     def _take_words(self, k: int) -> str:
-        sender, to = divmod(int(self.tables.take_queue.array[k]), self.tables.members)
-        content = self.tables.messages.values[int(self.tables.take["message"].array[k])]
-        return stable((self.tables.names[sender], self.tables.names[to], content))
+        return stable(self.tables.queues.taken(k))
 
     def _hash_move(self, k: int) -> int:
         action, around = self.tables.moves[k]
