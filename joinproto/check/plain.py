@@ -143,7 +143,7 @@ class _Small:
 
         `began`: when the search did, by `time.perf_counter`.
         """
-        level = self.steps.initials()
+        level = self.steps.initials(lambda: self._ends_now(began))
         self.generated = len(level)
         self._seen.update(level)
         implementing = [item for item in self._claims if item.abstract is not None]
@@ -154,9 +154,7 @@ class _Small:
             if self.violated or self._ends_here():
                 break
             level = self._next(level, began)
-        if self.stopped_by:
-            return
-        if self.unmapped or not self.violated:
+        if not self.stopped_by and (self.unmapped or not self.violated):
             on_runs = [item for item in self._claims if item.kind in ON_RUNS]
             self._judge_runs(implementing if self.unmapped else on_runs)
 
@@ -170,9 +168,17 @@ class _Small:
             self.stopped_by = f"the limit of {most:,} states"
         return bool(self.stopped_by)
 
+    def _ends_now(self, began: float) -> bool:
+        seconds = self.ends.seconds_max
+        if self.ends.interrupted():
+            self.stopped_by = "interrupted"
+        elif seconds is not None and time.perf_counter() - began > seconds:
+            self.stopped_by = f"the limit of {seconds:g} seconds"
+        return bool(self.stopped_by)
+
     def _next(self, level: list[State], began: float) -> list[State]:
         """Return the level after `level`; nothing where a limit ends the search."""
-        found, bounds, seconds = [], self.bounds, self.ends.seconds_max
+        found, bounds = [], self.bounds
         failing: dict[State, list[tuple[ModelProblem, Hashable]]] = {}
         within, bytes_max = self.steps.world.within, self.bytes_before + BYTES_MAX
         for state in level:
@@ -197,11 +203,7 @@ class _Small:
                 or (len(self.out_of) % 256 == 0 and resident_bytes() > bytes_max)
             ):
                 raise _ForTheEngine
-            if self.ends.interrupted():
-                self.stopped_by = "interrupted"
-            elif seconds is not None and time.perf_counter() - began > seconds:
-                self.stopped_by = f"the limit of {seconds:g} seconds"
-            if self.stopped_by:
+            if self._ends_now(began):
                 return []
         self.steps.failing = None
         if failing:
@@ -224,7 +226,6 @@ class _Small:
     # -- claims --------------------------------------------------------------------------
 
     def _judge(self, level: list[State]) -> None:
-        depth = len(self.levels) - 1
         for item in self._claims:
             if item.premise is not None and item.name not in self.premises:
                 premise = item.premise
@@ -235,7 +236,7 @@ class _Small:
             wanted = item.kind == "sometimes"
             found = [state for state in level if self._holds(item, state) is wanted]
             if found:
-                self.hits[item.name] = depth, found
+                self.hits[item.name] = len(self.levels) - 1, found
                 self.violated |= not wanted
         for name, asked in self.mapped.items():
             views = {self.steps.shown(state): self.steps.view(state) for state in level}.values()
@@ -349,7 +350,6 @@ class _Small:
         is_open = self.stopped_by or "unknown" in results
         live = any(item.kind in ON_FAIR_RUNS for item in properties)
         coverage = coverage_of(self.steps, self.levels, self.out_of, is_ended=bool(self.stopped_by))
-        dropped = () if world.expiry is None else ("messages of no use are dropped",)
         report = Report(
             world=world.name,
             about=world.about,
@@ -363,7 +363,7 @@ class _Small:
             peak_rss_bytes=peak_bytes(),
             calls=self.steps.codes.calls,
             engine="local",
-            reductions=dropped,
+            reductions=("messages of no use are dropped",) if world.expiry else (),
             properties=properties,
             fair_to=tuple(map(str, world.fairness)) if live else (),
             coverage=evolve(coverage, never=(*coverage.never, *self.idle)),

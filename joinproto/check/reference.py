@@ -6,7 +6,7 @@ property is asked in every state.  Nothing is numbered, packed or looked up.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from attrs import Factory, define, evolve, frozen
@@ -80,11 +80,13 @@ class Reference:
         """Return the first of the states in which runs begin."""
         return self.initials()[0]
 
-    def initials(self) -> list[State]:
-        """Return every state in which a run may begin, each once, in the world's order."""
+    def initials(self, until: Callable[[], Any] = lambda: False) -> list[State]:
+        """Return the states in which a run may begin: all, or at least one, until `until()`."""
         monitor = None if self.codes.monitor is None else self.codes.first_monitor()
         found: dict[State, None] = {}
         for begun in self.codes.beginnings():
+            if found and until():
+                break
             locals_ = tuple(local for local, _ in begun)
             state = State(locals_, monitor, self.environment.states[0])
             for code, (_, outcome) in zip(self.codes.members, begun, strict=True):

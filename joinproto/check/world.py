@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal
 
 from attrs import Factory, field, frozen
 
 from joinproto.check.beginnings import Beginning
+from joinproto.check.dropped import MANY
 from joinproto.check.events import WorldMember
 from joinproto.check.fairness import EACH_STEP, Fair
 from joinproto.check.faults import Faults
@@ -150,7 +152,14 @@ class World:
         """Return the joint steps to be tried in a state that shows `view`."""
         if self.together is None:
             return ()
-        return self.together(view) if callable(self.together) else self.together
+        if not callable(self.together):
+            return self.together
+        steps = list(islice(self.together(view), MANY + 1))
+        if len(steps) > MANY:
+            raise ModelProblem(
+                f"together(view) yields more than {MANY:,} joint steps", next="let it end"
+            )
+        return steps
 
     @property
     def size(self) -> int:

@@ -19,13 +19,16 @@ import pytest
 from attrs import define
 
 from joinproto.check import (
+    NOT_ENABLED,
     Broadcast,
     Message,
     MessageBag,
     ModelProblem,
     Rule,
+    Together,
     World,
     always,
+    any_of,
     eventually,
     no_deadlock,
     sometimes,
@@ -42,6 +45,7 @@ from joinproto.check.engine.space import TooFar
 from joinproto.check.engine.stopping import Limits
 from joinproto.check.engine.tables import Tables
 from joinproto.check.memory import Budget, TooMany, parse_size, resident_bytes
+from joinproto.check.plain import Ends, check_small
 from joinproto.check.properties import always_pair
 
 
@@ -242,6 +246,58 @@ def test_a_loop_in_one_answer_that_has_no_end_is_refused(where: str, said: str) 
 
     with pytest.raises(ModelProblem, match=re.escape(said)):
         check(world)
+
+
+class Still:
+    """Does nothing, from one of many beginnings."""
+
+    def __init__(self) -> None:
+        self.x = 0
+
+    def receive(self, event: Any) -> Any:
+        return NOT_ENABLED
+
+    def shows(self) -> int:
+        return self.x
+
+
+def still(count: int, **more: Any) -> World:
+    claims = {"properties": [always("true", lambda view: True)], **more}
+    return World(
+        name="still", members={"a": Still}, beginnings=any_of({"a": {"x": range(count)}}), **claims
+    )
+
+
+@pytest.mark.parametrize("search", [check, check_small])
+def test_joint_steps_without_an_end_are_refused(search: Any) -> None:
+    with pytest.raises(ModelProblem, match=re.escape("yields more than 100,000 joint steps")):
+        search(still(1, together=lambda view: itertools.repeat(Together("both", {"a": "x"}))))
+
+
+@pytest.mark.parametrize("search", [check, check_small])
+def test_a_long_list_of_beginnings_is_cut_by_a_limit(search: Any) -> None:
+    stopped: dict[str, Any] = {"interrupted": lambda: True}
+
+    report = search(still(500), **(stopped if search is check else {"ends": Ends(**stopped)}))
+
+    assert ("interrupted", 1) == (report.stopped_by, report.distinct)
+
+
+def test_a_limit_holds_while_claims_are_asked() -> None:
+    """Of a level with many combinations the claims may take longer than all steps."""
+    asked: list[int] = []
+
+    def holds(view: Any) -> bool:
+        asked.append(view["a"])
+        return True
+
+    world = still(500, properties=[always("asked", holds)])
+
+    report = check(world, interrupted=lambda: len(asked) > 200)
+
+    assert "interrupted" == report.stopped_by
+    assert "unknown" == report.properties[0].result
+    assert 200 < len(asked) <= 200 + 64
 
 
 def test_a_long_search_tells_how_far_it_is() -> None:

@@ -23,6 +23,7 @@ from joinproto.check.engine.claimed import Claimed, Key, among_of, is_kept
 from joinproto.check.engine.combos import Combos
 from joinproto.check.engine.crew import Crew
 from joinproto.check.engine.pairs import Ids, Pairs, pairs_of
+from joinproto.check.engine.stopping import Ended
 from joinproto.check.engine.tables import Tables
 from joinproto.check.engine.watching import Fears, watch
 from joinproto.check.local import freeze_event, rename_event
@@ -144,8 +145,7 @@ class Judge:
         asked_whole = bool(self.whole or self.implementing)
         self.combines = asked_whole or world.together is not None
         self.steps = [claim for claim in self.claims if claim.property.scope == "step"]
-        # Members, monitor, environment: what a view is made of.
-        # And links, where the world shows them.
+        # Members, monitor, environment, links where the world shows them: what a view is made of.
         self.parts = tables.queue_field + tables.queue_count * world.show_links
         self.within_bit = bits
         self.combines |= world.within is not None
@@ -153,6 +153,7 @@ class Judge:
         self._combos = Combos(self.parts, budget)
         self.flags: npt.NDArray[np.uint64] = np.zeros(64, np.uint64)
         self._known = 0
+        self.go_on: Callable[[], None] = lambda: None  # where a limit is met, it raises `Ended`
         # The members, and the monitor if there is one: what a local claim can be about.
         self.watched = tables.members + (tables.monitor >= 0)
         names = [claim.property.name for claim in self.local if is_kept(claim.property)]
@@ -204,7 +205,7 @@ class Judge:
 
     def ask_ahead(self) -> None:
         """Ask the local claims about what is new by now; what goes wrong is told by `refresh`."""
-        with suppress(ModelProblem):
+        with suppress(ModelProblem, Ended):
             self.refresh()
 
     def fields_of(self, item: Property) -> Iterable[int]:
@@ -231,6 +232,7 @@ class Judge:
             pairs = self._pairs.setdefault(item.name, Pairs(item, self._ids, self._budget))
             for field, other in pairs_of(item, among, monitor):
                 for numbers, others in pairs.broken(field, other, before, counts):
+                    self.go_on()
                     fields = (np.full(len(numbers), at) for at in (field, other))
                     found.append(np.column_stack([*fields, numbers, others])[:, [0, 2, 1, 3]])
         self.tables.claimed.add(item.name, np.concatenate(found))
@@ -386,6 +388,9 @@ class Judge:
                 self._known = count
                 return
         for number in range(self._known, count):
+            if number % 64 == 0:
+                self._known = number
+                self.go_on()
             view = self.view(number)
             flags = 0
             for at, claim in enumerate(self.whole):

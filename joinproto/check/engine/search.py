@@ -19,7 +19,7 @@ from joinproto.check.engine.found import Found
 from joinproto.check.engine.progress import Tick
 from joinproto.check.engine.sleeping import NO_MARKS
 from joinproto.check.engine.space import Space, TooFar, TooWide
-from joinproto.check.engine.stopping import INTERRUPTED, Stops
+from joinproto.check.engine.stopping import INTERRUPTED, Ended, Stops
 from joinproto.check.engine.symmetry import Restart
 from joinproto.check.memory import TooMany, collected_seldom, resident_bytes
 
@@ -84,7 +84,12 @@ class Search(Space):
         found = self.found
         found.generated = self.begins
         found.levels = [0, self.begins]
-        numbers = self._judge_level()
+        self.judge.go_on = stops.while_judging
+        try:
+            numbers = self._judge_level()
+        except Ended as ended:
+            found.stopped_by = str(ended)
+            return
         while not (found.violated and self.stop_at_violation):
             begin, end = found.levels[-2], found.levels[-1]
             if begin == end:
@@ -92,7 +97,7 @@ class Search(Space):
                 return
             if self.pause is not None and self.pause():
                 return
-            found.stopped_by = stops.before_level(self.states.count)
+            found.stopped_by = self.cut_by or stops.before_level(self.states.count)
             if found.stopped_by:
                 return
             try:
@@ -112,6 +117,9 @@ class Search(Space):
                 numbers = self._judge_level()
             except (TooMany, MemoryError):
                 found.stopped_by = stops.of_memory()
+                return
+            except Ended as ended:
+                found.stopped_by = str(ended)
                 return
             found.stopped_by = stops.after_level()
             if found.stopped_by:

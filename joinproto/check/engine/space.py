@@ -6,6 +6,7 @@ anew, in another form.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -21,7 +22,7 @@ from joinproto.check.engine.crew import Crew
 from joinproto.check.engine.expander import Batch, Expander
 from joinproto.check.engine.judge import Judge
 from joinproto.check.engine.rowset import RowSet, in_one
-from joinproto.check.engine.stopping import Limits
+from joinproto.check.engine.stopping import Limits, Stops
 from joinproto.check.engine.symmetry import Restart, Symmetry
 from joinproto.check.engine.tables import Tables
 from joinproto.check.engine.workers import CrewLevels
@@ -48,7 +49,8 @@ class TooFar(Exception):
 class Space:
     """The states of one world that are known, each of them a row.
 
-    `begins`: so many rows, the first ones, are states in which runs begin.
+    `begins`: so many rows, the first ones, are states in which runs begin.  `cut_by`: the limit
+    at which more of these were left out.
 
     `workers`: threads that expand levels; where the world has a view, `same`, one does.
     `answers`: of members, where they are known from another run.
@@ -71,6 +73,8 @@ class Space:
     begins: int = field(init=False, default=1)
     alike: Alike | None = field(init=False, default=None)
     crew_levels: CrewLevels | None = field(init=False, default=None)
+    cut_by: str = field(init=False, default="")
+    _made: float = field(init=False, factory=time.perf_counter)
     _crew: Crew | None = field(init=False, default=None)
     _may_number: bool = field(init=False, default=False)
     _bytes_before: int = field(init=False, default=0)
@@ -102,7 +106,7 @@ class Space:
         self._begin()
 
     def _begin(self) -> None:
-        begins = self.tables.initial()
+        begins = self.tables.initial(self._is_cut)
         self._looked_at = self._outside = 0
         if self.renaming is not None:
             try:
@@ -135,6 +139,12 @@ class Space:
             self.states.over = self._crew.over
             self.crew_levels = CrewLevels(self._crew, self.expander, self.states, self.renaming)
             self.crew_levels.ahead = self.judge.ask_ahead
+
+    def _is_cut(self) -> bool:
+        """Return whether a limit ends what is begun; `cut_by` says which."""
+        stops = Stops(limits=self.limits, budget=self.budget, began=self._made)
+        self.cut_by = stops.before_level(0) or stops.after_level()
+        return bool(self.cut_by)
 
     @staticmethod
     def _refuse_other_beginnings(renaming: Symmetry, rows: npt.NDArray[np.uint64]) -> None:

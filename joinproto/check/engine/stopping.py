@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from attrs import frozen
+from attrs import Factory, frozen
 
 from joinproto.check.engine import Compiling
 from joinproto.check.memory import Budget, resident_bytes
 
 INTERRUPTED = "interrupted"
 """Why a search ended that somebody stopped by hand."""
+
+
+class Ended(Exception):
+    """A limit was met where nothing can be returned; its text says which."""
 
 
 @frozen(kw_only=True)
@@ -40,7 +44,13 @@ class Stops:
     limits: Limits
     budget: Budget
     began: float
-    compiling: Compiling
+    compiling: Compiling = Factory(lambda: Compiling(lambda _: None))
+
+    def while_judging(self) -> None:
+        """Raise `Ended` where the search ends before it has asked all claims."""
+        reason = INTERRUPTED if self.limits.is_interrupted() else self.after_level()
+        if reason:
+            raise Ended(reason)
 
     def before_level(self, states: int) -> str:
         if self.limits.is_interrupted():

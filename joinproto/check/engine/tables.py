@@ -299,11 +299,18 @@ class Tables(Arrays):
 
     # -- the first state ---------------------------------------------------------------
 
-    def initial(self) -> list[tuple[list[int], list[int]]]:
-        """Return the initial states: a number for each field, and the messages of the set."""
-        self._initial = self._initial or [
-            beginning(self, begun) for begun in self.codes.beginnings()
-        ]
+    def initial(
+        self, until: Callable[[], Any] = lambda: False
+    ) -> list[tuple[list[int], list[int]]]:
+        """Return the initial states: a number for each field, and the messages of the set.
+
+        Where `until` says so, those that are numbered by then, at least one.
+        """
+        if not self._initial:
+            for begun in self.codes.beginnings():
+                if self._initial and until():
+                    break
+                self._initial.append(beginning(self, begun))
         if self.contents is None:
             return [(list(fields), messages) for fields, messages in self._initial]
         contents = self.contents
