@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from joinproto.check.engine.faults import Faults
-from joinproto.check.engine.findings import Findings, add_result, judge_graph
-from joinproto.check.engine.judge import Claim
+from joinproto.check.engine.claims.judge import Claim
+from joinproto.check.engine.liveness.duties import Faults
+from joinproto.check.engine.runs.findings import Findings, add_result, judge_graph
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.stopping import Limits
 from joinproto.check.memory import available_bytes, resident_bytes

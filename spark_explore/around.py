@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from joinproto.check.engine.expander import Batch
-from joinproto.check.engine.graph import Graph
-from joinproto.check.engine.judge import Claim
-from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.claims.judge import Claim
+from joinproto.check.engine.expansion.expander import Batch
+from joinproto.check.engine.liveness.graph import Graph
+from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.search import Search
 from spark_explore.keys import Ints, Rows, padded
 from spark_explore.worker_cache import UncountedBudget

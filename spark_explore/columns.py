@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from attrs import asdict, define, field, frozen
 
-from joinproto.check.engine.layout import Layout
+from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.search import Search
 from joinproto.check.environment import Surroundings
 from joinproto.check.events import plain

@@ -20,12 +20,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from attrs import define, field, frozen
 
-from joinproto.check.engine.arrays import Arrays
-from joinproto.check.engine.expander import Batch, Expander
-from joinproto.check.engine.faults import Faults
-from joinproto.check.engine.paths import uncounted
+from joinproto.check.engine.claims.watching import watch
+from joinproto.check.engine.expansion.expander import Batch, Expander
+from joinproto.check.engine.liveness.duties import Faults
+from joinproto.check.engine.runs.paths import uncounted
 from joinproto.check.engine.search import Search
-from joinproto.check.engine.watching import Fears, watch
+from joinproto.check.engine.tables.arrays import Arrays
+from joinproto.check.engine.tables.claimed import Fears
 from spark_explore.columns import About, Columns, columns_of
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows, padded

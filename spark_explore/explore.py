@@ -12,10 +12,9 @@ from typing import Any
 from attrs import field, frozen
 
 from joinproto.check.check import conclude
-from joinproto.check.engine.answers import Answers
-from joinproto.check.engine.progress import Tick
 from joinproto.check.engine.search import Search
-from joinproto.check.engine.stopping import Limits
+from joinproto.check.engine.stopping import Limits, Tick
+from joinproto.check.engine.tables.answers import Answers
 from joinproto.check.report import Report
 from joinproto.check.world import World
 from joinproto.errors import EnvironmentProblem, UsageProblem

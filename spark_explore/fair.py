@@ -1,9 +1,9 @@
 """Whether some fair run breaks a claim, decided on tables of all states and steps.
 
 The local engine looks for parts in which all states lead to one another, which takes all steps in
-one memory (`joinproto/check/engine/fair_runs.py`).  What leads to what within a set needs none:
-each state is told, round by round, what its successors can come to.  Of a region in which a claim
-stays unmet
+one memory (`fair_runs.py` in `joinproto/check/engine/liveness/`).  What leads to what within a set
+needs none: each state is told, round by round, what its successors can come to.  Of a region in
+which a claim stays unmet
 
 * a state is left out that cannot, within the region, come to a step that fulfils a weak duty or to
   a state where that is not possible;
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field, frozen
 
-from joinproto.check.engine.duties import Duties
+from joinproto.check.engine.liveness.duties import Duties
 from spark_explore.listing import Kept, Listed
 
 BITS = 62

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from attrs import Factory, define, field
 
-from joinproto.check.engine.layout import Layout
-from joinproto.check.engine.progress import Tick
+from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.stopping import Tick
 from joinproto.check.memory import resident_bytes
 from joinproto.errors import EnvironmentProblem
 from spark_explore import parcels, step

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define, field
 
-from joinproto.check.engine.found import Hit
-from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.claims.found import Hit
+from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.search import Search
 from spark_explore.frontier import Frontier, Growth
 from spark_explore.layouts import roomy

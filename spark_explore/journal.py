@@ -23,14 +23,14 @@ from attrs import define, field
 
 from joinproto import __version__
 from joinproto.check import packages
-from joinproto.check.engine.expander import Expander
-from joinproto.check.engine.found import Hit
-from joinproto.check.engine.judge import Judge
-from joinproto.check.engine.kept_values import CannotKeep, Names, read, written
-from joinproto.check.engine.layout import Layout
-from joinproto.check.engine.numbering import TablesNumbering
-from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.claims.found import Hit
+from joinproto.check.engine.claims.judge import Judge
+from joinproto.check.engine.expansion.expander import Expander
+from joinproto.check.engine.rows.layout import Layout
+from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.tables.kept_values import CannotKeep, Names, read, written
+from joinproto.check.engine.tables.numbering import TablesNumbering
 from joinproto.check.packages import is_model_code
 from joinproto.check.problems import ModelProblem
 from joinproto.check.sources import sources_of

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from joinproto.check.engine.fingerprint import fingerprints
-from joinproto.check.engine.merging import sought
+from joinproto.check.engine.rows.bits import fingerprints
+from joinproto.check.engine.rows.merging import sought
 
 Rows = npt.NDArray[np.uint64]
 Keys = npt.NDArray[np.uint64]

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from attrs import define, field
 
-from joinproto.check.engine.expander import Batch
-from joinproto.check.engine.paths import move_of
+from joinproto.check.engine.expansion.expander import Batch
+from joinproto.check.engine.runs.paths import move_of
 from joinproto.check.engine.search import Search
 from joinproto.check.steps import Move, to_step
 

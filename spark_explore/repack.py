@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from joinproto.check.engine.layout import Layout
+from joinproto.check.engine.rows.layout import Layout
 from spark_explore.blocks import Gathering, met
 from spark_explore.keys import by_owner, padded
 from spark_explore.storage import Share, Storage

@@ -7,8 +7,8 @@ from typing import Any
 from attrs import evolve
 
 from joinproto.check.check import conclude, report_of
-from joinproto.check.engine.coverage import coverage_of
-from joinproto.check.engine.findings import Findings, findings_of
+from joinproto.check.engine.runs.coverage import coverage_of
+from joinproto.check.engine.runs.findings import Findings, findings_of
 from joinproto.check.engine.search import Search
 from joinproto.check.report import Report
 from spark_explore.analyses import judge_runs

@@ -1,8 +1,8 @@
 """Claims about whole runs where the driver cannot hold all steps: decided by executors.
 
-The questions are those of `joinproto/check/engine/graph.py`.  A run that breaks a claim begins with
-a shortest run to a state in which the claim is due and can be put off for ever.  The rest is looked
-for by the driver, among at most `AROUND_MAX` states about that one.
+The questions are those of `joinproto/check/engine/liveness/`.  A run that breaks a claim begins
+with a shortest run to a state in which the claim is due and can be put off for ever.  The rest is
+looked for by the driver, among at most `AROUND_MAX` states about that one.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from attrs import define, evolve, field, frozen
 
-from joinproto.check.engine.duties import Duties, duties_of, unheard
-from joinproto.check.engine.faults import Faults
-from joinproto.check.engine.findings import Findings, add_result
-from joinproto.check.engine.judge import Claim
+from joinproto.check.engine.claims.judge import Claim
+from joinproto.check.engine.liveness.duties import Duties, Faults, duties_of, unheard
+from joinproto.check.engine.runs.findings import Findings, add_result
 from joinproto.check.properties import ON_FAIR_RUNS
 from joinproto.check.report import Trace
 from spark_explore.around import Around

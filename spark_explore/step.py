@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import Factory, define, field, frozen
 
-from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.rows.rowset import RowSet
 from spark_explore.blocks import Block, Gathering, met
 from spark_explore.keys import Keys, Rows, by_owner, padded
 from spark_explore.parcels import received, sent

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import asdict, define, evolve, field, frozen
 
-from joinproto.check.engine.merging import merged, merged_pairs
+from joinproto.check.engine.rows.merging import merged, merged_pairs
 from joinproto.errors import UsageProblem
 from spark_explore import parcels
 from spark_explore.blocks import ranges

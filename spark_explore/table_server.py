@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from attrs import Factory, define, field
 
-from joinproto.check.engine import kernel
-from joinproto.check.engine.layout import Layout
+from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.tables import kernel
 from spark_explore import rpc
 from spark_explore.table_updates import UpdateLog, since
 

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from attrs import Factory, define
 
-from joinproto.check.engine import kernel
-from joinproto.check.engine.arrays import Arrays
-from joinproto.check.engine.growing import Growing
-from joinproto.check.engine.layout import Layout
+from joinproto.check.engine.rows.layout import Layout
+from joinproto.check.engine.tables import kernel
+from joinproto.check.engine.tables.arrays import Arrays
+from joinproto.check.engine.tables.growing import Growing
 
 Ints = npt.NDArray[np.int64]
 Parts = dict[str, npt.NDArray[Any]]

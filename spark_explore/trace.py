@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from joinproto.check.engine.paths import Way, forward, uncounted
-from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.runs.paths import Way, forward, uncounted
 from joinproto.check.engine.search import Search
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows, padded

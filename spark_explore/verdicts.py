@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from attrs import Factory, define
 
-from joinproto.check.engine.found import Hit
-from joinproto.check.engine.judge import Claim, breaks
+from joinproto.check.engine.claims.found import Hit
+from joinproto.check.engine.claims.judge import Claim, breaks
 from joinproto.check.engine.search import Search
 from spark_explore.keys import Rows, padded
 from spark_explore.step import Counts

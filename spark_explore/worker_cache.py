@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define, field, frozen
 
-from joinproto.check.engine.combos import Combos
-from joinproto.check.engine.expander import Expander
-from joinproto.check.engine.rowset import RowSet
-from joinproto.check.engine.watching import Fears, watch
+from joinproto.check.engine.claims.combos import Combos
+from joinproto.check.engine.claims.watching import watch
+from joinproto.check.engine.expansion.expander import Expander
+from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.tables.claimed import Fears
 from joinproto.check.memory import Budget
 from spark_explore import rpc
 from spark_explore.keys import Ints, Rows

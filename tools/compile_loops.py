@@ -12,10 +12,12 @@ from unittest import mock
 
 from joinproto.check import load_world
 from joinproto.check.check import check
-from joinproto.check.engine import KEPT, grids, workers
-from joinproto.check.engine.fingerprint import fingerprints
-from joinproto.check.engine.merging import merged, merged_pairs, sought
+from joinproto.check.engine import KEPT
+from joinproto.check.engine.expansion import workers
+from joinproto.check.engine.rows.bits import fingerprints
+from joinproto.check.engine.rows.merging import merged, merged_pairs, sought
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.tables import grids
 
 SEARCHES: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
     ("two-phase-commit", {"members": 5}, {"workers": 2}),  # rows of one word

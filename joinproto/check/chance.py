@@ -156,8 +156,8 @@ def chance(
     world's `within` or `same`.  Raises `ModelProblem` for a model that cannot be explored, and
     `UsageProblem` for a weight that is about no step.
     """
-    from joinproto.check.engine.chance import Chain
-    from joinproto.check.engine.graph import Graph
+    from joinproto.check.engine.liveness.chance import Chain
+    from joinproto.check.engine.liveness.graph import Graph
     from joinproto.check.engine.search import Search
     from joinproto.check.engine.stopping import Limits
     from joinproto.check.memory import TooMany

@@ -17,8 +17,8 @@ from joinproto.check.same import FOUND_FIRST, WARNING
 from joinproto.check.world import World
 
 if TYPE_CHECKING:
-    from joinproto.check.engine.answers import Answers
-    from joinproto.check.engine.findings import Findings
+    from joinproto.check.engine.runs.findings import Findings
+    from joinproto.check.engine.tables.answers import Answers
 
 
 def check(
@@ -66,8 +66,8 @@ def check(
 def conclude(search: Any, *, began: float, cpu: float, witnesses: bool = False) -> Report:
     """Return the report of a `Search` that ran; `began`, `cpu`: its clocks at the start."""
     from joinproto.check import memory
-    from joinproto.check.engine.coverage import coverage_of
-    from joinproto.check.engine.findings import findings_of
+    from joinproto.check.engine.runs.coverage import coverage_of
+    from joinproto.check.engine.runs.findings import findings_of
 
     search.tables.codes.ask_again()
     search.keep_answers()

@@ -79,8 +79,8 @@ def cover(
     where a limit ended the search, or several states were taken for one.  Raises `ModelProblem` for
     a model that cannot be explored.
     """
-    from joinproto.check.engine.cover import Cover
-    from joinproto.check.engine.graph import Graph
+    from joinproto.check.engine.liveness.cover import Cover
+    from joinproto.check.engine.liveness.graph import Graph
     from joinproto.check.engine.search import Search
     from joinproto.check.engine.stopping import Limits
     from joinproto.check.memory import TooMany

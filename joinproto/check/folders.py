@@ -40,10 +40,10 @@ def answers_file(name: str, options: Mapping[str, Any]) -> Path | None:
 def loops_name() -> str:
     """Return the name of the folder with the engine's compiled loops: it holds their hash."""
     found = sha256()
-    for file in sorted(_ENGINE.glob("*.py")):
+    for file in sorted(_ENGINE.rglob("*.py")):
         content = file.read_bytes()
         if b"numba" in content and file != _ENGINE / "__init__.py":
-            found.update(file.name.encode() + b"\0" + content)
+            found.update(file.relative_to(_ENGINE).as_posix().encode() + b"\0" + content)
     return f"engine-{found.hexdigest()[:16]}"
 
 

@@ -72,6 +72,10 @@ class TooMany(Exception):
     """More memory would be needed than may be taken."""
 
 
+class Ended(Exception):
+    """Another limit was met where nothing can be returned; its text says which."""
+
+
 class Budget:
     """What the whole process may hold in memory.
 

@@ -1,7 +1,7 @@
 """The runs of a small world that break claims, in plain Python.
 
-What `joinproto/check/engine/graph.py`, `fair_runs.py` and `duties.py` decide with arrays, over
-states and steps with numbers from 0 on.
+What `joinproto/check/engine/liveness/` decides with arrays, over states and steps with numbers
+from 0 on.
 """
 
 from __future__ import annotations

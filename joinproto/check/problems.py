@@ -64,6 +64,6 @@ def place_of(call: Any) -> str:
 def raised_at(error: BaseException) -> str:
     """Return file:line of the innermost frame that is not the checker's own, or nothing."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if Path(frame.filename).parent not in (_OWN, _OWN / "engine"):
+        if _OWN not in Path(frame.filename).parents:
             return f"{frame.filename}:{frame.lineno}"
     return ""

@@ -115,8 +115,8 @@ def simulate(
     say which part of them the runs met; that is not known where the search does not end within
     the memory, or the world bounds it.  Raises `ModelProblem` for a model that cannot be explored.
     """
-    from joinproto.check.engine.coverage import coverage_of
-    from joinproto.check.engine.walks import Walker
+    from joinproto.check.engine.runs.coverage import coverage_of
+    from joinproto.check.engine.runs.walks import Walker
     from joinproto.check.memory import TooMany
 
     began = time.perf_counter()

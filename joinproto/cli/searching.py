@@ -25,7 +25,7 @@ from joinproto.cli.show.amounts import size
 from joinproto.errors import LimitReached
 
 if TYPE_CHECKING:
-    from joinproto.check.engine.answers import Answers
+    from joinproto.check.engine.tables.answers import Answers
     from joinproto.cli.show.progress import Progress
 
 WORKERS_MOST = 16
@@ -69,7 +69,7 @@ class Settings:
 
     def at_once(self) -> int:
         """Return how many workers search."""
-        from joinproto.check.engine.crew import cores
+        from joinproto.check.engine.rows.crew import cores
 
         return self.workers or min(cores(), WORKERS_MOST)
 
@@ -202,7 +202,7 @@ def _answers(loaded: Loaded, settings: Settings, tell: Callable[[str], None]) ->
     """Return what is kept of members' answers; None for a world of somebody's own."""
     if not settings.cache or loaded.file is not None:
         return None
-    from joinproto.check.engine.answers import Answers
+    from joinproto.check.engine.tables.answers import Answers
 
     world = loaded.target, loaded.world.source
     return Answers.of(*world, tell, settings.memory_bytes)

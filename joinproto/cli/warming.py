@@ -34,9 +34,9 @@ class _Clock:
 def warm_up(*, symmetry: bool = False, workers: int = 1) -> None:
     """Have the loops that every search needs loaded, or compiled."""
     from joinproto.check.engine import absent
+    from joinproto.check.engine.expansion.workers import touch
     from joinproto.check.engine.search import Search
     from joinproto.check.engine.stopping import Limits
-    from joinproto.check.engine.workers import touch
     from joinproto.check.memory import uncollected
 
     # SciPy's linear algebra takes as long to load as all the rest.

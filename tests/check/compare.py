@@ -8,9 +8,9 @@ from typing import Any
 from unittest import mock
 
 from joinproto.check.check import check
-from joinproto.check.engine.coverage import coverage_of
-from joinproto.check.engine.queues import numbers_in
+from joinproto.check.engine.runs.coverage import coverage_of
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.tables.queues import numbers_in
 from joinproto.check.environment import Surroundings
 from joinproto.check.events import plain
 from joinproto.check.exercised import with_open_claims

@@ -15,11 +15,11 @@ import pytest
 
 from joinproto.check import load_world, packages
 from joinproto.check.check import check
-from joinproto.check.engine import answers as room
-from joinproto.check.engine import kept_file, kept_values
-from joinproto.check.engine.answers import Answers
-from joinproto.check.engine.kept_file import DIGEST_BYTES, HEAD_BYTES
-from joinproto.check.engine.kept_values import Names, written
+from joinproto.check.engine.tables import answers as room
+from joinproto.check.engine.tables import kept_file, kept_values
+from joinproto.check.engine.tables.answers import Answers
+from joinproto.check.engine.tables.kept_file import DIGEST_BYTES, HEAD_BYTES
+from joinproto.check.engine.tables.kept_values import Names, written
 from joinproto.check.member import Codes
 from joinproto.check.report import Report
 from joinproto.check.world import World
@@ -224,8 +224,8 @@ def names() -> Names:
         (naming("posix system"), "it names posix.system"),
         (naming("builtins eval"), "it names builtins.eval"),
         (
-            naming("joinproto.check.engine.kept_file _forget_old"),
-            "it names joinproto.check.engine.kept_file.",
+            naming("joinproto.check.engine.tables.kept_file _forget_old"),
+            "it names joinproto.check.engine.tables.kept_file.",
         ),
         (lying_of_steps, "answers otherwise than the members"),
         (lying_of_what_is_shown, "answers otherwise than the members"),

@@ -13,8 +13,8 @@ import pytest
 
 from joinproto.check import NOT_ENABLED, MessageSet, World, always, always_step, load_world
 from joinproto.check.chance import Weight, chance
-from joinproto.check.engine.chance import Chain
-from joinproto.check.engine.graph import Graph
+from joinproto.check.engine.liveness.chance import Chain
+from joinproto.check.engine.liveness.graph import Graph
 from joinproto.check.engine.search import Search
 from joinproto.check.events import _NotEnabled
 from joinproto.check.reference import Reference, State
@@ -199,7 +199,7 @@ def test_the_gamblers_ruin() -> None:
 
 def test_a_large_part_is_solved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """More states that lead to each other than are solved in their order."""
-    monkeypatch.setattr("joinproto.check.engine.chance.SMALL_PART", 10)
+    monkeypatch.setattr("joinproto.check.engine.liveness.chance.SMALL_PART", 10)
 
     found = chance(_casino(40))
 

@@ -14,12 +14,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from joinproto.check import load_world
-from joinproto.check.engine import contents as contents_room
-from joinproto.check.engine import deliveries as deliveries_room
 from joinproto.check.engine import space as space_room
-from joinproto.check.engine.coverage import coverage_of
+from joinproto.check.engine.expansion import deliveries as deliveries_room
+from joinproto.check.engine.runs.coverage import coverage_of
 from joinproto.check.engine.search import Search
-from joinproto.check.engine.symmetry import Symmetry
+from joinproto.check.engine.symmetry.symmetry import Symmetry
+from joinproto.check.engine.tables import contents as contents_room
 from joinproto.check.events import NOT_ENABLED, Send
 from joinproto.check.properties import sometimes
 from joinproto.check.world import Together, World

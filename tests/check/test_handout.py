@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joinproto.check.engine.crew import Crew
-from joinproto.check.engine.handout import ROWS_MAX, Handout
+from joinproto.check.engine.expansion.handout import ROWS_MAX, Handout
+from joinproto.check.engine.rows.crew import Crew
 
 
 def taken(rows: Handout) -> list[tuple[int, int]]:

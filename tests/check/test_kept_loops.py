@@ -31,8 +31,8 @@ ENGINE = Path(joinproto.check.engine.__file__).parent
 def test_every_module_with_loops_is_imported_with_the_engine() -> None:
     """One that is not would keep its loops where numba likes, and mix old ones with new."""
     compiled = {
-        f"joinproto.check.engine.{file.stem}"
-        for file in ENGINE.glob("*.py")
+        ".".join(("joinproto.check.engine", *file.relative_to(ENGINE).with_suffix("").parts))
+        for file in ENGINE.rglob("*.py")
         if re.search(r"^@njit\(.*cache=True", file.read_text(), re.MULTILINE)
     }
     program = "import sys, joinproto.check.engine; print(*(name for name in sys.modules))"
@@ -51,7 +51,8 @@ def test_another_source_is_another_folder(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(folders, "_ENGINE", copy)
     before = loops_name()
 
-    (copy / "bits.py").write_text((copy / "bits.py").read_text() + "\n# changed\n")
+    changed = copy / "rows" / "bits.py"
+    changed.write_text(changed.read_text() + "\n# changed\n")
 
     assert before != loops_name()
 

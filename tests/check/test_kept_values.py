@@ -22,8 +22,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joinproto.check.engine import kept_values
-from joinproto.check.engine.kept_values import CannotKeep, Names, read, written
+from joinproto.check.engine.tables import kept_values
+from joinproto.check.engine.tables.kept_values import CannotKeep, Names, read, written
 from joinproto.check.freeze import freeze
 from joinproto.check.frozen import FALSE, TRUE
 from joinproto.check.view import DOWN

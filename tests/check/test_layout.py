@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joinproto.check.engine.layout import WIDTH_MAX, Layout
+from joinproto.check.engine.rows.layout import WIDTH_MAX, Layout
 from joinproto.check.memory import collected_seldom
 
 counts = st.lists(st.integers(1, 1 << 14), min_size=1, max_size=8)

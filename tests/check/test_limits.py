@@ -35,15 +35,14 @@ from joinproto.check import (
 )
 from joinproto.check.catalogue import load_world
 from joinproto.check.check import check
-from joinproto.check.engine.claimed import Claimed
-from joinproto.check.engine.judge import Judge
-from joinproto.check.engine.pairs import Pairs
-from joinproto.check.engine.progress import Tick
-from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.claims.judge import Judge
+from joinproto.check.engine.claims.pairs import Pairs
+from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.space import TooFar
-from joinproto.check.engine.stopping import Limits
-from joinproto.check.engine.tables import Tables
+from joinproto.check.engine.stopping import Limits, Tick
+from joinproto.check.engine.tables.claimed import Claimed
+from joinproto.check.engine.tables.tables import Tables
 from joinproto.check.memory import Budget, TooMany, parse_size, resident_bytes
 from joinproto.check.plain import Ends, check_small
 from joinproto.check.properties import always_pair

@@ -13,13 +13,13 @@ from hypothesis import assume, given, settings
 
 from joinproto.check import load_world
 from joinproto.check.check import check
-from joinproto.check.engine import answers as answers_room
-from joinproto.check.engine import kept_values
-from joinproto.check.engine.answers import Answers
-from joinproto.check.engine.found import Found
-from joinproto.check.engine.judge import Judge
-from joinproto.check.engine.kept_file import KeptFile
+from joinproto.check.engine.claims.found import Found
+from joinproto.check.engine.claims.judge import Judge
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.tables import answers as answers_room
+from joinproto.check.engine.tables import kept_values
+from joinproto.check.engine.tables.answers import Answers
+from joinproto.check.engine.tables.kept_file import KeptFile
 from joinproto.check.world import World
 from tests.check.compare import explored, same_search
 from tests.check.random_models import SETS, Plan, build, plans

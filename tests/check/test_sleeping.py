@@ -14,15 +14,15 @@ from attrs import define, evolve
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from joinproto.check.engine import aside as aside_room
-from joinproto.check.engine import deliveries as deliveries_room
 from joinproto.check.engine import space as space_room
-from joinproto.check.engine import workers as workers_room
-from joinproto.check.engine.coverage import coverage_of
-from joinproto.check.engine.paths import uncounted
-from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.expansion import aside as aside_room
+from joinproto.check.engine.expansion import deliveries as deliveries_room
+from joinproto.check.engine.expansion import workers as workers_room
+from joinproto.check.engine.rows.marks import Marks
+from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.runs.coverage import coverage_of
+from joinproto.check.engine.runs.paths import uncounted
 from joinproto.check.engine.search import Search
-from joinproto.check.engine.sleeping import Marks
 from joinproto.check.events import NOT_ENABLED, Send
 from joinproto.check.memory import Budget
 from joinproto.check.properties import sometimes

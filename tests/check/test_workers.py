@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 
 from joinproto.check import load_world, memory
 from joinproto.check.check import check
-from joinproto.check.engine import gathering, grids, handout, rowset, watching
-from joinproto.check.engine import workers as room
-from joinproto.check.engine.crew import Crew
-from joinproto.check.engine.gathering import Gathering
-from joinproto.check.engine.rowset import RowSet
+from joinproto.check.engine.claims import watching
+from joinproto.check.engine.expansion import handout
+from joinproto.check.engine.expansion import workers as room
+from joinproto.check.engine.expansion.workers import CrewLevels
+from joinproto.check.engine.rows import gathering, rowset
+from joinproto.check.engine.rows.crew import Crew
+from joinproto.check.engine.rows.gathering import Gathering
+from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.stopping import Limits
-from joinproto.check.engine.workers import CrewLevels
+from joinproto.check.engine.tables import grids
 from joinproto.check.events import NOT_ENABLED, Broadcast, Message, Send
 from joinproto.check.memory import Budget, TooMany
 from joinproto.check.properties import always_each, always_pair, sometimes

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from joinproto.check import catalogue
-from joinproto.check.engine.progress import Tick
+from joinproto.check.engine.stopping import Tick
 from joinproto.check.memory import resident_bytes
 from joinproto.cli.show.progress import Progress
 from tests.check.chosen import CHOSEN

@@ -39,6 +39,27 @@ SPEAK_AMQP = tuple(
 )
 """The only files of the product that need Proton; the command gives them to the broker."""
 
+ENGINE: Mapping[str, set[str]] = {
+    # Folder of the engine -> which other parts of it that folder may import: only those above it.
+    "rows": set(),
+    "tables": {"rows"},
+    "claims": {"rows", "tables"},
+    "symmetry": {"rows", "tables", "claims"},
+    "expansion": {"rows", "tables", "symmetry"},
+    "space": {"rows", "tables", "claims", "symmetry", "expansion", "stopping"},
+    "search": {"rows", "claims", "symmetry", "expansion", "space", "stopping"},
+    "runs": {"rows", "tables", "claims", "symmetry", "search", "stopping"},
+    "liveness": {"tables", "claims", "search", "runs"},
+}
+# For types alone, or when it comes to that: a run that goes wrong is told, a lasso is looked for.
+ENGINE_LATE: Mapping[str, set[str]] = {
+    "tables": {"symmetry"},
+    "search": {"runs"},
+    "runs": {"liveness"},
+}
+_ENGINE = "joinproto.check.engine"
+_PARTS = {*ENGINE, "stopping"}
+
 # Place -> the places it may import, besides itself and the errors; a name covers all below it.
 OURS: Mapping[str, set[str]] = {
     # The errors import nothing, so that what decides can raise them, too.
@@ -117,7 +138,10 @@ OURS: Mapping[str, set[str]] = {
     # The checker knows no system.  Its engine is reached from two files, when a search or a walk
     # starts: proofs use the rest where there is no NumPy.
     "joinproto.check": {CODEC},
-    "joinproto.check.engine": {"joinproto.check", CODEC},
+    **{
+        place: {"joinproto.check", CODEC}
+        for place in (_ENGINE, *(f"{_ENGINE}.{p}" for p in ENGINE))
+    },
     "joinproto.check.check": {"joinproto.check"},
     "joinproto.check.simulate": {"joinproto.check", CODEC},
     "joinproto.check.chance": {"joinproto.check", CODEC},
@@ -147,7 +171,14 @@ EXCEPT: Mapping[str, set[str]] = {
     "joinproto.standby": {"joinproto.apps.standby"},
     "joinproto.apps.standby": {*SPEAK_AMQP},
     "joinproto.apps.contrib": {*_COMMANDS, "joinproto.check"},
-    "joinproto.check": {"joinproto.check.engine"},
+    "joinproto.check": {_ENGINE},
+    **{
+        f"{_ENGINE}.{part}": {
+            f"{_ENGINE}.{other}"
+            for other in _PARTS - {part} - others - ENGINE_LATE.get(part, set())
+        }
+        for part, others in ENGINE.items()
+    },
     "joinproto.check.catalogue": {"joinproto.check.engine"},
     "joinproto.prove": {"joinproto.check.engine"},
     "joinproto_worlds": {*_COMMANDS, "joinproto.check.engine", "joinproto.prove"},
@@ -157,6 +188,7 @@ EXCEPT: Mapping[str, set[str]] = {
 
 # Permitted only inside a function, so not when the file is imported.
 LAZY: Mapping[str, set[str]] = {
+    **{f"{_ENGINE}.{p}": {f"{_ENGINE}.{q}" for q in late} for p, late in ENGINE_LATE.items()},
     "joinproto.__main__": {"joinproto.cli", "joinproto.recovery"},
     "joinproto.check.check": {"joinproto.check.engine"},
     "joinproto.check.simulate": {"joinproto.check.engine"},
@@ -212,7 +244,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.__main__": {"click"},
     "joinproto": BASE,
     "joinproto.check": BASE,
-    "joinproto.check.engine": BASE | ARRAYS,
+    **dict.fromkeys((_ENGINE, *(f"{_ENGINE}.{p}" for p in ENGINE)), BASE | ARRAYS),
     "joinproto.check.check": BASE,
     "joinproto.check.simulate": BASE,
     "joinproto.check.chance": BASE,
@@ -328,6 +360,18 @@ def refusal(place: str, found: Import) -> str:
     return ""
 
 
+def test_the_engine_has_an_order() -> None:
+    """Its parts stand in the table so that each imports those above it, and each is there."""
+    folder = ROOT / "joinproto" / "check" / "engine"
+    above = {"stopping"}
+    for part, others in ENGINE.items():
+        assert others <= above, part
+        above.add(part)
+
+    there = {path.stem for path in folder.iterdir() if path.stem not in ("__init__", "__pycache__")}
+    assert there == above
+
+
 def covers(place: str, module: str) -> bool:
     """Say whether `module` is `place` or lies below it."""
     return f"{module}.".startswith(f"{place}.")
@@ -399,6 +443,15 @@ def test_the_tables_name_the_same_places() -> None:
         ("joinproto.check.check", "from joinproto.check.engine import search"),
         ("joinproto.check.check", "def f():\n    import numpy"),
         ("joinproto.check.engine.search", "import rich"),
+        (
+            "joinproto.check.engine.rows.layout",
+            "from joinproto.check.engine.tables import kernel",
+        ),
+        (
+            "joinproto.check.engine.tables.tables",
+            "import joinproto.check.engine.symmetry",
+        ),
+        ("joinproto.check.engine.claims.judge", "from joinproto.check.engine import search"),
         ("joinproto_claims.claims", "from joinproto.check.engine import search"),
         ("joinproto_claims.claims", "import spark_explore"),
         ("joinproto_claims.claims", "importlib.import_module('pyspark')"),
@@ -424,6 +477,7 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
             "joinproto.check.check",
             "if TYPE_CHECKING:\n    from joinproto.check.engine import search",
         ),
+        ("joinproto.check.engine.runs.paths", "from joinproto.check.engine.search import Search"),
         (
             "joinproto.check.engine.search",
             "import numpy\nimport joinproto.check.world",

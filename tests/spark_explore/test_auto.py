@@ -12,7 +12,7 @@ import pytest
 from joinproto.check import load_world
 from joinproto.check.check import check
 from joinproto.check.engine import space as space_room
-from joinproto.check.engine.found import Found
+from joinproto.check.engine.claims.found import Found
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.stopping import Limits
 from joinproto.check.memory import resident_bytes

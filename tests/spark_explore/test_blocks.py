@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from joinproto.check.engine.layout import Layout
+from joinproto.check.engine.rows.layout import Layout
 from spark_explore import blocks, step
 from spark_explore.blocks import Block, ranges
 from spark_explore.keys import Rows, keys_of, unique

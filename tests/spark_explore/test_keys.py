@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from joinproto.check.engine.fingerprint import fingerprints
-from joinproto.check.engine.merging import sought
+from joinproto.check.engine.rows.bits import fingerprints
+from joinproto.check.engine.rows.merging import sought
 from spark_explore import keys as keys_module
 from spark_explore.keys import by_owner, keys_of, known, owners_of, padded, unique
 

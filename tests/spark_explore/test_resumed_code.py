@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from joinproto.check import NOT_ENABLED, Broadcast, World, sometimes_one
-from joinproto.check.engine.numbering import TablesNumbering
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.tables.numbering import TablesNumbering
 from joinproto.check.sources import sources_of
 from spark_explore.journal import _answers_as_before
 

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from joinproto.check import EACH_STEP, load_world, strong
 from joinproto.check.check import check
-from joinproto.check.engine.duties import Duties
-from joinproto.check.engine.fair_runs import Family, fair_parts
+from joinproto.check.engine.liveness.duties import Duties
+from joinproto.check.engine.liveness.fair_runs import Family, fair_parts
 from joinproto.check.properties import ON_FAIR_RUNS
 from joinproto.check.reference import explore
 from joinproto.check.report import Report

@@ -7,8 +7,8 @@ from typing import Any
 import numba
 
 from joinproto.check import load_world
-from joinproto.check.engine.arrays import Arrays
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.tables.arrays import Arrays
 from spark_explore.table_server import TableServer
 from spark_explore.worker_cache import Address, RemoteTables
 

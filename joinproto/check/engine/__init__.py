@@ -1,14 +1,62 @@
-"""The engine: the array half of `joinproto.check`.  Who wants to search imports `search`.
+"""The engine: the array half of `joinproto.check`.  A search begins in `search.py`.
 
-Its inner loops are compiled by numba when they are first used, which takes up to two
-minutes, and kept in a folder for the runs after.  Which folder, is decided here and for
-these loops alone: importing this package imports every module that has some.
+What a row is
+-------------
 
-numba's own choice is not enough.  It takes kept code for fresh while the one file it was
-written in is unchanged; but loops here are inlined over files, and a search that mixes old
-and new ones loses states without a word.  So the folder's name holds a hash of all of them.
-And where numba finds no folder it may write to, it refuses to compile at all; here the
-loops are then compiled without being kept, and `KEPT.lasting` says so.
+A state of the world is one local state for each member, one for the monitor, the world's own state
+(which faults are left, who is cut off from whom), and what is under way.  Each of these is a
+*field*, and each value of a field gets a number when it is first met, from 0 on
+(`tables/numbers.py`).  A row is one state: a few 64-bit words in which each field has some bits
+(`rows/layout.py`).  A message of a set has one bit; where that would take many words, each sender
+has a field with the number of all that it has under way (`tables/contents.py`).  A queue or a bag
+is a field, too (`tables/queues.py`).
+
+Two states are one if their rows are equal, word for word.  When a number no longer fits its bits,
+the field gets more, and all rows are packed again.
+
+How a row becomes its successors
+--------------------------------
+
+Tables say what may happen (`tables/kernel.py`).  A local state has its choices, as numbers of
+events, called columns.  A member, a local state and a column name a cell, which holds the number of
+the first outcome.  The outcomes of one step stand side by side: first the whole step, then the
+crashes between its effects.  An outcome holds the next local state, what it sends, what it spends,
+and what the monitor hears.
+
+For each row, the loop of `expansion/expansion.py` goes through choices, messages that may be
+delivered, lost or doubled, splits, and joint steps.  For each outcome it writes a copy of the row
+with some fields replaced.  No code of a member runs in this loop.  Where a cell is empty, the loop
+asks for it and puts the row aside.  `expansion/expander.py` has the question answered by one call
+of the member's code (`tables/tables.py`), and the loop does the row again.
+
+Successors go into a set of rows that keeps their order of arrival (`rows/rowset.py`).  So a level
+of the search is a stretch of rows, and the next level is what its successors added.
+
+Why no state is lost
+--------------------
+
+* A row is done as a whole or not at all.  If an answer or room is missing, what was written and
+  counted for that row is taken back, and the row is done again.
+* Rows are compared whole.  A hash only says where to look.
+* A step that is counted and not written either leads back to its own row, or another step out of
+  the same level writes the same successor (`expansion/sleeping.py` has the proof).
+* Every state of level k + 1 is a successor of one of level k.  So by induction all states are
+  found, each on the level that is the length of its shortest run.
+* What merges states is named in the report: symmetry, `same`, and messages that are of no use any
+  more.
+
+Compiled loops
+--------------
+
+The inner loops are compiled by numba when they are first used, which takes up to two minutes, and
+kept in a folder for the runs after.  Which folder, is decided here and for these loops alone:
+importing this package imports every module that has some.
+
+numba's own choice is not enough.  It takes kept code for fresh while the one file it was written in
+is unchanged; but loops here are inlined over files, and a search that mixes old and new ones loses
+states without a word.  So the folder's name holds a hash of all of them.  And where numba finds no
+folder it may write to, it refuses to compile at all; here the loops are then compiled without being
+kept, and `KEPT.lasting` says so.
 """
 
 from __future__ import annotations
@@ -87,18 +135,11 @@ def _load_loops() -> Kept:
     if kept.folder is None:
         numba.njit = _unkept(njit)
     try:
-        from joinproto.check.engine import (  # noqa: F401
-            canonical,
-            expansion,
-            fingerprint,
-            grids,
-            inserting,
-            kernel,
-            layout,
-            merging,
-            rowset,
-            watching,
-        )
+        from joinproto.check.engine.claims import watching  # noqa: F401
+        from joinproto.check.engine.expansion import expansion  # noqa: F401
+        from joinproto.check.engine.rows import bits, inserting, layout, merging, rowset  # noqa: F401
+        from joinproto.check.engine.symmetry import canonical  # noqa: F401
+        from joinproto.check.engine.tables import grids, kernel  # noqa: F401
     finally:
         numba.config.CACHE_DIR, numba.njit = before, njit
     return kept

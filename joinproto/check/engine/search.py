@@ -14,14 +14,13 @@ import numpy.typing as npt
 from attrs import define, field
 
 from joinproto.check.engine import Compiling, telling_of_compilation
-from joinproto.check.engine.expander import BATCH
-from joinproto.check.engine.found import Found
-from joinproto.check.engine.progress import Tick
-from joinproto.check.engine.sleeping import NO_MARKS
+from joinproto.check.engine.claims.found import Found
+from joinproto.check.engine.expansion.expander import BATCH
+from joinproto.check.engine.rows.marks import NO_MARKS
 from joinproto.check.engine.space import Space, TooFar, TooWide
-from joinproto.check.engine.stopping import INTERRUPTED, Ended, Stops
-from joinproto.check.engine.symmetry import Restart
-from joinproto.check.memory import TooMany, collected_seldom, resident_bytes
+from joinproto.check.engine.stopping import INTERRUPTED, Stops, Tick
+from joinproto.check.engine.symmetry.symmetry import Restart
+from joinproto.check.memory import Ended, TooMany, collected_seldom, resident_bytes
 
 _ASK_AFTER = 32
 """So many batches are taken in before a limit that takes a moment to look at is looked at."""
@@ -152,7 +151,7 @@ class Search(Space):
 
     def _raise_failing(self, begin: int, end: int) -> None:
         # Here and not above: paths are of searches.
-        from joinproto.check.engine.failing import raise_failing
+        from joinproto.check.engine.runs.failing import raise_failing
 
         raise_failing(self, begin, end)
 

@@ -16,16 +16,16 @@ import numpy as np
 import numpy.typing as npt
 from attrs import Factory, define, field
 
-from joinproto.check.engine.alike import Alike
-from joinproto.check.engine.answers import Answers
-from joinproto.check.engine.crew import Crew
-from joinproto.check.engine.expander import Batch, Expander
-from joinproto.check.engine.judge import Judge
-from joinproto.check.engine.rowset import RowSet, in_one
+from joinproto.check.engine.claims.judge import Judge
+from joinproto.check.engine.expansion.expander import Batch, Expander
+from joinproto.check.engine.expansion.workers import CrewLevels
+from joinproto.check.engine.rows.crew import Crew
+from joinproto.check.engine.rows.rowset import RowSet, in_one
 from joinproto.check.engine.stopping import Limits, Stops
-from joinproto.check.engine.symmetry import Restart, Symmetry
-from joinproto.check.engine.tables import Tables
-from joinproto.check.engine.workers import CrewLevels
+from joinproto.check.engine.symmetry.alike import Alike
+from joinproto.check.engine.symmetry.symmetry import Restart, Symmetry
+from joinproto.check.engine.tables.answers import Answers
+from joinproto.check.engine.tables.tables import Tables
 from joinproto.check.memory import Budget, default_limit_bytes, resident_bytes
 from joinproto.check.problems import ModelProblem
 from joinproto.check.world import World
@@ -55,7 +55,7 @@ class Space:
     `workers`: threads that expand levels; where the world has a view, `same`, one does.
     `answers`: of members, where they are known from another run.
     `numbers_contents`: rows may get numbers in place of bits: see
-    `joinproto/check/engine/contents.py`.
+    `joinproto/check/engine/tables/contents.py`.
     """
 
     world: World

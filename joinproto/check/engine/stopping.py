@@ -8,14 +8,10 @@ from collections.abc import Callable
 from attrs import Factory, frozen
 
 from joinproto.check.engine import Compiling
-from joinproto.check.memory import Budget, resident_bytes
+from joinproto.check.memory import Budget, Ended, resident_bytes
 
 INTERRUPTED = "interrupted"
 """Why a search ended that somebody stopped by hand."""
-
-
-class Ended(Exception):
-    """A limit was met where nothing can be returned; its text says which."""
 
 
 @frozen(kw_only=True)
@@ -86,3 +82,15 @@ class Stops:
         if most is None or states < most:
             return ""
         return f"the limit of {self.limits.states:,} states"
+
+
+@frozen
+class Tick:
+    """`level`: depth in states now being explored; `frontier`: states waiting."""
+
+    level: int
+    distinct: int
+    generated: int
+    frontier: int
+    rss_bytes: int
+    seconds: float

@@ -2,7 +2,7 @@
 
 import io
 
-from joinproto.check.engine.progress import Tick
+from joinproto.check.engine.stopping import Tick
 from joinproto.cli.show.progress import Progress
 
 

@@ -1,0 +1,100 @@
+"""Combinations of observations: what all members, the monitor and the world show at once.
+
+Each gets a number when it is first met, so that a claim about the whole world is asked once
+for each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from joinproto.check.engine.claims.watching import combine
+from joinproto.check.engine.rows.layout import Layout
+from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.tables.arrays import Arrays
+from joinproto.check.memory import Budget
+
+_BLOCK = 1 << 16
+
+
+class Combos:
+    """`parts`: fields that a combination is made of; all but the queues."""
+
+    def __init__(self, parts: int, budget: Budget) -> None:
+        self.parts = parts
+        self._layout = Layout([1] * parts, 0)
+        self._sets = RowSet(self._layout.words, budget, numbered=True)
+
+    @property
+    def count(self) -> int:
+        return self._sets.count
+
+    @property
+    def bytes_used(self) -> int:
+        return self._sets.bytes_used
+
+    def make_room(self, shown: list[int]) -> None:
+        """Let field f show `shown[f]` different things."""
+        counts = [max(2, count) for count in shown]
+        if any(
+            count > (1 << width) for count, width in zip(counts, self._layout.widths, strict=True)
+        ):
+            old = self._layout
+            self._layout = old.grown(counts)
+            count = self._sets.count
+            self._sets.replace(self._layout.repack(self._sets.rows, count, old, 0), count)
+
+    def number(
+        self,
+        arrays: Arrays,
+        rows: npt.NDArray[np.uint64],
+        begin: int,
+        end: int,
+        picked: npt.NDArray[np.int64] | None = None,
+    ) -> npt.NDArray[np.int64]:
+        """Return the number of each row's combination."""
+        source, layout = arrays.layout, self._layout
+        numbers = np.empty(end - begin, np.int64)
+        out = np.empty((min(end - begin, _BLOCK), layout.words), np.uint64)
+        chosen = np.empty(0, np.int64) if picked is None else picked
+        for at in range(begin, end, _BLOCK):
+            upto = min(end, at + _BLOCK)
+            combine(
+                rows,
+                chosen,
+                at,
+                upto,
+                source.word,
+                source.shift,
+                source.mask,
+                arrays.per_value.off,
+                arrays.per_value.arrays["shown"],
+                self.parts,
+                layout.word,
+                layout.shift,
+                out,
+            )
+            numbers[at - begin : upto - begin] = self._sets.insert(out, upto - at)
+        return numbers
+
+    def add(self, shown: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the number of each of `shown`: combination by part, the observations' numbers."""
+        layout = self._layout
+        out = np.zeros((len(shown), layout.words), np.uint64)
+        out[:, 0] = np.uint64(1 << 63)
+        for f in range(self.parts):
+            out[:, layout.word[f]] |= shown[:, f].astype(np.uint64) << layout.shift[f]
+        return self._sets.insert(out, len(out))
+
+    def shown_from(self, first: int) -> npt.NDArray[np.int64]:
+        """Return the numbers of the observations of all combinations from `first` on."""
+        layout, rows = self._layout, self._sets.rows[first : self.count]
+        found = np.empty((len(rows), self.parts), np.int64)
+        for f in range(self.parts):
+            found[:, f] = (rows[:, layout.word[f]] >> layout.shift[f]) & layout.mask[f]
+        return found
+
+    def shown(self, number: int) -> list[int]:
+        """Return the numbers of the observations of one combination, by part."""
+        return self._layout.fields(self._sets.rows[number])

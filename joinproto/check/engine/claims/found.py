@@ -1,0 +1,86 @@
+"""What a search found: its levels, and which claims they break or reach first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import Factory, define
+
+from joinproto.check.engine.claims.judge import Claim, Judge
+
+
+@define
+class Hit:
+    """Where a claim was first broken or reached: the level and the rows."""
+
+    claim: Claim
+    level: int
+    rows: npt.NDArray[np.int64]
+
+
+@define
+class Found:
+    """A finished (or stopped) search."""
+
+    levels: list[int] = Factory(list)  # first row of each level, and one past the last
+    generated: int = 0
+    hits: list[Hit] = Factory(list)
+    stopped_by: str = ""
+    violated: bool = False
+    unmapped: bool = False  # a state stands for none of an abstract world's
+    seconds: float = 0.0
+    frontier: int = 0
+
+    def is_open(self, claim: Claim) -> bool:
+        """Return whether a further level may still say something about the claim."""
+        kind = claim.property.kind
+        return kind == "always" or (kind == "sometimes" and not self._has(claim))
+
+    def _has(self, claim: Claim) -> bool:
+        return any(hit.claim is claim for hit in self.hits)
+
+    def hit(self, claim: Claim, level: int, rows: npt.NDArray[Any]) -> None:
+        """Take in the rows of a level that break or reach the claim, if they are the first."""
+        if len(rows) and not self._has(claim):
+            self.hits.append(Hit(claim, level, rows.astype(np.int64)))
+            if claim.property.kind == "always":
+                self.violated = True
+
+    def judge(
+        self, judge: Judge, level: int, rows: npt.NDArray[np.uint64], *, joint: bool
+    ) -> npt.NDArray[np.int64] | None:
+        """Judge the rows of one level; return their combination numbers if `joint` steps need them.
+
+        `rows`: of all levels.
+        """
+        begin, end = self.levels[level], self.levels[level + 1]
+        if begin == end:
+            return None
+        bad = judge.watch(rows, begin, end)
+        if len(bad):
+            for claim in judge.local:
+                if claim.property.kind == "always":
+                    self.hit(claim, level, judge.breaking(claim, rows, bad))
+        for claim in judge.local:
+            if claim.property.kind == "sometimes" and self.is_open(claim):
+                self.hit(claim, level, judge.reached(claim, rows, begin, end))
+        if not judge.combines:
+            return None
+        open_claims = [claim for claim in judge.whole if self.is_open(claim)]
+        if not (open_claims or judge.implementing or joint):
+            return None
+        numbers = judge.number(rows, begin, end)
+        flags = judge.flags[numbers]
+        for claim in open_claims:
+            holds = (flags >> np.uint64(claim.bit)) & np.uint64(1)
+            if claim.property.kind == "always":
+                self.hit(claim, level, begin + np.flatnonzero(holds == 0))
+            elif claim.property.kind == "sometimes":
+                self.hit(claim, level, begin + np.flatnonzero(holds))
+        for claim in judge.implementing:
+            if not (flags >> np.uint64(claim.bit) & np.uint64(1)).all():
+                # A step no further on than this level is not one of the abstract world's.
+                self.unmapped = self.violated = True
+        return numbers if joint else None

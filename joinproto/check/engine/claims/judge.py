@@ -1,0 +1,449 @@
+"""Properties, asked once for each distinct thing that members show.
+
+Claims about one member or a pair cost two look-ups a state.  Claims about the whole world
+are asked once for each combination of observations; combinations are numbered in a row set
+of their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define
+
+from joinproto.check.asking import ask, guard, is_within
+from joinproto.check.engine.claims.combos import Combos
+from joinproto.check.engine.claims.pairs import Ids, Pairs
+from joinproto.check.engine.claims.watching import watch
+from joinproto.check.engine.rows.crew import Crew
+from joinproto.check.engine.tables.claimed import Claimed, Fears, Key, among_of, is_kept, pairs_of
+from joinproto.check.engine.tables.tables import Tables
+from joinproto.check.local import freeze_event, rename_event
+from joinproto.check.memory import Budget, Ended
+from joinproto.check.problems import ModelProblem
+from joinproto.check.properties import Property
+from joinproto.check.step_claims import StepClaim
+from joinproto.check.view import DOWN, View
+from joinproto.check.world import Together
+
+
+@define
+class Claim:
+    """One property as the judge asks it; `bit`: its place in a combination's flags."""
+
+    property: Property
+    bit: int = -1
+    premise_bit: int = -1
+    meanwhile_bit: int = -1
+    premise_met: bool = False
+    asked: StepClaim | None = None  # of one world that implements another
+
+    def is_mapped(self, view: View) -> bool:
+        """Return whether a view stands for a state that the abstract world can reach."""
+        item, asked = self.property, self.asked
+        assert asked is not None
+        return bool(guard(f"property {item.name!r}", partial(asked.is_state, view)))
+
+
+Ints = npt.NDArray[np.int64]
+Renamed = Callable[..., Iterable[tuple[dict[str, str], Callable[[], View]]]]
+"""A view under every renaming, as `Interchange.swapped_views` yields it."""
+
+
+def _listed(together: Callable[[View], Any], view: View) -> list[Any]:
+    steps = list(together(view))
+    for step in steps:
+        if not isinstance(step, Together):
+            raise ModelProblem(
+                f"together(view) gives {step!r}", next="yield Together(action, {name: event})"
+            )
+        for name, event in step.events.items():
+            freeze_event(event)
+            if not isinstance(name, str):
+                raise ModelProblem(
+                    f"joint step {step.action!r} names {name!r}", next="name members by their names"
+                )
+    return steps
+
+
+def _deeds(steps: list[Together], names: dict[str, str]) -> Counter[Any]:
+    """Return what the steps do, renamed; their words may name members in any way."""
+    return Counter(
+        (
+            step.action,
+            frozenset(
+                (names.get(name, name), rename_event(freeze_event(event), names))
+                for name, event in step.events.items()
+            ),
+            step.fair,
+            step.fault,
+        )
+        for step in steps
+    )
+
+
+def _is_within(
+    within: Callable[[View], Any],
+    view: View,
+    renamed: Renamed | None,
+) -> bool:
+    """Return what the world's bound says of a view, and of all its renamings."""
+    others = () if renamed is None else renamed(view)
+    said = is_within(within, view)
+    if any(is_within(within, other()) != said for _, other in others):
+        raise ModelProblem(
+            "within(view) changes when members are renamed",
+            next="make it the same for interchangeable members, or run with --no-symmetry",
+        )
+    return said
+
+
+def _give_bits(claims: list[Claim]) -> int:
+    """Give each claim about the whole world its bits, one after the other; return how many.
+
+    One that a world implements another has a bit for what is a state of that one.
+    """
+    bits = 0
+    for claim in claims:
+        item = claim.property
+        if item.abstract is not None:
+            claim.bit, bits = bits, bits + 1
+            claim.asked = StepClaim(item)
+        if item.scope != "world":
+            continue
+        claim.bit, bits = bits, bits + 1
+        if item.premise is not None:
+            claim.premise_bit, bits = bits, bits + 1
+        if item.meanwhile is not None:
+            claim.meanwhile_bit, bits = bits, bits + 1
+    return bits
+
+
+class Judge:
+    """Answers which rows break or reach which property."""
+
+    def __init__(self, tables: Tables, budget: Budget) -> None:
+        self.tables = tables
+        world = tables.world
+        self.claims = [Claim(item) for item in world.properties]
+        bits = _give_bits(self.claims)
+        if bits + (world.within is not None) > 64:
+            raise ModelProblem("more than 64 claims about the whole world", next="split the world")
+        self.local = [
+            claim for claim in self.claims if claim.property.scope not in ("world", "step")
+        ]
+        self.whole = [claim for claim in self.claims if claim.property.scope == "world"]
+        self.implementing = [claim for claim in self.claims if claim.asked is not None]
+        asked_whole = bool(self.whole or self.implementing)
+        self.combines = asked_whole or world.together is not None
+        self.steps = [claim for claim in self.claims if claim.property.scope == "step"]
+        # Members, monitor, environment, links where the world shows them: what a view is made of.
+        self.parts = tables.queue_field + tables.queue_count * world.show_links
+        self.within_bit = bits
+        self.combines |= world.within is not None
+        self._budget = budget
+        self._combos = Combos(self.parts, budget)
+        self.flags: npt.NDArray[np.uint64] = np.zeros(64, np.uint64)
+        self._known = 0
+        self.go_on: Callable[[], None] = lambda: None  # where a limit is met, it raises `Ended`
+        # The members, and the monitor if there is one: what a local claim can be about.
+        self.watched = tables.members + (tables.monitor >= 0)
+        names = [claim.property.name for claim in self.local if is_kept(claim.property)]
+        if tables.claimed.names != tuple(names) or len(tables.claimed.counts) != self.watched:
+            tables.claimed = Claimed(names, self.watched)
+        self._pairs: dict[str, Pairs] = {}
+        self._ids = Ids(tables.shown, self.watched)
+        self._seen_sets: list[set[int]] = [set() for _ in range(self.watched)]
+        self._seen_now = np.zeros(1, np.bool_)
+        self.crew: Crew | None = None
+        self.renamed: Renamed | None = None
+
+    @property
+    def bytes_used(self) -> int:
+        return self._combos.bytes_used + self.flags.nbytes
+
+    # -- claims about one member or two ------------------------------------------------
+
+    def refresh(self) -> None:
+        """Ask the local claims about every observation met since the last time."""
+        tables = self.tables
+        counts = [len(tables.shown[f]) for f in range(self.watched)]
+        claimed = tables.claimed
+        before = claimed.counts
+        if counts == before:
+            return
+        known = len(claimed)
+        try:
+            for claim in self.local:
+                if claim.property.kind == "always":
+                    self._ask_about_new(claim.property, before, counts)
+            if tables.interchange is not None:
+                tables.interchange.check_claims(self, known, before, counts)
+        except BaseException:
+            # Whoever goes on, on Spark where memory ended here, asks about all of it again.
+            claimed.forget(known)
+            raise
+        claimed.counts = counts
+
+    @property
+    def broken(self) -> dict[Key, list[str]]:
+        """What breaks a claim about one or two, in the order in which it was found, and which."""
+        return self.tables.claimed.broken
+
+    @property
+    def fears(self) -> Fears:
+        """What breaks a claim, of all that was asked about."""
+        return self.tables.claimed.fears
+
+    def ask_ahead(self) -> None:
+        """Ask the local claims about what is new by now; what goes wrong is told by `refresh`."""
+        with suppress(ModelProblem, Ended):
+            self.refresh()
+
+    def fields_of(self, item: Property) -> Iterable[int]:
+        """Return the watched fields that a claim about one is about."""
+        monitor = range(self.tables.members, self.watched)
+        return monitor if item.scope == "monitor" else self._among(item)
+
+    def wants(self, item: Property, field: int, number: int) -> bool:
+        """Return whether an observation is what a claim about one says."""
+        shown = self._shown(field, number)
+        return shown is not DOWN and ask(item, item.holds, shown)
+
+    def _ask_about_new(self, item: Property, before: list[int], counts: list[int]) -> None:
+        """Ask `item` about what is new, alone or beside all that is known."""
+        found = [np.empty((0, 4), np.int64)]
+        if item.scope in ("each", "monitor"):
+            for field in self.fields_of(item):
+                for number in range(before[field], counts[field]):
+                    shown = self._shown(field, number)
+                    if shown is not DOWN and not ask(item, item.holds, shown):
+                        found.append(np.array([[field, number, field, number]]))
+        else:
+            among, monitor = self._among(item), range(self.tables.members, self.watched)
+            pairs = self._pairs.setdefault(item.name, Pairs(item, self._ids, self._budget))
+            for field, other in pairs_of(item, among, monitor):
+                for numbers, others in pairs.broken(field, other, before, counts):
+                    self.go_on()
+                    fields = (np.full(len(numbers), at) for at in (field, other))
+                    found.append(np.column_stack([*fields, numbers, others])[:, [0, 2, 1, 3]])
+        self.tables.claimed.add(item.name, np.concatenate(found))
+
+    def _among(self, item: Property) -> list[int]:
+        return among_of(item, self.tables.names)
+
+    def _shown(self, field: int, number: int) -> Any:
+        return self.tables.shown[field][number].shown
+
+    def watch(self, rows: npt.NDArray[np.uint64], begin: int, end: int) -> npt.NDArray[np.int64]:
+        """Return the rows that break a claim about one member or a pair."""
+        self.refresh()
+        fears = self.fears
+        bad, seen = watch(self.tables, fears, rows, begin, end, self.crew)
+        self.mark(fears.by_field(seen))
+        self._seen_now = seen
+        return bad
+
+    def mark(self, seen: Sequence[Iterable[int]]) -> None:
+        """Take note of the observations seen, by watched field."""
+        for marks, numbers in zip(self._seen_sets, seen, strict=True):
+            marks.update(numbers)
+
+    def reaches(self, claim: Claim, seen: Sequence[Iterable[int]]) -> bool:
+        """Return whether something seen is what a claim about one member wants."""
+        item = claim.property
+        here = ((field, number) for field in self.fields_of(item) for number in seen[field])
+        return any(self.wants(item, *one) for one in here)
+
+    @property
+    def seen_numbers(self) -> list[set[int]]:
+        """The numbers of the observations seen, by watched field."""
+        return self._seen_sets
+
+    def seen(self, member: int) -> list[Any]:
+        """Return what the member was seen to show, `DOWN` included."""
+        return [self._shown(member, number) for number in sorted(self._seen_sets[member])]
+
+    def reached(
+        self, claim: Claim, rows: npt.NDArray[np.uint64], begin: int, end: int
+    ) -> npt.NDArray[np.int64]:
+        """Return the rows just watched in which some member shows what `claim` wants."""
+        item, tables, layout = claim.property, self.tables, self.tables.layout
+        found = [np.empty(0, np.int64)]
+        fears = self.fears
+        for member in self.fields_of(item):
+            begins = int(fears.base[member])
+            seen = np.flatnonzero(self._seen_now[begins : begins + fears.counts[member]])
+            wanted = [number for number in seen.tolist() if self.wants(item, member, number)]
+            if not wanted:
+                continue
+            word, shift = layout.word[member], layout.shift[member]
+            first = tables.per_value.off[member]
+            # In pieces: a level may be as large as memory allows.
+            for at in range(begin, end, 1 << 16):
+                upto = min(end, at + (1 << 16))
+                local = (rows[at:upto, word] >> shift) & layout.mask[member]
+                shown = tables.per_value.arrays["shown"][first + local.astype(np.int64)]
+                found.append(at + np.flatnonzero(np.isin(shown, wanted)))
+        return np.unique(np.concatenate(found))
+
+    def breaking(
+        self, claim: Claim, rows: npt.NDArray[np.uint64], bad: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Return those of the rows numbered `bad` that break this claim about one or two."""
+        tables, layout = self.tables, self.tables.layout
+        shown = np.empty((len(bad), self.watched), np.int32)
+        for field in range(self.watched):
+            values = (rows[bad, layout.word[field]] >> layout.shift[field]) & layout.mask[field]
+            at = tables.per_value.off[field] + values.astype(np.int64)
+            shown[:, field] = tables.per_value.arrays["shown"][at]
+        # Asked once for all that show the same.
+        _, first, which = np.unique(shown, axis=0, return_index=True, return_inverse=True)
+        broken = np.array([breaks(self, claim, rows[bad[at]]) for at in first.tolist()], np.bool_)
+        return bad[broken[which.reshape(-1)]]
+
+    # -- claims about the world --------------------------------------------------------
+
+    def number(
+        self,
+        rows: npt.NDArray[np.uint64],
+        begin: int,
+        end: int,
+        picked: npt.NDArray[np.int64] | None = None,
+    ) -> npt.NDArray[np.int64]:
+        """Return the number of each row's combination of observations, asking about new ones."""
+        self._combos.make_room(self._shown_counts())
+        numbers = self._combos.number(self.tables, rows, begin, end, picked)
+        self._ask_new()
+        return numbers
+
+    def number_shown(self, shown: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The same of combinations that are given by the numbers of their observations."""
+        self._combos.make_room(self._shown_counts())
+        numbers = self._combos.add(shown)
+        self._ask_new()
+        return numbers
+
+    def _shown_counts(self) -> list[int]:
+        return [len(shown) for shown in self.tables.shown[: self.parts]]
+
+    def view(self, number: int) -> View:
+        """Return the view of one combination."""
+        tables = self.tables
+        fields = self._combos.shown(number)
+        seen = [tables.shown[m][fields[m]] for m in range(tables.members)]
+        disks = () if tables.world.show_disk is None else tuple(item.disk for item in seen)
+        monitor = None
+        if tables.monitor >= 0:
+            monitor = tables.shown[tables.monitor][fields[tables.monitor]].shown
+        split = tables.shown[tables.env_field].values[fields[tables.env_field]][0]
+        links = None
+        if tables.world.show_links:
+            links = {}
+            for queue, at in enumerate(fields[tables.queue_field :]):
+                held = tables.shown[tables.queue_field + queue][at].shown
+                if held:
+                    sender, to = divmod(queue, tables.members)
+                    links[tables.names[sender], tables.names[to]] = held
+        shown = tuple(item.shown for item in seen)
+        return View(tables.names, shown, disks, monitor, split, links)
+
+    def _is_fixed(self, number: int) -> bool:
+        shown = self.tables.shown
+        return all(shown[f][n].is_fixed for f, n in enumerate(self._combos.shown(number)))
+
+    def _fix_joint(self, times: int) -> None:
+        """Give so many combinations more the joint steps that are the same in all."""
+        tables = self.tables
+        if tables.joint["first"].count == 0 and times:
+            # No view is needed to list them; which one it is makes no difference.
+            steps = guard("together", partial(_listed, tables.world.joint_steps, self.view(0)))
+            tables.add_joint(steps)
+            times -= 1
+        if times:
+            for name in ("first", "count"):
+                same = tables.joint[name]
+                same.extend(np.full(times, same.array[0], same.array.dtype))
+
+    def _ask_new(self) -> None:
+        count = self._combos.count
+        if len(self.flags) < count:
+            grown = np.zeros(max(count, 2 * len(self.flags)), np.uint64)
+            grown[: self._known] = self.flags[: self._known]
+            self.flags = grown
+        together = self.tables.world.together
+        fixed = together is not None and not callable(together)
+        listed = self.tables.world.joint_steps
+        if fixed and self.renamed is None:
+            self._fix_joint(count - self._known)
+            if not (self.whole or self.implementing) and self.tables.world.within is None:
+                self._known = count
+                return
+        for number in range(self._known, count):
+            if number % 64 == 0:
+                self._known = number
+                self.go_on()
+            view = self.view(number)
+            flags = 0
+            for at, claim in enumerate(self.whole):
+                item = claim.property
+                if at and not self._is_fixed(number):
+                    view = self.view(number)  # the last claim may have changed what it saw
+                if ask(item, item.holds, view):
+                    flags |= 1 << claim.bit
+                if item.premise is not None and ask(item, item.premise, view):
+                    flags |= 1 << claim.premise_bit
+                    claim.premise_met = True
+                if item.meanwhile is not None and ask(item, item.meanwhile, view):
+                    flags |= 1 << claim.meanwhile_bit
+            for claim in self.implementing:
+                if claim.is_mapped(self.view(number)):
+                    flags |= 1 << claim.bit
+            if self.tables.interchange is not None and self.whole:
+                self.tables.interchange.check_whole(self.whole, self.view(number), flags)
+            within = self.tables.world.within
+            if within is not None and _is_within(within, self.view(number), self.renamed):
+                flags |= 1 << self.within_bit
+            self.flags[number] = flags
+            if together is not None and not (fixed and self.renamed is None):
+                steps = guard("together(view)", partial(_listed, listed, view))
+                self.tables.add_joint(steps)
+                for names, other in self.renamed(view, every=True) if self.renamed else ():
+                    moved = guard("together(view)", partial(_listed, listed, other()))
+                    if _deeds(steps, names) != _deeds(moved, {}):
+                        raise ModelProblem(
+                            "together(view) gives other joint steps when members are renamed",
+                            next="treat interchangeable members alike, or run with --no-symmetry",
+                        )
+        self._known = count
+
+
+def breaks(judge: Judge, claim: Claim, row: npt.NDArray[np.uint64]) -> bool:
+    """Return whether this row breaks a claim about one member or a pair."""
+    item, tables = claim.property, judge.tables
+    fields = tables.layout.fields(row)
+    off, shown = tables.per_value.off, tables.per_value.arrays["shown"]
+
+    def here(fields_of: Iterable[int]) -> list[Any]:
+        values = [judge._shown(f, int(shown[off[f] + fields[f]])) for f in fields_of]
+        return [value for value in values if value is not DOWN]
+
+    members, monitor = here(judge._among(item)), here(range(tables.members, judge.watched))
+    if item.scope in ("each", "monitor"):
+        alone = members if item.scope == "each" else monitor
+        return any(not ask(item, item.holds, value) for value in alone)
+    if item.scope == "beside":
+        pairs = product(members, monitor)
+        return any(not ask(item, item.holds, *pair) for pair in pairs)
+    return any(
+        i != j and not ask(item, item.holds, one, other)
+        for i, one in enumerate(members)
+        for j, other in enumerate(members)
+    )

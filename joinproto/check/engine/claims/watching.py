@@ -1,0 +1,170 @@
+"""What members show in a row: claims about one or two of them, and the whole combination."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from joinproto.check.engine.rows.crew import Crew
+from joinproto.check.engine.tables.arrays import Arrays
+from joinproto.check.engine.tables.claimed import Fears
+
+Ints = npt.NDArray[np.int64]
+
+_BAD_MOST = 1 << 16
+"""Room for so many rows that break a claim, at first."""
+
+_SHARED_LEAST = 1 << 16
+"""Fewer rows are looked at by one alone."""
+
+
+def watch(
+    arrays: Arrays,
+    fears: Fears,
+    rows: npt.NDArray[np.uint64],
+    begin: int,
+    end: int,
+    crew: Crew | None = None,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Return the rows that break a claim, and which observations were seen."""
+    layout, off, watched = arrays.layout, arrays.per_value.off, len(fears.counts)
+    shown, values = arrays.per_value.arrays["shown"], arrays.value_counts()
+    total = len(fears.conflicts)
+    is_few = fears.conflicts.shape[1] == 1
+    bit, feared = np.zeros(len(shown), np.uint64), np.zeros(len(shown), np.uint64)
+    for m in range(watched if is_few else 0):
+        here = slice(int(off[m]), int(off[m]) + values[m])
+        numbers = (fears.base[m] + shown[here]).astype(np.uint64)
+        bit[here] = np.uint64(1) << numbers
+        feared[here] = fears.conflicts[numbers.astype(np.int64), 0]
+
+    def watched_with(
+        begin: int, end: int, room: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], int]:
+        bad = np.empty(room, np.int64)
+        where = (rows, begin, end, layout.word, layout.shift, layout.mask, off)
+        if is_few:
+            mask, found = watch_few(*where, watched, bit, feared, bad)
+            bits = np.uint64(mask) >> np.arange(total, dtype=np.uint64)
+            return bad, (bits & np.uint64(1)) != 0, int(found)
+        seen = np.zeros(total, np.bool_)
+        found = watch_many(*where, shown, fears.base, watched, fears.conflicts, seen, bad)
+        return bad, seen, int(found)
+
+    def piece(begin: int, end: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        bad, seen, found = watched_with(begin, end, _BAD_MOST)
+        if found > _BAD_MOST:
+            # Seldom: again, with room for all.  Some alone would depend on the rows' order.
+            bad, seen, found = watched_with(begin, end, found)
+        return bad[:found], seen
+
+    if crew is None or end - begin < _SHARED_LEAST:
+        return piece(begin, end)
+    pieces = crew.over(begin, end, piece)
+    bad = np.concatenate([rows for rows, _ in pieces])
+    return bad, np.logical_or.reduce([seen for _, seen in pieces])
+
+
+@njit(cache=True, nogil=True)
+def watch_few(
+    rows: Any,
+    begin: Any,
+    end: Any,
+    word: Any,
+    shift: Any,
+    mask: Any,
+    off: Any,
+    members: Any,
+    bit: Any,
+    feared: Any,
+    bad: Any,
+) -> Any:
+    """Return what was seen and how many rows break a claim; write those rows.
+
+    At most 64 observations in all: `bit` has one for each value of a member, `feared` those
+    with which it breaks a claim, its own where it breaks one alone.
+    """
+    found = 0
+    seen = np.uint64(0)
+    for r in range(begin, end):
+        here = np.uint64(0)
+        danger = np.uint64(0)
+        for member in range(members):
+            at = off[member] + np.int64((rows[r, word[member]] >> shift[member]) & mask[member])
+            here |= bit[at]
+            danger |= feared[at]
+        seen |= here
+        if here & danger != 0:
+            if found < len(bad):
+                bad[found] = r
+            found += 1
+    return seen, found
+
+
+@njit(cache=True, nogil=True)
+def watch_many(
+    rows: Any,
+    begin: Any,
+    end: Any,
+    word: Any,
+    shift: Any,
+    mask: Any,
+    off: Any,
+    shown: Any,
+    base: Any,
+    members: Any,
+    conflicts: Any,
+    seen: Any,
+    bad: Any,
+) -> Any:
+    """The same for any number of observations: mark what was seen in `seen`."""
+    found = 0
+    is_feared = conflicts.shape[1] > 0
+    numbers = np.zeros(members, np.int64)
+    for r in range(begin, end):
+        wrong = np.uint64(0)
+        for member in range(members):
+            value = np.int64((rows[r, word[member]] >> shift[member]) & mask[member])
+            number = np.int64(base[member] + shown[off[member] + value])
+            numbers[member] = number
+            seen[number] = 1
+            # One place for each pair: whole lines of so many observations are in no near cache.
+            for other in range(member + 1 if is_feared else 0):
+                at = numbers[other]
+                wrong |= conflicts[number, at >> 6] >> np.uint64(at & 63)
+        if wrong & np.uint64(1) != 0:
+            if found < len(bad):
+                bad[found] = r
+            found += 1
+    return found
+
+
+@njit(cache=True)
+def combine(
+    rows: Any,
+    picked: Any,
+    begin: Any,
+    end: Any,
+    word: Any,
+    shift: Any,
+    mask: Any,
+    off: Any,
+    shown: Any,
+    parts: Any,
+    to_word: Any,
+    to_shift: Any,
+    out: Any,
+) -> None:
+    """Write each row's combination of observations, packed."""
+    for p in range(begin, end):
+        r = picked[p] if len(picked) > 0 else np.int64(p)
+        for w in range(out.shape[1]):
+            out[p - begin, w] = 0
+        out[p - begin, 0] = np.uint64(1) << np.uint64(63)
+        for f in range(parts):
+            value = np.int64((rows[r, word[f]] >> shift[f]) & mask[f])
+            number = np.uint64(shown[off[f] + value])
+            out[p - begin, to_word[f]] |= number << to_shift[f]

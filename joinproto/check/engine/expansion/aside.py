@@ -1,0 +1,43 @@
+"""Successors of rows that had to wait for answers, put aside to stand at a level's end.
+
+They are what the next level looks at first (`workers.py`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from joinproto.check.engine.rows.rowset import RowSet
+
+if TYPE_CHECKING:
+    from joinproto.check.engine.expansion.expander import Batch
+    from joinproto.check.engine.symmetry.symmetry import Symmetry
+
+SUCCESSORS_MAX = 1 << 18
+"""So many at most: where nearly all have to wait, it makes no difference where they stand."""
+
+
+class Aside:
+    """What waits to be put into `states`; with `renaming`, as what stands for all its renamings."""
+
+    def __init__(self, states: RowSet, renaming: Symmetry | None) -> None:
+        self._states, self._renaming = states, renaming
+        self._waiting: list[tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint16]]] = []
+
+    def put(self, batch: Batch) -> None:
+        """Put a batch aside, as rows are packed now: `take` before they are packed anew."""
+        rows = batch.rows.copy()
+        if self._renaming is not None:
+            self._renaming.canonical(rows)
+        self._waiting.append((rows, batch.via.copy()))
+        if sum(len(via) for _, via in self._waiting) > SUCCESSORS_MAX:
+            self.take()
+
+    def take(self) -> None:
+        """Put all of it into the set."""
+        for rows, via in self._waiting:
+            self._states.insert(rows, len(rows), via)
+        self._waiting.clear()

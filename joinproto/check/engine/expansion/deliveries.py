@@ -1,0 +1,382 @@
+"""Which deliveries of a sender's content change anything at a receiver, worked out once.
+
+Where contents are numbered, the same content meets the same receiver's state in very many rows:
+in `join` 136,155 such meetings, each in 850 rows.  So what the receiver's table says of each
+delivery is looked up when the two first meet, and listed: first the deliveries that are steps,
+then those that change nothing, which a search only counts.
+
+A meeting is a slot of a hash table: its key; where its list begins (32 bits), how many steps are
+in it (15), whether all of them may sleep and spend nothing (1), and how many deliveries change
+nothing (15); and how often what a search only counts was met.  An item of a list: the outcome (24
+bits), the message (20), whether it is of use as long as its receiver stays where it is (1), and its
+place among the content's deliveries (15).  All is packed, for what is in the processor's cache is
+what counts; and tables are of one worker alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from joinproto.check.engine.expansion.calm import count_calm
+from joinproto.check.engine.expansion.sleeping import delivery_sleeps, led_by, list_asleep
+from joinproto.check.engine.rows.bits import mix, prefetch
+from joinproto.check.engine.tables.grids import find
+from joinproto.check.engine.tables.kernel import (
+    CHOICE,
+    NUMBER_BITS,
+    OUTCOMES_MAX,
+    RECEIVE,
+    REFUSED,
+    SENT,
+    SLEEPS,
+    SPENDS,
+    UNKNOWN,
+    cell,
+    get,
+    is_hearer,
+    want_cell,
+)
+
+Ints = npt.NDArray[np.int64]
+
+LOW = (1 << 32) - 1
+COUNT = (1 << 15) - 1
+STAYS, PLACE_AT = 44, 48
+ALL_SLEEP = 1 << 47
+OUTCOME = (1 << 24) - 1
+MESSAGE = (1 << 20) - 1
+NOT_KNOWN, NO_ROOM = -1, -2
+
+TIMES = 2
+"""Where a slot's counts begin."""
+
+SLOTS = 1 << 10
+ITEMS = 1 << 12
+CHOICES = 1 << 10
+
+
+class Meetings(NamedTuple):
+    """The tables as the compiled loops read and write them."""
+
+    slots: Ints  # (place, 4): key; list; how often what changes nothing was counted; how often all
+    items: Ints
+    used: Ints  # (3,): slots, items; 1 where there was no room
+    outcomes: Ints  # of each choice, by its place among all: its outcome, once it was looked up
+    calm: Ints  # (first choice of a local state, 2): see `calm.py`
+
+
+@njit(inline="always")
+def key_of(link: Any, content: Any, local: Any) -> Any:
+    return (((link << NUMBER_BITS) + content) << NUMBER_BITS) + local + 1
+
+
+@njit(inline="always")
+def place_of(key: Any) -> Any:
+    return np.int64(mix(np.uint64(key)) >> np.uint64(24))
+
+
+@njit(cache=True, _nrt=False)
+def meeting(slots: Any, link: Any, content: Any, local: Any) -> Any:
+    """Return the slot of a content and a receiver's state, or the empty one that it would take."""
+    key = key_of(link, content, local)
+    last = np.uint64(len(slots) - 1)
+    slot = np.uint64(place_of(key)) & last
+    while True:
+        there = slots[slot, 0]
+        if there == key or there == 0:
+            return np.int64(slot)
+        slot = (slot + np.uint64(1)) & last
+
+
+@njit(inline="always")
+def await_meetings(t: Any, s: Any, meetings: Any, rows: Any, r: Any, locals_: Any) -> None:
+    """Have the processor read the slots of a row that comes next; `locals_`: a line for members.
+
+    Which links are up makes no difference.
+    """
+    for member in range(s.members):
+        locals_[member] = get(rows, r, t, member)
+    last = np.int64(len(meetings.slots) - 1)
+    for q in range(s.members):
+        content = get(rows, r, t, s.queues + q)
+        place = t.off[s.queues + q] + content
+        for member in range(s.members):
+            if not is_hearer(t, place, member):
+                continue
+            key = key_of(q * s.members + member, content, locals_[member])
+            prefetch(meetings.slots, place_of(key) & last)
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def meet(
+    t: Any,
+    cells: Any,
+    sets: Any,
+    meetings: Any,
+    slot: Any,
+    place: Any,
+    link: Any,
+    content: Any,
+    member: Any,
+    local: Any,
+    ask: Any,
+    asked: Any,
+) -> Any:
+    """List what the deliveries of a content are to a receiver's state, in an empty slot.
+
+    `place`: of the content in per-value arrays.  Returns (0, `NOT_KNOWN` or `NO_ROOM`; asked).
+    """
+    slots, items, used = meetings.slots, meetings.items, meetings.used
+    first, count = np.int64(t.take_first[place]), np.int64(t.take_count[place])
+    # Room for all of them, as if each were the receiver's.
+    if 2 * (used[0] + 1) > len(slots) or used[1] + count > len(items):
+        used[2] = 1
+        return NO_ROOM, asked
+    known = True
+    for k in range(first, first + count):
+        if sets.member[k] == member:
+            o = cell(t, cells, member, local, sets.column[k])
+            if o < 0 and o != REFUSED:
+                known = False
+                asked = want_cell(t, cells, ask, asked, o, member, local, sets.column[k])
+    if not known:
+        return NOT_KNOWN, asked
+    end = begin = used[1]
+    moving = np.int64(0)
+    sleep = np.int64(ALL_SLEEP)
+    members, horizon = len(sets.vector_shift), t.horizon[t.off[member] + local]
+    for idle in (False, True):
+        for k in range(first, first + count):
+            if sets.member[k] == member:
+                o = cell(t, cells, member, local, sets.column[k])
+                if o < 0:
+                    continue
+                if (sets.leads[o] == local) == idle:
+                    if sets.sleeps[o] & (SLEEPS | SPENDS) != SLEEPS:
+                        sleep = np.int64(0)
+                    message = np.int64(sets.message[k])
+                    stays = np.int64(sets.until[message * members + member] >= horizon)
+                    items[end] = ((k - first) << PLACE_AT) | (stays << STAYS) | (message << 24) | o
+                    end += 1
+        if not idle:
+            moving = end - begin
+    slots[slot, 0] = key_of(link, content, local)
+    slots[slot, 1] = begin | (moving << 32) | sleep | ((end - begin - moving) << 48)
+    used[0] += 1
+    used[1] = end
+    return 0, asked
+
+
+@njit(cache=True, _nrt=False)
+def list_delivery(todo: Any, first: Any, steps: Any, member: Any, item: Any) -> Any:
+    """List an item in order among those listed from `first` on, as `list_step` does."""
+    if steps < len(todo):
+        at = steps
+        while at > first and todo[at - 1, 3] > item:
+            for part in range(4):
+                todo[at, part] = todo[at - 1, part]
+            at -= 1
+        todo[at, 0] = item & OUTCOME
+        todo[at, 1] = member
+        todo[at, 2] = (((item >> 24) & MESSAGE) << 4) | RECEIVE
+        todo[at, 3] = item
+    return steps + 1
+
+
+@njit(inline="always")
+def left_by(kind: Any, member: Any, item: Any, is_silent: Any) -> Any:
+    """Return the mark that a step of a member leaves, which heard `item` or did it by itself."""
+    if kind == CHOICE or (kind == RECEIVE and (item >> STAYS) & 1):
+        return led_by(member, is_silent)
+    return np.int64(0)
+
+
+@njit(inline="always")
+def list_deliveries(
+    t: Any,
+    cells: Any,
+    s: Any,
+    sets: Any,
+    meetings: Any,
+    rows: Any,
+    r: Any,
+    env: Any,
+    here: Any,
+    todo: Any,
+    steps: Any,
+    looped: Any,
+    n_loops: Any,
+    room: Any,
+    heard: Any,
+    ask: Any,
+    asked: Any,
+    quiet: Any,
+    mark: Any,
+) -> Any:
+    """List all deliveries of a row that are steps; where `quiet`, count what changes nothing.
+
+    `mark`: of the row (see `sleeping.py`); what sleeps is counted, too.
+
+    Returns (steps, loops, meetings put into `heard`, asked, whether all is known, whether there
+    was no room).
+    """
+    met = 0
+    whole = True
+    full = False
+    for q in range(s.members):
+        content = get(rows, r, t, s.queues + q)
+        place = t.off[s.queues + q] + content
+        if t.take_count[place] == 0:
+            continue
+        before = steps
+        for member in range(s.members):
+            if not is_hearer(t, place, member):
+                continue
+            if s.splits and t.link_up[env, q * s.members + member] == 0:
+                continue
+            link, local = q * s.members + member, here[member]
+            slot = meeting(meetings.slots, link, content, local)
+            if meetings.slots[slot, 0] == 0:
+                status, asked = meet(
+                    t,
+                    cells,
+                    sets,
+                    meetings,
+                    slot,
+                    place,
+                    link,
+                    content,
+                    member,
+                    local,
+                    ask,
+                    asked,
+                )
+                if status == NO_ROOM:
+                    full = True
+                    continue
+                if status == NOT_KNOWN:
+                    whole = False
+                    continue
+            packed = meetings.slots[slot, 1]
+            first = packed & LOW
+            upto = first + ((packed >> 32) & COUNT)
+            asleep = delivery_sleeps(mark, q, member)
+            if not quiet:
+                upto += packed >> 48
+            elif asleep and packed & ALL_SLEEP:
+                heard[met] = slot << 1 | 1
+                met += 1
+                continue
+            elif packed >> 48:
+                heard[met] = slot << 1
+                met += 1
+            for j in range(first, upto):
+                o = meetings.items[j] & OUTCOME
+                to = sets.leads[o]
+                if asleep and sets.sleeps[o] & SLEEPS and n_loops + OUTCOMES_MAX <= room:
+                    n_loops = list_asleep(t, env, o, looped, n_loops)
+                    continue
+                if quiet and n_loops < room and to > LOW and to & LOW == local:
+                    mine = get(rows, r, t, s.queues + member)
+                    if find(sets.adds, member, mine, ((to >> 32) & SENT) - 1) == mine:
+                        looped[n_loops] = o
+                        n_loops += 1
+                        t.taken[o] += 1
+                        continue
+                steps = list_delivery(todo, before, steps, member, meetings.items[j])
+    return steps, n_loops, met, asked, whole, full
+
+
+@njit(inline="always")
+def note_met(meetings: Any, heard: Any, met: Any) -> Any:
+    """Count what a search only counts of the meetings in `heard`; return how many deliveries."""
+    steps = np.int64(0)
+    for i in range(met):
+        slot, asleep = heard[i] >> 1, heard[i] & 1
+        meetings.slots[slot, TIMES + asleep] += 1
+        packed = meetings.slots[slot, 1]
+        steps += (packed >> 48) + asleep * ((packed >> 32) & COUNT)
+    return steps
+
+
+@njit(cache=True, _nrt=False)
+def _count(meetings: Any, taken: Any) -> None:
+    slots, items = meetings.slots, meetings.items
+    count_calm(meetings, taken)
+    for slot in range(len(slots)):
+        idle, whole = slots[slot, TIMES], slots[slot, TIMES + 1]
+        if idle + whole > 0:
+            packed = slots[slot, 1]
+            first = packed & LOW
+            steps = (packed >> 32) & COUNT
+            for j in range(first, first + steps):
+                taken[items[j] & OUTCOME] += whole
+            for j in range(first + steps, first + steps + (packed >> 48)):
+                taken[items[j] & OUTCOME] += idle + whole
+            slots[slot, TIMES] = slots[slot, TIMES + 1] = 0
+
+
+@njit(cache=True, _nrt=False)
+def _move(old: Any, slots: Any) -> None:
+    """Put all slots into a larger, empty table."""
+    last = np.int64(len(slots) - 1)
+    for i in range(len(old)):
+        if old[i, 0] != 0:
+            slot = place_of(old[i, 0]) & last
+            while slots[slot, 0] != 0:
+                slot = (slot + 1) & last
+            for part in range(4):
+                slots[slot, part] = old[i, part]
+
+
+class Deliveries:
+    """The meetings of one worker; `claim(bytes)` is called before memory is taken."""
+
+    def __init__(self, claim: Callable[[int], None]) -> None:
+        self._claim = claim
+        self._choices = CHOICES
+        self.forget()
+
+    def forget(self) -> None:
+        """Know of no meeting: answers have changed.  The room for choices stays."""
+        self.arrays = Meetings(
+            np.zeros((SLOTS, 4), np.int64),
+            np.empty(ITEMS, np.int64),
+            np.zeros(3, np.int64),
+            np.full(self._choices, UNKNOWN, np.int64),
+            np.zeros((self._choices, 2), np.int64),
+        )
+
+    def fit(self, choices: int) -> None:
+        """Have room for so many choices."""
+        outcomes, calm = self.arrays.outcomes, self.arrays.calm
+        if choices > len(outcomes):
+            room = max(choices, 2 * len(outcomes))
+            self._claim(3 * 8 * room)
+            self._choices, more = room, room - len(outcomes)
+            self.arrays = self.arrays._replace(
+                outcomes=np.concatenate([outcomes, np.full(more, UNKNOWN, np.int64)]),
+                calm=np.concatenate([calm, np.zeros((more, 2), np.int64)]),
+            )
+
+    def made_room(self) -> bool:
+        """Make room if there was none; return whether that was so."""
+        slots, items, used = self.arrays[:3]
+        if not used[2]:
+            return False
+        self._claim(2 * (slots.nbytes + items.nbytes))
+        more = np.zeros((2 * len(slots), 4), np.int64)
+        _move(slots, more)
+        used[2] = 0
+        grown = np.concatenate([items, np.empty_like(items)])
+        self.arrays = self.arrays._replace(slots=more, items=grown)
+        return True
+
+    def count_into(self, taken: Ints) -> None:
+        """Add to `taken` what was counted here and not there."""
+        _count(self.arrays, taken)

@@ -1,0 +1,251 @@
+"""Successors of rows: the compiled loops, and the member code behind the tables they read.
+
+Where a table has no answer yet, the loops list what they lack; it is asked for here, once, and
+those rows are done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define
+
+from joinproto.check.engine.expansion import expansion
+from joinproto.check.engine.expansion.deliveries import Deliveries
+from joinproto.check.engine.rows.layout import Layout
+from joinproto.check.engine.rows.marks import MARK, NO_MARKS
+from joinproto.check.engine.tables import grids
+from joinproto.check.engine.tables.arrays import Arrays
+
+Ints = npt.NDArray[np.int64]
+
+BATCH = 1 << 15
+"""Successors that are written before they are handed on, at first."""
+
+ASKS_ENOUGH = 1 << 10
+"""So many questions are asked together, about: a pass more has room in the tables (`ASKS_MAX`)."""
+
+
+@define
+class Batch:
+    """Successors as they come: `rows[i]` by step `info[i]` from row `source[i]`.
+
+    `via[i]`: what it is marked with, where rows have marks.
+    """
+
+    rows: npt.NDArray[np.uint64]
+    info: npt.NDArray[np.int64]
+    source: npt.NDArray[np.int64]
+    via: npt.NDArray[np.uint16]
+
+
+class Expander:
+    """Successors of rows, with the member code behind the tables called where it must.
+
+    `quiet`: steps that change nothing are only counted, in `loops`.
+    `marks`: of the rows that are expanded: whatever sleeps is counted there, too.
+    """
+
+    def __init__(self, tables: Arrays) -> None:
+        self.tables = tables
+        self.shape = tables.shape()
+        self.on_layout: list[Callable[[Any], None]] = []
+        self.on_new: list[Callable[[], Any]] = []
+        self.loops = 0
+        self.quiet = False
+        self.marks = NO_MARKS
+        self._room = BATCH
+        self._deliveries = Deliveries(tables.claim)
+        self._buffers()
+        self._read()
+
+    def _read(self) -> None:
+        self.lookup = self.tables.lookup()
+        self.sets = self.tables.sets()
+        self._deliveries.fit(self.tables.choice_column.count)
+
+    def _buffers(self) -> None:
+        words = self.tables.layout.words
+        self._out = np.empty((self._room, words), np.uint64)
+        self._info = np.empty(self._room, np.int64)
+        self._source = np.empty(self._room, np.int64)
+        self._via = np.empty(self._room, MARK)
+        self._ask = np.empty((grids.ASKS_MAX, 4), np.int64)
+        self._redo = np.empty(1 << 15, np.int64)
+        self._todo = np.zeros((self._room, 5), np.int64)
+        self._looped = np.zeros(self._room, np.int64)
+        self._scratch = np.zeros((4, (self.shape.members + 1) ** 2), np.int64)
+
+    def refresh(self) -> None:
+        """Take in what was numbered since; packs all rows anew where they no longer fit."""
+        tables = self.tables
+        for closed in self.on_new:
+            closed()
+        if tables.outgrown():
+            self.repack(tables.grow_layout())
+        self._read()
+
+    def repack(self, old: Layout) -> None:
+        """Pack all rows anew that were packed by `old`."""
+        for changed in self.on_layout:
+            changed(old)
+        self._buffers()
+
+    def _expand(
+        self,
+        rows: npt.NDArray[np.uint64],
+        chosen: npt.NDArray[np.int64],
+        at: int,
+        upto: int,
+        joint: npt.NDArray[np.int64],
+        joint_base: int,
+    ) -> Any:
+        return expansion.expand(
+            self.lookup,
+            *self.tables.looked_up(),
+            self.sets,
+            None if self.sets is None else self._deliveries.arrays,
+            self.shape,
+            rows,
+            chosen,
+            at,
+            upto,
+            joint,
+            joint_base,
+            self._out,
+            self._info,
+            self._source,
+            self._ask,
+            self._redo,
+            self._todo,
+            self._looped,
+            self._scratch,
+            self.quiet,
+            self.marks,
+            self._via,
+        )
+
+    def count_up(self) -> int:
+        """Count the steps that changed nothing into the tables; return how many since the last."""
+        self._deliveries.count_into(self.tables.out["taken"].array)
+        return self.counted()
+
+    def counted(self) -> int:
+        """Return how many steps changed nothing since the last time somebody asked."""
+        loops, self.loops = self.loops, 0
+        return loops
+
+    def _more_room(self) -> None:
+        """Make room for what did not fit."""
+        if not self._deliveries.made_room():
+            self._room *= 2
+            self._buffers()
+
+    def known(
+        self,
+        rows: Callable[[], npt.NDArray[np.uint64]],
+        picked: Ints,
+        joint: Ints | None,
+        joint_base: int,
+        take: Callable[[Batch], None],
+    ) -> tuple[Ints, Ints, int]:
+        """Have `take` take the successors of those rows whose steps the tables know.
+
+        Returns those of `picked` of which they lack some; what they lack, (kind, x, y, z) each,
+        unless it was asked for before; and how many successors were taken.
+        """
+        lacking, asked, taken, asks = [picked[:0]], [self._ask[:0]], 0, 0
+        joint = picked[:0] if joint is None else joint
+        at = 0
+        while at < len(picked):
+            if asks:
+                # The tables have room for what one pass asks, and no more.
+                self._read()
+            after, n, asks, redone, loops = self._expand(
+                rows(), picked, at, len(picked), joint, joint_base
+            )
+            self.loops += loops
+            taken += n
+            if n:
+                take(Batch(self._out[:n], self._info[:n], self._source[:n], self._via[:n]))
+            lacking.append(self._redo[:redone].copy())
+            asked.append(self._ask[:asks].copy())
+            if after == at:
+                self._more_room()
+            at = after
+        return np.concatenate(lacking), np.concatenate(asked), taken
+
+    def lacking(
+        self,
+        rows: npt.NDArray[np.uint64],
+        picked: Ints,
+        joint: Ints | None,
+    ) -> Ints:
+        """Return those of the rows `picked` whose successors the tables do not know yet."""
+        self._deliveries.forget()
+        found = [np.empty(0, np.int64)]
+        joint = found[0] if joint is None else joint
+        at = 0
+        while at < len(picked):
+            after, _, _, redone, _ = self._expand(rows, picked, at, len(picked), joint, 0)
+            found.append(self._redo[:redone].copy())
+            if after == at:
+                self._more_room()
+            at = after
+        return np.concatenate(found)
+
+    def asked_by(self, row: npt.NDArray[np.uint64], joint: Ints | None) -> Ints:
+        """Return what the tables lack for the successors of one row, (kind, x, y, z) each."""
+        self._deliveries.forget()
+        picked = np.zeros(1, np.int64)
+        joint = picked[:0] if joint is None else joint
+        asked = self._expand(row, picked, 0, 1, joint, 0)[2]
+        return self._ask[:asked].copy()
+
+    def successors(
+        self,
+        rows: Callable[[], npt.NDArray[np.uint64]],
+        begin: int,
+        end: int,
+        joint: Ints | None = None,
+        picked: Ints | None = None,
+        joint_base: int | None = None,
+    ) -> Iterator[Batch]:
+        """Yield all successors of `rows()[begin:end]`; a batch is good until the next.
+
+        `joint`: the number of each row's combination of observations, from `begin` on, or from
+        `joint_base`.  `picked`: row numbers, of which begin and end are then places.
+        """
+        nothing = np.empty(0, np.int64)
+        joint = nothing if joint is None else joint
+        if joint_base is None:
+            joint_base = begin if picked is None else 0
+        waiting = [(nothing if picked is None else picked, begin, end)]
+        while waiting:
+            chosen, at, upto = waiting.pop()
+            lacking, asked, asks = [nothing], [self._ask[:0]], 0
+            while at < upto and asks < ASKS_ENOUGH:
+                after, n, more, redone, loops = self._expand(
+                    rows(), chosen, at, upto, joint, joint_base
+                )
+                self.loops += loops
+                if n:
+                    yield Batch(self._out[:n], self._info[:n], self._source[:n], self._via[:n])
+                if after == at:
+                    self._more_room()
+                at, asks = after, asks + more
+                if redone:
+                    lacking.append(self._redo[:redone].copy())
+                    asked.append(self._ask[:more].copy())
+            again = np.concatenate(lacking)
+            # Else those rows, and all behind them, would be missing without a word.
+            assert asks or not len(again), "rows lack answers that nobody asks for"
+            if asks:
+                self.tables.fill(np.concatenate(asked))
+                self.tables.claim(0)
+                self.refresh()
+                waiting.append((chosen, at, upto))
+                waiting.append((again, 0, len(again)))

@@ -1,0 +1,92 @@
+"""What messages of queues and bags may do: be received, be lost, be doubled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from joinproto.check.engine.tables.grids import find
+from joinproto.check.engine.tables.kernel import (
+    ASK_ADD,
+    ASK_REST,
+    COST_DOUBLE,
+    COST_LOSE,
+    DOUBLE,
+    LOSE,
+    REFUSED,
+    TAKE,
+    cell,
+    get,
+    list_at_queue,
+    want_cell,
+    want_content,
+)
+
+
+@njit(inline="always")
+def list_takes(
+    t: Any,
+    cells: Any,
+    queued: Any,
+    s: Any,
+    rows: Any,
+    r: Any,
+    env: Any,
+    here: Any,
+    todo: Any,
+    steps: Any,
+    ask: Any,
+    asked: Any,
+) -> Any:
+    """List what may happen to messages of a row; return (steps, asked, whether all is known)."""
+    whole = True
+    may_lose, may_double = t.spend[COST_LOSE, env], t.spend[COST_DOUBLE, env]
+    for q in range(s.queue_count):
+        field = s.queues + q
+        content = get(rows, r, t, field)
+        if content == 0:
+            continue
+        member = np.int64(t.queue_member[q])
+        up = not s.splits or t.link_up[env, t.queue_link[q]] != 0
+        at = t.off[field] + content
+        first = np.int64(t.take_first[at])
+        for k in range(first, first + t.take_count[at]):
+            message = queued.message[k]
+            # Equal messages of a bag stand beside each other: to take either is the same.
+            if k > first and message == queued.message[k - 1]:
+                continue
+            o = np.int64(REFUSED)
+            if up:
+                column = queued.column[q, message]
+                o = cell(t, cells, member, here[member], column)
+                if o < 0 and o != REFUSED:
+                    whole = False
+                    asked = want_cell(t, cells, ask, asked, o, member, here[member], column)
+            if o >= 0 or may_lose >= 0:
+                # What is left is numbered where it is needed: a bag has as many contents as it
+                # has parts, and few of them are reached.
+                rest = find(queued.rests, q, content, k - first)
+                if rest < 0:
+                    whole = False
+                    asked = want_content(
+                        queued.rests, ask, asked, ASK_REST, rest, q, content, k - first
+                    )
+                    continue
+                if o >= 0:
+                    steps = list_at_queue(todo, steps, o, member, (k << 4) | TAKE, field, rest)
+                if may_lose >= 0:
+                    steps = list_at_queue(todo, steps, may_lose, 0, (k << 4) | LOSE, field, rest)
+            if may_double >= 0:
+                more = find(queued.adds, q, content, message)
+                if more >= 0:
+                    steps = list_at_queue(
+                        todo, steps, may_double, 0, (k << 4) | DOUBLE, field, more
+                    )
+                elif more != REFUSED:
+                    whole = False
+                    asked = want_content(
+                        queued.adds, ask, asked, ASK_ADD, more, q, content, message
+                    )
+    return steps, asked, whole

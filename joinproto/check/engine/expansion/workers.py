@@ -1,0 +1,345 @@
+"""One search on several cores: threads in the compiled loops, over the same tables and rows.
+
+Each worker expands rows that it is handed out, and puts what it finds into the set of rows
+(`inserting.py`).  What lacks an answer waits for it: the first worker asks members' code, and
+claims about what is new, while the others expand what comes next.  The answers are read by all when
+they come together again, so no table changes under a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from joinproto.check.engine.expansion import expansion
+from joinproto.check.engine.expansion.aside import Aside
+from joinproto.check.engine.expansion.deliveries import Deliveries
+from joinproto.check.engine.expansion.handout import ROWS_MAX, Done, Handout
+from joinproto.check.engine.rows.crew import LINE, Crew, given_way
+from joinproto.check.engine.rows.gathering import Gathering
+from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.tables import kernel
+from joinproto.check.memory import Budget, TooMany
+
+if TYPE_CHECKING:
+    from joinproto.check.engine.expansion.expander import Expander
+    from joinproto.check.engine.symmetry.symmetry import Symmetry
+
+Ints = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+
+ROOM = 1 << 20
+"""States that each worker finds, at most, before all come together."""
+
+_PIECE = 1 << 15
+"""So many successors are written before they are put in: they stay in the processor's cache."""
+
+_LISTED = 1 << 14
+"""Steps of one row that are listed at most; who has more is expanded by one alone."""
+
+ROWS_MIN = 2048
+"""Fewer rows are expanded by one alone."""
+
+ROUNDS = 8
+"""A level is expanded in so many rounds: what the first lacks is asked for during the next."""
+
+_QUESTIONS = 64
+"""So many are answered before the first worker looks whether others wait for it."""
+
+_NONE = np.empty(0, np.int64)
+
+
+def _apart(counters: Ints) -> Ints:
+    """Return zeros like these, in lines of memory that nothing else is in."""
+    return np.zeros(len(counters) + 2 * LINE, counters.dtype)[LINE:-LINE]
+
+
+class CrewLevels:
+    """Levels of one search, expanded and put into `states` by a crew.
+
+    `renaming`: what is found is put in as the one state that stands for all its renamings.
+    `ahead`: what else can be done while others expand, once there are new answers.
+    """
+
+    def __init__(
+        self, crew: Crew, expander: Expander, states: RowSet, renaming: Symmetry | None = None
+    ) -> None:
+        self._crew, self._expander, self._states = crew, expander, states
+        self._renaming = renaming
+        self._canonical: Callable[[U64], None] | None = None
+        self._chosen = _NONE
+        self._lookup: Any = None
+        # The first of the last level's rows that were found last.
+        self._late = 0
+        self._lacked = True
+        self._aside = Aside(states, renaming)
+        self.ahead: Callable[[], None] = lambda: None
+        self._deliveries: list[Deliveries] = []
+        self._buffers()
+
+    def _buffers(self) -> None:
+        count = self._crew.count
+        self._gathering = Gathering(self._crew, self._states, _PIECE)
+        self._info = np.empty((count, _PIECE), np.int64)
+        self._source = np.empty((count, _PIECE), np.int64)
+        self._todo = np.zeros((count, _LISTED, 5), np.int64)
+        self._looped = np.zeros((count, _PIECE), np.int64)
+        self._redo = np.empty((count, ROWS_MAX + 1), np.int64)
+        # Nobody asks: who lacks an answer only says which row that was.
+        self._ask = np.empty((1, 4), np.int64)
+
+    def _renew(self) -> None:
+        """Begin anew where rows have other words."""
+        if not self._gathering.fits:
+            self._buffers()
+
+    def _make_room_for(self, level: int) -> None:
+        """Make room for what is found next.  Few rows need no large table."""
+        most = ROOM if self._states.is_direct else ROOM // 4
+        try:
+            self._gathering.make_room_for(min(most, level))
+        except TooMany:
+            self._gathering.make_room_for(0)
+
+    def _read(self) -> None:
+        """Give each worker counters of its own."""
+        if self._lookup is self._expander.lookup:
+            return
+        tables, self._lookup = self._expander.tables, self._expander.lookup
+        self._looked_up = tables.looked_up()
+        self._canonical = None if self._renaming is None else self._renaming.form()
+        if not self._deliveries:
+            claim = tables.claim
+            self._deliveries = [Deliveries(claim) for _ in range(self._crew.count)]
+            links = (self._expander.shape.members + 1) ** 2
+            self._scratch = np.zeros((self._crew.count, 4, links + LINE), np.int64)
+        for one in self._deliveries:
+            one.fit(tables.choice_column.count)
+        self._lookups = [
+            self._lookup._replace(
+                taken=_apart(self._lookup.taken),
+                event_taken=_apart(self._lookup.event_taken),
+            )
+            for _ in range(self._crew.count)
+        ]
+
+    def level(
+        self, begin: int, end: int, joint: Ints | None, picked: Ints | None = None
+    ) -> Iterator[int]:
+        """Put all successors of rows begin to end into the set; yield how many at a time.
+
+        `picked`: only of these among them.  `joint`: as `Expander.successors` takes it.
+        """
+        expander, tables = self._expander, self._expander.tables
+        numbers = _NONE if joint is None else joint
+        # Those that follow from rows which had to wait know what is new: they lack answers first.
+        late = max(begin, min(self._late, end))
+        # Places from here on: of rows, or of picked ones.
+        start, stop = begin, end
+        self._chosen = _NONE
+        if picked is not None:
+            start, stop, late = 0, len(picked), int(np.searchsorted(picked, late))
+            self._chosen = picked
+        # Where the last level lacked nothing, this one may lack as little.
+        first, answered = min(stop, late + ROWS_MIN * self._lacked), 0
+        left = [(start, late), (first, stop)]
+        lacking, asked, found = expander.known(
+            self._rows, self._at(late, first), joint, begin, self._aside.put
+        )
+        self._lacked = len(asked) > 0
+        yield found
+        while left:
+            at, upto = left.pop()
+            if upto - at < ROWS_MIN:
+                lacking = np.concatenate([lacking, self._at(at, upto)])
+                continue
+            self._renew()
+            self._read()
+            # Rows are put in while they are found: the table must be large enough for all.
+            self._make_room_for(end - begin)
+            rows = Handout(at, upto, max(2 * ROWS_MIN, (stop - start) // ROUNDS), self._crew.count)
+            done = self._round(rows, numbers, begin, asked)
+            left += rows.left()
+            yield sum(one.found for one in done)
+            again = [self._redo[k, : one.redone] for k, one in enumerate(done)]
+            now = done[0].answered
+            asked = asked[now:]
+            if now:
+                asked = self._refresh(asked)
+            answered += now
+            # Gone through again once half has an answer: rounds may be many, and so may rows.
+            if answered >= len(asked):
+                again.append(lacking)
+                lacking, answered = lacking[:0], 0
+            still, more, found = expander.known(
+                self._rows, np.concatenate(again), joint, begin, self._aside.put
+            )
+            lacking = np.concatenate([lacking, still])
+            asked = np.concatenate([asked, more])
+            self._lacked |= len(asked) > 0
+            yield found
+        if len(asked):
+            self._lacked = True
+            tables.fill(asked)
+            self._refresh(asked[:0])
+        self._late = self._states.count
+        self._aside.take()
+        yield from self._alone(lacking, begin, joint)
+
+    def _at(self, begin: int, end: int) -> Ints:
+        """Return the numbers of the rows at these places."""
+        return self._chosen[begin:end] if len(self._chosen) else np.arange(begin, end)
+
+    def _refresh(self, asked: Ints) -> Ints:
+        """Read the tables anew; return those questions that rows do not put again."""
+        tables = self._expander.tables
+        era = tables.era
+        tables.claim(0)
+        # What is numbered now may outgrow the rows, and so may its renamings.
+        if tables.outgrown() or self._renaming is not None:
+            self._aside.take()
+        self._expander.refresh()
+        if tables.era == era:
+            return asked
+        # The tables of horizons are empty now, so rows put these again; cells stay asked for.
+        return asked[~np.isin(asked[:, 0], (kernel.ASK_TRIM, kernel.ASK_VECTOR))]
+
+    def _round(self, rows: Handout, joint: Ints, base: int, asked: Ints) -> list[Done]:
+        """Let all expand, the first once it has the answers."""
+        tables = self._expander.tables
+        done = [Done() for _ in range(self._crew.count)]
+
+        def work(k: int) -> None:
+            try:
+                if k == 0 and len(asked):
+                    done[k].answered = self._answer(asked, rows)
+                if k == 0:
+                    rows.is_answered = True
+                self._expand(k, rows, done[k], joint, base)
+            finally:
+                rows.waits = True
+
+        rows.is_asked = len(asked) > 0
+        self._gathering.begin()
+        try:
+            if len(asked):
+                with tables.held(), given_way():
+                    self._crew.each(work)
+            else:
+                self._crew.each(work)
+        except BaseException:
+            # What was found stays in the set, so it is counted, with what is only counted.
+            self._expander.loops += sum(one.found for one in done)
+            raise
+        finally:
+            self._gathering.end()
+            self._add_up()
+            self._expander.loops += sum(one.loops for one in done)
+        return done
+
+    def _answer(self, asked: Ints, rows: Handout) -> int:
+        """Answer questions until others wait for it; return how many."""
+        tables, at = self._expander.tables, 0
+        while at == 0 or (at < len(asked) and not rows.waits):
+            tables.fill(asked[at : at + _QUESTIONS])
+            at = min(len(asked), at + _QUESTIONS)
+        if self._renaming is not None:
+            self._renaming.refresh()
+        if at == len(asked):
+            self.ahead()
+        return at
+
+    def _expand(self, k: int, rows: Handout, done: Done, joint: Ints, base: int) -> None:
+        """Expand rows that worker k is handed out, until there are none, or no room."""
+        expander, states, gathering = self._expander, self._states, self._gathering
+        sets = expander.sets
+        while True:
+            at, end = rows.take()
+            while at < end:
+                if not gathering.has_room():
+                    rows.give_back(at, end)
+                    return
+                after, n, _, again, idle = expansion.expand(
+                    self._lookups[k],
+                    *self._looked_up,
+                    sets,
+                    None if sets is None else self._deliveries[k].arrays,
+                    expander.shape,
+                    states.rows,
+                    self._chosen,
+                    at,
+                    end,
+                    joint,
+                    base,
+                    gathering.out[k],
+                    self._info[k],
+                    self._source[k],
+                    self._ask,
+                    self._redo[k, done.redone :],
+                    self._todo[k],
+                    self._looped[k],
+                    self._scratch[k],
+                    expander.quiet,
+                    expander.marks,
+                    gathering.via[k],
+                )
+                done.add(n, again, idle)
+                if self._canonical is not None:
+                    self._canonical(gathering.out[k, :n])
+                gathering.put(k, n)
+                if again:
+                    rows.lacks = True
+                if after == at and not self._deliveries[k].made_room():
+                    # It does not fit: whoever is alone makes the room for it.
+                    self._redo[k, done.redone] = self._at(at, at + 1)[0]
+                    done.redone += 1
+                    after += 1
+                at = after
+            if end == 0:
+                return
+
+    def _add_up(self) -> None:
+        tables = self._expander.tables
+        # The tables may have grown since they were read.
+        taken = tables.out["taken"].array
+        for one in self._lookups:
+            taken[: len(one.taken)] += one.taken
+            tables.event_taken += one.event_taken
+            one.taken[:] = 0
+            one.event_taken[:] = 0
+
+    def count_up(self) -> None:
+        """Count the steps that changed nothing into the tables."""
+        for one in self._deliveries:
+            one.count_into(self._expander.tables.out["taken"].array)
+
+    def _alone(self, rows: Ints, base: int, joint: Ints | None) -> Iterator[int]:
+        for batch in self._expander.successors(
+            self._rows, 0, len(rows), joint, rows, joint_base=base
+        ):
+            if self._renaming is not None:
+                self._renaming.canonical(batch.rows)
+            self._states.insert(batch.rows, len(batch.rows), batch.via)
+            yield len(batch.rows)
+
+    def _rows(self) -> U64:
+        return self._states.rows
+
+    def take_in(self, found: list[U64]) -> None:
+        """Insert rows that each worker is given."""
+        self._renew()
+        self._gathering.take_in(found)
+
+
+def touch() -> None:
+    """Have the loops loaded, or compiled, that only several workers need."""
+    crew = Crew(2)
+    expander: Any = None
+    for words in (1, 2):
+        states = RowSet(words, Budget(1 << 30), room=1 << 12)
+        none = np.empty((0, words), np.uint64)
+        CrewLevels(crew, expander, states).take_in([none, none])
+    crew.close()

@@ -1,0 +1,138 @@
+"""The searched graph as a Markov chain: how likely a run comes to a state, or takes a step.
+
+The chain has discrete time (a DTMC).  In each state one of the steps that change it is drawn, in
+proportion to their weights; a state without any is absorbing.  How likely it is to reach a set of
+states is the solution of linear equations, one for each state that can reach it:
+
+    p(s) = 1 in the set, and else the sum of P(s, t) p(t) over all t
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csc_matrix, csr_matrix, identity
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import splu
+
+from joinproto.check.engine.claims.judge import Claim
+from joinproto.check.engine.liveness.graph import Graph
+from joinproto.check.step_claims import StepClaim
+from joinproto.check.steps import Move
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+SMALL_PART = 2_000
+"""States that lead to each other: so many are solved in the order in which they stand."""
+
+
+class Chain:
+    """The steps of a graph that change a state, each with its probability.
+
+    `weight_of`: of a step, not negative; asked once for each kind of step.  `source`, `target`,
+    `edge`: int64, of each step with a weight, its states and its place in the graph.
+    """
+
+    def __init__(self, graph: Graph, weight_of: Callable[[Move], float]) -> None:
+        self.graph = graph
+        _, first, of = np.unique(graph.info, return_index=True, return_inverse=True)
+        weights = np.array([weight_of(graph.move(edge)) for edge in first.tolist()], np.float64)
+        weight = weights[of]
+        # A step that a member offers twice is one step.
+        once = np.zeros(len(weight), np.bool_)
+        order = np.lexsort((of, graph.source))
+        pairs = np.column_stack([graph.source, of])[order]
+        once[order] = np.diff(pairs, axis=0, prepend=-1).any(axis=1)
+        self.edge = np.flatnonzero(once & (graph.source != graph.target) & (weight > 0))
+        self.source, self.target = graph.source[self.edge], graph.target[self.edge]
+        weight = weight[self.edge]
+        total = np.bincount(self.source, weight, graph.count)
+        self.probability: Floats = weight / total[self.source]
+
+    def reach(self, states: Flags, steps: Flags | None = None) -> float:
+        """Return how likely a run comes to one of the states, or takes one of the graph's steps.
+
+        A run begins in each of the world's first states equally often.
+        """
+        leaves = ~states[self.source]
+        source, target = self.source[leaves], self.target[leaves]
+        probability = self.probability[leaves]
+        ends = states[target]
+        if steps is not None:
+            ends |= steps[self.edge[leaves]]
+        found = states.astype(np.float64)
+        able = _able(source, target, ends, self.graph.count)
+        places = np.flatnonzero(able)
+        if len(places):
+            at = np.full(self.graph.count, -1)
+            at[places] = np.arange(len(places))
+            inner = ~ends & able[source] & able[target]
+            shape = (len(places), len(places))
+            indices = at[source[inner]], at[target[inner]]
+            within = csr_matrix((probability[inner], indices), shape)
+            at_once = np.bincount(source[ends], probability[ends], self.graph.count).astype(
+                np.float64
+            )
+            found[places] = _solved(within, at_once[places])
+        return float(np.clip(found[: self.graph.begins].mean(), 0.0, 1.0))
+
+    def judge(self, claims: Sequence[Claim], chances: dict[str, float | None]) -> float:
+        """Add each claim's probability; return how likely a run breaks any that it can break.
+
+        That of a `sometimes` is that it comes true.  A claim about whole runs gets none.
+        """
+        graph, anywhere = self.graph, np.zeros(self.graph.count, np.bool_)
+        any_step = np.zeros(len(graph.source), np.bool_)
+        for claim in claims:
+            item = claim.property
+            states, steps = np.zeros_like(anywhere), None
+            if item.kind == "always step":
+                steps = np.zeros_like(any_step)
+                steps[graph.bad_steps(claim.asked or StepClaim(item))] = True
+                any_step |= steps
+            elif item.kind == "no deadlock":
+                states[graph.deadlocks(claim)] = True
+            elif item.kind in ("always", "sometimes"):
+                states = graph.states_of(claim)
+            else:
+                continue
+            chances[item.name] = self.reach(states, steps)
+            if item.kind != "sometimes":
+                anywhere |= states
+        return self.reach(anywhere, any_step)
+
+
+def _able(source: Ints, target: Ints, ends: Flags, count: int) -> Flags:
+    """Return the states from which steps lead to one that ends the run."""
+    able = np.zeros(count, np.bool_)
+    able[source[ends]] = True
+    while True:
+        more = able[target] & ~able[source] & ~ends
+        if not more.any():
+            return able
+        able[source[more]] = True
+
+
+def _solved(within: csr_matrix, at_once: Floats) -> Floats:
+    """Return x where x = within x + at_once.  `within`: square, each row's sum at most 1.
+
+    States that lead to each other stand together, behind those that they lead to: then the
+    equations are solved one after the other, and only such a group is solved at once.
+    """
+    _, part = connected_components(within, directed=True, connection="strong")
+    source, target = within.nonzero()
+    order = np.argsort(part, kind="stable")
+    matrix = csc_matrix(identity(len(order)) - within[order][:, order])
+    in_order = bool((part[source] >= part[target]).all()) and np.bincount(part).max() <= SMALL_PART
+    factors = splu(
+        matrix,
+        permc_spec="NATURAL" if in_order else "COLAMD",
+        diag_pivot_thresh=0.0 if in_order else 1.0,
+    )
+    found: Floats = np.empty(len(order))
+    found[order] = factors.solve(at_once[order])
+    return found

@@ -1,0 +1,103 @@
+"""A small set of runs that takes all rows, steps or pairs of steps of a searched graph.
+
+The furthest open goal comes first: its run is a shortest one to it, and goes on as long as a next
+step takes another open goal.  Whatever a run takes on its way is open no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from joinproto.check.cover import Goal
+from joinproto.check.engine.liveness.graph import Graph
+from joinproto.check.lassos import Run
+from joinproto.check.steps import Move
+
+Ints = npt.NDArray[np.int64]
+
+
+class Cover:
+    """`names_of`: what a step takes, as rows, or as the halves of pairs.
+
+    Steps that change nothing are in no run.
+    """
+
+    def __init__(
+        self, graph: Graph, goal: Goal, names_of: Callable[[Move], tuple[str, ...]]
+    ) -> None:
+        self.graph, self.goal = graph, goal
+        _, first, self.kind = np.unique(graph.info, return_index=True, return_inverse=True)
+        self.names = [names_of(graph.move(edge)) for edge in first.tolist()]
+        self.moving = graph.source != graph.target
+        # The first edge into each state, from the level before it.
+        levels = np.searchsorted(np.array(graph.levels), np.arange(graph.count), side="right")
+        onward = np.flatnonzero(levels[graph.target] == levels[graph.source] + 1)[::-1]
+        self.into: Ints = np.full(graph.count, -1, np.int64)
+        self.into[graph.target[onward]] = onward
+
+    def wanted(self) -> dict[Hashable, tuple[int, ...]]:
+        """Return each goal with the first edges that take it, in the order of the search."""
+        found: dict[Hashable, tuple[int, ...]] = {}
+        for edges in self._candidates():
+            for taken in self._taken(edges, len(edges) - 1):
+                found.setdefault(taken, edges)
+        return found
+
+    def runs(self, wanted: dict[Hashable, tuple[int, ...]], steps_max: int) -> Iterator[Run]:
+        """Yield runs that take all of `wanted`; beyond `steps_max` none goes on."""
+        still = dict.fromkeys(wanted)
+        for goal, edges in reversed(wanted.items()):
+            if goal not in still:
+                continue
+            run, at = self._way_to(edges), 0
+            while at < len(run.edges):
+                for place in range(at, len(run.edges)):
+                    for taken in self._taken(run.edges, place):
+                        still.pop(taken, None)
+                at = len(run.edges)
+                if at < steps_max:
+                    run.edges += self._further(run, still)
+            yield run
+
+    def _candidates(self) -> Iterator[tuple[int, ...]]:
+        moving = np.flatnonzero(self.moving)
+        if self.goal == "rows":
+            # An edge of each kind is enough, the first.
+            moving = moving[np.sort(np.unique(self.kind[moving], return_index=True)[1])]
+        for edge in moving.tolist():
+            if self.goal != "pairs":
+                yield (edge,)
+            else:
+                yield from ((edge, after) for after in self._out_of(int(self.graph.target[edge])))
+
+    def _taken(self, edges: Sequence[int], place: int) -> Iterator[Hashable]:
+        """Yield the goals that the edge at this place takes."""
+        edge = edges[place]
+        if self.goal == "edges":
+            yield int(self.graph.source[edge]), int(self.graph.info[edge])
+        elif self.goal == "rows":
+            yield from self.names[self.kind[edge]]
+        elif place:
+            for one in self.names[self.kind[edges[place - 1]]]:
+                yield from (f"{one}, then {other}" for other in self.names[self.kind[edge]])
+
+    def _way_to(self, edges: tuple[int, ...]) -> Run:
+        way, state = [*edges], int(self.graph.source[edges[0]])
+        while (into := int(self.into[state])) >= 0:
+            way.insert(0, into)
+            state = int(self.graph.source[into])
+        return Run(state, way)
+
+    def _further(self, run: Run, still: dict[Hashable, None]) -> list[int]:
+        """Return a next edge that takes an open goal, or nothing."""
+        last = run.edges[-1]
+        for edge in self._out_of(int(self.graph.target[last])):
+            if any(taken in still for taken in self._taken((last, edge), 1)):
+                return [edge]
+        return []
+
+    def _out_of(self, state: int) -> Iterator[int]:
+        return (edge for edge in self.graph.out_of(state) if self.moving[edge])

@@ -1,0 +1,237 @@
+"""What fairness asks for, as numbers: to each step of a finished search, the duties it fulfils."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from joinproto.check.engine.tables import kernel
+from joinproto.check.engine.tables.tables import Tables
+from joinproto.check.events import Message, plain
+from joinproto.check.fairness import Fair
+from joinproto.check.lassos import choice_words, joint_words, receipt_words, some_words
+from joinproto.check.local import Offline, thaw_event
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+_CHOICE, _RECEIVE, _TAKE, _JOINT, _HEAL = range(5)
+"""Kinds of steps by themselves, above the 40th bit of their labels."""
+
+
+@frozen
+class Duties:
+    """Some of the duties, none of which shares a step.
+
+    `label`: of each step the duty that it fulfils, or -1.  `name`: what a duty is called.
+    """
+
+    strong: bool
+    label: Ints
+    name: Callable[[int], str]
+
+    def rank(self, label: int) -> tuple[int, int]:
+        """Return the kind of a step by itself, and whose it is: a member's, or a link's."""
+        kind = label >> 40
+        return kind, (label >> 24) & 0xFFFF if kind in (_CHOICE, _TAKE) else 0
+
+    def open_in(self, edges: Ints) -> list[int]:
+        """Return the duties that some of these steps fulfil."""
+        return [int(x) for x in np.unique(self.label[edges]) if x >= 0]
+
+
+def duties_of(tables: Tables, info: Ints, changes: Flags) -> Iterator[Duties]:
+    """Yield all duties of a world whose steps are `info`; `changes`: which lead elsewhere.
+
+    Only a step that changes something counts.  Weak fairness to each step by itself asks the same
+    where all count: one that changes nothing can be taken wherever it is possible.
+    """
+    every = labels_of(tables, info)
+    changing = np.where(changes, every, -1)
+    for fair in tables.world.fairness:
+        label = changing if fair.strong else every
+        if fair.each and not (fair.actions or fair.of or fair.which):
+            yield Duties(fair.strong, label, _names(tables))
+            continue
+        taken_by = _taken_by(tables, fair, info, label)
+        if fair.each:
+            some = np.zeros(len(info), np.bool_)
+            for mask in taken_by.values():
+                some |= mask
+            yield Duties(fair.strong, np.where(some, label, -1), _names(tables))
+            continue
+        told: list[Flags] = []
+        for member, all_taken in taken_by.items():
+            mask = all_taken & changes
+            # A joint step is one duty, whoever of its members is asked.
+            if mask.any() and not any(np.array_equal(mask, one) for one in told):
+                told.append(mask)
+                name = some_words(fair.actions, member)
+                yield Duties(fair.strong, np.where(mask, 0, -1), lambda _, name=name: name)  # type: ignore[misc]
+
+
+def unheard(tables: Tables, info: Ints) -> list[str]:
+    """Return what the world is to be fair to and no step of it is, in words."""
+    label = labels_of(tables, info)
+    return [
+        f"fairness: {fair}"
+        for fair in tables.world.fairness
+        if (fair.actions or fair.of or fair.which)
+        and not any(mask.any() for mask in _taken_by(tables, fair, info, label).values())
+    ]
+
+
+def place_of(tables: Tables, info: int) -> int:
+    """Return how many choices a member names before this one; 0 of what is no choice."""
+    if info & 15 != kernel.CHOICE:
+        return 0
+    member, local, column = tables.outcome_cell[info >> 32]
+    at = int(tables.per_value.off[member]) + local
+    first = int(tables.per_value.arrays["choice_first"][at])
+    return int(np.argmax(tables.choice_column.array[first:] == column))
+
+
+def _taken_by(tables: Tables, fair: Fair, info: Ints, label: Ints) -> dict[str, Flags]:
+    """Return for each member which steps that `fair` means it takes; "": the world itself."""
+    kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
+    may = label >= 0
+    own, joint = kind <= kernel.TAKE, kind == kernel.TOGETHER
+    meant = np.zeros(max(1, len(tables.outcomes)), np.bool_)
+    asked: dict[tuple[int, int], bool] = {}
+    by = np.full(len(meant), -1, np.int64)
+    for number, (member, local, column) in enumerate(tables.outcome_cell):
+        if local < 0:
+            continue
+        if (member, column) not in asked:
+            event = thaw_event(tables.columns[member].values[column])
+            asked[member, column] = fair.takes(_word(event), tables.names[member], event)
+        meant[number], by[number] = asked[member, column], member
+    found: dict[str, Flags] = {}
+    for member, name in enumerate(tables.names):
+        mask = np.zeros(len(info), np.bool_)
+        mask[own] = meant[o[own]] & (by[o[own]] == member)
+        if joint.any():
+            steps = np.array(
+                [
+                    name in step.events and fair.takes(step.action, name, step.events[name])
+                    for step in tables.joint_steps
+                ],
+                np.bool_,
+            )
+            mask[joint] = steps[a[joint]]
+        found[name] = mask & may
+    if not fair.of and fair.which is None and "heal" in (fair.actions or ("heal",) * fair.each):
+        found[""] = (kind == kernel.MOVE) & may
+    return found
+
+
+def _word(event: object) -> str:
+    if isinstance(event, Offline):
+        event = event.event
+    return "receive" if isinstance(event, Message) else plain(event)
+
+
+def labels_of(tables: Tables, info: Ints) -> Ints:
+    """Return for each step which one it is by itself, or -1 where fairness never forces it."""
+    choice_of = np.full(max(1, len(tables.outcomes)), -1, np.int64)
+    fair: dict[tuple[int, int], set[int]] = {}
+    per = tables.per_value
+    for number, (member, local, column) in enumerate(tables.outcome_cell):
+        if local < 0:
+            continue
+        key = (member, local)
+        if key not in fair:
+            at = int(per.off[member]) + local
+            begin = int(per.arrays["choice_first"][at])
+            ends = begin + int(per.arrays["choice_count"][at])
+            fair[key] = {
+                int(tables.choice_column.array[k])
+                for k in range(begin, ends)
+                if tables.choice_fair[k]
+            }
+        if column in fair[key]:
+            choice_of[number] = (member << 24) | column
+    kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
+    label = np.full(len(info), -1, np.int64)
+    chosen = kind == kernel.CHOICE
+    label[chosen] = choice_of[o[chosen]]
+    received = kind == kernel.RECEIVE
+    members = np.array([m for m, _, _ in tables.outcome_cell] or [0], np.int64)
+    label[received] = (_RECEIVE << 40) | (a[received] << 8) | members[o[received]]
+    taken = kind == kernel.TAKE
+    message = tables.take_message.array.astype(np.int64)[a[taken]]
+    label[taken] = (_TAKE << 40) | (tables.queues.of_takes(a[taken]) << 24) | message
+    moved = kind == kernel.MOVE
+    heals = np.array([action == "heal" for action, _ in tables.moves] or [False])
+    label[moved] = np.where(heals[a[moved]], _HEAL << 40, -1)
+    joint = kind == kernel.TOGETHER
+    if joint.any():
+        names = _actions(tables)
+        numbers = np.array(
+            [names[step.action] if step.fair else -1 for step in tables.joint_steps], np.int64
+        )
+        which = numbers[a[joint]]
+        label[joint] = np.where(which >= 0, (_JOINT << 40) | which, -1)
+    label[Faults.of(tables).of_steps(info)] = -1
+    return label
+
+
+def _actions(tables: Tables) -> dict[str, int]:
+    """Return the words of joint steps that may be forced, numbered as they are first met."""
+    names: dict[str, int] = {}
+    for step in tables.joint_steps:
+        if step.fair:
+            names.setdefault(step.action, len(names))
+    return names
+
+
+def _names(tables: Tables) -> Callable[[int], str]:
+    joint = list(_actions(tables))
+
+    def name(label: int) -> str:
+        kind, rest = label >> 40, label & ((1 << 40) - 1)
+        if kind == _CHOICE:
+            member = rest >> 24
+            return choice_words(
+                tables.names[member], tables.columns[member].values[rest & 0xFFFFFF]
+            )
+        if kind == _RECEIVE:
+            sender, _, content = tables.messages.values[rest >> 8]
+            return receipt_words(tables.names[rest & 255], sender, content)
+        if kind == _TAKE:
+            sender, to = divmod(rest >> 24, tables.members)
+            content = tables.messages.values[rest & 0xFFFFFF]
+            return receipt_words(tables.names[to], tables.names[sender], content)
+        return "heal" if kind == _HEAL else joint_words(joint[rest])
+
+    return name
+
+
+@frozen
+class Faults:
+    """Which steps are faults: by outcome, by move of the world, by joint step."""
+
+    outcome: npt.NDArray[np.bool_]
+    move: npt.NDArray[np.bool_]
+    joint: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, tables: Tables) -> Faults:
+        moves = [action != "heal" for action, _ in tables.moves]
+        joint = [step.fault for step in tables.joint_steps]
+        outcomes = tables.outcomes.are_faults if len(tables.outcomes) else np.zeros(1, np.bool_)
+        return cls(outcomes, *(np.array(items or [False]) for items in (moves, joint)))
+
+    def of_steps(self, info: Ints) -> npt.NDArray[np.bool_]:
+        kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
+        fault: npt.NDArray[np.bool_] = (kind == kernel.LOSE) | (kind == kernel.DOUBLE)
+        own, moved, together = kind <= kernel.TAKE, kind == kernel.MOVE, kind == kernel.TOGETHER
+        fault[own] = self.outcome[o[own]]
+        fault[moved] = self.move[a[moved]]
+        # A joint step in which somebody crashes is one as well.
+        fault[together] = self.joint[a[together]] | (o[together] > 0)
+        return fault

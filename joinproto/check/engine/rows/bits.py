@@ -1,0 +1,145 @@
+"""What numba does not offer: trailing zeros, prefetching, a 64-bit mix; and what is done at once
+where several threads write the same array.  And a number for each row (`fingerprints`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import njit, types
+from numba.core.cgutils import get_or_insert_function
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+
+@intrinsic
+def trailing_zeros(typingctx: Any, value: Any) -> Any:
+    """Return how many low bits of a non-zero uint64 are 0."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), codegen
+
+
+@intrinsic
+def prefetch(typingctx: Any, table: Any, at: Any) -> Any:
+    """Begin to read item `at` of a contiguous array (of rows: row `at`), without waiting for it.
+
+    A load would be waited for where the processor runs out of room for later instructions: with
+    this, looking up what is in no cache takes half the time.  `at` may lie anywhere: no fault.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = make_array(signature.args[0])(context, builder, args[0])
+        strides = builder.extract_value(array.strides, 0)
+        byte = ir.IntType(8).as_pointer()
+        place = builder.gep(builder.bitcast(array.data, byte), [builder.mul(args[1], strides)])
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        call = get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        # To be read, to be kept in all caches, data.
+        builder.call(call, [place, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(table, types.int64), codegen
+
+
+@njit(inline="always")
+def mix(x: Any) -> Any:
+    """Return a well-mixed uint64 of a uint64 (a bijection: multiply, fold, multiply)."""
+    x = x * np.uint64(0x9E3779B97F4A7C15)
+    x = x ^ (x >> np.uint64(32))
+    return x * np.uint64(0xD6E8FEB86659FD93)
+
+
+@njit(inline="always")
+def hash_of(rows: Any, i: Any) -> Any:
+    """Return the hash of row i."""
+    h = np.uint64(0)
+    for w in range(rows.shape[1]):
+        h = mix(h ^ rows[i, w])
+    return h
+
+
+@njit(inline="always")
+def are_same(rows: Any, i: Any, others: Any, j: Any) -> Any:
+    """Return whether row i is row j of the others."""
+    differ = np.uint64(0)
+    for w in range(rows.shape[1]):
+        differ |= rows[i, w] ^ others[j, w]
+    return differ == np.uint64(0)
+
+
+def _item(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+    """Return a pointer to item `at` of a contiguous array of one dimension."""
+    data = make_array(kind)(context, builder, array).data
+    return builder.gep(data, [at])
+
+
+@intrinsic
+def read_now(typingctx: Any, array: Any, at: Any) -> Any:
+    """Return item `at` as it is now, and see all that whoever wrote it by `put_if_none` wrote."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _item(context, builder, signature.args[0], args[0], args[1])
+        return builder.load_atomic(place, "acquire", array.dtype.bitwidth // 8)
+
+    return array.dtype(array, types.int64), codegen
+
+
+@intrinsic
+def put_if_none(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
+    """Let item `at` be `value` if it is 0, at once; return what it was before.
+
+    Of several threads that do so, one is told 0.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _item(context, builder, signature.args[0], args[0], args[1])
+        none = ir.Constant(args[2].type, 0)
+        found = builder.cmpxchg(place, none, args[2], "acq_rel", "acquire")
+        return builder.extract_value(found, 0)
+
+    return array.dtype(array, types.int64, array.dtype), codegen
+
+
+def _at_once(operation: str) -> Any:
+    @intrinsic
+    def changed(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            place = _item(context, builder, signature.args[0], args[0], args[1])
+            return builder.atomic_rmw(operation, place, args[2], "monotonic")
+
+        return array.dtype(array, types.int64, array.dtype), codegen
+
+    return changed
+
+
+add_at_once, or_at_once = _at_once("add"), _at_once("or")
+"""Add to item `at` of an array, or set bits of it, at once; return what it was before."""
+
+
+def fingerprints(rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return a number for each row, the same after words of zeros were added at its end.
+
+    Two rows may share one, so compare the rows as well.
+    """
+    found = np.empty(len(rows), np.uint64)
+    _fingerprints(rows, found)
+    return found
+
+
+@njit(cache=True)
+def _fingerprints(rows: Any, found: Any) -> None:
+    words = rows.shape[1]
+    for i in range(len(rows)):
+        h = np.uint64(0)
+        for w in range(words):
+            if rows[i, w] != 0:
+                salt = np.uint64(w + 1) * np.uint64(0xA0761D6478BD642F)
+                h += mix(mix(rows[i, w] ^ salt) ^ (salt >> np.uint64(32)))
+        found[i] = mix(h)

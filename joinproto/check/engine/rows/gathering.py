@@ -1,0 +1,105 @@
+"""Rows that several workers find in one round, put into one set by all of them (`inserting.py`)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from joinproto.check.engine.rows import inserting
+from joinproto.check.engine.rows.crew import LINE, Crew
+from joinproto.check.engine.rows.marks import MARK, NO_MARKS
+from joinproto.check.engine.rows.rowset import RowSet
+
+U16 = npt.NDArray[np.uint16]
+U64 = npt.NDArray[np.uint64]
+
+STRETCH = 256
+"""So many rows a worker takes for itself at a time."""
+
+_RECENT = 1 << 16
+
+_NO_NUMBERS = np.empty(0, np.int64)
+
+
+class Gathering:
+    """A round begins with `begin`, once there is room; then each worker calls `put` of what it
+    finds, while it `has_room`; `end` ends it.
+
+    `piece`: room for so many rows that a worker writes before it puts them in: `out[worker]`,
+    marked by `via[worker]`.
+    """
+
+    def __init__(self, crew: Crew, states: RowSet, piece: int) -> None:
+        self._crew, self._states, self._era = crew, states, states.era
+        count, words = crew.count, states.words
+        self.out = np.empty((count, piece, words), np.uint64)
+        self.via = np.zeros((count, piece), MARK)
+        self._recent = np.zeros((count, _RECENT), np.uint64)
+        self._taken = np.zeros(3 * LINE, np.int64)[LINE : LINE + 1]
+        self._owns = np.zeros((count, 2 * LINE), np.int64)
+        self._at_once = self._limit = 0
+
+    @property
+    def fits(self) -> bool:
+        """Whether the set's rows have as many words as here."""
+        return self._states.words == self.out.shape[2]
+
+    def make_room_for(self, each: int) -> None:
+        """Let the set have room for so many rows that each worker finds in the next round.
+
+        It has room for what they find at a time, if `each` is less than that.
+        """
+        crew, states = self._crew.count, self._states
+        self._at_once = crew * (self.out.shape[1] + STRETCH)
+        more = max(self._at_once, crew * each)
+        states.room_for(more)
+        self._limit = states.count + more
+
+    def has_room(self) -> bool:
+        """Whether there is room for what each worker may find at a time."""
+        return int(self._taken[0]) + self._at_once <= self._limit
+
+    def begin(self) -> None:
+        """Begin a round."""
+        states = self._states
+        if states.era != self._era:
+            # Rows were packed anew: none was found lately.
+            self._recent[:] = 0
+            self._era = states.era
+        self._taken[0] = states.count
+        self._owns[:, :2] = states.count
+
+    def put(self, k: int, count: int) -> None:
+        """Put the first `count` rows that worker k has written into the set."""
+        states = self._states
+        where = (states.table, states.shift, states.rows, self._owns[k], self._taken, STRETCH)
+        if states.is_direct:
+            inserting.insert_single(self.out[k], count, *where, self._recent[k])
+        else:
+            via = self.via[k] if states.marks.are_kept else NO_MARKS
+            marks = (via, states.marks.found, states.marks.begin)
+            inserting.insert_wide(self.out[k], count, *where, *marks, _NO_NUMBERS)
+
+    def end(self) -> None:
+        """Let the rows stand without gaps."""
+        states = self._states
+        where = (states.table, states.shift, states.is_direct, states.rows)
+        marks = (states.marks.found, states.marks.begin)
+        states.count = int(inserting.close(*where, self._owns, self._taken, *marks))
+
+    def take_in(self, found: list[U64]) -> None:
+        """Put in rows that each worker is given."""
+        self._states.room_for(sum(map(len, found)) + self._crew.count * STRETCH)
+        self.begin()
+
+        def work(k: int) -> None:
+            piece = self.out.shape[1]
+            for at in range(0, len(found[k]), piece):
+                rows = found[k][at : at + piece]
+                self.out[k, : len(rows)] = rows
+                self.put(k, len(rows))
+
+        try:
+            self._crew.each(work)
+        finally:
+            self.end()

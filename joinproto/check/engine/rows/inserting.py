@@ -1,0 +1,214 @@
+"""Rows put into a set, by one thread, or by several at once.
+
+Several take an empty place of the table by an exchange that only one wins: who finds it first
+writes the row, then puts its number there, so whoever reads the number reads the row, too.  Rows
+are written in stretches that each worker takes for itself, so that those which follow from one row
+stand together: they meet the same answers, which are in the processor's cache.  Where stretches end
+before they are full, `close` moves the last rows there.
+
+So the order of rows depends on which thread came first.  Nothing that is told depends on it.
+
+The look-ups of a block are started before the first is needed, so that the processor waits for
+memory once a block and not once a row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from joinproto.check.engine.rows.bits import (
+    add_at_once,
+    are_same,
+    hash_of,
+    mix,
+    or_at_once,
+    prefetch,
+    put_if_none,
+    read_now,
+)
+
+_BLOCK = 256
+"""Look-ups that are started together."""
+
+
+@njit(cache=True, nogil=True)
+def insert_single(
+    candidates: Any,
+    count: Any,
+    table: Any,
+    shift: Any,
+    rows: Any,
+    own: Any,
+    taken: Any,
+    stretch: Any,
+    recent: Any,
+) -> None:
+    """Insert rows of one word.
+
+    `own`: the next row, and where there is no more room for rows.  `taken`: None where one thread
+    inserts; else (1,), rows of all workers' stretches so far, and of `stretch` rows more each is
+    taken.  What is found in `recent` (by hash, a power of two) is left out: most duplicates follow
+    soon after, and those are known without waiting for memory.
+    """
+    last = np.int64(table.size - 1)
+    lately = np.uint64(recent.size - 1)
+    places = np.empty(_BLOCK, np.int64)
+    next_row, end_row = own[0], own[1]
+    at = 0
+    while at < count:
+        end = min(at + _BLOCK, count)
+        fresh = 0
+        for i in range(at, end):
+            key = candidates[i, 0]
+            h = mix(key)
+            slot = np.int64(h & lately)
+            candidates[at + fresh, 0] = key
+            places[fresh] = np.int64(h >> shift)
+            fresh += recent[slot] != key
+            recent[slot] = key
+        for i in range(fresh):
+            prefetch(table, places[i])
+        for i in range(fresh):
+            key = candidates[at + i, 0]
+            place = places[i]
+            while True:
+                found = read_now(table, place)
+                if found == 0:
+                    if taken is None:
+                        table[place] = key
+                    else:
+                        found = put_if_none(table, place, key)
+                    if found == 0:
+                        if taken is not None and next_row == end_row:
+                            next_row = add_at_once(taken, np.int64(0), stretch)
+                            end_row = next_row + stretch
+                        rows[next_row, 0] = key
+                        next_row += 1
+                        break
+                if found == key:
+                    break
+                place = (place + 1) & last
+        at = end
+    own[0], own[1] = next_row, end_row
+
+
+@njit(cache=True, nogil=True)
+def insert_wide(
+    candidates: Any,
+    count: Any,
+    table: Any,
+    shift: Any,
+    rows: Any,
+    own: Any,
+    taken: Any,
+    stretch: Any,
+    via: Any,
+    marks: Any,
+    begin: Any,
+    numbers: Any,
+) -> None:
+    """The same of wider rows.
+
+    `via`: of each, what it is marked with, or empty; `marks`: of rows from `begin` on.  `numbers`:
+    the number of each row is written there; or empty.
+    """
+    last = np.int64(table.size - 1)
+    words = rows.shape[1]
+    low = np.uint64(0xFFFFFFFF)
+    high = np.uint64(32)
+    places = np.empty(_BLOCK, np.int64)
+    hashes = np.empty(_BLOCK, np.uint64)
+    next_row, end_row = own[0], own[1]
+    at = 0
+    while at < count:
+        end = min(at + _BLOCK, count)
+        for i in range(at, end):
+            h = hash_of(candidates, i)
+            hashes[i - at] = h
+            place = np.int64(h >> shift)
+            places[i - at] = place
+            prefetch(table, place)
+        for i in range(at, end):
+            entry = read_now(table, places[i - at])
+            if entry != 0 and (entry >> high) == (hashes[i - at] >> high):
+                prefetch(rows, np.int64(entry & low) - 1)
+        for i in range(at, end):
+            tag = hashes[i - at] >> high
+            place = places[i - at]
+            while True:
+                entry = read_now(table, place)
+                if entry == 0:
+                    if taken is not None and next_row == end_row:
+                        next_row = add_at_once(taken, np.int64(0), stretch)
+                        end_row = next_row + stretch
+                    for w in range(words):
+                        rows[next_row, w] = candidates[i, w]
+                    if len(via) > 0:
+                        marks[next_row - begin] = via[i]
+                    number = (tag << high) | np.uint64(next_row + 1)
+                    if taken is None:
+                        table[place] = number
+                    else:
+                        entry = put_if_none(table, place, number)
+                    if entry == 0:
+                        if len(numbers) > 0:
+                            numbers[i] = next_row
+                        next_row += 1
+                        break
+                if (entry >> high) == tag:
+                    known = np.int64(entry & low) - 1
+                    if are_same(rows, known, candidates, i):
+                        if len(via) > 0 and known >= begin and via[i] & ~marks[known - begin] != 0:
+                            or_at_once(marks, known - begin, via[i])
+                        if len(numbers) > 0:
+                            numbers[i] = known
+                        break
+                place = (place + 1) & last
+        at = end
+    own[0], own[1] = next_row, end_row
+
+
+@njit(cache=True)
+def close(
+    table: Any, shift: Any, is_direct: Any, rows: Any, owns: Any, taken: Any, marks: Any, begin: Any
+) -> Any:
+    """Move the last rows to where stretches ended early; return how many rows there are.
+
+    `owns`: of each worker, as above.  `is_direct`: the table holds the rows, and no numbers.
+    `marks`: of rows from `begin` on, or empty.
+    """
+    last = np.int64(table.size - 1)
+    low = np.uint64(0xFFFFFFFF)
+    high = np.uint64(32)
+    words = rows.shape[1]
+    count = taken[0]
+    gaps = np.int64(0)
+    for k in range(len(owns)):
+        gaps += owns[k, 1] - owns[k, 0]
+    left = count - gaps
+    source = count
+    for k in range(len(owns)):
+        for hole in range(owns[k, 0], min(owns[k, 1], left)):
+            while True:
+                source -= 1
+                is_row = True
+                for j in range(len(owns)):
+                    if owns[j, 0] <= source < owns[j, 1]:
+                        is_row = False
+                if is_row:
+                    break
+            for w in range(words):
+                rows[hole, w] = rows[source, w]
+            if len(marks) > 0:
+                marks[hole - begin] = marks[source - begin]
+            if is_direct:
+                continue
+            h = hash_of(rows, hole)
+            place = np.int64(h >> shift)
+            while np.int64(table[place] & low) - 1 != source:
+                place = (place + 1) & last
+            table[place] = ((h >> high) << high) | np.uint64(hole + 1)
+    return left

@@ -1,0 +1,47 @@
+"""Marks of rows: which members led to each, for the steps that sleep (`expansion/sleeping.py`)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+MARK = np.uint16
+U16 = npt.NDArray[np.uint16]
+
+NO_MARKS: U16 = np.empty(0, MARK)
+
+
+class Marks:
+    """Who led to each row of two levels: of the one that is expanded, and of the one behind it.
+
+    `expanded`: of the rows of a level; empty where nothing sleeps.  `found`: of those from row
+    `begin` on, which are being found; `room_for` lets it have so many.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Keep none until the next call of `expand`."""
+        self.expanded = self.found = NO_MARKS
+        self.begin = -1
+
+    @property
+    def are_kept(self) -> bool:
+        return self.begin >= 0
+
+    def expand(self, begin: int, end: int) -> U16:
+        """Return those of rows begin to end, which are expanded now; those behind are found."""
+        spare, known = self.expanded, self.begin == begin
+        self.expanded = self.found if known else np.zeros(end - begin, MARK)
+        spare.fill(0)
+        self.found, self.begin = spare, end
+        return self.expanded
+
+    def room_for(self, rows: int) -> None:
+        """Have room for the marks of all rows up to `rows`."""
+        wanted = rows - self.begin
+        if self.are_kept and wanted > len(self.found):
+            grown = np.zeros(max(wanted, 2 * len(self.found)), MARK)
+            grown[: len(self.found)] = self.found
+            self.found = grown

@@ -1,0 +1,157 @@
+"""From a finished search to a result for each claim, with the runs that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from attrs import Factory, define, evolve
+
+from joinproto.check.engine.claims.judge import Claim
+from joinproto.check.engine.runs.paths import Way, path_to, uncounted
+from joinproto.check.engine.search import Search
+from joinproto.check.memory import TooMany
+from joinproto.check.properties import ON_FAIR_RUNS, ON_RUNS
+from joinproto.check.report import PropertyResult, Result, Trace
+
+if TYPE_CHECKING:
+    from joinproto.check.engine.liveness.graph import Graph
+
+
+@define
+class Findings:
+    """`whole`: nothing was left out, so what was not found is not there.
+
+    `idle`: what the world is to be fair to and never can do.  `notes`: what abstract worlds
+    cannot do and was done.
+    """
+
+    results: dict[str, PropertyResult] = Factory(dict)
+    traces: dict[str, Trace] = Factory(dict)
+    whole: bool = True
+    stopped_by: str = ""
+    idle: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def shown(self) -> Trace | None:
+        """Return the shortest run that breaks a claim; of equals, the claim named first."""
+        broken = [name for name, item in self.results.items() if item.result == "violated"]
+        broken = [name for name in broken if name in self.traces]
+        return min((self.traces[name] for name in broken), key=_length, default=None)
+
+
+def _length(trace: Trace) -> int:
+    return len(trace.steps)
+
+
+def findings_of(
+    search: Search,
+    *,
+    witnesses: bool = False,
+    way_to: Callable[[Search, Any, int], Way] = path_to,
+    judge_runs: Callable[[Search, list[Claim], Findings], None] | None = None,
+) -> Findings:
+    """Return the result of every claim of the world, in its order.
+
+    `witnesses`: rebuild the run to every `sometimes`, too.  `way_to`, `judge_runs`: how,
+    where the states are not in this process.
+    """
+    found = Findings(stopped_by=search.found.stopped_by)
+    found.whole = not search.found.stopped_by and not search.found.violated
+    for hit in search.found.hits:
+        item = hit.claim.property
+        broken = item.kind == "always"
+        trace = None
+        if broken or witnesses:
+            initial, steps, _ = way_to(search, hit.rows, hit.level)
+            trace = Trace(item.name, item.kind, initial, steps)
+        add_result(found, hit.claim, "violated" if broken else "reached", trace, hit.level)
+    on_runs = [claim for claim in search.judge.claims if claim.property.kind in ON_RUNS]
+    if search.found.unmapped:
+        # The shortest such step leads at most to the last level: the steps to it are enough.
+        on_runs = search.judge.implementing
+    if on_runs and (found.whole or search.found.unmapped):
+        judge = judge_runs or judge_graph
+        uncounted(search, lambda: judge(search, on_runs, found))
+    for claim in search.judge.claims:
+        if claim.property.name not in found.results:
+            add_result(found, claim, _unhit(search, claim, whole=found.whole), None, None)
+    found.results = {
+        claim.property.name: _with_premise(claim, found.results[claim.property.name])
+        for claim in search.judge.claims
+    }
+    return found
+
+
+def add_result(
+    found: Findings, claim: Claim, result: Result, trace: Trace | None, length: int | None
+) -> None:
+    """Add what was found of `claim`."""
+    item = claim.property
+    found.results[item.name] = PropertyResult(
+        item.name, item.kind, result, length, trace=trace, about=item.meaning
+    )
+    if trace is not None:
+        found.traces[item.name] = trace
+
+
+def _unhit(search: Search, claim: Claim, *, whole: bool) -> Result:
+    if not whole:
+        return "unknown"
+    if claim.property.kind != "sometimes":
+        return "holds"
+    # What was not found may lie behind a state from which the search did not go on.
+    left_out = search.world.same is not None or search.beyond > 0
+    return "unknown" if left_out else "not-reached"
+
+
+def _with_premise(claim: Claim, result: PropertyResult) -> PropertyResult:
+    if claim.property.premise is None:
+        return result
+    return evolve(result, premise_met=claim.premise_met)
+
+
+def judge_graph(search: Search, claims: list[Claim], found: Findings) -> None:
+    """Judge claims about whole runs on the graph of all states; add what breaks them."""
+    # Here and not above: SciPy takes a while to load, and most searches do without.
+    from joinproto.check.engine.liveness.graph import Graph
+
+    try:
+        graph = Graph(search)
+        for claim in claims:
+            trace = _broken_run(search, graph, claim, found)
+            if trace is not None:
+                add_result(found, claim, "violated", trace, len(trace.steps))
+        if any(claim.property.kind in ON_FAIR_RUNS for claim in claims):
+            found.idle = tuple(graph.unheard())
+    except (TooMany, MemoryError):
+        found.whole = False
+        found.stopped_by = "the memory limit, before all runs could be judged"
+
+
+def _broken_run(search: Search, graph: Graph, claim: Claim, found: Findings) -> Trace | None:
+    item = claim.property
+    if item.kind in ON_FAIR_RUNS:
+        told = graph.broken_by(claim)
+        if told is None:
+            return None
+        lasso = told.run.loop_at, told.run.fairness, told.run.due_at
+        return Trace(item.name, item.kind, told.initial, told.steps, *lasso)
+    if item.scope == "step":
+        return _broken_step(graph, claim, found)
+    bad = graph.deadlocks(claim) if item.kind == "no deadlock" else graph.impossible(claim)
+    if len(bad) == 0:
+        return None
+    levels = search.found.levels
+    level = next(k for k in range(len(levels) - 1) if bad[0] < levels[k + 1])
+    initial, steps, _ = path_to(search, bad[bad < levels[level + 1]], level)
+    return Trace(item.name, item.kind, initial, steps)
+
+
+def _broken_step(graph: Graph, claim: Claim, found: Findings) -> Trace | None:
+    item = claim.property
+    told = graph.broken_step(claim)
+    if told is None:
+        return None
+    found.notes += (told.abstractly,) if told.abstractly else ()
+    return Trace(item.name, item.kind, told.initial, told.steps)

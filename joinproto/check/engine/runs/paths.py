@@ -1,0 +1,184 @@
+"""The way to a state: rebuilt level by level, without a parent pointer.
+
+Backwards, each level is expanded again and the rows that lead on are kept; forwards, the
+least step is taken that stays among them.  So the run is a shortest one, and of those the
+one with the least action, then the least member: the same on every run and every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.search import Search
+from joinproto.check.engine.tables import kernel
+from joinproto.check.local import freeze_event
+from joinproto.check.report import Step
+from joinproto.check.steps import Kind, Move, order_of, states_of, to_step
+
+Rows = npt.NDArray[np.uint64]
+Way = tuple[dict[str, dict[str, str]], tuple[Step, ...], Rows]
+"""A run: the initial states, the steps, the row it ends in."""
+
+
+def move_of(search: Search, info: int, row: Rows) -> Move:
+    """Return the step that `info` names, taken from `row`."""
+    tables = search.tables
+    kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
+    if kind == kernel.MOVE:
+        action, around = tables.moves[a]
+        name: Kind = "split" if action == "split" else "heal"
+        return Move(name, split=around.split)
+    if kind == kernel.TOGETHER:
+        step = tables.joint_steps[a]
+        fields = tables.layout.fields(row)
+        taken = []
+        for name_, event in step.events.items():
+            member = tables.number_of[name_]
+            column = tables.column(member, freeze_event(event))
+            first = tables.cells.get(member, fields[member], column)
+            upto = first
+            while not tables.out["last"].array[upto]:
+                upto += 1
+            crashed = o - 1
+            taken.append((name_, tables.outcomes[crashed if first <= crashed <= upto else first]))
+        return Move("together", tuple(taken), together=step)
+    if kind in (kernel.LOSE, kernel.DOUBLE):
+        return Move(
+            "lose" if kind == kernel.LOSE else "duplicate", message=_taken_message(search, a)
+        )
+    member, _, column = tables.outcome_cell[o]
+    event = tables.columns[member].values[column]
+    taken_by = ((tables.names[member], tables.outcomes[o]),)
+    if kind == kernel.CHOICE:
+        return Move("choice", taken_by, event)
+    message = tables.messages.values[a] if kind == kernel.RECEIVE else _taken_message(search, a)
+    return Move("receive", taken_by, event, message)
+
+
+def _taken_message(search: Search, take: int) -> Any:
+    tables = search.tables
+    return tables.queues.taken(take)
+
+
+def states_text(search: Search, row: Rows) -> dict[str, dict[str, str]]:
+    tables = search.tables
+    values = tables.values_of(row)
+    monitor = values[tables.monitor] if tables.monitor >= 0 else None
+    return states_of(tables.codes, values[: tables.members], monitor)
+
+
+class Steps:
+    """Successors of a few rows outside the search: for paths, loops and walks."""
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+
+    def out_of(self, row: Rows) -> list[tuple[Move, Rows, Rows]]:
+        """Return (step, row it leads to, the canonical form of that row)."""
+        search = self.search
+        holder = [row.reshape(1, -1).copy()]
+
+        def repack(old: Any) -> None:
+            layout, tables = search.tables.layout, search.tables
+            messages = min(old.capacity, tables.slots)
+            holder[0] = layout.repack(holder[0], 1, old, messages)
+            found[:] = [
+                (info, layout.repack(after.reshape(1, -1), 1, old, messages)[0])
+                for info, after in found
+            ]
+
+        found: list[tuple[int, Rows]] = []
+        search.expander.on_layout.append(repack)
+        try:
+            joint = None
+            if search.world.together is not None:
+                joint = search.judge.number(holder[0], 0, 1)
+            search.expander.refresh()
+            for batch in search.expander.successors(lambda: holder[0], 0, 1, joint):
+                found += [
+                    (int(info), after.copy())
+                    for info, after in zip(batch.info, batch.rows, strict=True)
+                ]
+        finally:
+            search.expander.on_layout.remove(repack)
+        options = []
+        for info, after in found:
+            standing = after.copy().reshape(1, -1)
+            if search.renaming is not None:
+                search.renaming.canonical(standing)
+            options.append((move_of(search, info, holder[0][0]), after, standing[0]))
+        return options
+
+
+def path_to(search: Search, targets: npt.NDArray[np.int64], level: int) -> Way:
+    """Return the initial states, the least shortest run to one of `targets`, and its row.
+
+    `targets`: row numbers, all in `level` (the initial state's level is 0).
+    """
+    # A search that memory ended may not have taken in what was answered last.
+    search.expander.refresh()
+    counters = _save_counters(search)
+    try:
+        towards = [_set_of(search, search.rows()[targets])]
+        for k in range(level - 1, -1, -1):
+            begin, end = search.found.levels[k], search.found.levels[k + 1]
+            sources = [np.empty(0, np.int64)]
+            for batch in search.successors(begin, end):
+                known = towards[0].find(batch.rows, len(batch.rows))
+                sources.append(np.unique(batch.source[known >= 0]))
+            picked = np.unique(np.concatenate(sources))
+            towards.insert(0, _set_of(search, search.rows()[picked]))
+        return forward(search, towards)
+    finally:
+        _restore_counters(search, counters)
+
+
+def forward(search: Search, towards: list[RowSet]) -> Way:
+    """Return the least run through `towards`: for each level the rows that lead on."""
+    steps_of = Steps(search)
+    begins = np.array(search.rows()[: search.begins])
+    row = begins[np.flatnonzero(towards[0].find(begins, len(begins)) >= 0)[0]].copy()
+    initial = states_text(search, row)
+    steps: list[Step] = []
+    for level in range(1, len(towards)):
+        options: list[tuple[Any, int, Move, Rows]] = []
+        for move, after, standing in steps_of.out_of(row):
+            if towards[level].find(standing.reshape(1, -1), 1)[0] >= 0:
+                options.append((order_of(move, search.tables.codes), len(options), move, after))
+        _, _, move, row = min(options)
+        steps.append(to_step(move, states_text(search, row)))
+    return initial, tuple(steps), row
+
+
+def _set_of(search: Search, rows: Rows) -> RowSet:
+    found = RowSet(search.tables.layout.words, search.budget, numbered=True, room=len(rows))
+    found.insert(np.ascontiguousarray(rows), len(rows))
+    return found
+
+
+def _save_counters(search: Search) -> tuple[Any, Any]:
+    return search.tables.out["taken"].array.copy(), search.tables.event_taken.copy()
+
+
+def _restore_counters(search: Search, saved: tuple[Any, Any]) -> None:
+    taken, events = saved
+    array = search.tables.out["taken"].array
+    array[:] = 0
+    array[: len(taken)] = taken
+    search.tables.event_taken[:] = events
+
+
+def uncounted(search: Search, call: Callable[[], Any]) -> Any:
+    """Return what `call` returns; the steps it takes are not part of the coverage."""
+    search.count_up()
+    saved = _save_counters(search)
+    try:
+        return call()
+    finally:
+        search.count_up()
+        _restore_counters(search, saved)

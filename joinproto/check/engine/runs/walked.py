@@ -1,0 +1,111 @@
+"""What random runs met, and one of them told as a trace."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from attrs import Factory, define, frozen
+
+from joinproto.check.engine.claims.judge import Claim
+from joinproto.check.engine.runs.paths import Steps, move_of, states_text
+from joinproto.check.engine.runs.walked_steps import Asked
+from joinproto.check.engine.search import Search
+from joinproto.check.report import Step
+from joinproto.check.steps import to_step
+
+Ints = npt.NDArray[np.int64]
+
+
+@frozen
+class Broken:
+    """A run that broke a claim: the steps it took until then, as the kernel names them.
+
+    `begin`: the row in which it began.
+    """
+
+    claim: Claim
+    run: int
+    infos: tuple[int, ...]
+    begin: int = 0
+
+
+@define
+class Walked:
+    """What the runs met.  `reached`, `premise`: by claim, runs that did at some time.
+
+    `rested`: runs that ended before their last step, because nothing could change any more.
+    `broken`: the shortest run for each claim; `runs_broken`: by claim, how many.
+    """
+
+    runs: int = 0
+    steps: int = 0
+    longest: int = 0
+    rested: int = 0
+    reached: dict[str, int] = Factory(dict)
+    premise: dict[str, int] = Factory(dict)
+    runs_broken: dict[str, int] = Factory(dict)
+    broken: dict[str, Broken] = Factory(dict)
+
+
+class Met:
+    """Which of the runs at hand met what."""
+
+    def __init__(self, runs: int) -> None:
+        self._runs = runs
+        self.broke = np.zeros(runs, np.bool_)
+        self._reached: dict[str, npt.NDArray[np.bool_]] = {}
+        self._premise: dict[str, npt.NDArray[np.bool_]] = {}
+        self._broken: dict[str, npt.NDArray[np.bool_]] = {}
+
+    def _of(self, marks: dict[str, npt.NDArray[np.bool_]], claim: Claim) -> npt.NDArray[np.bool_]:
+        name = claim.property.name
+        if name not in marks:
+            marks[name] = np.zeros(self._runs, np.bool_)
+        return marks[name]
+
+    def reach(self, claim: Claim, runs: Ints) -> None:
+        self._of(self._reached, claim)[runs] = True
+
+    def meet(self, claim: Claim, runs: Ints) -> None:
+        self._of(self._premise, claim)[runs] = True
+
+    def break_(self, claim: Claim, runs: Ints) -> Ints:
+        """Return those of `runs` that had not broken the claim before."""
+        marks = self._of(self._broken, claim)
+        fresh = runs[~marks[runs]]
+        marks[fresh] = True
+        return fresh
+
+    def add_to(self, found: Walked) -> None:
+        for marks, counts in (
+            (self._reached, found.reached),
+            (self._premise, found.premise),
+            (self._broken, found.runs_broken),
+        ):
+            for name, runs in marks.items():
+                counts[name] = counts.get(name, 0) + int(runs.sum())
+
+
+Retraced = tuple[dict[str, dict[str, str]], tuple[Step, ...], str]
+
+
+def retraced(search: Search, broken: Broken, asked: Asked | None) -> Retraced:
+    """Take a run's steps again; return the initial states and the steps as text.
+
+    Beside them what the abstract world of a claim, `asked`, cannot do, in words.
+    """
+    steps_of = Steps(search)
+    row = search.rows()[broken.begin].copy()
+    initial = states_text(search, row)
+    steps: list[Step] = []
+    last = [row]
+    for info in broken.infos:
+        wanted = move_of(search, info, row)
+        options = [(move, after) for move, after, _ in steps_of.out_of(row) if move == wanted]
+        move, row = options[0]
+        steps.append(to_step(move, states_text(search, row)))
+        last = [last[-1], row]
+    told = ""
+    if asked is not None:
+        told = asked.told(search.judge.number(np.array(last), 0, len(last)))
+    return initial, tuple(steps), told

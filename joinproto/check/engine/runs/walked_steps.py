@@ -1,0 +1,76 @@
+"""Claims about steps, asked of random runs: each kind of step between two combinations once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, field, frozen
+
+from joinproto.check.asking import ask
+from joinproto.check.engine.claims.judge import Claim, Judge
+from joinproto.check.engine.runs.paths import move_of
+from joinproto.check.engine.search import Search
+from joinproto.check.step_claims import StepClaim
+from joinproto.check.steps import taken_of
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@frozen
+class Drawn:
+    """Steps that runs took, one a run: from which combinations, which, and out of which rows."""
+
+    before: Ints
+    info: Ints
+    rows: npt.NDArray[np.uint64]
+
+
+@define
+class Asked:
+    """One claim about steps, and what it answered so far."""
+
+    search: Search
+    claim: Claim
+    _of: StepClaim = field(init=False)
+    _known: dict[tuple[int, ...], bool] = field(init=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self._of = self.claim.asked or StepClaim(self.claim.property)
+
+    @property
+    def _judge(self) -> Judge:
+        return self.search.judge
+
+    def broken_at_first(self, numbers: Ints) -> Flags:
+        """Return which runs may not begin as they do."""
+        return np.array([not self._ask((number,)) for number in numbers.tolist()], np.bool_)
+
+    def broken_by(self, drawn: Drawn, after: Ints) -> Flags:
+        """Return which steps the claim does not allow; `after`: the combinations they lead to."""
+        broken = np.zeros(len(after), np.bool_)
+        steps = zip(drawn.before.tolist(), after.tolist(), drawn.info.tolist(), strict=True)
+        for at, (before, then, info) in enumerate(steps):
+            # An abstract world knows states alone, whatever the step is called here.
+            key = (before, then) if self.claim.asked else (before, then, info)
+            broken[at] = not self._ask(key, drawn.rows[at])
+        return broken
+
+    def told(self, numbers: Ints) -> str:
+        """Return what the abstract world cannot do; `numbers`: of the run's last two states."""
+        view = self._judge.view
+        *before, after = (view(number) for number in numbers.tolist())
+        return self._of.told(before[0] if before else None, after)
+
+    def _ask(self, key: tuple[int, ...], row: Any = None) -> bool:
+        if key not in self._known:
+            view, item = self._judge.view, self.claim.property
+            if len(key) == 1:
+                answer = ask(item, self._of.begins, view(key[0]))
+            else:
+                taken = taken_of(move_of(self.search, key[2], row)) if len(key) == 3 else None
+                answer = ask(item, self._of.holds, view(key[0]), taken, view(key[1]))
+            self._known[key] = answer
+        return self._known[key]

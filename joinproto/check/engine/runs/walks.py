@@ -1,0 +1,365 @@
+"""Many random runs at once: one row a run, all expanded together, one successor drawn for each.
+
+Which successor, must not depend on the order in which the tables numbered things.  So each
+step has a fixed hash of its words; a run mixes it with its own random number and takes the
+step with the least result.  Every step is equally likely, and the same seed gives the same
+runs whatever else the process did before.
+
+A step that leads back to the same state is never drawn: a walk would mostly receive old
+messages of a set again.  No state is lost by that.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from joinproto.check.engine.claims.judge import Claim, breaks
+from joinproto.check.engine.runs.walked import Broken, Met, Retraced, Walked, retraced
+from joinproto.check.engine.runs.walked_steps import Asked, Drawn
+from joinproto.check.engine.search import Search
+from joinproto.check.engine.stopping import Limits
+from joinproto.check.engine.tables import kernel
+from joinproto.check.local import freeze_event
+from joinproto.check.world import World
+
+Ints = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.uint64]
+
+RUNS_AT_ONCE = 4096
+HISTORY_MAX = 1 << 25
+"""Steps kept of the runs at once, so that the memory for them stays under 256 MiB."""
+
+
+def stable(value: Any) -> str:
+    """Return `value` as text that is the same in every process."""
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__qualname__}.{value.name}"
+    if isinstance(value, tuple | list):
+        return f"({','.join(map(stable, value))})"
+    if isinstance(value, frozenset | set):
+        # Its own order depends on the hashes of texts, which differ from process to process.
+        return f"{{{','.join(sorted(map(stable, value)))}}}"
+    fields = getattr(type(value), "__attrs_attrs__", None)
+    if fields is not None:
+        inner = (stable(getattr(value, field.name)) for field in fields)
+        return f"{type(value).__qualname__}({','.join(inner)})"
+    return repr(value)
+
+
+def _hash(text: str) -> int:
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+class Answers:
+    """A function of a number, asked once for each."""
+
+    def __init__(self, ask: Callable[[int], Any], dtype: Any) -> None:
+        self._ask = ask
+        self._known: npt.NDArray[Any] = np.empty(0, dtype)
+
+    def of(self, numbers: Ints) -> npt.NDArray[Any]:
+        """Return the answers for `numbers`."""
+        wanted = int(numbers.max(initial=-1)) + 1
+        if wanted > len(self._known):
+            more = [self._ask(number) for number in range(len(self._known), wanted)]
+            self._known = np.concatenate([self._known, np.array(more, self._known.dtype)])
+        return self._known[numbers]
+
+
+def _mixed(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return well-mixed numbers, all different for different `x`."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+class Walker:
+    """Random runs of one world."""
+
+    def __init__(
+        self, world: World, *, seed: int, steps_max: int, memory_bytes: int | None = None
+    ) -> None:
+        self._random = np.random.default_rng(seed)
+        self._steps_max = steps_max
+        self.search = Search(world, limits=Limits(memory_bytes=memory_bytes))
+        self.tables, self.judge = self.search.tables, self.search.judge
+        self.found = Walked()
+        self._standing: list[Rows] = []  # rows to be packed anew with a new layout
+        self.search.expander.on_layout.append(self._repack)
+        tables = self.tables
+        # What a step is called is its outcome and, by its kind, one number more.
+        self._own_hashes = Answers(self._hash_outcome, np.uint64)
+        self._hashes = {
+            kernel.RECEIVE: Answers(lambda m: _hash(stable(tables.messages.values[m])), np.uint64),
+            kernel.LOSE: Answers(lambda k: _hash(self._take_words(k)), np.uint64),
+            kernel.DOUBLE: Answers(lambda k: _hash(f"2 {self._take_words(k)}"), np.uint64),
+            kernel.MOVE: Answers(self._hash_move, np.uint64),
+            kernel.TOGETHER: Answers(self._hash_joint, np.uint64),
+        }
+        self._faults = {
+            kernel.MOVE: Answers(lambda k: tables.moves[k][0] == "split", np.bool_),
+            kernel.TOGETHER: Answers(lambda k: tables.joint_steps[k].fault, np.bool_),
+        }
+        self._asked = [Asked(self.search, claim) for claim in self.judge.steps]
+        self._taken = np.zeros(0, np.int64)
+        self._events = np.zeros(8, np.int64)
+
+    def _hash_outcome(self, o: int) -> int:
+        member, _, column = self.tables.outcome_cell[o]
+        if column < 0:
+            return 0  # the monitor's, which takes no steps of its own
+        event, effects = self.tables.columns[member].values[column], self.tables.outcomes[o].effects
+        return _hash(stable((self.tables.names[member], event, effects)))
+
+    def _take_words(self, k: int) -> str:
+        return stable(self.tables.queues.taken(k))
+
+    def _hash_move(self, k: int) -> int:
+        action, around = self.tables.moves[k]
+        return _hash(stable((action, around.split)))
+
+    def _hash_joint(self, k: int) -> int:
+        step = self.tables.joint_steps[k]
+        events = sorted((name, stable(event)) for name, event in step.events.items())
+        return _hash(stable((step.action, step.detail, events)))
+
+    def _repack(self, old: Any) -> None:
+        layout, tables = self.tables.layout, self.tables
+        messages = min(old.capacity, tables.slots)
+        self._standing = [layout.repack(rows, len(rows), old, messages) for rows in self._standing]
+
+    # -- runs --------------------------------------------------------------------------
+
+    @property
+    def distinct(self) -> int:
+        """Return how many different states the runs met."""
+        return self.search.states.count
+
+    def walk(self, runs_wanted: int, tick: Callable[[], None]) -> None:
+        """Take as many of these runs as go at once; what they met is added to `found`.
+
+        `tick` is called after each step of all of them.
+        """
+        steps_max = self._steps_max
+        runs = max(1, min(runs_wanted, RUNS_AT_ONCE, HISTORY_MAX // steps_max))
+        history = np.full((steps_max, runs), -1, np.int64)
+        ended = np.full(runs, -1, np.int64)  # after how many steps, where before the last
+        met = Met(runs)
+        active = np.arange(runs)
+        begin = np.zeros(runs, np.int64)
+        if self.search.begins > 1:
+            begin = self._random.integers(0, self.search.begins, size=runs)
+        self._begin = begin
+        self._standing = [self.search.rows()[begin]]
+        active, numbers = self._judge(active, 0, met, history)
+        for step in range(steps_max):
+            draws = self._random.integers(0, 2**64, size=runs, dtype=np.uint64)
+            if len(active) == 0:
+                break
+            info, stuck = self._draw(numbers, draws[active])
+            self._judge_stuck(active, numbers, stuck, step, met, history)
+            moves = info >= 0
+            ended[active[~moves]] = step
+            drawn = None
+            if numbers is not None:
+                drawn = Drawn(numbers[moves], info[moves], self._standing[0][moves])
+            self._standing = [self._standing[1][moves]]
+            active, info = active[moves], info[moves]
+            history[step, active] = info
+            self.found.steps += len(active)
+            if len(active):
+                self.found.longest = max(self.found.longest, step + 1)
+                self.search.states.insert(self._standing[0].copy(), len(active))
+            active, numbers = self._judge(active, step + 1, met, history, drawn)
+            tick()
+        self.found.runs += runs
+        self.found.rested += int(((ended >= 0) & ~met.broke).sum())
+        met.add_to(self.found)
+
+    def _draw(
+        self, numbers: Ints | None, draws: npt.NDArray[np.uint64]
+    ) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        """Draw a step for each standing row; `_standing[1]` are the rows they lead to.
+
+        Returns the steps (-1: none that changes anything) and which rows have no step at
+        all but faults.
+        """
+        count = len(self._standing[0])
+        joint = numbers if self.search.world.together is not None else None
+        self._standing.append(np.zeros_like(self._standing[0]))
+        chosen = np.full(count, -1, np.int64)
+        stuck = np.ones(count, np.bool_)
+        expander = self.search.expander
+        if joint is not None:
+            expander.refresh()
+        for batch in expander.successors(lambda: self._standing[0], 0, count, joint):
+            source, info = batch.source, batch.info
+            stuck[source[~self._is_fault(info)]] = False
+            before = self._standing[0][source]
+            changes = (batch.rows != before).any(axis=1)
+            self._count(info[~changes], before[~changes])
+            changed = np.flatnonzero(changes)
+            source, info = source[changed], info[changed]
+            keys = _mixed(self._hash_of(info) ^ draws[source])
+            # All steps out of a row are in one batch: the first of each row is the least.
+            order = np.lexsort((keys, source))
+            first = order[np.flatnonzero(np.diff(source[order], prepend=-1))]
+            chosen[source[first]] = info[first]
+            self._standing[1][source[first]] = batch.rows[changed[first]]
+            self._count(info[first], before[changed[first]])
+        return chosen, stuck
+
+    def _hash_of(self, info: Ints) -> npt.NDArray[np.uint64]:
+        kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
+        found = np.zeros(len(info), np.uint64)
+        own = kind <= kernel.TAKE
+        found[own] = self._own_hashes.of(o[own])
+        for number, hashes in self._hashes.items():
+            here = kind == number
+            found[here] ^= hashes.of(a[here])
+        # A joint step in which a member crashes: in which outcome.
+        crashed = (kind == kernel.TOGETHER) & (o > 0)
+        found[crashed] ^= self._own_hashes.of(o[crashed] - 1)
+        return found
+
+    def _is_fault(self, info: Ints) -> npt.NDArray[np.bool_]:
+        """Return which steps are faults, as `joinproto.check.steps.Move.is_fault` says it."""
+        kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
+        fault: npt.NDArray[np.bool_] = (kind == kernel.LOSE) | (kind == kernel.DOUBLE)
+        own = kind <= kernel.TAKE
+        fault[own] = self.tables.out["cost"].array[o[own]] != 0
+        for number, answers in self._faults.items():
+            here = kind == number
+            fault[here] = answers.of(a[here])
+        return fault
+
+    # -- coverage ----------------------------------------------------------------------
+
+    def _count(self, info: Ints, before: Rows) -> None:
+        kind, o = info & 15, info >> 32
+        self._room_for_counts()
+        np.add.at(self._taken, o[kind <= kernel.TAKE], 1)
+        self._events += np.bincount(kind, minlength=8)
+        self._count_parts(info, before)
+
+    def _count_parts(self, info: Ints, before: Rows) -> None:
+        """Count what each member did in the joint steps among `info`."""
+        tables, layout = self.tables, self.tables.layout
+        joint = np.flatnonzero((info & 15) == kernel.TOGETHER)
+        if len(joint) == 0:
+            return
+        which = (info[joint] >> 4) & 0xFFFFFFF
+        for k in np.unique(which).tolist():
+            rows = before[joint[which == k]]
+            for name, event in tables.joint_steps[k].events.items():
+                member = tables.number_of[name]
+                column = tables.column(member, freeze_event(event))
+                local = (rows[:, layout.word[member]] >> layout.shift[member]) & layout.mask[member]
+                for value, count in zip(*np.unique(local, return_counts=True), strict=True):
+                    self._taken[tables.cells.get(member, int(value), column)] += count
+
+    def _room_for_counts(self) -> None:
+        missing = len(self.tables.outcomes) - len(self._taken)
+        if missing > 0:
+            self._taken = np.concatenate([self._taken, np.zeros(missing, np.int64)])
+
+    def leave_counts(self) -> None:
+        """Let the tables hold how often each step was drawn, not how often it was possible.
+
+        One that changes nothing counts where it was possible: its code was tried there.
+        """
+        self._room_for_counts()
+        taken = self.tables.out["taken"].array
+        taken[:] = 0
+        taken[: len(self._taken)] = self._taken
+        self.tables.event_taken[:] = self._events
+
+    # -- judging -----------------------------------------------------------------------
+
+    def _judge(
+        self, active: Ints, step: int, met: Met, history: Ints, drawn: Drawn | None = None
+    ) -> tuple[Ints, Ints | None]:
+        """Judge the standing rows, and the steps drawn to them; runs that broke a claim end.
+
+        Returns the runs that go on, and the numbers of their combinations of observations.
+        """
+        judge, rows = self.judge, self._standing[0]
+        count = len(rows)
+        if count == 0:
+            return active, None
+        broke = np.zeros(count, np.bool_)
+        bad = judge.watch(rows, 0, count)
+        for claim in judge.local:
+            if claim.property.kind == "always":
+                wrong = [r for r in bad.tolist() if breaks(judge, claim, rows[r])]
+                broke[wrong] = True
+                self._note(claim, active[wrong], step, met, history)
+            elif claim.property.kind == "sometimes":
+                met.reach(claim, active[judge.reached(claim, rows, 0, count)])
+        numbers = None
+        if judge.combines or self._asked:
+            numbers = judge.number(rows, 0, count)
+            for asked in self._asked:
+                wrong_ = (
+                    asked.broken_by(drawn, numbers) if drawn else asked.broken_at_first(numbers)
+                )
+                broke |= wrong_
+                self._note(asked.claim, active[wrong_], step, met, history)
+            flags = judge.flags[numbers]
+            for claim in judge.whole:
+                holds = (flags >> np.uint64(claim.bit)) & np.uint64(1) != 0
+                if claim.property.kind == "always":
+                    broke |= ~holds
+                    self._note(claim, active[~holds], step, met, history)
+                else:
+                    met.reach(claim, active[holds])
+                if claim.premise_bit >= 0:
+                    premise = (flags >> np.uint64(claim.premise_bit)) & np.uint64(1) != 0
+                    met.meet(claim, active[premise])
+        met.broke[active[broke]] = True
+        self._standing = [rows[~broke]]
+        return active[~broke], None if numbers is None else numbers[~broke]
+
+    def _judge_stuck(
+        self,
+        active: Ints,
+        numbers: Ints | None,
+        stuck: npt.NDArray[np.bool_],
+        step: int,
+        met: Met,
+        history: Ints,
+    ) -> None:
+        """Judge the claims that nothing gets stuck; a stuck run may go on by faults alone."""
+        if numbers is None or not stuck.any():
+            return
+        flags = self.judge.flags[numbers]
+        for claim in self.judge.whole:
+            if claim.property.kind == "no deadlock":
+                done = (flags >> np.uint64(claim.bit)) & np.uint64(1) != 0
+                self._note(claim, active[stuck & ~done], step, met, history)
+
+    def _note(self, claim: Claim, runs: Ints, step: int, met: Met, history: Ints) -> None:
+        """Note that these runs broke `claim` after `step` steps."""
+        name = claim.property.name
+        fresh = met.break_(claim, runs)
+        if len(fresh) == 0:
+            return
+        known = self.found.broken.get(name)
+        if known is None or step < len(known.infos):
+            run = int(fresh[0])
+            infos = tuple(history[:step, run].tolist())
+            begin = int(self._begin[run])
+            self.found.broken[name] = Broken(claim, self.found.runs + run, infos, begin)
+
+    def retrace(self, broken: Broken) -> Retraced:
+        """Take a run's steps again."""
+        self._standing = []
+        asked = next((item for item in self._asked if item.claim is broken.claim), None)
+        return retraced(self.search, broken, asked)

@@ -1,0 +1,128 @@
+"""Rows under renaming: exchanging two members, sorting them, trying every permutation."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from joinproto.check.engine.rows.bits import trailing_zeros
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+
+
+class Swaps(NamedTuple):
+    """Where all lies in a row, and where it goes when members j and j + 1 of the group change
+    places.
+    """
+
+    fields: int
+    word: I64
+    shift: U64
+    mask: U64
+    off: I64
+    swap_field: I64  # (j, field) -> field
+    swap_value: I32  # (j, off[field] + value) -> value
+    slot_mask: U64
+    slot_at: I32
+    slot_word: I64
+    slot_bit: U64
+    swap_message: I32  # (j, message of a set) -> message
+
+
+class Order(NamedTuple):
+    """What tells members of the group apart, in the order in which it is compared."""
+
+    group: I64  # their fields
+    own: I32  # (off[field] + value): colour of the member's own state
+    in_group: npt.NDArray[np.int8]  # of each field
+    colour: I32  # (member of the group, off[field] + value)
+    classes: I64  # (class, member of the group) -> message of a set
+
+
+# No counts of references (_nrt) in these loops, as in those of the expansion: what they write to
+# is given.  `room`: uint64, shape (2, words).
+
+
+@njit(cache=True, _nrt=False)
+def swap(row: Any, other: Any, j: Any, s: Any) -> None:
+    """Write `row` with members j and j + 1 of the group exchanged into `other`."""
+    for w in range(len(row)):
+        other[w] = 0
+    other[0] = np.uint64(1) << np.uint64(63)
+    for f in range(s.fields):
+        value = np.int64((row[s.word[f]] >> s.shift[f]) & s.mask[f])
+        to = s.swap_field[j, f]
+        moved = np.uint64(s.swap_value[j, s.off[f] + value])
+        other[s.word[to]] |= moved << s.shift[to]
+    for w in range(len(row)):
+        bits = row[w] & s.slot_mask[w]
+        while bits != 0:
+            at = w * 64 + np.int64(trailing_zeros(bits))
+            m = s.swap_message[j, s.slot_at[at]]
+            other[s.slot_word[m]] |= np.uint64(1) << s.slot_bit[m]
+            bits &= bits - np.uint64(1)
+
+
+@njit(_nrt=False)
+def _differ(row: Any, j: Any, o: Any, s: Any) -> Any:
+    """Compare members j and j + 1 of the group: below 0, 0 or above 0."""
+    one, two = o.group[j], o.group[j + 1]
+    a = o.own[s.off[one] + np.int64((row[s.word[one]] >> s.shift[one]) & s.mask[one])]
+    b = o.own[s.off[two] + np.int64((row[s.word[two]] >> s.shift[two]) & s.mask[two])]
+    if a != b:
+        return a - b
+    for f in range(s.fields):
+        if o.in_group[f] == 0:
+            value = s.off[f] + np.int64((row[s.word[f]] >> s.shift[f]) & s.mask[f])
+            a, b = o.colour[j, value], o.colour[j + 1, value]
+            if a != b:
+                return a - b
+    for c in range(o.classes.shape[0]):
+        m, n = o.classes[c, j], o.classes[c, j + 1]
+        x = (row[s.slot_word[m]] >> s.slot_bit[m]) & np.uint64(1)
+        y = (row[s.slot_word[n]] >> s.slot_bit[n]) & np.uint64(1)
+        if x != y:
+            return np.int32(np.int64(x) - np.int64(y))
+    return np.int32(0)
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def sort_members(rows: Any, o: Any, s: Any, room: Any) -> None:
+    """Replace each row by the one in which the members of the group are in order."""
+    other = room[0]
+    for r in range(len(rows)):
+        row = rows[r]
+        for upto in range(1, len(o.group)):
+            j = upto - 1
+            while j >= 0 and _differ(row, j, o, s) > 0:
+                swap(row, other, j, s)
+                for w in range(len(row)):
+                    row[w] = other[w]
+                j -= 1
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def least_permutation(rows: Any, swaps: Any, s: Any, room: Any) -> None:
+    """Replace each row by the least of those that `swaps`, one after the other, make of it."""
+    words = rows.shape[1]
+    here, other = room[0], room[1]
+    for r in range(len(rows)):
+        least = rows[r]
+        for w in range(words):
+            here[w] = least[w]
+        for k in range(len(swaps)):
+            swap(here, other, swaps[k], s)
+            here, other = other, here
+            less = False
+            for w in range(words):
+                if here[w] != least[w]:
+                    less = here[w] < least[w]
+                    break
+            if less:
+                for w in range(words):
+                    least[w] = here[w]

@@ -1,0 +1,363 @@
+"""Whether members that are said to be interchangeable are: asked of all code that a search runs.
+
+The code of the renamed member must give the renamed outcome, choose among the renamed steps and
+show the renamed values; the monitor must take the renamed event as it takes the other one, claims
+must say the same of both, and messages expire alike (`Expiry.require_alike`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from joinproto.check.asking import ask
+from joinproto.check.engine.symmetry.renamed import Renamed, renamed_shown
+from joinproto.check.engine.tables.tables import Tables
+from joinproto.check.freeze import freeze, rename, thaw
+from joinproto.check.local import LocalState, freeze_event, rename_event, thaw_event
+from joinproto.check.problems import ModelProblem
+from joinproto.check.properties import ON_FAIR_RUNS
+from joinproto.check.view import View
+from joinproto.check.world import World
+
+if TYPE_CHECKING:
+    from joinproto.check.engine.claims.judge import Claim, Judge
+
+
+def refuse_claims_about_names(world: World, names: list[str]) -> None:
+    """Raise `ModelProblem` where the world itself tells interchangeable members apart."""
+    if len(names) < 2:
+        raise ModelProblem(
+            f"world {world.name} says of no two members that they are interchangeable",
+            next="run it with --no-symmetry, or name them: World(interchangeable=[...])",
+        )
+    if world.show_links:
+        raise ModelProblem(
+            f"world {world.name} shows its links, which name members",
+            next="run it with --no-symmetry, or without show_links",
+        )
+    for item in world.properties:
+        among = set(item.among or names)
+        if among & set(names) and not set(names) <= among:
+            raise ModelProblem(
+                f"property {item.name!r} treats interchangeable members differently",
+                next="let `among` name all of them or none, or run with --no-symmetry",
+            )
+        if item.kind in ON_FAIR_RUNS or item.scope == "step":
+            about = "steps" if item.scope == "step" else "liveness"
+            raise ModelProblem(
+                f"property {item.name!r} is about {about}, which renaming does not keep",
+                next="run it with --no-symmetry",
+            )
+
+
+def _ordered(what: str) -> ModelProblem:
+    return ModelProblem(
+        f"{what} depends on the order of the members of a joint step",
+        next="let the order make no difference, or run with --no-symmetry",
+    )
+
+
+def changes(name: str) -> ModelProblem:
+    """Return what is wrong with a claim that tells interchangeable members apart."""
+    return ModelProblem(
+        f"property {name!r} changes when members are renamed",
+        next="make it the same for interchangeable members, or run with --no-symmetry",
+    )
+
+
+class Interchange:
+    """What of the members' code was compared so far.
+
+    `maps`: for each swap of neighbours, who becomes whom; `swap_field`: int64, shape (swaps,
+    fields), where a field's value goes.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        names: list[str],
+        maps: list[dict[str, str]],
+        swap_field: npt.NDArray[np.int64],
+    ) -> None:
+        self.tables, self.names = tables, names
+        self.maps, self.swap_field = maps, swap_field
+        self.renamed = Renamed(maps)
+        self._checked = 0
+        self._heard = 0
+        self._compared: set[Any] = set()
+        self._joint_seen = 0
+        self._joint: set[tuple[int, int]] = set()
+        self._orders: set[Any] = set()
+        self._chosen = [0] * tables.members
+        self._shown = [0] * (tables.members + (tables.monitor >= 0))
+        tables.interchange = self
+
+    def check(self) -> None:
+        """Compare what is new in the tables; raises `ModelProblem`."""
+        self._check_code()
+        self._check_choices()
+        self._check_monitor()
+        self._check_order()
+
+    def check_shown(self) -> None:
+        """Compare what is shown of states and of their images, all of which have numbers.
+
+        And how far they have come, where messages expire with that.
+        """
+        tables = self.tables
+        for field, checked in enumerate(self._shown):
+            values = tables.values[field].values
+            self._shown[field] = len(values)
+            for state in values[checked:]:
+                for j, names in enumerate(self.maps):
+                    to = int(self.swap_field[j, field])
+                    image = self.renamed.state(j, state)
+                    wanted = renamed_shown(self._shown_of(field, state), names)
+                    if self._shown_of(to, image) != wanted:
+                        raise self._not_alike(field, j, "what they show is another thing")
+                    if tables.world.expiry is not None and (
+                        self._of("horizon", field, state) != self._of("horizon", to, image)
+                    ):
+                        raise self._not_alike(field, j, "they have come to another horizon")
+
+    def _of(self, what: str, field: int, state: LocalState) -> int:
+        per_value = self.tables.per_value
+        number = self.tables.values[field].of[state]
+        return int(per_value.arrays[what][per_value.off[field] + number])
+
+    def _shown_of(self, field: int, state: LocalState) -> Any:
+        return self.tables.shown[field].values[self._of("shown", field, state)]
+
+    def images(self, field: int, number: int) -> list[tuple[int, int]]:
+        """Return for each swap of neighbours whose observation, and which, the renamed one is."""
+        shown = self.tables.shown
+        found = []
+        for j, names in enumerate(self.maps):
+            to = int(self.swap_field[j, field])
+            found.append((to, shown[to].of[renamed_shown(shown[field].values[number], names)]))
+        return found
+
+    def check_whole(self, claims: Sequence[Claim], view: View, flags: int) -> None:
+        """Refuse claims about the whole world that say another thing of a renamed view."""
+        for _, other in self.swapped_views(view):
+            for claim in claims:
+                item = claim.property
+                for part, bit in ((item.holds, claim.bit), (item.premise, claim.premise_bit)):
+                    if part is not None and ask(item, part, other()) != bool(flags >> bit & 1):
+                        raise changes(item.name)
+
+    def check_claims(
+        self, judge: Judge, known: int, before: Sequence[int], counts: Sequence[int]
+    ) -> None:
+        """Refuse claims about one or two that say another thing of renamed members.
+
+        Asked of what is new, which is all of a state and its images or none of it: what was
+        found broken from number `known` on, and observations from `before` on.
+        """
+        broken = judge.broken
+        for (one, number, two, other), names in judge.tables.claimed.since(known).items():
+            images = zip(self.images(one, number), self.images(two, other), strict=True)
+            for image in images:
+                for name in set(names).difference(broken.get((*image[0], *image[1]), ())):
+                    raise changes(name)
+        for claim in judge.local:
+            item = claim.property
+            for field in judge.fields_of(item) if item.kind == "sometimes" else ():
+                for number in range(before[field], counts[field]):
+                    wanted = judge.wants(item, field, number)
+                    if any(
+                        judge.wants(item, *image) != wanted for image in self.images(field, number)
+                    ):
+                        raise changes(item.name)
+
+    def _check_monitor(self) -> None:
+        tables = self.tables
+        for state, events, after in tables.heard[self._heard :]:
+            other = self._unlike(
+                (state, events),
+                after,
+                lambda cell, j: (self.renamed.state(j, cell[0]), rename(cell[1], self.maps[j])),
+                lambda cell: tables.codes.after_hearing(*cell),
+                lambda state, j: self.renamed.state(j, state),
+            )
+            if other is not None:
+                raise self._not_alike(tables.monitor, other[1], "the monitor tells them apart")
+        self._heard = len(tables.heard)
+
+    def _check_order(self) -> None:
+        """Refuse joint steps whose order counts: members of a renamed one go in another order."""
+        tables = self.tables
+        for step in tables.joint_steps[self._joint_seen :]:
+            alike = [name for name in step.events if name in self.names]
+            for name in alike if len(alike) > 1 else ():
+                field = tables.number_of[name]
+                self._joint.add((field, tables.columns[field].of[freeze_event(step.events[name])]))
+        self._joint_seen = len(tables.joint_steps)
+        if not self._joint:
+            return
+        joint = [
+            outcome
+            for outcome, (field, _, column) in zip(
+                tables.outcomes, tables.outcome_cell, strict=True
+            )
+            if (field, column) in self._joint
+        ]
+        if tables.fifo and any(one.cost for one in joint) and any(one.sent for one in joint):
+            raise _ordered("what a member that crashes in it loses of what others send it in it")
+        recorded = {one.recorded for one in joint if one.recorded}
+        heard = {(state, events): after for state, events, after in tables.heard}
+        hear = tables.codes.after_hearing
+        for (state, one), after in heard.items():
+            for other in recorded if one in recorded else ():
+                if (after, other) in heard and (state, one, other) not in self._orders:
+                    self._orders.add((state, one, other))
+                    if hear(hear(state, other), one) != heard[after, other]:
+                        raise _ordered("what the monitor makes of what they record")
+
+    def _not_alike(self, field: int, j: int, found: str) -> ModelProblem:
+        one, other = self.names[j], self.names[j + 1]
+        if field < self.tables.members:
+            one = self.tables.names[field]
+            other = self.tables.names[int(self.swap_field[j, field])]
+        return ModelProblem(
+            f"{one} and {other} are not interchangeable: {found} when {self.names[j]} and"
+            f" {self.names[j + 1]} are exchanged",
+            next="take them out of `interchangeable`, or run with --no-symmetry",
+        )
+
+    def _check_choices(self) -> None:
+        tables = self.tables
+        for field in range(tables.members):
+            values = tables.values[field].values
+            while self._chosen[field] < len(values):
+                state = values[self._chosen[field]]
+                self._chosen[field] += 1
+                code = tables.codes.members[field]
+                # Counted: the same choice offered twice is two steps.
+                own = Counter((choice.event, choice.fair) for choice in code.choices(state))
+                for j, names in enumerate(self.maps):
+                    other = tables.codes.members[int(self.swap_field[j, field])]
+                    theirs = other.choices(self.renamed.state(j, state))
+                    renamed = Counter(
+                        (rename_event(event, names), fair) for event, fair in own.elements()
+                    )
+                    if Counter((choice.event, choice.fair) for choice in theirs) != renamed:
+                        raise self._not_alike(field, j, "they choose among other steps")
+
+    def _check_code(self) -> None:
+        tables = self.tables
+        while self._checked < len(tables.outcomes):
+            first = self._checked
+            last = first
+            while not tables.out["last"].array[last]:
+                last += 1
+            self._checked = last + 1
+            field, local, column = tables.outcome_cell[first]
+            if local < 0:
+                continue
+            state = tables.values[field].values[local]
+            event = tables.columns[field].values[column]
+            other = self._unlike(
+                (field, state, event),
+                tuple(tables.outcomes[first : last + 1]),
+                self._image,
+                lambda cell: tables.codes.members[cell[0]].run(*cell[1:]) or (),
+                lambda outcomes, j: tuple(self.renamed.outcome(j, one) for one in outcomes),
+            )
+            if other is not None:
+                (field, _, event), j = other
+                found = f"{thaw_event(event)} leads to something else"
+                raise self._not_alike(field, j, found)
+
+    def _image(self, cell: Any, j: int) -> Any:
+        (field, state, event), names = cell, self.maps[j]
+        to = int(self.swap_field[j, field])
+        return to, self.renamed.state(j, state), rename_event(event, names)
+
+    def _unlike(
+        self,
+        cell: Any,
+        answer: Any,
+        image: Callable[[Any, int], Any],
+        ask: Callable[[Any], Any],
+        renamed: Callable[[Any, int], Any],
+    ) -> tuple[Any, int] | None:
+        """Return which renaming of a question is not answered so, and by which swap, or None.
+
+        All of its orbit are asked: the search itself asks of one state for each renaming.
+        """
+        if cell in self._compared:
+            return None
+        answers = {cell: answer}
+        waiting = [cell]
+        compared = set()
+        for one in waiting:
+            for j in range(len(self.maps)):
+                other = image(one, j)
+                if other in compared:
+                    continue  # a swap undoes itself: they were compared from there
+                if other not in answers:
+                    answers[other] = ask(other)
+                    waiting.append(other)
+                wanted = renamed(answers[one], j)
+                if self._comparable(answers[other]) != self._comparable(wanted):
+                    return one, j
+            compared.add(one)
+        self._compared.update(answers)
+        return None
+
+    def _comparable(self, answer: Any) -> Any:
+        """Return what counts of outcomes, or of a monitor's state."""
+        if isinstance(answer, LocalState):
+            return answer
+        found = []
+        for one in answer:
+            sent = one.sent if self.tables.fifo or len(one.sent) < 2 else Counter(one.sent)
+            found.append((one.after, sent, one.recorded, one.cost))
+        return found
+
+    def swapped_views(
+        self, view: View, *, every: bool = False
+    ) -> Iterator[tuple[dict[str, str], Callable[[], View]]]:
+        """Yield every other renaming of the view, and who is whom in it.
+
+        A claim must say the same of all, and the joint steps be the renamed ones; of the state
+        that is kept for a whole orbit, neighbours exchanged once say too little.  `every`: views
+        met again, too, in each way that swaps of neighbours lead there.
+        """
+        first = self._frozen(view)
+        known = {first}
+        waiting: list[tuple[dict[str, str], Any]] = [({name: name for name in self.names}, first)]
+        for names, image in waiting:
+            for swap in self.maps:
+                moved = self._swapped(image, swap)
+                whose = {name: swap.get(to, to) for name, to in names.items()}
+                is_new = moved not in known
+                if is_new:
+                    known.add(moved)
+                    waiting.append((whose, moved))
+                if is_new or every:
+                    yield whose, partial(self._view, moved, has_disks=bool(view.disk))
+
+    def _frozen(self, view: View) -> Any:
+        disks = [view.disk[name] for name in view] if view.disk else [None] * len(view)
+        pairs = zip(map(freeze, view.values()), map(freeze, disks), strict=True)
+        return tuple(pairs), freeze(view.split), freeze(view.monitor)
+
+    def _swapped(self, image: Any, swap: dict[str, str]) -> Any:
+        pairs, split, monitor = image
+        numbers = [self.tables.number_of[swap.get(name, name)] for name in self.tables.names]
+        moved = tuple(renamed_shown(pairs[at], swap) for at in numbers)
+        return moved, rename(split, swap), renamed_shown((monitor, None), swap)[0]
+
+    def _view(self, image: Any, *, has_disks: bool) -> View:
+        pairs, split, monitor = image
+        shown = tuple(thaw(one) for one, _ in pairs)
+        disks = tuple(thaw(disk) for _, disk in pairs) if has_disks else ()
+        return View(self.tables.names, shown, disks, thaw(monitor), thaw(split))

@@ -1,0 +1,159 @@
+"""What members' code answered in the last run of the same code, kept in a file.
+
+A member's answers follow from its attributes, the event and its code (`joinproto/check/twice.py`),
+so whoever has the same code need not ask again.  The same code: the content of every module of
+`joinproto` and `joinproto_worlds`, the versions of what they import, and Python's.  A world of
+somebody's own may import anything, so its answers are never kept.
+
+What is kept are the numbers that a search by the engine gave them, once it came to its end
+(`joinproto/check/engine/tables/numbering.py`).
+
+Nothing is taken on trust: at each run some of the answers are asked for again, and a file in
+which one differs is not used, as little as one that is damaged, or of another user.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from joinproto.check import packages
+from joinproto.check.engine.tables.kept_file import KeptFile
+from joinproto.check.engine.tables.kept_values import Names
+from joinproto.check.folders import answers_file, asked_for
+from joinproto.check.known import Known
+
+if TYPE_CHECKING:
+    from joinproto.check.engine.tables.numbering import TablesNumbering
+    from joinproto.check.member import Codes
+
+NEW_MIN = 2_000
+"""A run that asked for less is over sooner than a file is written."""
+
+SAMPLES = 25
+"""So many answers of each kind and member are asked for again."""
+
+
+@define
+class Answers:
+    """The answers of all members of one world, kept where at least `least` are new.
+
+    `taken`: how many answers the file had; `tried`: how many of them were asked for again.
+    """
+
+    file: KeptFile
+    least: int
+    taken: int = field(default=0, init=False)
+    tried: int = field(default=0, init=False)
+    _asked: list[Known] = field(factory=list, init=False)
+    _numbering: TablesNumbering | None = field(default=None, init=False)
+    _names: Callable[[], Names] = field(default=Names, init=False)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        options: Mapping[str, Any],
+        tell: Callable[[str], None],
+        memory_bytes: int | None = None,
+    ) -> Answers | None:
+        """Return those of a world that ships; None where there is no place to keep them."""
+        file = answers_file(name, options)
+        if file is None:
+            return None
+        code = cache(lambda: _code_of(asked_for(name, options)))
+        return cls(KeptFile(file, code, tell, memory_bytes), NEW_MIN)
+
+    def give(self, codes: Codes, numbering: TablesNumbering) -> None:
+        """Let all be numbered as it was in the search whose numbers are kept."""
+        self._numbering = numbering
+        self._names = cache(lambda: Names.of([*codes.beginnings()]))
+        found = self.file.read(self._names)
+        if found is not None and not self._are_right(found):
+            self.file.tell(f"{self.file.path} answers otherwise than the members; it is not used")
+            found, self.tried = None, 0
+        # Only now: what was asked to try them is nothing new.
+        for code in (*codes.members, *([codes.monitor] if codes.monitor else ())):
+            code.known = Known()
+            self._asked.append(code.known)
+        if found is not None:
+            numbering.take(found["numbers"])
+            self.taken = found["answers"]
+
+    def keep(self) -> None:
+        """Write all that is known now, for the next run.  The search came to its end."""
+        new = sum(known.new for known in self._asked)
+        if new >= self.least and self._numbering is not None:
+            content = {"answers": self.taken + new, "numbers": self._numbering.content()}
+            self.file.write(content, self._names)
+
+    def note(self) -> str:
+        """Return in words what the file was good for; empty: there was none."""
+        if not self.taken:
+            return ""
+        return (
+            f"members' answers: {self.taken:,} were known from a run of the same code, and"
+            f" {self.tried:,} of them asked for again; --no-cache asks for all"
+        )
+
+    def _are_right(self, found: Any) -> bool:
+        assert self._numbering is not None
+        try:
+            for is_right in self._numbering.samples(found["numbers"], SAMPLES):
+                self.tried += 1
+                if not is_right:
+                    return False
+        except Exception:  # noqa: BLE001  the member cannot even be asked that
+            return False
+        return True
+
+
+def _code_of(world: str) -> bytes | None:
+    """Return a hash of all that decides what members answer.
+
+    None where nobody knows: a module was edited since this process began, so that what was
+    imported is not what lies on disk; or cannot be read; or a package does not say its version.
+    """
+    # Here and not above: it takes as long to load as a small world to search.
+    from importlib.metadata import PackageNotFoundError, version
+
+    began = _began()
+    found = hashlib.sha256(world.encode() + sys.version.encode())
+    for package in ("attrs", "transitions"):
+        try:
+            found.update(f"{package} {version(package)}\n".encode())
+        except PackageNotFoundError:
+            return None
+    for package in packages.MODELS:
+        top = packages.folder(package)
+        for path in sorted(top.rglob("*.py")):
+            try:
+                content, edited = path.read_bytes(), path.stat().st_mtime
+            except OSError:
+                return None
+            if edited >= began:
+                return None
+            found.update(f"{path.relative_to(top)} {len(content)}\n".encode() + content)
+    return found.digest()
+
+
+_IMPORTED = time.time()
+
+
+def _began() -> float:
+    """Return when this process began, by the clock of files, not later than that."""
+    try:
+        # The 22nd field, behind the name in brackets: ticks since the machine was started.
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return _IMPORTED
+    return time.time() - age - 0.01

@@ -1,0 +1,314 @@
+"""The numbered world as arrays: what the kernel reads, and nothing that only Python can.
+
+Made where the values behind the numbers are known (`tables.py`).  A search on many machines gives
+each of them a copy that knows only the numbers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from joinproto.check.engine.rows.layout import Layout
+from joinproto.check.engine.tables import kernel
+from joinproto.check.engine.tables.contents import Contents, Sets
+from joinproto.check.engine.tables.grids import Grids
+from joinproto.check.engine.tables.growing import Growing, Ragged, columns
+from joinproto.check.memory import Budget
+
+
+class Arrays(ABC):
+    """Fields: members, monitor, environment, queues, in this order."""
+
+    around: kernel.Around
+
+    def __init__(self, shape: kernel.Shape, *, set_network: bool) -> None:
+        self._shape = shape
+        self.set_network = set_network
+        self.fifo = shape.fifo
+        self.members = shape.members
+        self.monitor = shape.monitor
+        self.env_field = shape.env
+        self.queue_field = shape.queues
+        self.queue_count = shape.queue_count
+        self.fields = shape.queues + shape.queue_count
+        self.per_value = Ragged(
+            self.fields,
+            choice_first=(np.int32, 0),
+            choice_count=(np.int32, 0),
+            take_first=(np.int32, 0),
+            take_count=(np.int32, 0),
+            heard_by=(np.int64, 0),
+            shown=(np.int32, 0),
+            horizon=(np.int32, 0),
+        )
+        self.cells = Grids(self.fields, kernel.UNKNOWN)
+        # Of queues: what they hold with a message more, and with one less.
+        self.adds_table = Grids(max(self.queue_count, 1), kernel.UNKNOWN)
+        self.rests = Grids(max(self.queue_count, 1), kernel.UNKNOWN)
+        self.choice_column = Growing(np.int32)
+        self.out = columns(
+            next=np.int32,
+            cost=np.int8,
+            last=np.int8,
+            adds=np.int8,
+            plain=np.int8,
+            send_first=np.int32,
+            send_count=np.int32,
+            taken=np.int64,
+        ) | {"tells": Growing(np.int32, -1)}
+        self.outcome_messages: list[tuple[int, ...]] = []
+        self.send_queue = Growing(np.int32)
+        self.send_message = Growing(np.int32)
+        ints = np.int32
+        self.to = columns(first=ints, count=ints, member=ints, column=ints, link=ints)
+        self.take_message = Growing(ints)
+        # Which event the message of a queue is to who receives it.
+        self.heard_as = columns(queue=ints, message=ints, column=ints)
+        self._column = np.zeros((max(self.queue_count, 1), 1), np.int32)
+        self._columns_upto = 0
+        self.joint = columns(first=ints, count=ints) | columns(
+            part_first=ints, part_count=ints, part_member=ints, part_column=ints
+        )
+        self.event_taken = np.zeros(8, np.int64)
+        self.contents: Contents | None = None
+        self._budget: Budget | None = None
+        self.layout = Layout([0] * self.fields, 0)
+        self._added = np.zeros((64, 1), np.uint64)
+        self._added_upto = 0
+
+    @abstractmethod
+    def fill(self, asked: npt.NDArray[np.int64]) -> None:
+        """Answer the kernel's questions, rows (kind, x, y, z)."""
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let no answer be read before the end: others read the tables as they are.
+
+        And all are written together then, which is faster.  Within another one it is part of it.
+        """
+        if self.cells.is_held:
+            yield
+            return
+        held: list[Grids | Contents] = [*self._grids]
+        if self.contents is not None:
+            held.append(self.contents)
+        for one in held:
+            one.hold()
+        try:
+            yield
+        finally:
+            for one in held:
+                one.release()
+
+    @property
+    def _grids(self) -> tuple[Grids, ...]:
+        return self.cells, self.adds_table, self.rests
+
+    def grid_of(self, kind: int) -> Grids:
+        """Return where the answer to a question of that kind stands, of contents of queues too."""
+        if kind == kernel.ASK_CELL:
+            return self.cells
+        return self.rests if kind == kernel.ASK_REST else self.adds_table
+
+    # -- memory ------------------------------------------------------------------------
+
+    def bound_by(self, budget: Budget) -> None:
+        """Raise `TooMany` where the tables would grow beyond `budget`."""
+        self._budget = budget
+        for grids in self._grids:
+            grids.claim = budget.claim
+        if self.contents is not None:
+            self.contents.bound_by(budget.claim)
+
+    def claim(self, more: int) -> None:
+        """Raise `TooMany` where the process may not take so many bytes more."""
+        if self._budget is not None:
+            self._budget.claim(more)
+
+    @property
+    def bytes_used(self) -> int:
+        growing = (*self.out.values(), *self.to.values(), *self.heard_as.values())
+        growing = (*growing, *self.joint.values(), self.choice_column, self.take_message)
+        arrays = [item.array for item in growing]
+        arrays += [*self.per_value.arrays.values(), self._added, self._column]
+        grids = sum(grids.bytes_used for grids in self._grids)
+        if self.contents is not None:
+            grids += self.contents.bytes_used
+        return grids + sum(array.nbytes for array in arrays)
+
+    @property
+    def era(self) -> int:
+        """How often horizons were numbered anew, and what was asked of them forgotten."""
+        return 0 if self.contents is None else self.contents.era
+
+    def forget_taken(self) -> None:
+        """Let no step have been taken yet."""
+        self.out["taken"].array[:] = 0
+        self.event_taken[:] = 0
+
+    def forget_asked(self) -> None:
+        """Let what was asked for and never answered be asked for again."""
+        for grids in self._grids:
+            grids.forget(kernel.ASKED)
+        if self.contents is not None:
+            self.contents.forget_asked(kernel.ASKED)
+
+    # -- how much is numbered ------------------------------------------------------------
+
+    @abstractmethod
+    def value_counts(self) -> list[int]:
+        """Return how many values each field has."""
+
+    @abstractmethod
+    def column_counts(self) -> list[int]:
+        """Return how many events each field has."""
+
+    @abstractmethod
+    def message_count(self) -> int:
+        """Return how many messages there are: those of the set, or contents of queues."""
+
+    @abstractmethod
+    def needed_messages(self) -> tuple[npt.NDArray[np.uint64], int]:
+        """Return which bits each member needs at each horizon (see `Expiry.needed`), and
+        how many horizons there are.
+        """
+
+    # -- as arrays ---------------------------------------------------------------------
+
+    @property
+    def slots(self) -> int:
+        """How many messages of a set need their bit."""
+        return self.message_count() if self.set_network and self.contents is None else 0
+
+    def outgrown(self) -> bool:
+        """Return whether a number no longer fits where the layout puts it."""
+        return self.slots > self.layout.capacity or any(
+            count > (1 << width)
+            for count, width in zip(self.value_counts(), self.layout.widths, strict=True)
+        )
+
+    def grow_layout(self, layout: Layout | None = None) -> Layout:
+        """Take `layout`, or one with room for what is numbered now; returns the old one."""
+        old = self.layout
+        if layout is None:
+            slots = self.slots if self.set_network and self.contents is None else None
+            layout = old.grown([max(1, count) for count in self.value_counts()], slots)
+        self.layout = layout
+        self._added_upto = 0
+        return old
+
+    def _added_masks(self) -> npt.NDArray[np.uint64]:
+        if self.contents is not None:
+            return self._added
+        words = self.layout.words
+        count = len(self.outcome_messages)
+        if self._added.shape[1] != words or len(self._added) < count:
+            grown = np.zeros((max(64, 2 * count), words), np.uint64)
+            self._added = grown
+            self._added_upto = 0
+        if self._added_upto == 0:
+            self._added[:] = 0
+        for o in range(self._added_upto, count):
+            for m in self.outcome_messages[o]:
+                w = self.layout.slot_word[m]
+                self._added[o, w] |= np.uint64(1) << self.layout.slot_bit[m]
+        self._added_upto = count
+        return self._added
+
+    def lookup(self) -> kernel.Lookup:
+        """Return the tables as the kernel reads them; good until the next change."""
+        # Room for every value the fields may take, so that no look-up leaves its block.
+        values, columns = self.value_counts(), self.column_counts()
+        for field in range(self.queue_field):
+            self.cells.make_room(field, max(1, values[field]), max(1, columns[field]))
+        for queue in range(self.queue_count):
+            field = self.queue_field + queue
+            held, at = values[field], int(self.per_value.off[field])
+            self.adds_table.make_room(queue, max(1, held), max(1, self.message_count()))
+            takes = self.per_value.arrays["take_count"][at : at + held]
+            self.rests.make_room(queue, max(1, held), max(1, int(takes.max(initial=0))))
+        for grids in self._grids:
+            grids.make_room_for_asks()
+        needed, horizons = self.needed_messages()
+        layout, per, plain = self.layout, self.per_value.arrays, self.out["plain"].array
+        return kernel.Lookup(
+            words=np.array([layout.words], np.int64),
+            word=layout.word,
+            shift=layout.shift,
+            mask=layout.mask,
+            slot_mask=layout.slot_mask,
+            slot_at=layout.slot_at,
+            slot_word=layout.slot_word,
+            slot_bit=layout.slot_bit,
+            off=self.per_value.off,
+            choice_first=per["choice_first"],
+            choice_count=per["choice_count"],
+            choice_column=self.choice_column.array,
+            cell=self.cells.array,
+            cell_off=self.cells.off,
+            cell_stride=self.cells.stride,
+            **_read(self.out, "next", "cost", "last", "adds", "send_first", "send_count", "tells"),
+            taken=self.out["taken"].array,
+            # Where contents are numbered, no step is so plain that or-ing its bits is all.
+            plain=plain if self.contents is None else np.zeros(len(plain), np.int8),
+            added=self._added_masks(),
+            send_queue=self.send_queue.array,
+            send_message=self.send_message.array,
+            **{f"to_{name}": growing.array for name, growing in self.to.items()},
+            horizon=per["horizon"],
+            needed=needed,
+            horizons=np.array([horizons], np.int64),
+            queue_member=np.array(
+                [q % self.members for q in range(self.queue_count)] or [0], np.int32
+            ),
+            queue_link=np.arange(max(1, self.queue_count), dtype=np.int32),
+            take_first=per["take_first"],
+            take_count=per["take_count"],
+            heard_by=per["heard_by"],
+            **self.around._asdict(),
+            joint_first=self.joint["first"].array,
+            joint_count=self.joint["count"].array,
+            **_read(self.joint, "part_first", "part_count", "part_member", "part_column"),
+            event_taken=self.event_taken,
+        )
+
+    def queued(self) -> kernel.Queued | None:
+        """Return what is under way in queues and bags; None where there are none."""
+        if not self.queue_count:
+            return None
+        queues, messages, columns = (one.array for one in self.heard_as.values())
+        count, begin = self.heard_as["queue"].count, self._columns_upto
+        if self.message_count() > self._column.shape[1]:
+            wide = 2 * self.message_count()
+            self.claim(4 * self.queue_count * wide)
+            self._column, begin = np.zeros((self.queue_count, wide), np.int32), 0
+        new = slice(begin, count)
+        self._column[queues[new], messages[new]] = columns[new]
+        self._columns_upto = count
+        return kernel.Queued(
+            self.take_message.array, self._column, self.rests.arrays, self.adds_table.arrays
+        )
+
+    def looked_up(self) -> tuple[Any, kernel.Queued | None]:
+        """Return cells, as `Grids.sparse` gives them, and queues for the compiled loops."""
+        # Where contents are numbered, a loop that knows blocks alone would be compiled for half a
+        # minute, used for some levels, and is no faster.
+        cells = self.cells.sparse if self.contents is None else self.cells.arrays
+        return cells, self.queued()
+
+    def sets(self) -> Sets | None:
+        """Return the tables of numbered contents; None where each message has a bit."""
+        return None if self.contents is None else self.contents.arrays()
+
+    def shape(self) -> kernel.Shape:
+        return self._shape
+
+
+def _read(tables: Mapping[str, Growing], *names: str) -> dict[str, Any]:
+    return {name: tables[name].array for name in names}

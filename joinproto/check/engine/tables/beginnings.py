@@ -1,0 +1,55 @@
+"""The state in which a run begins, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from joinproto.check.local import LocalState, Outcome
+
+if TYPE_CHECKING:
+    from joinproto.check.engine.tables.tables import Tables
+
+
+def beginning(
+    tables: Tables, begun: tuple[tuple[LocalState, Outcome | None], ...]
+) -> tuple[list[int], list[int]]:
+    """Return a number for each field, and the messages of the set that are under way.
+
+    `begun`: of each member the state before it starts, and what its start makes of it, if it does.
+    """
+    fields = [0] * tables.fields
+    messages: list[int] = []
+    queues = [""] * tables.queue_count
+    for q in range(tables.queue_count):
+        tables.queues.number(q, "")
+    told: list[Hashable] = []
+    expires = tables.world.expiry is not None
+    members = tables.codes.members
+    horizons = [0] * tables.members
+    if expires:
+        pairs = zip(members, begun, strict=True)
+        horizons = [code.horizon(before) for code, (before, _) in pairs]
+    for field, (code, (before, outcome)) in enumerate(zip(members, begun, strict=True)):
+        state = before
+        if outcome is not None:
+            state = outcome.after
+            told += outcome.recorded
+            if tables.set_network:
+                messages += tables.set_messages(field, outcome)
+            else:
+                tables.queues.begin(queues, field, outcome.sent)
+        fields[field] = tables.local(field, state)
+        if expires:
+            horizons[field] = code.horizon(state)
+            messages = list(tables.expiry.of_use(tuple(messages), tuple(horizons)))
+    monitor = tables.codes.monitor
+    if monitor is not None:
+        state = tables.codes.first_monitor()
+        for event in told:
+            after = monitor.run(state, event)
+            state = after[0].after if after else state
+        fields[tables.monitor] = tables.local(tables.monitor, state)
+    for q, content in enumerate(queues):
+        fields[tables.queue_field + q] = tables.queues.number(q, content)
+    return fields, sorted(set(messages))

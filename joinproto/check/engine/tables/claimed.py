@@ -1,0 +1,187 @@
+"""What claims about one member or two said of the observations that they were asked about.
+
+By number, so that it may be kept with the numbers for the next search of the same code
+(`numbering.py`): that one asks about what is new, and of the rest a few again.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from joinproto.check.asking import ask
+from joinproto.check.engine.tables.numbers import Observations
+from joinproto.check.properties import Property
+from joinproto.check.view import DOWN
+from joinproto.check.world import World
+
+Ints = npt.NDArray[np.int64]
+
+Key = tuple[int, int, int, int]
+"""Field and number of one observation, and of the other; twice the same where one is alone."""
+
+
+class Claimed:
+    """`names`: of the claims; `counts`: of how many observations of each field they were asked."""
+
+    def __init__(self, names: Sequence[str] = (), watched: int = 0) -> None:
+        self.names = tuple(names)
+        self.counts = [0] * watched
+        # What breaks claims, in the order in which it was found; and which claim of `names`.
+        self._rows, self._which = np.empty((0, 4), np.int64), np.empty(0, np.int64)
+        # Of as many of them.
+        self._broken: dict[Key, list[str]] = {}
+        self._told = 0
+        self._fears = Fears.of(self.counts, ())
+
+    def __len__(self) -> int:
+        """Return how many times something was found to break a claim."""
+        return len(self._rows)
+
+    def add(self, name: str, rows: npt.NDArray[np.int64]) -> None:
+        """Take in what breaks a claim: rows, each a `Key`."""
+        if len(rows) == 0:
+            return
+        which = np.full(len(rows), self.names.index(name))
+        self._rows = np.concatenate([self._rows, rows])
+        self._which = np.concatenate([self._which, which])
+
+    def since(self, known: int) -> dict[Key, list[str]]:
+        """Return what was found but for the first, so many: what breaks claims, and which."""
+        found: dict[Key, list[str]] = {}
+        rows, which = self._rows[known:].tolist(), self._which[known:].tolist()
+        for (a, b, c, d), at in zip(rows, which, strict=True):
+            found.setdefault((a, b, c, d), []).append(self.names[at])
+        return found
+
+    @property
+    def broken(self) -> dict[Key, list[str]]:
+        """What breaks claims, and which, in the order in which it was found."""
+        for key, names in self.since(self._told).items():
+            self._broken.setdefault(key, []).extend(names)
+        self._told = len(self)
+        return self._broken
+
+    def forget(self, known: int) -> None:
+        """Know only the first of what was found, so many."""
+        self._rows, self._which = self._rows[:known], self._which[:known]
+        if self._told > known:
+            self._broken, self._told = {}, 0
+
+    @property
+    def fears(self) -> Fears:
+        """What breaks a claim, of all that was asked about."""
+        if self._fears.counts != tuple(self.counts):
+            self._fears = Fears.of(self.counts, self._rows)
+        return self._fears
+
+    def __getstate__(self) -> dict[str, Any]:
+        found = self._rows.astype(np.int32), self._which.astype(np.int16)
+        return {"names": self.names, "counts": self.counts, "found": found}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["names"], len(state["counts"]))  # type: ignore[misc]
+        self.counts = state["counts"]
+        self._rows, self._which = (array.astype(np.int64) for array in state["found"])
+
+    def samples(
+        self, world: World, names: Sequence[str], shown: Sequence[Observations], most: int
+    ) -> Iterator[bool]:
+        """Yield of up to `most` observations for each claim, and of as many that break one,
+        whether the claims still say so.
+
+        `names`: of the members; `shown`: what each field shows.
+        """
+        claims = [item for item in world.properties if item.name in self.names]
+        places = {item.name: self._places(item, names) for item in claims}
+        fears, rows = self.fears, self._rows
+
+        def holds(item: Property, key: Key) -> bool:
+            field, number, other, other_number = key
+            asked = [(field, number), (other, other_number)][: 1 if field == other else 2]
+            seen = [shown[at][one].shown for at, one in asked]
+            return any(one is DOWN for one in seen) or ask(item, item.holds, *seen)
+
+        for item in claims:
+            here = places[item.name]
+            for field, other in random.choices(here, k=most) if here else ():
+                number, beside = (random.randrange(self.counts[at]) for at in (field, other))
+                key = field, number, other, number if field == other else beside
+                yield fears.has(key) or holds(item, key)
+        for row in random.sample(range(len(rows)), min(most, len(rows))):
+            key = tuple(rows[row].tolist())
+            about = [item for item in claims if key[::2] in places[item.name]]
+            yield not all(holds(item, key) for item in about)
+
+    def _places(self, item: Property, names: Sequence[str]) -> list[tuple[int, int]]:
+        """Return the fields that a claim sees, twice the same for one alone, if they show any."""
+        among, monitor = among_of(item, names), range(len(names), len(self.counts))
+        if item.scope in ("pair", "beside"):
+            places = pairs_of(item, among, monitor)
+        else:
+            places = [(field, field) for field in (among if item.scope == "each" else monitor)]
+        return [place for place in places if all(self.counts[at] for at in place)]
+
+
+def among_of(item: Property, names: Sequence[str]) -> list[int]:
+    """Return the fields of the members that a claim is about."""
+    return [field for field, name in enumerate(names) if name in (item.among or names)]
+
+
+def is_kept(item: Property) -> bool:
+    """Return whether what a claim says is told here."""
+    return item.kind == "always" and item.scope not in ("world", "step")
+
+
+@frozen
+class Fears:
+    """Which observations break a claim about one member or two, alone or side by side.
+
+    `counts`: how many each watched field shows (members, then the monitor if there is one).
+    `base`: the first number of each.  `conflicts`: for each observation, as bits, those with
+    which it breaks a claim, either way round; no column where nothing is feared.
+    """
+
+    counts: tuple[int, ...]
+    base: npt.NDArray[np.int64]
+    conflicts: npt.NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, counts: Sequence[int], broken: Ints | Sequence[Sequence[int]]) -> Fears:
+        """`broken`: rows (field, number, other field, other number)."""
+        base = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+        total = max(2, sum(counts))
+        # No column where nothing is feared: then there is nothing to compare in a row.
+        width = (total + 63) // 64 if len(broken) or total <= 64 else 0
+        conflicts = np.zeros((total, width), np.uint64)
+        if len(broken):
+            one, number, other, other_number = np.asarray(broken, np.int64).T
+            other_at = base[other] + other_number
+            one_at = base[one] + number
+            for at, beside in ((one_at, other_at), (other_at, one_at)):
+                bits = np.uint64(1) << (beside & 63).astype(np.uint64)
+                np.bitwise_or.at(conflicts, (at, beside >> 6), bits)
+        return cls(tuple(counts), base, conflicts)
+
+    def has(self, key: tuple[int, int, int, int]) -> bool:
+        """Return whether two observations (field, number, other field, other number) break one."""
+        field, number, other, other_number = key
+        at = int(self.base[other]) + other_number
+        bits = self.conflicts[int(self.base[field]) + number]
+        return len(bits) > 0 and bool(int(bits[at >> 6]) >> (at & 63) & 1)
+
+    def by_field(self, seen: npt.NDArray[np.bool_]) -> list[list[int]]:
+        """Return the numbers of what was seen, by watched field."""
+        parts = zip(self.base.tolist(), self.counts, strict=True)
+        return [np.flatnonzero(seen[at : at + count]).tolist() for at, count in parts]
+
+
+def pairs_of(item: Property, among: list[int], monitor: range) -> list[tuple[int, int]]:
+    """Return the watched fields that a claim about two sees side by side."""
+    others: Any = among if item.scope == "pair" else monitor
+    return [(field, other) for field in among for other in others if field != other]

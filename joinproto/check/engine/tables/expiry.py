@@ -1,0 +1,121 @@
+"""Which messages of a set are still of use, by how far each member has come.
+
+A row loses a message as soon as nobody can make use of it: see `World.expiry`.  As bits: for
+each member and each horizon the messages that it needs there, together with everything in a
+row that is no such message.  What all members together need is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from joinproto.check.engine.rows.layout import Layout
+from joinproto.check.engine.tables.growing import Growing
+from joinproto.check.freeze import thaw
+from joinproto.check.problems import ModelProblem
+from joinproto.check.world import World
+
+HORIZONS_MAX = 1_000
+
+
+class Expiry:
+    """The stamps of messages, and the masks made of them.
+
+    `horizons`: how many there are, the largest met and one more.
+    """
+
+    def __init__(self, world: World, names: tuple[str, ...]) -> None:
+        self._expiry = world.expiry
+        self._number_of = {name: at for at, name in enumerate(names)}
+        self.horizons = 1
+        self._stamps: list[tuple[tuple[int, int], ...]] = []
+        self._compared = 0
+        self._masks = np.zeros((1, 1), np.uint64)
+        self._made_for: tuple[int, int, int] | None = None
+
+    @property
+    def known(self) -> int:
+        """How many messages it took note of."""
+        return len(self._stamps)
+
+    def horizon(self, found: int) -> int:
+        """Take note of a member's horizon."""
+        if not 0 <= found < HORIZONS_MAX:
+            raise ModelProblem(
+                f"a member's horizon is {found}", next=f"count from 0, below {HORIZONS_MAX}"
+            )
+        self.horizons = max(self.horizons, found + 1)
+        return found
+
+    def add(self, sender: str | None, to: str | None, content: Hashable) -> None:
+        """Take note of the next message, in the order of their numbers."""
+        if self._expiry is None:
+            return
+        stamps = list(self._expiry(sender, to, thaw(content)))
+        for name, _ in stamps:
+            if name not in self._number_of:
+                raise ModelProblem(
+                    f"a message expires with {name!r}, which is not a member",
+                    next="members are " + ", ".join(self._number_of),
+                )
+        self._stamps.append(tuple((self._number_of[name], stamp) for name, stamp in stamps))
+
+    def require_alike(self, images: Sequence[Growing], swap_field: npt.NDArray[np.int64]) -> None:
+        """Compare what is new with its `images` by each swap of members; raises `ModelProblem`.
+
+        `swap_field`: int64, shape (swaps, fields), where a member goes.
+        """
+        for message in range(self._compared, len(self._stamps)):
+            for j, moved in enumerate(images):
+                own = {(int(swap_field[j, m]), stamp) for m, stamp in self._stamps[message]}
+                if own != set(self._stamps[int(moved.array[message])]):
+                    raise ModelProblem(
+                        "expiry(sender, to, content) changes when members are renamed",
+                        next="make it the same for interchangeable members, or run with"
+                        " --no-symmetry",
+                    )
+        self._compared = len(self._stamps)
+
+    def of_use(self, messages: tuple[int, ...], horizons: tuple[int, ...]) -> tuple[int, ...]:
+        """Return those of `messages` that some member can use, all members at these horizons."""
+        stamps = self._stamps
+        return tuple(
+            message
+            for message in messages
+            if not stamps[message] or any(horizons[m] <= stamp for m, stamp in stamps[message])
+        )
+
+    def of_use_until(self, message: int, member: int) -> int:
+        """Return the last horizon at which a member can use a message; -1 where it never can."""
+        stamps = self._stamps[message] if self._expiry is not None else ()
+        if not stamps:
+            return HORIZONS_MAX
+        last = max((stamp for m, stamp in stamps if m == member), default=-1)
+        return min(max(last, -1), HORIZONS_MAX)
+
+    def needed(self, layout: Layout) -> npt.NDArray[np.uint64]:
+        """Return, for each member and horizon, which bits of a row it needs.
+
+        Result: uint64, shape (member * horizons + horizon, word).
+        """
+        if self._expiry is None:
+            return self._masks
+        key = (id(layout), len(self._stamps), self.horizons)
+        if key == self._made_for:
+            return self._masks
+        self._made_for = key
+        members, horizons = len(self._number_of), self.horizons
+        masks = np.full((members * horizons, layout.words), ~np.uint64(0), np.uint64)
+        for message, stamps in enumerate(self._stamps):
+            if not stamps:
+                continue
+            word, bit = layout.slot_word[message], np.uint64(1) << layout.slot_bit[message]
+            masks[:, word] &= ~bit
+            for member, stamp in stamps:
+                upto = min(stamp + 1, horizons)
+                masks[member * horizons : member * horizons + max(0, upto), word] |= bit
+        self._masks = masks
+        return masks

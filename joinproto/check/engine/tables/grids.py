@@ -1,0 +1,300 @@
+"""Tables (field, row, column) of small numbers: a block for each field, or, where most of a
+block would be empty, a hash table.
+
+`off[field]` is where a field begins in `array`, `stride[field]` the width of its block: there
+`row * stride + column` is the place.  Or it is minus the number of places of a hash table, which
+begins at `off[field]` in `pairs`: key and content side by side, for one look at memory.  What
+holds nothing yet reads -1, so `fill` is that.  A field that grows large changes from a block to a
+hash table if that is smaller; never back.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from joinproto.check.engine.rows.bits import mix
+
+Ints = npt.NDArray[np.int64]
+
+DENSE_MAX = 1 << 18
+"""Places of a block that is never worth a second look: a megabyte."""
+
+SPARSER = 8
+"""A block that is filled to less than one in so many places becomes a hash table."""
+
+ASKS_MAX = 1 << 12
+"""New places that a pass may take, at most, before `make_room_for_asks` is called again."""
+
+
+# Without counts of references (_nrt): they are atomic, and took longer than what is done here.
+@njit(cache=True, _nrt=False)
+def find(grids: Any, field: Any, row: Any, column: Any) -> Any:
+    """Return what stands there, or -1, which is nothing yet.  `grids`: see `Grids.arrays`."""
+    array, off, stride, pairs, _ = grids
+    width = stride[field]
+    if width > 0:
+        return np.int64(array[off[field] + row * width + column])
+    key = (np.int64(row) << 32) + np.int64(column) + 1
+    # Unsigned: a place that may be negative is one more thing to be worked out, each time.
+    begin, last = np.uint64(off[field]), np.uint64(-width - 1)
+    slot = (mix(np.uint64(key)) >> np.uint64(24)) & last
+    while True:
+        there = pairs[begin + slot, 0]
+        if there == key:
+            return pairs[begin + slot, 1]
+        if there == 0:
+            return np.int64(-1)
+        slot = (slot + np.uint64(1)) & last
+
+
+@njit(cache=True, _nrt=False)
+def mark(grids: Any, field: Any, row: Any, column: Any, content: Any) -> None:
+    """Write what stands there, at a new place where it had none."""
+    array, off, stride, pairs, used = grids
+    width = stride[field]
+    if width > 0:
+        array[off[field] + row * width + column] = content
+        return
+    key = (np.int64(row) << 32) + np.int64(column) + 1
+    slot = np.int64(mix(np.uint64(key)) >> np.uint64(24)) & (-width - 1)
+    while pairs[off[field] + slot, 0] != key:
+        if pairs[off[field] + slot, 0] == 0:
+            pairs[off[field] + slot, 0] = key
+            used[field] += 1
+            break
+        slot = (slot + 1) & (-width - 1)
+    pairs[off[field] + slot, 1] = content
+
+
+@njit(cache=True, _nrt=False)
+def _mark_all(grids: Any, rows: Any) -> None:
+    for i in range(len(rows)):
+        mark(grids, rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3])
+
+
+@njit(cache=True, _nrt=False)
+def _move(old: Any, pairs: Any) -> None:
+    """Put all of a hash table into a larger, empty one."""
+    last = len(pairs) - 1
+    for i in range(len(old)):
+        key = old[i, 0]
+        if key == 0:
+            continue
+        slot = np.int64(mix(np.uint64(key)) >> np.uint64(24)) & last
+        while pairs[slot, 0] != 0:
+            slot = (slot + 1) & last
+        pairs[slot, 0], pairs[slot, 1] = key, old[i, 1]
+
+
+def _pick(places: Ints, most: int) -> Ints:
+    return np.array(random.sample(places.tolist(), min(most, len(places))), np.int64)
+
+
+def _no_limit(more_bytes: int) -> None:
+    return None
+
+
+class Grids:
+    """One table (row, column) of int32 for each field, all in one array.
+
+    `rows`, `columns`: what each field has room for.  `claim(bytes)` is called before memory is
+    taken; what it raises leaves everything as it was.  What others read meanwhile stays as it is
+    from `hold` to `release`: what is put there waits.
+    """
+
+    def __init__(self, fields: int, fill: int) -> None:
+        self.fill = fill
+        self.rows = [8] * fields
+        self.columns = [8] * fields
+        self.off = np.arange(fields, dtype=np.int64) * 64
+        self.stride = np.full(fields, 8, np.int64)
+        self._is_sparse = False
+        self.array: npt.NDArray[np.int32] = np.full(64 * max(fields, 1), fill, np.int32)
+        self.pairs = np.zeros((0, 2), np.int64)
+        self.used = np.zeros(max(fields, 1), np.int64)
+        self.claim: Callable[[int], None] = _no_limit
+        self._held: list[tuple[int, int, int, int]] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "claim"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, claim=_no_limit)
+
+    @property
+    def bytes_used(self) -> int:
+        return self.array.nbytes + self.pairs.nbytes
+
+    # -- room ----------------------------------------------------------------------------
+
+    def make_room(self, field: int, rows: int, columns: int) -> None:
+        """Let the table of `field` have at least so many rows and columns."""
+        if rows <= self.rows[field] and columns <= self.columns[field]:
+            return
+        wide, high = self.columns[field], self.rows[field]
+        while high < rows:
+            high *= 2
+        while wide < columns:
+            wide *= 2
+        if self.stride[field] > 0:
+            content = self._block(field)
+            is_set = content != self.fill
+            if high * wide > DENSE_MAX and int(is_set.sum()) * SPARSER < high * wide:
+                where = np.argwhere(is_set)
+                self._to_hash(field, where, content[is_set])
+            else:
+                grown = np.full((high, wide), self.fill, np.int32)
+                self.claim(2 * self.array.nbytes)
+                grown[: content.shape[0], : content.shape[1]] = content
+                self._replace(field, grown.ravel(), wide)
+        self.rows[field], self.columns[field] = high, wide
+
+    def make_room_for_asks(self) -> None:
+        """Let every hash table take `ASKS_MAX` new places and stay half empty."""
+        for field in range(len(self.rows)):
+            capacity = -int(self.stride[field])
+            wanted = 2 * (int(self.used[field]) + ASKS_MAX)
+            if 0 < capacity < wanted:
+                while capacity < wanted:
+                    capacity *= 2
+                self._grow_hash(field, capacity, self._hash(field))
+
+    def _to_hash(self, field: int, where: Ints, content: npt.NDArray[np.int32]) -> None:
+        capacity = 2 * ASKS_MAX
+        while capacity < 2 * (len(where) + ASKS_MAX):
+            capacity *= 2
+        keys = (where[:, 0] << 32) + where[:, 1] + 1
+        self._grow_hash(field, capacity, np.stack([keys, content], axis=1))
+        self.used[field] = len(keys)
+
+    def _grow_hash(self, field: int, capacity: int, old: Ints) -> None:
+        self.claim(self.array.nbytes + self.pairs.nbytes + 16 * capacity)
+        pairs = np.zeros((capacity, 2), np.int64)
+        _move(old, pairs)
+        self._replace(field, pairs, -capacity)
+
+    def _is_hash(self, field: int) -> bool:
+        return bool(self.stride[field] < 0)
+
+    def _hash(self, field: int) -> Ints:
+        off = int(self.off[field])
+        return self.pairs[off : off - int(self.stride[field])]
+
+    def _block(self, field: int) -> npt.NDArray[np.int32]:
+        off, wide = int(self.off[field]), int(self.stride[field])
+        return self.array[off : off + self.rows[field] * wide].reshape(-1, wide)
+
+    def _replace(self, field: int, content: npt.NDArray[Any], stride: int) -> None:
+        """Give `field` another content; the others move along."""
+        blocks: list[npt.NDArray[Any]] = [self.array[:0]]
+        hashes: list[npt.NDArray[Any]] = [self.pairs[:0]]
+        off = self.off.copy()
+        for f in range(len(self.rows)):
+            is_hash = stride < 0 if f == field else self._is_hash(f)
+            to = hashes if is_hash else blocks
+            off[f] = sum(map(len, to))
+            if f == field:
+                to.append(content)
+            else:
+                to.append(self._hash(f) if is_hash else self._block(f).ravel())
+        self.off = off
+        # Another array: who reads the old ones goes on reading them.
+        self.stride = self.stride.copy()
+        self.stride[field] = stride
+        self._is_sparse = bool((self.stride < 0).any())
+        self.array, self.pairs = np.concatenate(blocks), np.concatenate(hashes)
+
+    # -- content -------------------------------------------------------------------------
+
+    @property
+    def sparse(self) -> tuple[Any, ...] | None:
+        """The same where some field has a hash table, else None."""
+        return self.arrays if self._is_sparse else None
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What the compiled loops read and write."""
+        return self.array, self.off, self.stride, self.pairs, self.used
+
+    def get(self, field: int, row: int, column: int) -> int:
+        """Return what stands there."""
+        if row >= self.rows[field] or column >= self.columns[field]:
+            return self.fill
+        return int(find(self.arrays, field, row, column))
+
+    def put(self, field: int, row: int, column: int, content: int) -> None:
+        """Write what stands there; it was asked for, so there is room."""
+        if self._held is not None:
+            self._held.append((field, row, column, content))
+            return
+        mark(self.arrays, field, row, column, content)
+
+    @property
+    def is_held(self) -> bool:
+        return self._held is not None
+
+    def hold(self) -> None:
+        """Let what is put here wait."""
+        self._held = []
+
+    def release(self) -> None:
+        """Write what waits."""
+        held, self._held = self._held, None
+        if held:
+            _mark_all(self.arrays, np.array(held, np.int64))
+
+    def put_all(self, rows: Ints) -> None:
+        """Write many: rows (field, row, column, content)."""
+        for begin in range(0, len(rows), ASKS_MAX):
+            self.make_room_for_asks()
+            _mark_all(self.arrays, rows[begin : begin + ASKS_MAX])
+
+    def filled(self) -> list[tuple[int, int, int, int]]:
+        """Return (field, row, column, content) of all that is set."""
+        found = []
+        for field in range(len(self.rows)):
+            if self._is_hash(field):
+                pairs = self._hash(field)
+                pairs = pairs[pairs[:, 0] != 0]
+                keys, content = pairs[:, 0] - 1, pairs[:, 1]
+                where = np.stack([keys >> 32, keys & 0xFFFFFFFF], axis=1)
+            else:
+                block = self._block(field)
+                where = np.argwhere(block != self.fill)
+                content = block[where[:, 0], where[:, 1]]
+            found += [
+                (field, row, column, value)
+                for (row, column), value in zip(where.tolist(), content.tolist(), strict=True)
+                if value != self.fill
+            ]
+        return found
+
+    def some(self, field: int, most: int) -> list[tuple[int, int, int]]:
+        """Return (row, column, content) of places that are set, at most so many, at random.
+
+        Fewer, where a hash table has forgotten what stood there.
+        """
+        if self._is_hash(field):
+            pairs = self._hash(field)
+            at = _pick(np.flatnonzero(pairs[:, 0] != 0), most)
+            rows, columns = divmod(pairs[at, 0] - 1, 1 << 32)
+            contents = pairs[at, 1]
+        else:
+            block = self._block(field)
+            at = _pick(np.flatnonzero(block != self.fill), most)
+            rows, columns = divmod(at, block.shape[1])
+            contents = block.ravel()[at]
+        found = zip(rows.tolist(), columns.tolist(), contents.tolist(), strict=True)
+        return [place for place in found if place[2] != self.fill]
+
+    def forget(self, content: int) -> None:
+        """Let places that hold `content` hold nothing."""
+        self.array[self.array == content] = self.fill
+        contents = self.pairs[:, 1]
+        contents[contents == content] = self.fill

@@ -1,0 +1,118 @@
+"""A file for what the next run of the same code need not work out again.
+
+It is whole, and of this user and this code, or it is not used: whatever it holds, the search goes
+on.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from joinproto.check.engine.tables.kept_values import CannotKeep, Names, read, written
+from joinproto.check.memory import resident_bytes, uncollected
+
+NAME = b"joinproto answers "
+FORMAT = NAME + b"3\n"
+
+# The format; the code; the digest of the body.
+DIGEST_BYTES = 32
+HEAD_BYTES = len(FORMAT) + 32 + DIGEST_BYTES
+
+BYTES_MAX = 1 << 28
+FILES_MAX = 24
+
+TIMES_LARGER = 6
+"""So much more than in the file its content takes in memory, at most."""
+
+
+@frozen
+class KeptFile:
+    """One file.  `code`: 32 bytes, what it is made by; None: nothing can be kept of that.
+
+    `tell` hears why it is not used.  `memory_bytes`: what the process may hold; a content that
+    would not fit is not read.
+    """
+
+    path: Path
+    code: Callable[[], bytes | None]
+    tell: Callable[[str], None]
+    memory_bytes: int | None = field(default=None)
+
+    def read(self, names: Callable[[], Names]) -> Any:
+        """Return the content; None where there is none of this code.
+
+        `names`: the classes and functions that may stand in it.
+        """
+        try:
+            with self.path.open("rb") as opened:
+                held = os.fstat(opened.fileno())
+                if hasattr(os, "geteuid") and (held.st_uid != os.geteuid() or held.st_mode & 0o022):
+                    return self._refuse("others may write to it")
+                head = opened.read(HEAD_BYTES)
+                if not head.startswith(NAME):
+                    return self._refuse("it is of another kind")
+                code = self.code()
+                if code is None or not head.startswith(FORMAT + code):
+                    return None  # of the code before this one, or of an earlier format
+                if not self._fits(TIMES_LARGER * held.st_size):
+                    return self._refuse("its answers would not fit under the memory limit")
+                body = opened.read(BYTES_MAX)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return self._refuse(error.strerror or str(error))
+        if hashlib.sha256(body).digest() != head[-DIGEST_BYTES:]:
+            return self._refuse("it is damaged")
+        try:
+            with uncollected():
+                content = read(body, names())
+                # Nor is any of it garbage later: nobody looks at it while the search goes on.
+                gc.freeze()
+                return content
+        except Exception as error:  # noqa: BLE001  whatever a file holds, the search goes on
+            return self._refuse(f"it cannot be read: {error}")
+
+    def write(self, content: Any, names: Callable[[], Names]) -> None:
+        """Write it, whole or not at all, whoever else does; not where a value has no form."""
+        code = self.code()
+        if code is None:
+            return
+        # A search that came to its end is told, whatever becomes of this.
+        with suppress(OSError, MemoryError, RecursionError, CannotKeep):
+            with uncollected():
+                body = written(content, names())
+            if len(body) > BYTES_MAX:
+                return
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            number, name = tempfile.mkstemp(dir=self.path.parent)
+            try:
+                with os.fdopen(number, "wb") as opened:
+                    opened.write(FORMAT + code + hashlib.sha256(body).digest())
+                    opened.write(body)
+                Path(name).replace(self.path)
+            except OSError:
+                Path(name).unlink(missing_ok=True)
+                raise
+            _forget_old(self.path.parent)
+
+    def _fits(self, more_bytes: int) -> bool:
+        return self.memory_bytes is None or resident_bytes() + more_bytes <= self.memory_bytes
+
+    def _refuse(self, why: str) -> None:
+        self.tell(f"{self.path} is not used: {why}")
+
+
+def _forget_old(folder: Path) -> None:
+    files = [path for path in folder.iterdir() if path.is_file()]
+    files.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in files[FILES_MAX:]:
+        path.unlink(missing_ok=True)

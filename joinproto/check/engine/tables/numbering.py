@@ -1,0 +1,112 @@
+"""The numbers that a search gave to everything, as plain data: for another search to go on with.
+
+Of the same world and the same code: whoever keeps them makes sure of that.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from joinproto.check.engine.tables import kernel
+from joinproto.check.engine.tables.grids import Grids
+from joinproto.check.local import Outcome
+
+if TYPE_CHECKING:
+    from joinproto.check.engine.tables.tables import Tables
+
+_FROM_WORLD = ["world", "codes", "environment", "expiry", "_shape"]
+_OF_ONE_SEARCH = ["interchange", "failing", "_budget"]
+_BY_COMBINATION = ["joint", "joint_steps"]
+"""Those are numbered by the judge, anew in each search."""
+
+_NOT_KEPT = frozenset([*_FROM_WORLD, *_OF_ONE_SEARCH, *_BY_COMBINATION])
+
+
+class TablesNumbering:
+    """The numbering of one `Tables`: to be kept, and to be taken."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def content(self) -> dict[str, Any]:
+        """Return it: the attributes of the tables that are no world's, and the horizons."""
+        tables = self._tables
+        kept = {name: value for name, value in vars(tables).items() if name not in _NOT_KEPT}
+        return {"tables": kept, "horizons": tables.expiry.horizons}
+
+    def take(self, content: dict[str, Any]) -> None:
+        """Number all as it was.  Who read the tables before must read them anew, as judges do.
+
+        They are bound by no memory limit after it (`Arrays.bound_by`), and count the steps that
+        were counted then (`Arrays.forget_taken`).
+        """
+        tables, expiry = self._tables, self._tables.expiry
+        vars(tables).update(content["tables"])
+        tables.queues.attach(tables)
+        if tables.contents is not None:
+            tables.contents.attach(tables)
+        if tables.set_network:
+            for sender, to, message in tables.messages.values[expiry.known :]:
+                expiry.add(sender, to, message)
+        expiry.horizons = content["horizons"]
+
+    def samples(self, content: dict[str, Any], most: int) -> Iterator[bool]:
+        """Yield of some steps and states of each member whether its code says the same."""
+        tables, found = self._tables, _Found(content["tables"])
+        for field, code in enumerate(tables.codes.members):
+            states, events = found.values_of(field)
+            for local, column, first in found.cells.some(field, most):
+                step = code.answer("step", (states[local], events[column])) or ()
+                yield tuple(step) == found.outcomes_from(first)
+            for local in random.sample(range(len(states)), min(most, len(states))):
+                state = states[local]
+                choices = [(choice.event, choice.fair) for choice in code.answer("choices", state)]
+                yield choices == found.choices(field, local)
+                shows = code.shows(state), code.shows_disk(state)
+                yield shows == found.shown(field, local)
+                yield code.horizon(state) == found.per_value("horizon", field, local)
+        if tables.codes.monitor is not None:
+            states, events = found.values_of(tables.monitor)
+            for local, column, first in found.cells.some(tables.monitor, most):
+                after = tables.codes.after_hearing(states[local], events[column])
+                yield (Outcome(after),) == found.outcomes_from(first)
+        kept = content["tables"]
+        yield from kept["claimed"].samples(tables.world, tables.names, kept["shown"], most)
+
+
+class _Found:
+    """What is kept, as the values behind the numbers."""
+
+    def __init__(self, kept: dict[str, Any]) -> None:
+        self._kept = kept
+        self.cells: Grids = kept["cells"]
+        self._last = kept["out"]["last"].array
+        self._choices = kept["choice_column"].array
+
+    def values_of(self, field: int) -> tuple[list[Any], list[Any]]:
+        """Return the states and the events of a member."""
+        return self._kept["values"][field].values, self._kept["columns"][field].values
+
+    def per_value(self, name: str, field: int, local: int) -> int:
+        per_value = self._kept["per_value"]
+        return int(per_value.arrays[name][int(per_value.off[field]) + local])
+
+    def outcomes_from(self, first: int) -> tuple[Outcome, ...]:
+        if first == kernel.REFUSED:
+            return ()
+        end = first
+        while not self._last[end]:
+            end += 1
+        return tuple(self._kept["outcomes"][first : end + 1])
+
+    def choices(self, field: int, local: int) -> list[tuple[Any, bool]]:
+        _, events = self.values_of(field)
+        first = self.per_value("choice_first", field, local)
+        numbers = range(first, first + self.per_value("choice_count", field, local))
+        fair = self._kept["choice_fair"]
+        return [(events[self._choices[at]], fair[at]) for at in numbers]
+
+    def shown(self, field: int, local: int) -> Any:
+        return self._kept["shown"][field].values[self.per_value("shown", field, local)]

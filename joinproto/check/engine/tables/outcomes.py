@@ -1,0 +1,105 @@
+"""The outcomes of steps, by number: as they were answered, or made again from what is numbered.
+
+A search that goes on with the numbers of another one wants few of them, and all together are most
+of what is kept: so they are kept as numbers, and each is made when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from joinproto.check.engine.tables.growing import Growing
+from joinproto.check.engine.tables.numbers import Numbers
+from joinproto.check.local import Cost, Outcome
+
+COSTS: dict[Cost, int] = {"": 0, "crash": 1, "wipe": 2}
+"""What an outcome spends, as the compiled loops read it."""
+
+_COSTS = tuple(COSTS)
+
+
+class Outcomes:
+    """`values`: of each field; `out`: columns of what the loops read; `cells`: whose each is.
+
+    These are the tables' own.  `rules`: of each the number, in `rule_sets`, of the cases it took;
+    `effects`: how many were performed before a crash, or -1.
+    """
+
+    def __init__(
+        self,
+        values: Sequence[Numbers],
+        out: Mapping[str, Growing],
+        cells: Sequence[tuple[int, int, int]],
+    ) -> None:
+        self._values, self._out, self._cells = values, out, cells
+        self._made: list[Outcome | None] = []
+        self.rule_sets, self.rules = Numbers(), Growing(np.int32)
+        self.effects = Growing(np.int32)
+        # Of those that were kept: what each sent and recorded, by number.
+        self._sent, self._recorded = Numbers(), Numbers()
+        self._kept = np.empty((2, 0), np.int32)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    @overload
+    def __getitem__(self, number: int) -> Outcome: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Outcome]: ...
+    def __getitem__(self, number: int | slice) -> Outcome | list[Outcome]:
+        if isinstance(number, slice):
+            return [self[o] for o in range(*number.indices(len(self)))]
+        made = self._made[number]
+        if made is None:
+            at = range(len(self))[number]
+            made = self._made[at] = self._make(at)
+        return made
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return (self[o] for o in range(len(self)))
+
+    def append(self, outcome: Outcome) -> None:
+        """Take the next one."""
+        self._made.append(outcome)
+        self.rules.append(self.rule_sets.add(outcome.rules)[0])
+        self.effects.append(-1 if outcome.effects is None else outcome.effects)
+
+    @property
+    def are_faults(self) -> npt.NDArray[np.bool_]:
+        """Whether each spends a fault, or is cut short by one."""
+        count = len(self)
+        found: npt.NDArray[np.bool_] = self._out["cost"].array[:count] != 0
+        return found | (self.effects.array[:count] >= 0)
+
+    def _make(self, o: int) -> Outcome:
+        effects = int(self.effects.array[o])
+        sent, recorded = self._kept[:, o].tolist()
+        return Outcome(
+            self._values[self._cells[o][0]].values[int(self._out["next"].array[o])],
+            self._sent.values[sent],
+            self._recorded.values[recorded],
+            _COSTS[int(self._out["cost"].array[o])],
+            None if effects < 0 else effects,
+            self.rule_sets.values[int(self.rules.array[o])],
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        old = self._kept.shape[1]
+        new = [made for made in self._made[old:] if made is not None]
+        columns = [
+            [numbers.add(part)[0] for part in parts]
+            for numbers, parts in (
+                (self._sent, [outcome.sent for outcome in new]),
+                (self._recorded, [outcome.recorded for outcome in new]),
+            )
+        ]
+        kept = np.concatenate([self._kept, np.array(columns, np.int32).reshape(2, -1)], axis=1)
+        return {**vars(self), "_kept": kept, "_made": len(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._made = [None] * state["_made"]
