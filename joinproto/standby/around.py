@@ -92,12 +92,14 @@ def _peer(name: str, other: Said | None) -> Peer:
     if other is None:
         return Peer(name=name, role=None)
     # H8: a backup that lost its primary is still better than who has only just started.
-    stands = other.role is Role.CONNECTING and other.standing is Role.BACKUP
+    lost = other.role is Role.CONNECTING and other.standing is Role.BACKUP
     return Peer(
         name=name,
-        role=other.standing if stands else other.role,
+        role=other.standing if lost else other.role,
         generation=other.view.generation,
+        number=other.view.number,
         was_primary=other.view.primary == name,
+        lost=lost,
     )
 
 

@@ -41,7 +41,7 @@ def heard(chain: View, peers: Iterable[Peer]) -> tuple[Peer, ...]:
     Else a former primary that nobody may promote any more would stand in everybody's way, and so
     would a backup that was dropped, and runs on: it is not better than a member of the last view.
     """
-    return tuple(evolve(peer, generation=0, role=_role(chain, peer)) for peer in peers)
+    return tuple(evolve(peer, generation=0, lost=False, role=_role(chain, peer)) for peer in peers)
 
 
 def _role(chain: View, peer: Peer) -> Role | None:

@@ -242,6 +242,7 @@ def _promoted(state: Broker, event: Promote) -> Step:
         variant=state.who.variant,
         mark=state.mark,
         generation=view.generation,
+        number=view.number,
         was_primary=view.primary == state.who.me,
         dropped=state.is_dropped,
         proven=event.proven,

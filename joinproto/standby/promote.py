@@ -18,23 +18,33 @@ BETTER_OURS = frozenset({Role.BACKUP, Role.RECOVERING, Role.PRIMARY})
 
 @frozen(kw_only=True)
 class Peer:
-    """Another broker.  `role`: None: it did not answer."""
+    """Another broker.  `role`: None: it did not answer.
+
+    `generation`, `number`: of the youngest view that it knows; `lost`: it follows nobody now, and
+    its role is what it was before.
+    """
 
     name: str
     role: Role | None
     generation: int = 0
+    number: int = 0
     was_primary: bool = False
+    lost: bool = False
 
 
 @frozen(kw_only=True)
 class Promotion:
-    """`expected`: backups that were up to date at the last primary, and should come back."""
+    """`generation`, `number`: of the youngest view that it knows.
+
+    `expected`: backups that were up to date at the last primary, and should come back.
+    """
 
     me: str
     role: Role
     variant: Variant
     mark: Mark = Mark.CLEAN
     generation: int = 0
+    number: int = 0
     was_primary: bool = False
     dropped: bool = False
     proven: bool = False
@@ -101,7 +111,8 @@ def _row(about: Promotion, peer: Peer) -> Row:
     if peer.role is None:
         return Row(name=peer.name, role=Role.STOPPED)
     if about.variant is Variant.OURS:
-        better = peer.role in BETTER_OURS or _was_later(peer, about)
+        has_more = peer.role in BETTER_OURS and not _was_left(peer, about)
+        better = has_more or _was_later(peer, about)
     else:
         better = peer.role in BETTER_REAL
     return Row(
@@ -111,6 +122,18 @@ def _row(about: Promotion, peer: Peer) -> Row:
         better=better,
         ahead=peer.generation > about.generation,
     )
+
+
+def _was_left(peer: Peer, about: Promotion) -> bool:
+    """Say whether it lost its primary in a view that is older than the promoted one's own.
+
+    Whoever is in a view that was written has all that was confirmed until then, so such a backup
+    has no more than the promoted one.  Otherwise: a is cut off, drops b and c, confirms alone,
+    dies, and its store is marked clean; b and c refuse, for it knows of a younger view, and a
+    would refuse for them, until somebody restarts both.  One that has a primary counts: that
+    primary runs, though only this backup may reach it.
+    """
+    return peer.lost and (peer.generation, peer.number) < (about.generation, about.number)
 
 
 def _was_later(peer: Peer, about: Promotion) -> bool:

@@ -44,7 +44,9 @@ class PeerTold:
     name: Annotated[str, "of the broker"]
     status: Annotated[str | None, f"{STATUS}; null: it does not answer"] = None
     generation: Annotated[int, AtLeast(0), "of the last primary it knows"] = 0
+    number: Annotated[int, AtLeast(0), "of the last view it knows in that generation"] = 0
     was_primary: Annotated[bool, "whether it was that primary"] = False
+    lost: Annotated[bool, "its primary is gone: its status is what it was before (ours)"] = False
 
 
 def _peers(told: tuple[PeerTold, ...]) -> tuple[Peer, ...]:
@@ -57,7 +59,9 @@ def _peers(told: tuple[PeerTold, ...]) -> tuple[Peer, ...]:
             name=one.name,
             role=None if one.status is None else _role(f"peers[{at}].status", one.status),
             generation=one.generation,
+            number=one.number,
             was_primary=one.was_primary,
+            lost=one.lost,
         )
         for at, one in enumerate(told)
     )
@@ -72,6 +76,7 @@ class AskPromote:
     status: Annotated[str, STATUS]
     store: Annotated[Mark, "what its disk says of its last end"] = Mark.CLEAN
     generation: Annotated[int, AtLeast(0), "of the last primary it knows; 0: none"] = 0
+    number: Annotated[int, AtLeast(0), "of the last view it knows in that generation"] = 0
     was_primary: Annotated[bool, "whether it was that primary"] = False
     dropped: Annotated[bool, "the primary went on without it, and it knows"] = False
     proven: Annotated[
@@ -93,6 +98,7 @@ class AskPromote:
             variant=self.variant,
             mark=self.store,
             generation=self.generation,
+            number=self.number,
             was_primary=self.was_primary,
             dropped=self.dropped,
             proven=self.proven,
@@ -145,6 +151,7 @@ class AskStatusCheck:
 
     variant: Annotated[Variant, WHOSE] = Variant.OURS
     generation: Annotated[int, AtLeast(0), "of the last primary it knows; 0: none"] = 0
+    number: Annotated[int, AtLeast(0), "of the last view it knows in that generation"] = 0
     was_primary: Annotated[bool, "whether it was that primary"] = False
     peers: Annotated[tuple[PeerTold, ...], "the others; none: no list of brokers is configured"]
 
@@ -172,6 +179,7 @@ def answer_status_check(asked: AskStatusCheck) -> StatusCheckAnswer:
         role=Role.CONNECTING,
         variant=asked.variant,
         generation=asked.generation,
+        number=asked.number,
         was_primary=asked.was_primary,
         peers=_peers(asked.peers),
     )

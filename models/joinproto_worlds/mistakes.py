@@ -171,6 +171,7 @@ _STANDBY = {
     "transactions-apart": "A transaction reaches a backup in parts.",
     "dirty-serves": "A broker with a dirty store may be promoted.",
     "waits-for-a-person": "A store that is proven to be the last waits for a person.",
+    "left-are-better": "A backup that the last primary left stands in that primary's way.",
     "stops-clean": "A broker stopped in order marks its store clean, whatever it has.",
     "lets-everybody-in": "A backup lets clients in.",
     "promotes-who-catches-up": "A broker that still catches up may be promoted.",

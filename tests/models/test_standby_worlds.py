@@ -29,6 +29,7 @@ COUNTS = {
     "standby-two-promoted": (73_230, 223_310, 35),
     "standby-dropped-built-in": (1_286, 4_179, 22),
     "standby-total": (434, 837, 16),
+    "standby-left": (2_117, 3_900, 25),
     "standby-continues": (4_648, 9_276, 30),
     "standby-stopped": (4_403, 13_388, 25),
     "standby-stopped-dirty": (760, 1_721, 24),

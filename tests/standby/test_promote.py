@@ -63,6 +63,30 @@ def test_who_follows_nobody_accepts_only_where_nobody_better_answers(
     assert [seed, real, ours] == found
 
 
+@pytest.mark.parametrize(
+    ("peer", "verdict"),
+    [
+        # It lost its primary in a view that is older than ours, (3, 2).
+        ({"generation": 3, "number": 1, "lost": True}, YES),
+        ({"generation": 2, "number": 9, "lost": True}, YES),
+        # It may have been in a later view than we were.
+        ({"generation": 3, "number": 2, "lost": True}, NO),
+        ({"generation": 3, "number": 3, "lost": True}, NO),
+        # It follows a primary, which runs.
+        ({"generation": 2, "number": 9}, NO),
+        # It is one.
+        ({"generation": 2, "number": 9, "role": Role.PRIMARY}, NO),
+    ],
+)
+def test_a_backup_that_was_left_in_an_older_view_is_not_better(
+    peer: dict[str, Any], verdict: Verdict
+) -> None:
+    """H3: whoever is in a view has all that was confirmed before it."""
+    found = promoted(Variant.OURS, Role.CONNECTING, evolve(BACKUP, **peer), number=2)
+
+    assert verdict is found.verdict
+
+
 def test_only_ours_refuses_what_an_older_generation_would_lose() -> None:
     """H2, H4: a backup that the primary went on without, and one that missed a promotion."""
     behind = [promoted(variant, Role.BACKUP, PRIMARY).verdict for variant in Variant]

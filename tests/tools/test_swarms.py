@@ -34,6 +34,13 @@ def test_every_claim_holds() -> None:
     assert sum(one.generations for one in found) > 20
 
 
+def test_who_was_marked_clean_serves_though_those_that_it_left_still_run() -> None:
+    """H3: this seed's last primary goes on alone, and loses its power."""
+    found = run(draw(624, 100))
+
+    assert ("", 1) == (found.claim, found.persons)
+
+
 def test_a_run_is_known_by_its_seed() -> None:
     assert run(draw(3, 40)) == run(draw(3, 40))
     assert draw(3, 40) != draw(4, 40)

@@ -13,12 +13,12 @@ from attrs import frozen
 from joinproto.check.properties import Property, always, sometimes
 from joinproto.check.view import View
 from joinproto.standby import messages
-from joinproto.standby.broker import Role
+from joinproto.standby.broker import Mark, Role
 from joinproto.standby.leading import Leading
 from joinproto.standby.machine import Broker
 from joinproto.standby.replicates import Level
 from joinproto.standby.stock import Stock
-from joinproto_worlds.standby.played import Played
+from joinproto_worlds.standby.played import Played, refuses, youngest
 from joinproto_worlds.standby.story import Op
 
 
@@ -33,6 +33,7 @@ class Shown:
     unchosen: bool
     primaries: int
     generations: int
+    stuck: bool
     second: bool
     level: bool
     done: bool
@@ -56,6 +57,7 @@ def shown(it: Played) -> Shown:
         unchosen=any(_unchosen(one.stock) for one in it.brokers.values() if not one.serves),
         primaries=len(serving),
         generations=len({one.view.generation for one in serving}),
+        stuck=it.story.marks == "left" and _is_stuck(it),
         second=last is not None and _took_over(it, last.view),
         level=any(backup.role is Role.BACKUP for _, backup in pairs),
         done=it.op == len(ops) and len(confirmed) == len(ops),
@@ -71,6 +73,18 @@ def _last(it: Played) -> Broker | None:
         if one.serves and one.view.generation >= it.newest
     ]
     return max(serving, key=lambda one: one.view.age, default=None)
+
+
+def _is_stuck(it: Played) -> bool:
+    """Say whether all are there, nobody serves, and all that may be promoted refuse.
+
+    One of them has a store that is clean: a person can do no more.
+    """
+    if it.disks or it.cut_off or any(one.serves for one in it.brokers.values()):
+        return False
+    able = youngest(it).members
+    is_clean = any(it.brokers[name].mark is Mark.CLEAN for name in able)
+    return is_clean and all(refuses(it, name) for name in able)
 
 
 def _took_over(it: Played, view: messages.View) -> bool:
@@ -148,6 +162,7 @@ CLAIMS: dict[str, tuple[str, Callable[[Shown], bool]]] = {
     "differs": ("who is up to date has what the primary has", lambda it: not it.differs),
     "unchosen": ("a backup has only what was chosen", lambda it: not it.unchosen),
     "generation": ("one primary in a generation", lambda it: it.primaries == it.generations),
+    "stuck": ("never stuck", lambda it: not it.stuck),
     "alone": ("one primary", lambda it: it.primaries <= 1),
 }
 REACHED: dict[str, tuple[str, Callable[[Shown], bool]]] = {

@@ -130,6 +130,13 @@ STORIES: tuple[Entry, ...] = (
         marks="any",
     ),
     _scene(
+        "left",
+        "a primary goes on alone, dies and is marked clean; those that it left refuse, and run on",
+        ("left-are-better",),
+        manager="knowing",
+        marks="left",
+    ),
+    _scene(
         "continues",
         "all have failed, and the one that is proven to be the last goes on by itself",
         ("waits-for-a-person",),

@@ -99,7 +99,7 @@ class Played:
             if name in self.disks:
                 if starts:
                     yield Maybe(Act("starts", name))
-                if self._may_mark(name):
+                if _may_mark(self, name):
                     yield Maybe(Act("is marked clean", name))
             else:
                 yield from self._of_one(name)
@@ -246,14 +246,6 @@ class Played:
         disk = self.disks.pop(name)
         self._do(name, Start(mark=disk.mark, view=disk.view, stock=disk.stock))
 
-    def _may_mark(self, name: str) -> bool:
-        """An operator marks a store after a total failure, when nobody runs."""
-        if len(self.disks) < len(self.brokers) or self.disks[name].mark is Mark.CLEAN:
-            return False
-        found = best([store_of(one, disk) for one, disk in sorted(self.disks.items())])
-        is_best = found.proven and found.store is not None and found.store.name == name
-        return self.story.marks == "any" or (self.story.marks == "best" and is_best)
-
     def _may_promote(self, name: str) -> bool:
         """Return whether the manager would try; what the broker answers is another matter."""
         manager, broker = self.story.manager, self.brokers[name]
@@ -267,11 +259,11 @@ class Played:
             return may_promote(self.chain, name) and is_free and not broker.serves
         if any(one.serves for one in self.brokers.values()):
             return False
-        views = [one.view for one in self.brokers.values()]
-        views += [disk.view for disk in self.disks.values()]
-        was_one = any(view.members for view in views)
+        was_one = youngest(self).members
         if manager is Manager.LAST:
             return self.failed
+        if manager is Manager.KNOWING:
+            return name in was_one
         return manager is Manager.CARELESS or not was_one or bool(broker.view.members)
 
     def promotion(self, name: str) -> Promote | None:
@@ -347,6 +339,35 @@ def copied(story: Played, **changes: Any) -> Played:
     """Return another story that is as far as this one."""
     own = {name: dict(getattr(story, name)) for name in ("brokers", "disks", "links", "writing")}
     return evolve(story, **{**own, **changes})
+
+
+def youngest(it: Played) -> View:
+    """Return the youngest view of all brokers, whether they run or not."""
+    views = [one.view for one in it.brokers.values()]
+    views += [disk.view for disk in it.disks.values()]
+    return max(views, key=lambda view: view.age)
+
+
+def _may_mark(it: Played, name: str) -> bool:
+    """An operator marks a store after a total failure: when nobody runs, or nobody serves."""
+    marks, runs = it.story.marks, {**it.brokers}
+    for stopped in it.disks:
+        del runs[stopped]
+    if it.disks[name].mark is Mark.CLEAN or (runs and marks != "left"):
+        return False
+    if any(one.serves for one in runs.values()):
+        return False
+    there = {one: Disk(has.view, has.stock, Mark.DIRTY) for one, has in runs.items()}
+    found = best([store_of(one, disk) for one, disk in sorted({**it.disks, **there}.items())])
+    is_best = found.proven and found.store is not None and found.store.name == name
+    return marks == "any" or (marks != "" and is_best)
+
+
+@mutated
+def refuses(it: Played, name: str) -> bool:
+    """Return whether this broker would refuse to be primary."""
+    effects = step(it.brokers[name], it._promotion(name)).effects
+    return not any(isinstance(one, Answer) and one.is_accepted for one in effects)
 
 
 def _dies_halfway(story: Played, event: Act) -> Any:

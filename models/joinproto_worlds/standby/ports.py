@@ -39,7 +39,7 @@ class Act:
         return " ".join(filter(None, (self.who, self.what, self.other))) + dies + arrives
 
 
-@frozen(kw_only=True)
+@frozen
 class Disk:
     """What a stopped broker has."""
 

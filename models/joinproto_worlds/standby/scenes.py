@@ -105,6 +105,11 @@ SCENES: dict[str, Scene] = {
         ("lost", "generation"),
         _TAKEN_OVER,
     ),
+    "left": Scene(
+        Story(warm=2, cuts=1, deaths=1, starts=1, promotions=1, ops=(put("x"),)),
+        ("lost", "generation", "stuck"),
+        _TAKEN_OVER,
+    ),
     "continues": Scene(
         Story(
             warm=2,

@@ -32,6 +32,7 @@ class Manager(Enum):
     CAREFUL = "careful"  # fences, and promotes nobody who has only just started, but the first one
     CARELESS = "careless"  # fences, and promotes whoever accepts
     UNFENCED = "unfenced"  # promotes whoever accepts, at any moment
+    KNOWING = "knowing"  # fences, and promotes only members of the youngest view of all brokers
     LAST = "last"  # fences, and promotes only once all have failed
 
     @property
@@ -93,7 +94,8 @@ class Story:
     `before`: done before it begins, and everywhere.  `ops`: what clients do then, in this order.
     `deaths`, `stops` (in order), `starts`, `cuts`, `promotions`: how many there may be; a cut parts
     one broker from the others, for good or (`heals`) until it heals.  `marks`: an operator marks
-    dirty stores clean: `best` only the one that is proven to be the last, `any` whichever.
+    dirty stores clean after a total failure: `best` only the one that is proven to be the last,
+    `any` whichever; `left`: the best one, while brokers that its primary left still run.
     `apart`: what answers a backup's query travels beside what happens (LC6).  `patient`: a new
     primary waits for those that it expects without end.  `succeeded`: the first was cut off, the
     second was promoted and the third follows it; the network is whole again, and the first serves.
