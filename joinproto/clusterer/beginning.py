@@ -84,13 +84,9 @@ def begin(step: Step, new: Held) -> Step:
         tells = told((before.contacts | others), held, achieved=True)
         if rules.names_data:
             held = evolve(held, ids=with_the_same(held.ids, before.identity))
-        return without(begun, config.nodes).then(
-            Keep(held, before.identity),
-            *tells,
-            achieved=held,
-            held=held,
-            contacts=others,
-            dead=NOBODY,
+        stored = begun.then(Keep(held, before.identity))
+        return without(stored, config.nodes).then(
+            *tells, achieved=held, held=held, contacts=others, dead=NOBODY
         )
     waiting = (stopped(begun, ran=True) if turn.ready else begun).then(
         *spread(before, before.contacts, held),

@@ -123,7 +123,11 @@ def stopped(step: Step, *, ran: bool, leaves: bool = False) -> Step:
 
 
 def without(step: Step, nodes: frozenset[str]) -> Step:
-    """Return the step after a config was adopted in silence: others than `nodes` are forgotten."""
+    """Return the step after a config was stored in silence: others than `nodes` are forgotten.
+
+    Otherwise: a forgets b, is killed before it has stored the config that lacks b, and comes back
+    with the one that names it; then b, whom nobody knows any more, comes never.
+    """
     state = step.state
     record = state.record
     ran, left = record.ran & nodes, record.members - nodes
@@ -134,6 +138,14 @@ def without(step: Step, nodes: frozenset[str]) -> Step:
         if left and state.who.me == min(ran, default=state.who.me)
         else after
     )
+
+
+def still_left(state: State, nodes: frozenset[str]) -> frozenset[str]:
+    """Return whom of those that were left out the broker is still to forget.
+
+    That may have to wait until they are off; named again meanwhile, one would not be let in.
+    """
+    return nodes - state.config_now.config.nodes
 
 
 def seen_to_end(step: Step, event: Event) -> Step:

@@ -4,9 +4,34 @@ from __future__ import annotations
 
 import pytest
 
+from joinproto.clusterer.booting import still_left
+from joinproto.clusterer.config import Config, Held, Notes
+from joinproto.clusterer.coordinator import step
+from joinproto.clusterer.messages import Apply, Forget, Keep, Members, NewConfig, Paused, Receive
+from joinproto.clusterer.state import State, Who
+from joinproto.clusterer.status import Status
+from joinproto_worlds.mutations.mutation import applied
+from joinproto_worlds.mutations.named import mutation
 from tools.swarms.clusterer import Found, run
 
 BURSTS = 12
+AB = Config(1, frozenset("ab"), gospel="a", shutdown_timeout=0)
+IDS = Notes.of({"a": "a#1~1", "b": "b#1~2=a#1~1"})
+ALONE = Config(2, frozenset("a"), gospel="a", shutdown_timeout=0)
+
+
+def ready(held: Held) -> State:
+    """Return a, whose broker runs with that of b."""
+    both = frozenset("ab")
+    return State(
+        who=Who("a"),
+        status=Status.READY,
+        identity="a#1~1",
+        achieved=held,
+        held=held,
+        contacts=frozenset("b"),
+        record=Members(members=both, ran=both),
+    )
 
 
 def told(found: Found) -> str:
@@ -27,3 +52,41 @@ def test_a_run_is_the_same_each_time() -> None:
     one, other = run(3, 4), run(3, 4)
 
     assert (one.told, one.steps) == (other.told, other.steps)
+
+
+def test_others_are_forgotten_once_the_config_that_lacks_them_is_stored() -> None:
+    """U6; else one that is killed in between comes back to a b that nobody knows any more."""
+    found = step(ready(Held(AB, IDS)), Apply(ALONE))
+
+    kinds = [type(effect) for effect in found.effects]
+    assert kinds.index(Keep) < kinds.index(Forget)
+
+
+def test_whom_a_younger_config_names_again_is_to_be_forgotten_no_more() -> None:
+    """U6: forgetting waits until who was left out is off."""
+    left = step(ready(Held(AB, IDS)), Apply(ALONE)).state
+    again = Config(3, frozenset("ab"), gospel="a", shutdown_timeout=0)
+
+    assert frozenset("b") == still_left(left, frozenset("b"))
+    assert frozenset() == still_left(step(left, Apply(again)).state, frozenset("b"))
+
+
+def test_who_is_paused_notes_who_others_are_and_takes_no_config() -> None:
+    """U7: nobody says it again."""
+    paused = step(ready(Held(AB)), Paused(True)).state
+
+    noted = step(paused, Receive("b", NewConfig(Held(AB, IDS), True))).state
+    after = step(noted, Receive("b", NewConfig(Held(ALONE, IDS), True))).state
+
+    assert "b#1~2=a#1~1" == noted.config_now.ids.get("b")
+    assert AB == after.config_now.config
+
+
+@pytest.mark.soak("swarm-rules")
+@pytest.mark.parametrize("fault", ["word-refused", "later-ignored", "late-lock-kept"])
+def test_a_fault_that_is_put_back_is_found(fault: str) -> None:
+    """U3, U5: what two newcomers say, what a stranger remembers, a lock of a round before."""
+    with applied(mutation(fault)):
+        found = any(run(seed, 40).problems for seed in range(1000, 2000))
+
+    assert found

@@ -5,8 +5,9 @@ started; then, within `REST_SECONDS` of virtual time:
 
     each node is ready, or left out, and says so
     who is ready with a config: no node that it names has an older one
-    nodes that are ready with one config have one set of data, one list of messages, and
-    know each other's identities, unless one says that another is ready by itself
+    nodes that are ready with one config have one list of messages, and know each other's
+    identities, unless they have two sets of data, and one says that another is ready by itself
+    a gospel that is ready with a config, and was not out, goes on when the next one comes
     every message is there that was acknowledged by all nodes of a config, unless the operator gave
     it up: all that had it were reset, or left out of a config, or a config named a gospel that
     has other data (or reset), or the gospel of a config under way was reset
@@ -23,14 +24,17 @@ from random import Random
 from attrs import define, frozen
 
 from joinproto.clusterer.config import Config
+from joinproto.clusterer.messages import Event
 from joinproto.clusterer.reading import Release
+from joinproto.clusterer.state import State, Step
 from tools.swarms.clusterer_machines import Machine, Machines
-from tools.swarms.clusterer_oracle import Message, Oracle
+from tools.swarms.clusterer_oracle import Message, Oracle, stops_its_gospel
 from tools.swarms.virtual import VirtualLoop
 
 REST_SECONDS = 240.0
 LOOK_SECONDS = 0.5
 CALM_LOOKS = 8
+STOP_SECONDS = 10.0
 TWO_CONTENTS = "two configs of one version differ"
 
 
@@ -77,13 +81,15 @@ class Swarm(Oracle):
         ways = (
             (5, self.apply), (4, self.start), (3, self.stop), (3, self.kill), (2, self.cut),
             (2, self.heal), (1, self.power), (1, self.reset), (1, self.pause), (1, self.resume),
-            (2, self.publish), (1, self.apply_twice),
+            (2, self.publish), (1, self.apply_twice), (1, self.together),
+            (1, self.readmit),
         )  # fmt: skip
         for _ in range(self.chance.randint(1, 8)):
             (do,) = self.chance.choices([one for _, one in ways], [weight for weight, _ in ways])
             self.kinds[do.__name__] += 1
             self.events += 1
-            do(self.chance.choice(self.all))
+            if (going := do(self.chance.choice(self.all))) is not None:
+                await going
             await self._pause()
 
     async def _pause(self) -> None:
@@ -128,6 +134,12 @@ class Swarm(Oracle):
         given = self._config(self._some()) if self.chance.random() < 0.15 else None
         self._start(one, given)
 
+    def readmit(self, _: Machine) -> None:
+        """Start one that was left out with a config that names all."""
+        out = [each for each in self.all if each.process is None and each.is_left_out]
+        if out:
+            self._start(self.chance.choice(out), self._config(self.machines.names))
+
     def stop(self, one: Machine) -> None:
         self.say(f"stop {one.name}")
         one.stop()
@@ -150,6 +162,17 @@ class Swarm(Oracle):
         for each in self.all if all_ else [one]:
             self._kill(each)
             each.lose_power(self.chance)
+
+    async def together(self, one: Machine) -> None:
+        """Stop all, start them at one moment, and give one of them a config meanwhile."""
+        self.say("all are stopped, and started again")
+        for each in self.all:
+            each.stop()
+        await asyncio.sleep(STOP_SECONDS)
+        for each in self.all:
+            each.start(None)
+        await asyncio.sleep(self.chance.choice((0.0, 0.1, 0.5, 0.7, 1.0, 1.5)))
+        self._apply(one, self._config(self.machines.names))
 
     def reset(self, one: Machine) -> None:
         self.say(f"reset {one.name}")
@@ -176,7 +199,6 @@ class Swarm(Oracle):
         if one.broker.runs:
             self.say(f"pause the broker of {one.name}")
             one.broker.paused = True
-            self.were_paused.add(one.name)
 
     def resume(self, _: Machine) -> None:
         for one in self.all:
@@ -246,6 +268,9 @@ class Swarm(Oracle):
         while loop.time() < end and calm < CALM_LOOKS and not self.machines.faults:
             self.resume(self.all[0])
             for one in self.all:
+                # Brokers that ran apart: partition handling has one take what the other has.
+                if one.name in self.were_cut and one.broker.serves:
+                    one.broker.copy()
                 if one.process is None:
                     self._start_again(one)
             await asyncio.sleep(LOOK_SECONDS)
@@ -281,10 +306,13 @@ def run(seed: int, bursts: int, names: str = "") -> Found:
     steps = 0
     step = coordinator.step
 
-    def counted(*given: object) -> object:
+    def counted(state: State, event: Event) -> Step:
         nonlocal steps
         steps += 1
-        return step(*given)  # type: ignore[arg-type]
+        found = step(state, event)
+        if (why := stops_its_gospel(state, found.state)) is not None:
+            machines.faults.append(why)
+        return found
 
     async def all_() -> None:
         try:
@@ -294,7 +322,7 @@ def run(seed: int, bursts: int, names: str = "") -> Found:
                 one.kill()
             await asyncio.sleep(30.0)
 
-    coordinator.step = counted  # type: ignore[assignment]
+    coordinator.step = counted
     try:
         with asyncio.Runner(loop_factory=VirtualLoop) as runner:
             runner.run(all_())

@@ -94,9 +94,10 @@ class Broker:
             self.label = self.machines.new_label(self.name)
         self.runs = True
         self.paused = False
-        self._copy()
+        if booting.how is not Boot.FOUND:  # by itself, whoever else has these data
+            self.copy()
 
-    def _copy(self) -> None:
+    def copy(self) -> None:
         """Have what those have that run already."""
         if peers := self.peers():
             self.kept = list(peers[0].kept)
@@ -104,7 +105,7 @@ class Broker:
     def resume(self) -> None:
         if self.paused:
             self.paused = False
-            self._copy()
+            self.copy()
 
     def stop(self, *, leaves: bool) -> None:
         self.runs = self.paused = False

@@ -10,9 +10,22 @@ from attrs import Factory, define, field
 
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.messages import Reply
+from joinproto.clusterer.state import State
+from joinproto.clusterer.status import Status
 from tools.swarms.clusterer_machines import Machine, Machines
 
 BY_ITSELF = "another is ready by itself"
+
+
+def stops_its_gospel(before: State, after: State) -> str | None:
+    """Return what is wrong where a ready node gives up data that its next config wants."""
+    me, old, new = before.who.me, before.held, after.held
+    if not (before.runs and after.status is Status.JOINING) or old is None or new is None:
+        return None
+    was_out = (new.since.get(me) or 0) > old.config.version
+    if new.config.gospel != me or not old.config.version or was_out:
+        return None
+    return f"{me}, the gospel of {new.config}, is ready, and stops"
 
 
 @define
@@ -39,7 +52,6 @@ class Oracle:
     version: int = 0
     configs: list[Config] = Factory(list)
     were_cut: set[str] = Factory(set)
-    were_paused: set[str] = Factory(set)
     messages: list[Message] = Factory(list)
     kinds: Counter[str] = Factory(Counter)
     told: list[str] = Factory(list)
@@ -122,17 +134,17 @@ class Oracle:
                 its = None if other.host is None else other.host.state.held
                 if its is None or not other.is_ready or its.config != held.config:
                     continue
-                if BY_ITSELF in (host.state.why.case, other.host.state.why.case):  # type: ignore[union-attr]
-                    continue
+                says = (host.state.why.case, other.host.state.why.case)  # type: ignore[union-attr]
                 if one.broker.label != other.broker.label:
+                    if BY_ITSELF in says:
+                        continue
                     found.append(
                         f"{one.name} and {name} are ready with {held.config}, and have the data"
                         f" {one.broker.label} and {other.broker.label}"
                     )
                 elif {*one.broker.kept} != {*other.broker.kept}:
                     found.append(f"{one.name} and {name} have not the same messages")
-                # Known and open: who was paused missed what others said, and does not ask again.
-                if held.ids.get(name) is None and one.name not in self.were_paused:
+                if held.ids.get(name) is None:
                     found.append(f"{one.name} does not know {name}")
         return found + self._lost()
 

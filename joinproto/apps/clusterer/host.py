@@ -31,6 +31,7 @@ from joinproto.apps.clusterer.service import (
     look,
 )
 from joinproto.clusterer import coordinator
+from joinproto.clusterer.booting import still_left
 from joinproto.clusterer.config import Config, Held, Notes
 from joinproto.clusterer.messages import (
     Apply,
@@ -323,7 +324,7 @@ class Host(Ports[Awaitable[None]]):
         """Have the service forget who was left out; that may have to wait until those are off."""
         for _ in range(FORGET_TRIES):
             try:
-                await self._call(lambda: self.service.forget(left))
+                await self._call(lambda: self.service.forget(still_left(self.state, left)))
                 self.events.write("forgot", nodes=sorted(left))
                 return
             except ServiceFailed as error:
