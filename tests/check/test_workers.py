@@ -29,7 +29,6 @@ from joinproto.check.memory import Budget, TooMany
 from joinproto.check.properties import always_each, always_pair, sometimes
 from joinproto.check.report import Report
 from joinproto.check.world import World
-from joinproto_worlds.entries import ENTRIES
 from joinproto_worlds.zen.world import build as zen
 from tests.census import searched, without_costs
 from tests.check.chosen import CHOSEN, REST, parameters
@@ -37,8 +36,6 @@ from tests.check.compare import explored
 from tests.check.random_models import Plan, build, plans
 from tests.check.test_bounds import calm
 from tests.check.test_sleeping import asleep_if_possible
-
-LONG = [item.name for item in ENTRIES if item.tier == "long"]
 
 
 @pytest.fixture(autouse=True)

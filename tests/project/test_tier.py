@@ -113,12 +113,14 @@ def test_a_slice_runs_its_own_tests(place: Path) -> None:
     assert (0, "passed", 4) == (code, last.result, len(last.passed))
 
 
+@pytest.mark.landing
 def test_a_slice_with_a_failed_test_has_failed(place: Path) -> None:
     code, last = run_soak(place, fails_from=3)
 
     assert (1, "failed", 3) == (code, last.result, len(last.passed))
 
 
+@pytest.mark.landing
 def test_a_slice_that_was_stopped_goes_on(place: Path) -> None:
     """After its time no test begins; the next run takes those that are left."""
     code, first = run_soak(place, "--minutes", "0.0001")

@@ -18,7 +18,10 @@ def _scene(name: str, about: str, mutants: tuple[str, ...] = (), **given: Any) -
     return SCENES(name, about, tier="long" if name in _LONG else None, mutants=mutants, **given)
 
 
-_LONG = ("ahead", "cut-off", "told-late", "two-promoted", "old-serves")
+_LONG = (
+    *("ahead", "cut-off", "told-late", "two-promoted", "old-serves"),
+    *("continues-halfway", "stopped-halfway", "dropped-halfway"),
+)
 
 
 HALFWAY: dict[str, dict[str, Any]] = {
