@@ -172,6 +172,8 @@ class Queues:
         tables = self._tables
         held = tables.values[tables.queue_field + queue].values[content]
         rest = self.number(queue, held[:place] + held[place + 1 :])
+        # A replica may have asked, for which no room was made here.
+        tables.rests.make_room(queue, content + 1, place + 1)
         tables.rests.put(queue, content, place, rest)
 
     def fill_add(self, queue: int, content: int, message: int) -> None:
@@ -180,4 +182,5 @@ class Queues:
         held = tables.values[tables.queue_field + queue].values[content]
         more = self.with_one_more(held, message)
         number = kernel.REFUSED if more is None else self.number(queue, more)
+        tables.adds_table.make_room(queue, content + 1, message + 1)
         tables.adds_table.put(queue, content, message, number)
