@@ -38,6 +38,7 @@ PROGRAMS = {
     "gcc": "gcc",
     "ip": "iproute2",
     "java": "openjdk-17-jre-headless",
+    "jq": "jq",
     "mariadbd": "mariadb-server",
     "mosquitto_sub": "mosquitto-clients",
     "node": "nodejs",

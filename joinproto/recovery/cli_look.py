@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
+from attrs import evolve
 
 from joinproto import __version__
 from joinproto.codec.json_form import printed
@@ -208,12 +209,24 @@ def compare(as_object: bool, words: tuple[str, ...], **asked: Any) -> int:
 @click.command(epilog="Example: joinproto recover pick a.info b.info /var/lib/broker")
 @looking()
 @judging
-def pick(as_object: bool, **asked: Any) -> int:
+@click.option("--policy", help="Ask a program, too, and say what it chooses (docs/policies.md).")
+def pick(as_object: bool, policy: str | None, **asked: Any) -> int:
     """Say which store is the latest, prove it, or say what is missing for a proof.
 
     Changes nothing.  Exit code: 0 proven, tie or clean; 1 corrupt; 3 different clusters;
     4 diverged; 5 unproven; 6 in use.
     """
     judgement = judgement_of(**asked)
-    click.echo(printed(told(judgement)) if as_object else show.judgement_text(judgement))
+    result, theirs = told(judgement), None
+    if policy is not None:
+        from joinproto.recovery.policy.real import asked_of
+
+        theirs = asked_of(policy, judgement)
+        result = evolve(result, policy=theirs)
+    if as_object:
+        click.echo(printed(result))
+        return judgement.code
+    click.echo(show.judgement_text(judgement))
+    if theirs is not None:
+        show.say(f"\npolicy: {theirs.line}")
     return judgement.code

@@ -19,6 +19,8 @@ from joinproto.recovery.advice import in_order, next_step, not_examined, sentenc
 from joinproto.recovery.foreign.choice import broker_would
 from joinproto.recovery.found import Format, Found
 
+WRITE_SETS_SHOWN = 8
+
 EXIT = {
     Verdict.PROVEN: 0,
     Verdict.TIE: 0,
@@ -229,6 +231,13 @@ def store_told(found: Found) -> schema.Store:
         view=str(tip.id) if tip else None if last is None else last.id,
         seq=found.seq,
         problems=tuple(found.problems),
+        facts={fact.name: fact.value for fact in found.facts},
+        history={
+            str(number): found.history[number].hex()
+            for number in sorted(found.history or {})[-WRITE_SETS_SHOWN:]
+        }
+        if found.history
+        else {},
     )
 
 

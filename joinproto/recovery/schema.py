@@ -5,9 +5,10 @@ A failure is {"error": {"code", "message", "next"}}, as with every command of jo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
-from attrs import frozen
+from attrs import field, frozen
 
 from joinproto.codec.json_form import Absent, Count, Merged, schema_of
 from joinproto.pick.table import Verdict
@@ -35,6 +36,14 @@ class Store:
         Count | None, "its last frame, counted from the founding; null: none, or not known"
     ]
     problems: Annotated[tuple[str, ...], "what is wrong with it, the worst first"]
+    facts: Annotated[
+        Mapping[str, str], "what its files say, by the names that the broker uses, as text"
+    ] = field(factory=dict)
+    history: Annotated[
+        Mapping[str, str],
+        """its last write-sets, number to hash (galera): stores with two hashes for one number have
+        two histories; empty: not known""",
+    ] = field(factory=dict)
 
 
 @frozen
@@ -75,6 +84,15 @@ class Asked:
     view: Annotated[str | None, "the newest view it knows of"]
     seq: Annotated[Count | None, "its last frame; null: it does not answer"]
     peers: Annotated[tuple[str, ...], "members it is connected to"]
+
+
+@frozen(kw_only=True)
+class OtherPolicy:
+    """What a program of the operator's chooses (`--policy`)."""
+
+    answer: Annotated[str | None, "a node, `wait` or `refuse`; null: it does not know"]
+    agrees: Annotated[bool, "whether it chooses one of `latest`, or nobody where none is named"]
+    line: Annotated[str, "both choices in a sentence"]
 
 
 @frozen(kw_only=True)
@@ -148,6 +166,7 @@ class Result:
     rehearsal: Annotated[
         tuple[Rehearsed, ...] | None, Absent(), "only of rehearse: one for each choice"
     ] = None
+    policy: Annotated[OtherPolicy | None, Absent(), "only of pick --policy: its choice"] = None
     done: Annotated[Done | None, Merged(optional=True)] = None
 
 

@@ -107,7 +107,7 @@ def shown_disk(disk: Seen) -> Disk | None:
 
 def latest_is_latest(asking: Asking, view: View) -> bool:
     """What `pick` calls the latest, of whichever stores are given, has every committed frame."""
-    return all(view.monitor.committed <= kept for kept in _vouched(_stores(view), asking))
+    return all(view.monitor.committed <= kept for kept in _vouched(stores_of(view), asking))
 
 
 def nobody_has_more(asking: Asking, view: View) -> bool:
@@ -115,7 +115,7 @@ def nobody_has_more(asking: Asking, view: View) -> bool:
 
     A tail that the chain has left behind is not more.
     """
-    stores = _stores(view)
+    stores = stores_of(view)
     newest = max((disk.record.lineage for _, disk in stores), key=lambda chain: chain.length)
     ends = [disk.record.position for _, disk in stores if not disk.record.update_unfinished]
     return not any(
@@ -141,12 +141,12 @@ def stores_fit_together(asking: Asking, view: View) -> bool:
     return not any(
         found.verdict in (Verdict.DIVERGED, Verdict.CORRUPT, Verdict.DIFFERENT_CLUSTERS)
         or found.has_copy
-        for found in _answers(_stores(view), asking)
+        for found in _answers(stores_of(view), asking)
     )
 
 
 def _is_met(asking: Asking, verdict: Verdict, view: View) -> bool:
-    return any(found.verdict is verdict for found in _answers(_stores(view), asking))
+    return any(found.verdict is verdict for found in _answers(stores_of(view), asking))
 
 
 # -- asking ----------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def _is_met(asking: Asking, verdict: Verdict, view: View) -> bool:
 Stores = tuple[tuple[str, Disk], ...]
 
 
-def _stores(view: View) -> Stores:
+def stores_of(view: View) -> Stores:
     return tuple((name, disk) for name, disk in view.disk.items() if disk is not None)
 
 

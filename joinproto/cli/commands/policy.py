@@ -1,0 +1,201 @@
+"""`joinproto policy check`: a program that decides who bootstraps, against every short history.
+
+0  nothing it answers does harm     2  usage, or the policy hangs, dies, differs
+1  a run defeats it                 3  open: stopped at a limit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import fill
+from typing import Annotated, Any
+
+import click
+from attrs import frozen
+
+from joinproto.check import ModelProblem, World, check
+from joinproto.check.report import Report
+from joinproto.cli import loading
+from joinproto.cli.options import AS_JSON
+from joinproto.cli.show.amounts import count, plural
+from joinproto.codec.json_form import Merged, printed
+from joinproto.recovery import show
+from joinproto.recovery.policy.asked import Answers, Asker, Policy, summed
+from joinproto.recovery.policy.program import SECONDS, Program, command_of
+from joinproto.recovery.policy.question import ASKS, Question
+
+EXAMPLE = """\b
+Example:
+  joinproto policy check ./my-policy --world galera
+  joinproto policy check "jq -c --unbuffered '.stores | max_by(.seq).host'" --world galera
+  joinproto policy check pick --world rabbitmq
+"""
+OURS = "pick"
+WORLDS = ("galera", "rabbitmq", "joinproto")
+
+
+@click.group(epilog=EXAMPLE)
+def policy() -> None:
+    """Check a decision of your own: who founds the cluster, who may start, who may go."""
+
+
+@frozen
+class Checked:
+    """`joinproto policy check --json`"""
+
+    policy: Annotated[str, "as it was typed"]
+    answers: Annotated[Answers, Merged()]
+    report: Annotated[Report, Merged()]
+
+
+@policy.command("check", epilog=EXAMPLE)
+@click.argument("target", metavar="POLICY")
+@click.option(
+    "--world",
+    type=click.Choice(WORLDS),
+    default="galera",
+    show_default=True,
+    help="Whose nodes and disks.",
+)
+@click.option(
+    "--ask",
+    "asks",
+    type=click.Choice(ASKS),
+    multiple=True,
+    help="What it is asked; else choose-founder, and of a Python file what it has functions for.",
+)
+@click.option("--all-answer", is_flag=True, help="No run in which a node does not answer.")
+@click.option("--writes", type=click.IntRange(0, 4), default=2, help="Writes in a run: 2.")
+@click.option("--ends", type=click.IntRange(1, 6), default=3, help="Stops, kills, cuts: 3.")
+@click.option("--starts", type=click.IntRange(0, 3), default=0, help="Nodes that return: 0.")
+@click.option(
+    "--answered", "acts", type=click.IntRange(1, 3), default=1, help="Answers acted on: 1."
+)
+@click.option(
+    "--answer-seconds",
+    type=click.FloatRange(0.01),
+    default=SECONDS,
+    show_default=True,
+    help="An answer later than this is none.",
+)
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the run that defeats it.",
+)
+@loading.limit_options
+@AS_JSON
+def check_command(
+    target: str,
+    world: str,
+    asks: tuple[str, ...],
+    answer_seconds: float,
+    trace: Path | None,
+    as_json: bool,
+    max_states: int | None,
+    max_memory: str | None,
+    max_seconds: float | None,
+    acts: int,
+    **left: int,
+) -> int:
+    """Ask POLICY at every moment of every short run, and do what it says.
+
+    POLICY is an executable, a command in quotes, a Python file with choose_founder(facts), or the
+    word pick for `joinproto recover pick`.  It gets one question a line, as JSON, and answers one
+    line: the name of a node, or wait or refuse.  Each distinct question is asked once, and again
+    at the end.
+    """
+    if trace is not None:
+        from joinproto.cli.show.write import format_of
+
+        format_of(trace)
+    with _started(target, answer_seconds) as (policy, ask, again):
+        asker = Asker(policy, asks or (ASKS if target.endswith(".py") else ASKS[:1]))
+        try:
+            report = check(
+                _world(world, asker, {"asks": acts, **left}),
+                states_max=max_states,
+                seconds_max=max_seconds,
+                memory_max_bytes=loading.bytes_of(max_memory),
+            )
+        except ModelProblem:
+            if asker.failure is not None:
+                raise asker.failure from None
+            raise
+        again()
+        answers = summed(asker.records, ask)
+    if as_json:
+        click.echo(printed(Checked(target, answers, report)))
+    else:
+        show.say(
+            "\n".join(
+                fill(line, 96, subsequent_indent="  ")
+                for line in _text(target, world, report, answers)
+            )
+        )
+    if trace is not None and report.trace is not None:
+        from joinproto.cli.show.write import write_trace
+
+        write_trace(report, trace, options={})
+        click.echo(f"wrote {trace}", err=True)
+    return {"holds": 0, "violated": 1, "incomplete": 3}[report.result]
+
+
+@contextmanager
+def _started(
+    target: str, seconds: float
+) -> Iterator[tuple[Policy, Callable[[Question], str | None], Callable[[], None]]]:
+    """Yield the policy, how to ask it once more, and what asks it everything again."""
+    if target == OURS:
+        from joinproto_worlds.policy.built_in import pick
+
+        yield pick, lambda _question: None, lambda: None
+        return
+    with Program(command_of(target), seconds=seconds) as program:
+        yield lambda asked: program.answer(asked.question), program.answer, program.ask_again
+
+
+def _world(name: str, asker: Asker, left: Mapping[str, Any]) -> World:
+    from joinproto_worlds.policy import galera, ours, rabbitmq
+    from joinproto_worlds.policy.life import Left
+
+    match name:
+        case "galera":
+            return galera.world(asker, left=Left(**left))
+        case "rabbitmq":
+            return rabbitmq.world(asker, left=Left(**left))
+        case _:
+            return ours.world(asker)
+
+
+def _text(target: str, world: str, report: Report, answers: Answers) -> Iterator[str]:
+    states = f"{count(report.distinct)} states"
+    broken = [item for item in report.properties if item.result == "violated"]
+    idle = [item for item in report.properties if item.result == "not-reached"]
+    if broken and report.trace is not None:
+        steps = report.trace.steps
+        yield f"{target}: a run of {plural(len(steps), 'step')} defeats it: {broken[0].name}"
+        yield from (f"{number:4}  {step.label}" for number, step in enumerate(steps, start=1))
+    elif report.result == "incomplete":
+        yield f"{target}: open, for the search was not ended ({states})"
+    elif idle:
+        yield f"{target} does no harm on {world}, and never founds the cluster ({states})"
+    else:
+        yield f"{target} does no harm in any run of {world} ({states})"
+    yield ""
+    yield f"it was asked {plural(answers.questions, 'question')}"
+    yield from (f"{number:6,}  {said}" for said, number in sorted(answers.answers.items()))
+    if answers.unknown_as_absent:
+        yield (
+            f"it reads `timed-out` as `absent` in {plural(answers.unknown_as_absent, 'question')}:"
+            " it chose as if the silent node had an empty disk, and would have chosen otherwise had"
+            " the node answered"
+        )
+    if answers.too_careful:
+        yield (
+            f"it chose nobody in {plural(answers.too_careful, 'question')} in which a node would"
+            " have been right, whatever is unknown"
+        )

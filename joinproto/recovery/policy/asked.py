@@ -1,0 +1,140 @@
+"""What was asked in a search, and what follows from all answers together.
+
+A policy knows its question and nothing else.  So where two states lead to one question, it has to
+answer both alike: a founder is safe for a question if it is safe in every state that leads to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Annotated
+
+from attrs import define, field, frozen
+
+from joinproto.codec.json_form import Count
+from joinproto.errors import JoinprotoError
+from joinproto.recovery.found import Found
+from joinproto.recovery.policy.question import ASKS, REFUSE, WAIT, Question
+
+TRUTHS_MAX = 50
+"""So many states are kept for each question, to compare what the policy says of them."""
+
+
+@frozen(kw_only=True)
+class Asked:
+    """A question in one state of the world.
+
+    `found`: the stores in it as the reader gives them, for policies in this process.  `safe`:
+    answers that lose nothing in this state.  `truth`: the same question with every node's store
+    in it; `blank`: with an empty store in the place of each that is unknown.
+    """
+
+    question: Question
+    found: tuple[Found, ...]
+    safe: frozenset[str] = frozenset()
+    truth: Question | None = None
+    blank: Question | None = None
+
+
+@define
+class Record:
+    """One question over all states that lead to it.  `safe`: answers that are safe in all."""
+
+    question: Question
+    answer: str | None
+    safe: frozenset[str]
+    truths: dict[str, Question] = field(factory=dict)
+    blank: Question | None = None
+
+
+Policy = Callable[[Asked], str | None]
+
+
+class Asker:
+    """Puts questions to a policy, each distinct one once, and keeps what was said.
+
+    `asks`: the kinds of question that it is asked.  `failure`: what it failed with; a search
+    reports that in words of its own.
+    """
+
+    def __init__(self, policy: Policy, asks: Collection[str] = ASKS) -> None:
+        self.policy = policy
+        self.asks = asks
+        self.records: dict[str, Record] = {}
+        self.failure: JoinprotoError | None = None
+
+    def answer(self, asked: Asked) -> str | None:
+        """Return the policy's answer; None: it does not know this kind of question."""
+        if asked.question.ask not in self.asks:
+            return None
+        line = asked.question.line
+        record = self.records.get(line)
+        if record is None:
+            try:
+                answer = self.policy(asked)
+            except JoinprotoError as error:
+                self.failure = error
+                raise
+            record = Record(asked.question, answer, asked.safe, blank=asked.blank)
+            self.records[line] = record
+        record.safe &= asked.safe
+        if asked.truth is not None and len(record.truths) < TRUTHS_MAX:
+            record.truths[asked.truth.line] = asked.truth
+        return record.answer
+
+
+@frozen(kw_only=True)
+class Answers:
+    """What a policy answered, in sum."""
+
+    questions: Annotated[Count, "distinct ones"]
+    answers: Annotated[Mapping[str, int], "kind of question and answer to how often"]
+    unknown_as_absent: Annotated[
+        Count,
+        "questions in which it chose a founder as if a node that did not answer had an empty"
+        " store, and would have chosen another, or none, had it answered",
+    ]
+    example: Annotated[str | None, "the first such question; null: none"]
+    too_careful: Annotated[
+        Count, "questions in which it chose no founder, though one is safe whatever is unknown"
+    ]
+    careful_example: Annotated[str | None, "the first such question; null: none"]
+
+
+def summed(records: Mapping[str, Record], ask: Callable[[Question], str | None]) -> Answers:
+    """Return the sum of what was asked.  `ask`: puts further questions to the policy."""
+    counts: dict[str, int] = {}
+    for record in records.values():
+        said = record.answer
+        words = "no answer" if said is None else "a node" if said in record.question.nodes else said
+        key = f"{record.question.ask}: {words}"
+        counts[key] = counts.get(key, 0) + 1
+    blind = list(_blind(records, ask))
+    careful = [line for line, record in records.items() if _is_too_careful(record)]
+    return Answers(
+        questions=len(records),
+        answers=counts,
+        unknown_as_absent=len(blind),
+        example=blind[0] if blind else None,
+        too_careful=len(careful),
+        careful_example=careful[0] if careful else None,
+    )
+
+
+def _blind(records: Mapping[str, Record], ask: Callable[[Question], str | None]) -> Iterator[str]:
+    for line, record in list(records.items()):
+        chosen = record.answer
+        if record.blank is None or chosen not in record.question.nodes:
+            continue
+        if ask(record.blank) == chosen and any(
+            ask(truth) != chosen for truth in record.truths.values()
+        ):
+            yield line
+
+
+def _is_too_careful(record: Record) -> bool:
+    return (
+        record.question.ask == "choose-founder"
+        and record.answer in (None, WAIT, REFUSE)
+        and bool(record.safe)
+    )

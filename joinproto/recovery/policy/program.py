@@ -1,0 +1,237 @@
+"""The program that answers: started once, asked line by line, each distinct question once.
+
+A program reads a question from its standard input, a line, writes its answer, a line, and reads
+the next.  One that answers a single question and ends, or that answers only when its input ends,
+is started anew for each question.  What it writes to standard error is shown where it fails.
+
+A policy that hangs, one that dies and one that gives two answers to one question are told apart.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Literal
+from zlib import crc32
+
+from joinproto.errors import UsageProblem
+from joinproto.recovery.policy import serve
+from joinproto.recovery.policy.question import Question
+
+SECONDS = 5.0
+AGAIN_SINGLE = 200
+ANSWER_BYTES_MAX = 65_536
+TAIL_BYTES = 600
+
+
+class PolicyFailed(UsageProblem):
+    """A policy that gives no answer that counts; `how`: in which way."""
+
+    def __init__(
+        self, how: Literal["hangs", "dies", "differs", "malformed"], message: str, *, next: str
+    ) -> None:
+        super().__init__(message, next=next)
+        self.how = how
+
+
+def command_of(policy: str) -> tuple[str, ...]:
+    """Return the command of a policy: an executable file, a Python file, or a command line.
+
+    Raises `UsageProblem` for what cannot be run.
+    """
+    path = Path(policy)
+    if path.suffix == ".py" and path.is_file():
+        return (sys.executable, str(Path(serve.__file__)), str(path))
+    if path.is_file():
+        if not os.access(path, os.X_OK):
+            raise UsageProblem(f"{policy} is not executable", next=f"chmod +x {policy}")
+        return (str(path.resolve()),)
+    try:
+        words = tuple(shlex.split(policy))
+    except ValueError as error:
+        raise UsageProblem(f"{policy!r} is no command: {error}", next="mend its quotes") from None
+    if not words:
+        raise UsageProblem("the policy is empty", next="name a program, or a Python file")
+    return words
+
+
+class Program:
+    """A policy that runs.  `seconds`: how long one answer may take."""
+
+    def __init__(self, command: Sequence[str], *, seconds: float = SECONDS) -> None:
+        self.command = tuple(command)
+        self.seconds = seconds
+        self.answers: dict[str, str | None] = {}
+        self._questions: dict[str, Question] = {}
+        self._is_single = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self._read = b""
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+        self._errors.close()
+
+    def answer(self, question: Question) -> str | None:
+        """Return the policy's answer; None: it does not know the question.
+
+        Raises `PolicyFailed`, and `UsageProblem` where it cannot be started.
+        """
+        line = question.line
+        if line not in self.answers:
+            self._questions[line] = question
+            self.answers[line] = self._asked(question, line)
+        return self.answers[line]
+
+    def ask_again(self) -> None:
+        """Ask a second process all questions, in another order; raises `PolicyFailed`.
+
+        An answer may depend on the question alone, and not on what was asked before.  A program
+        that is started for each question is asked `AGAIN_SINGLE` of them.
+        """
+        self._stop()
+        lines = sorted(self._questions, key=lambda line: crc32(line.encode()))
+        for line in lines[: AGAIN_SINGLE if self._is_single else None]:
+            again = self._asked(self._questions[line], line)
+            if again != self.answers[line]:
+                raise PolicyFailed(
+                    "differs",
+                    f"the policy answers {self.answers[line]!r}, and later {again!r}, to the same"
+                    f" question; asked: {line}",
+                    next="let it decide from the line alone: no clock, no file, no memory",
+                )
+
+    # -- one question --------------------------------------------------------------------------
+
+    def _asked(self, question: Question, line: str) -> str | None:
+        text = self._exchange(line)
+        if text is None and not self._is_single:
+            # It answers one question and ends, or waits for the end of its input, as `jq` does.
+            self._is_single = True
+            text = self._exchange(line)
+        if text is None:
+            raise PolicyFailed(
+                "hangs",
+                f"the policy gives no answer within {self.seconds:g} s{self._tail()};"
+                f" asked: {line}",
+                next="write one line for each line that is read, and flush it; or give it more"
+                " time with --answer-seconds",
+            )
+        try:
+            return question.answer_of(text.decode("utf-8", "replace"))
+        except ValueError as error:
+            raise PolicyFailed(
+                "malformed",
+                f"the policy's answer is of no use: {error}; asked: {line}",
+                next="answer with the name of a node or with one of these words, a line of JSON",
+            ) from None
+
+    def _exchange(self, line: str) -> bytes | None:
+        """Return the line that answers; None if none comes in time, or the program is over."""
+        if self._process is None or self._process.poll() is not None:
+            self._start()
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        deadline = time.monotonic() + self.seconds
+        left = line.encode() + b"\n"
+        with selectors.DefaultSelector() as ready:
+            ready.register(process.stdout, selectors.EVENT_READ)
+            ready.register(process.stdin, selectors.EVENT_WRITE)
+            while b"\n" not in self._read:
+                room = deadline - time.monotonic()
+                if room <= 0:
+                    self._stop()
+                    return None
+                for key, _ in ready.select(room):
+                    if key.fileobj is process.stdin:
+                        left = self._write(left)
+                        if not left:
+                            ready.unregister(process.stdin)
+                            if self._is_single:
+                                process.stdin.close()
+                    elif found := os.read(process.stdout.fileno(), ANSWER_BYTES_MAX):
+                        self._read += found
+                        if len(self._read) > ANSWER_BYTES_MAX:
+                            return self._read
+                    else:
+                        return self._last_words(process)
+        answer, _, self._read = self._read.partition(b"\n")
+        if self._is_single:
+            self._stop()
+        return answer
+
+    def _write(self, left: bytes) -> bytes:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        try:
+            return left[os.write(self._process.stdin.fileno(), left) :]
+        except BlockingIOError:
+            return left
+        except BrokenPipeError:
+            return b""  # it may have answered without reading to the end
+
+    def _last_words(self, process: subprocess.Popen[bytes]) -> bytes | None:
+        """Return what a program wrote that ended; None: nothing, and nothing is wrong with it."""
+        code = process.wait()
+        said = self._read.strip()
+        tail = self._tail()
+        self._stop()
+        if code != 0 or (not said and self._is_single):
+            raise PolicyFailed(
+                "dies",
+                f"the policy ended with exit code {code}, and without an answer{tail}",
+                next="run it by hand, with a question on its standard input",
+            )
+        return said or None
+
+    # -- the process ---------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self._stop()
+        self._errors.seek(0)
+        self._errors.truncate()
+        try:
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                bufsize=0,
+            )
+        except OSError as error:
+            raise UsageProblem(
+                f"{self.command[0]} cannot be run: {error.strerror}",
+                next="name a program, a Python file, or a command in quotes",
+            ) from None
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
+
+    def _stop(self) -> None:
+        process, self._process = self._process, None
+        self._read = b""
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+
+    def _tail(self) -> str:
+        self._errors.seek(0, os.SEEK_END)
+        size = self._errors.tell()
+        self._errors.seek(max(0, size - TAIL_BYTES))
+        text = self._errors.read().decode("utf-8", "replace").strip()
+        return f"; it wrote: {text}" if text else ""

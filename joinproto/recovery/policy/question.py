@@ -1,0 +1,72 @@
+"""What a policy is asked, as one line of JSON, and what it may answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, Literal, get_args
+
+from attrs import field, frozen
+
+from joinproto.codec.json_form import encoded
+from joinproto.recovery.schema import Store
+
+Ask = Literal["choose-founder", "may-i-start", "may-i-remove"]
+ASKS: tuple[str, ...] = get_args(Ask)
+
+WAIT = "wait"
+REFUSE = "refuse"
+FIXED: Mapping[str, tuple[str, ...]] = {
+    "choose-founder": (WAIT, REFUSE),
+    "may-i-start": ("found", "join", WAIT, REFUSE),
+    "may-i-remove": ("yes", "no", WAIT),
+}
+"""The answers to each question, beside the name of a node (`choose-founder` alone)."""
+
+
+@frozen(kw_only=True)
+class Question:
+    """One line on a policy's standard input."""
+
+    ask: Annotated[Ask, "which question"]
+    nodes: Annotated[tuple[str, ...], "all nodes that the cluster is known to have"]
+    node: Annotated[str | None, "may-i-start: who asks; may-i-remove: whom; else null"] = None
+    stores: Annotated[tuple[Store, ...], "what was read, as `recover collect --json` prints it"]
+    unknown: Annotated[
+        Mapping[str, str], "node to why nothing is known of its store: `timed-out`, `not-asked`"
+    ] = field(factory=dict)
+    reasons: Annotated[tuple[str, ...], "may-i-remove: why somebody wants that"] = ()
+
+    @cached_property
+    def line(self) -> str:
+        """Return it as one line of JSON, without its end."""
+        return json.dumps(encoded(self), separators=(",", ":"))
+
+    def answer_of(self, text: str) -> str | None:
+        """Return the answer in a line of the policy's output; None: it does not know the question.
+
+        A string of JSON, or a plain word.  A node is named by its host, its member or the name of
+        its store; its host is returned.  Raises `ValueError`, whose text says what was expected.
+        """
+        said = _said(text)
+        if said is None or said in FIXED[self.ask]:
+            return said
+        if self.ask == "choose-founder":
+            chosen = [one for one in self.stores if said in (one.host, one.member, one.name)]
+            if len(chosen) == 1:
+                return chosen[0].host
+        allowed = [*FIXED[self.ask], *(one.host for one in self.stores)]
+        raise ValueError(f"expected one of {', '.join(allowed)}, found {said[:80]!r}")
+
+
+def _said(text: str) -> str | None:
+    try:
+        tree: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        tree = text.strip()
+    if isinstance(tree, dict):
+        tree = tree.get("answer", tree)
+    if tree is None or isinstance(tree, str):
+        return tree
+    raise ValueError(f"expected a string of JSON, found {text.strip()[:80]!r}")

@@ -1,0 +1,30 @@
+"""A Python file with functions, as a policy: `python serve.py FILE` answers line by line.
+
+`choose_founder(facts)`, `may_i_start(facts)` and `may_i_remove(facts)` get a question as JSON
+reads it, and return the answer, a string.  A function that is not there: the policy does not know
+that question.  Standard output is for the answers; what the functions print goes to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from pathlib import Path
+
+
+def main() -> None:
+    """Answer each line of standard input on standard output."""
+    answers, sys.stdout = sys.stdout, sys.stderr
+    path = Path(sys.argv[1])
+    sys.path.insert(0, str(path.resolve().parent))
+    functions = runpy.run_path(str(path))
+    for line in sys.stdin:
+        facts = json.loads(line)
+        function = functions.get(facts["ask"].replace("-", "_"))
+        answer = None if function is None else function(facts)
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

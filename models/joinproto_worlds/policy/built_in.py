@@ -1,0 +1,25 @@
+"""Policies in Python: what `recover pick` says, and rules that deployed programs follow."""
+
+from __future__ import annotations
+
+from joinproto.pick.table import Verdict
+from joinproto.recovery.judgement import judge
+from joinproto.recovery.policy.asked import Asked, Asker
+from joinproto.recovery.policy.question import WAIT
+
+SURE = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
+
+
+def pick(asked: Asked) -> str | None:
+    """Return the store that `recover pick` calls the latest, and proves; it knows no more."""
+    if asked.question.ask != "choose-founder":
+        return None
+    found = judge(asked.found, nodes=len(asked.question.nodes))
+    if found.verdict not in SURE or not found.latest:
+        return WAIT
+    return found.latest[0].host
+
+
+def asker_of(policy: str) -> Asker:
+    """Return the asker of a policy of this file, by its name."""
+    return Asker({"pick": pick}[policy])

@@ -1,0 +1,447 @@
+"""What happens to a few nodes and their disks, until somebody must decide who goes on.
+
+Nodes serve clients together; each write is on all nodes that serve before it is acknowledged.
+Nodes stop in order, are killed, lose the network, lose their disks, and return.  Where none of
+those that answer serves any more, the policy is asked `choose-founder`; a node that is down may
+ask `may-i-start`; somebody may want to remove one (`may-i-remove`).  What the policy says is done
+at once: the founder serves alone, and whoever joins it takes its data.
+
+The facts in a question are made by the reader that ships (`joinproto.recovery`), from files as the
+system writes them.
+
+A wipe is nobody's fault: what was on that disk alone does not count as lost by an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from typing import Any, Literal
+
+from attrs import evolve, field, frozen
+
+from joinproto.check import Together, View, World, always, sometimes
+from joinproto.recovery.found import Found
+from joinproto.recovery.judgement import store_told
+from joinproto.recovery.policy.asked import Asked, Asker
+from joinproto.recovery.policy.question import Ask, Question
+
+CLIENTS = "clients"
+TIMED_OUT = "timed-out"
+
+
+@frozen(cache_hash=True)
+class Node:
+    """A node and its disk.
+
+    `data`: the writes on its disk, by number.  `view`: with whom it last served, itself included,
+    each as NAME.STARTS.  `number`: of that view.  `founded_by`: who forced it, where it was
+    forced.
+    `is_clean`: it was stopped in order.  `starts`: how often it was started.
+    """
+
+    name: str
+    runs: bool = True
+    serves: bool = True
+    data: tuple[int, ...] = ()
+    disk: Literal["whole", "blank", "removed"] = "whole"
+    view: tuple[str, ...] = ()
+    number: int = 1
+    founded_by: Literal["", "hand", "policy"] = ""
+    is_clean: bool = False
+    starts: int = 1
+
+    @property
+    def entry(self) -> str:
+        """Return what views call it."""
+        return f"{self.name}.{self.starts}"
+
+
+@frozen
+class Left:
+    """How much may still happen.
+
+    `ends`: stops, kills and cuts.  `by_hand`: foundings by others.
+
+    `all_answer`: no node is silent when an operator asks for a founder.
+    """
+
+    writes: int = 2
+    ends: int = 3
+    starts: int = 0
+    wipes: int = 1
+    by_hand: int = 1
+    asks: int = 1
+    all_answer: bool = False
+
+
+@frozen
+class Clients:
+    """What clients know.  `acknowledged`: writes that no wipe has taken from every disk.
+
+    `harm`: what the last answer of the policy did.
+    """
+
+    acknowledged: tuple[int, ...] = ()
+    harm: Literal["", "a write lost", "two clusters"] = ""
+    written: int = 0
+    left: Left = field(factory=Left)
+
+
+@frozen(kw_only=True)
+class System:
+    """A system whose nodes these are.
+
+    `found`: what its reader finds in a node's directory, as the node left it; `together`: what it
+    says of several that were read together.  `needs_majority`:
+    nodes that lose more than half of those they served with at once stop serving.  `goes_alone`:
+    whether a node that is down serves again by itself when it is started alone.
+    """
+
+    name: str
+    found: Callable[[Node], Found]
+    together: Callable[[tuple[Found, ...]], tuple[Found, ...]] = lambda found: found
+    needs_majority: bool
+    goes_alone: Callable[[Node], bool]
+
+
+@frozen
+class Move:
+    """Something that happens: in words, with every node that it changes."""
+
+    words: str
+    nodes: tuple[Node, ...] = ()
+    clients: Clients | None = None
+
+
+Nodes = Mapping[str, Node]
+
+
+def name_of(entry: str) -> str:
+    """Return the node's name in an entry of a view."""
+    return entry.rpartition(".")[0]
+
+
+class Holder:
+    """A member of the world that only holds what it is given."""
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+
+    def choices(self) -> tuple[()]:
+        return ()
+
+    def receive(self, event: Any) -> None:
+        self.state = event
+
+    def shows(self) -> Any:
+        return self.state
+
+
+def world_of(system: System, asker: Asker, *, nodes: int = 3, left: Left) -> World:
+    """Return the world in which `asker` is asked about `nodes` nodes of a system."""
+    names = [chr(ord("a") + number) for number in range(nodes)]
+    view = tuple(f"{name}.1" for name in names)
+    first = {name: Node(name, data=(0,), view=view) for name in names}
+    return World(
+        name=f"policy-{system.name}",
+        members={
+            **{name: partial(Holder, node) for name, node in first.items()},
+            CLIENTS: partial(Holder, Clients(left=left)),
+        },
+        beside=(CLIENTS,),
+        together=partial(_steps, system, asker),
+        properties=[
+            always("no acknowledged write is lost", _nothing_lost),
+            always("one cluster serves", _is_one),
+            sometimes("its answer founds the cluster", _is_founded),
+        ],
+        about="a policy is asked after a failure, and what it says is done",
+    )
+
+
+# -- what is claimed -------------------------------------------------------------------------------
+
+
+def _nothing_lost(view: View) -> bool:
+    return bool(view[CLIENTS].harm != "a write lost")
+
+
+def _is_one(view: View) -> bool:
+    return bool(view[CLIENTS].harm != "two clusters")
+
+
+def _is_founded(view: View) -> bool:
+    return any(node.founded_by == "policy" for node in _nodes(view).values())
+
+
+# -- what happens ----------------------------------------------------------------------------------
+
+
+def _steps(system: System, asker: Asker, view: View) -> Iterator[Together]:
+    nodes, clients = _nodes(view), view[CLIENTS]
+    for move in (*_life(system, nodes, clients), *_answers(system, asker, nodes, clients)):
+        events: dict[str, Any] = {node.name: node for node in move.nodes}
+        if move.clients is not None:
+            events[CLIENTS] = move.clients
+        yield Together(move.words, events)
+
+
+def _nodes(view: View) -> Nodes:
+    return {name: shown for name, shown in view.items() if name != CLIENTS}
+
+
+def _components(nodes: Nodes) -> list[tuple[Node, ...]]:
+    """Return the groups of nodes that serve together."""
+    found: dict[tuple[str, ...], list[Node]] = {}
+    for node in nodes.values():
+        if node.serves:
+            found.setdefault(node.view, []).append(node)
+    return [tuple(group) for group in found.values()]
+
+
+def _life(system: System, nodes: Nodes, clients: Clients) -> Iterator[Move]:
+    """Yield what happens without the policy."""
+    left = clients.left
+    if left.writes:
+        for group in _components(nodes):
+            write = clients.written + 1
+            yield Move(
+                f"a write is acknowledged by {_named(group)}",
+                tuple(evolve(node, data=(*node.data, write)) for node in group),
+                evolve(
+                    clients,
+                    acknowledged=(*clients.acknowledged, write),
+                    written=write,
+                    left=evolve(left, writes=left.writes - 1),
+                ),
+            )
+    if left.ends:
+        yield from _ends(system, nodes, evolve(clients, left=evolve(left, ends=left.ends - 1)))
+    if left.starts:
+        yield from _returns(
+            system, nodes, evolve(clients, left=evolve(left, starts=left.starts - 1))
+        )
+    if left.wipes:
+        yield from _wipes(nodes, clients)
+    if left.by_hand and not any(node.serves for node in nodes.values()):
+        after = evolve(clients, left=evolve(left, by_hand=left.by_hand - 1))
+        for node in nodes.values():
+            if node.disk == "whole":
+                founder = _alone(node, "hand")
+                yield Move(f"somebody founds the cluster from {node.name}", (founder,), after)
+
+
+def _ends(system: System, nodes: Nodes, clients: Clients) -> Iterator[Move]:
+    for node in nodes.values():
+        others = tuple(
+            one
+            for one in nodes.values()
+            if node.serves and one.serves and one.view == node.view and one is not node
+        )
+        lost = _go_on_without(system, node, others, in_order=False)
+        if node.runs:
+            down = evolve(node, runs=False, serves=False)
+            yield Move(f"{node.name} is killed", (down, *lost), clients)
+            stopped = evolve(down, is_clean=True)
+            told = _go_on_without(system, node, others, in_order=True)
+            yield Move(f"{node.name} is stopped in order", (stopped, *told), clients)
+        if node.serves and others and system.needs_majority:
+            cut = evolve(node, serves=False)
+            yield Move(f"the network cuts off {node.name}", (cut, *lost), clients)
+    running = [node for node in nodes.values() if node.runs]
+    if len(running) > 1:
+        down_all = tuple(evolve(node, runs=False, serves=False) for node in running)
+        yield Move("the power fails", down_all, clients)
+
+
+def _go_on_without(
+    system: System, gone: Node, others: tuple[Node, ...], *, in_order: bool
+) -> tuple[Node, ...]:
+    """Return the others of a group after one of them left it: in a new view, or not serving."""
+    goes_on = in_order or not system.needs_majority or 2 * len(others) > len(others) + 1
+    if not goes_on:
+        return tuple(evolve(node, serves=False) for node in others)
+    return _joined(others, number=gone.number + 1)
+
+
+def _joined(group: tuple[Node, ...], *, number: int, founded_by: Any = "") -> tuple[Node, ...]:
+    """Return a group in a view of its own."""
+    view = tuple(node.entry for node in group)
+    return tuple(
+        evolve(
+            node,
+            runs=True,
+            serves=True,
+            disk="whole",
+            view=view,
+            number=number,
+            founded_by=founded_by,
+            is_clean=False,
+        )
+        for node in group
+    )
+
+
+def _returns(system: System, nodes: Nodes, clients: Clients) -> Iterator[Move]:
+    for node in nodes.values():
+        if node.runs or node.disk == "removed":
+            continue
+        again = evolve(node, starts=node.starts + 1)
+        for group in _components(nodes):
+            copied = evolve(again, data=group[0].data)
+            yield Move(
+                f"{node.name} starts and joins {_named(group)}",
+                _joined(
+                    tuple(sorted((*group, copied), key=lambda one: one.name)),
+                    number=group[0].number + 1,
+                    founded_by=group[0].founded_by,
+                ),
+                clients,
+            )
+        if system.goes_alone(node):
+            yield Move(f"{node.name} starts alone", _joined((again,), number=1), clients)
+
+
+def _wipes(nodes: Nodes, clients: Clients) -> Iterator[Move]:
+    for node in nodes.values():
+        if node.runs or node.disk != "whole":
+            continue
+        kept = {write for one in nodes.values() if one is not node for write in one.data}
+        yield Move(
+            f"{node.name} loses its disk",
+            (Node(node.name, runs=False, serves=False, disk="blank", starts=node.starts),),
+            evolve(
+                clients,
+                acknowledged=tuple(write for write in clients.acknowledged if write in kept),
+                left=evolve(clients.left, wipes=clients.left.wipes - 1),
+            ),
+        )
+
+
+def _named(group: tuple[Node, ...]) -> str:
+    return " and ".join(node.name for node in group)
+
+
+# -- the policy's answers --------------------------------------------------------------------------
+
+
+def _answers(system: System, asker: Asker, nodes: Nodes, clients: Clients) -> Iterator[Move]:
+    if not clients.left.asks:
+        return
+    after = evolve(clients, left=evolve(clients.left, asks=clients.left.asks - 1))
+    for silent in (None,) if clients.left.all_answer else (None, *nodes):
+        if any(node.runs for node in nodes.values() if node.name != silent):
+            continue
+        answer = _ask(system, asker, nodes, clients, silent=silent)
+        if answer is not None and answer in nodes:
+            words = f" while {silent} does not answer" if silent else ""
+            yield Move(
+                f"the policy, asked for a founder{words}: {answer}",
+                (_alone(nodes[answer], "policy"),),
+                _harmed(nodes, after, nodes[answer]),
+            )
+    for node in nodes.values():
+        if node.runs or node.disk == "removed":
+            continue
+        about = partial(_about_one, system, tuple(nodes.values()), node=node)
+        if asker.answer(about(ask="may-i-start")) == "found":
+            harmed = _harmed(nodes, after, node)
+            words = f"the policy, asked by {node.name}: found"
+            yield Move(words, (_alone(node, "policy"),), harmed)
+        if asker.answer(about(ask="may-i-remove")) == "yes":
+            gone = evolve(node, data=(), disk="removed", view=(), is_clean=False)
+            kept = {write for one in nodes.values() if one is not node for write in one.data}
+            is_kept = set(clients.acknowledged) <= kept
+            words = f"the policy, asked to remove {node.name}: yes"
+            harmed = evolve(after, harm="" if is_kept else "a write lost")
+            yield Move(words, (gone,), harmed)
+
+
+def _harmed(nodes: Nodes, clients: Clients, founder: Node) -> Clients:
+    """Return the clients after the policy had `founder` found the cluster."""
+    if any(node.serves for node in nodes.values()):
+        return evolve(clients, harm="two clusters")
+    is_whole = set(clients.acknowledged) <= set(founder.data)
+    return evolve(clients, harm="" if is_whole else "a write lost")
+
+
+def _alone(node: Node, by: Literal["hand", "policy"]) -> Node:
+    (founder,) = _joined((evolve(node, starts=node.starts + 1),), number=1, founded_by=by)
+    return founder
+
+
+def _ask(
+    system: System, asker: Asker, nodes: Nodes, clients: Clients, *, silent: str | None
+) -> str | None:
+    """Return whom the policy chooses for an operator who hears all nodes, or all but `silent`."""
+    acknowledged = set(clients.acknowledged)
+    is_served = any(node.serves for node in nodes.values())
+    heard = (node for name, node in nodes.items() if name != silent)
+    safe = [] if is_served else [one.name for one in heard if acknowledged <= set(one.data)]
+    asked = _about_founder(system, tuple(nodes.values()), silent)
+    return asker.answer(evolve(asked, safe=frozenset(safe)))
+
+
+@cache
+def _about_founder(system: System, nodes: tuple[Node, ...], silent: str | None) -> Asked:
+    ask: Ask = "choose-founder"
+    heard = tuple(node for node in nodes if node.name != silent)
+    if silent is None:
+        return Asked(question=_question(system, nodes, heard, ask), found=_read(system, heard))
+    lost = Node(silent, runs=False, serves=False, disk="blank")
+    return Asked(
+        question=_question(system, nodes, heard, ask, unknown={silent: TIMED_OUT}),
+        found=_read(system, heard),
+        truth=_question(system, nodes, nodes, ask),
+        blank=_question(system, nodes, (*heard, lost), ask),
+    )
+
+
+@cache
+def _about_one(system: System, nodes: tuple[Node, ...], ask: Ask, node: Node) -> Asked:
+    """Return whether `node` may start by its own store alone, or be removed with it."""
+    others = tuple(one for one in nodes if one is not node)
+    is_start = ask == "may-i-start"
+    heard = (node,) if is_start else others
+    question = _question(
+        system,
+        nodes,
+        heard,
+        ask,
+        unknown={one.name: "not-asked" for one in others} if is_start else {node.name: TIMED_OUT},
+        node=node.name,
+        reasons=() if is_start else ("it has not answered for ten minutes",),
+    )
+    return Asked(question=question, found=_read(system, heard))
+
+
+def _question(
+    system: System,
+    nodes: tuple[Node, ...],
+    heard: tuple[Node, ...],
+    ask: Ask,
+    *,
+    unknown: Mapping[str, str] | None = None,
+    node: str | None = None,
+    reasons: tuple[str, ...] = (),
+) -> Question:
+    return Question(
+        ask=ask,
+        nodes=tuple(one.name for one in nodes),
+        node=node,
+        stores=tuple(map(store_told, _read(system, heard))),
+        unknown=unknown or {},
+        reasons=reasons,
+    )
+
+
+def _read(system: System, heard: tuple[Node, ...]) -> tuple[Found, ...]:
+    """Return what the reader that ships finds on these disks."""
+    found = tuple(_found(system, node) for node in heard if node.disk != "removed")
+    return system.together(found)
+
+
+@cache
+def _found(system: System, node: Node) -> Found:
+    return system.found(node)

@@ -1,0 +1,105 @@
+"""The join protocol as it ships, of whose stores a policy chooses one, whenever the power fails.
+
+In each state of a join world the power may fail, everywhere at once.  Then the operator has the
+stores as they are on the disks, of all members or of some, and the policy is asked which of them
+bootstraps.  What it chooses is held against the frames that were committed so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, partial
+from itertools import combinations
+
+from attrs import evolve
+
+from joinproto.check import View, World, always, sometimes
+from joinproto.recovery.found import Fact, Format, Found, Raw
+from joinproto.recovery.judgement import store_told
+from joinproto.recovery.own import state_of
+from joinproto.recovery.policy.asked import Asked, Asker
+from joinproto.recovery.policy.question import Question
+from joinproto_worlds.join import world as join
+from joinproto_worlds.join.pick import Disk, Stores, shown_disk, stores_of
+
+PATH = "/var/lib/broker"
+
+
+def world(asker: Asker, *, crashes: int = 1) -> World:
+    """Return the world of two members."""
+    base = join.build(
+        members=2,
+        register="votes",
+        crashes=crashes,
+        partitions=0,
+        proposers=1,
+        automatic=False,
+        marks=True,
+        leaves="b",
+    )
+    claims = [
+        always("no acknowledged frame is lost", partial(_nothing_lost, asker)),
+        sometimes("it chooses a store", partial(_is_chosen, asker)),
+    ]
+    return evolve(base, name="policy-joinproto", show_disk=shown_disk, properties=claims)
+
+
+def _nothing_lost(asker: Asker, view: View) -> bool:
+    """The store that it chooses has every committed frame, whichever stores answer."""
+    committed = frozenset(view.monitor.committed)
+    return all(committed <= kept for kept in _chosen(asker, stores_of(view), committed))
+
+
+def _is_chosen(asker: Asker, view: View) -> bool:
+    return any(True for _ in _chosen(asker, stores_of(view), frozenset(view.monitor.committed)))
+
+
+def _chosen(
+    asker: Asker, stores: Stores, committed: frozenset[object]
+) -> Iterator[frozenset[object]]:
+    """Yield the frames of each store that the policy chooses, for each set of answering ones."""
+    names = tuple(name for name, _ in stores)
+    disks = dict(stores)
+    for count in range(1, len(stores) + 1):
+        for some in combinations(stores, count):
+            unknown = {name: "timed-out" for name in names if name not in dict(some)}
+            answer = asker.answer(
+                Asked(
+                    question=_question(names, some, tuple(unknown)),
+                    found=_read(some),
+                    safe=frozenset(
+                        name for name, disk in some if committed <= frozenset(disk.frames)
+                    ),
+                    truth=_question(names, stores, ()) if unknown else None,
+                )
+            )
+            if answer in disks:
+                yield frozenset(disks[answer].frames)
+
+
+@cache
+def _question(names: tuple[str, ...], some: Stores, unknown: tuple[str, ...]) -> Question:
+    return Question(
+        ask="choose-founder",
+        nodes=names,
+        stores=tuple(map(store_told, _read(some))),
+        unknown=dict.fromkeys(unknown, "timed-out"),
+    )
+
+
+@cache
+def _read(some: Stores) -> tuple[Found, ...]:
+    return tuple(_found(name, disk) for name, disk in some)
+
+
+def _found(name: str, disk: Disk) -> Found:
+    record = disk.record
+    return Found.of(
+        Raw(path=PATH, host=name, format=Format.JOINPROTO),
+        state=state_of(record),
+        member=name,
+        cluster=str(record.lineage.initial or ""),
+        record=record,
+        seq=None if record.position is None else record.position.seq,
+        facts=(Fact("views", str(record.lineage.length)),),
+    )

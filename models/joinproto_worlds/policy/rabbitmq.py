@@ -1,0 +1,58 @@
+"""RabbitMQ with Mnesia: the two lists of a node, as it left them.
+
+A node lists who runs, and brings the list up to date while it runs; what was a kill and what a stop
+does not show.  A node that was alone when it ended starts alone; any other waits for those that it
+lists.  `choose-founder` is who gets `rabbitmqctl force_boot`; `may-i-remove` is
+`rabbitmqctl forget_cluster_node`.  The writes are definitions: of queues, users, permissions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from joinproto.check import World
+from joinproto.recovery.foreign import rabbitmq
+from joinproto.recovery.found import Format, Found, Raw, RawFile
+from joinproto.recovery.policy.asked import Asker
+from joinproto_worlds.policy.life import Left, Node, System, name_of, world_of
+
+NODES = "abc"
+
+
+def world(asker: Asker, *, left: Left) -> World:
+    """Return the world of three nodes of RabbitMQ."""
+    return world_of(SYSTEM, asker, left=left)
+
+
+def found(node: Node) -> Found:
+    """Return what the reader finds in a node's directory."""
+    files: tuple[RawFile, ...] = ()
+    if node.disk != "blank":
+        all_nodes = _listed(NODES)
+        running = _listed(name_of(entry) for entry in node.view)
+        files = (
+            RawFile(rabbitmq.CLUSTER, f"{{{all_nodes},{all_nodes}}}.\n".encode()),
+            RawFile(rabbitmq.RUNNING, f"{running}.\n".encode()),
+        )
+    return rabbitmq.read(
+        Raw(
+            path=f"/var/lib/rabbitmq/mnesia/rabbit@{node.name}",
+            host=node.name,
+            format=Format.RABBITMQ,
+            in_use="beam.smp" if node.runs else "",
+            files=files,
+        )
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return f"[{','.join(f'rabbit@{name}' for name in names)}]"
+
+
+SYSTEM = System(
+    name="rabbitmq",
+    found=found,
+    together=rabbitmq.clustered,
+    needs_majority=False,
+    goes_alone=lambda node: len(node.view) == 1,
+)

@@ -1,0 +1,158 @@
+"""`joinproto policy check`: what defeats the policies of the examples, and what does not."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from joinproto.__main__ import main
+from joinproto.recovery.judgement import store_told
+from joinproto.recovery.policy.asked import Asked, Asker, summed
+from joinproto.recovery.policy.question import Question
+from joinproto_worlds.policy.galera import found
+from joinproto_worlds.policy.life import Node
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples" / "policies"
+FEW = ("--ends", "2", "--writes", "1")
+
+
+def checked(capsys: Any, policy: str, *words: str) -> tuple[int, dict[str, Any]]:
+    code = main(["policy", "check", policy, *words, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def labels(tree: dict[str, Any]) -> list[str]:
+    return [f"{step['action']} {step['detail']}".strip() for step in tree["trace"]]
+
+
+@pytest.mark.parametrize(
+    ("policy", "words", "steps", "claim"),
+    [
+        ("flag_first.py", ("--ask", "choose-founder"), 3, "one cluster serves"),
+        ("flag_first.py", ("--ask", "may-i-start"), 5, "one cluster serves"),
+        ("last_in_list.py", ("--all-answer",), 4, "no acknowledged write is lost"),
+        (
+            "last_in_list.py",
+            ("--world", "rabbitmq", "--all-answer"),
+            4,
+            "no acknowledged write is lost",
+        ),
+        pytest.param(
+            "wait_for_all.py",
+            ("--ask", "choose-founder"),
+            7,
+            "no acknowledged write is lost",
+            marks=pytest.mark.landing,
+        ),
+        ("openstack_helm.py", (), 3, "one cluster serves"),
+        ("fuel_ocf.py", (), 3, "one cluster serves"),
+    ],
+)
+def test_each_policy_of_the_examples_is_defeated(
+    capsys: Any, policy: str, words: tuple[str, ...], steps: int, claim: str
+) -> None:
+    """Every deployed rule has a shortest run in which it does harm."""
+    code, tree = checked(capsys, str(EXAMPLES / policy), *words)
+
+    assert code == 1
+    assert (len(tree["trace"]), tree["property"]) == (steps, claim)
+    assert labels(tree)[-1].startswith("the policy, asked")
+
+
+@pytest.mark.needs("jq")
+def test_a_policy_of_one_line_of_jq_is_checked(capsys: Any) -> None:
+    code, tree = checked(capsys, str(EXAMPLES / "highest-seqno"))
+
+    assert (code, len(tree["trace"])) == (1, 3)
+    assert tree["unknown_as_absent"] > 0
+
+
+@pytest.mark.needs("gcc")
+def test_a_compiled_policy_is_checked(capsys: Any, tmp_path: Path) -> None:
+    program = tmp_path / "ordinal_0"
+    subprocess.run(["gcc", "-Wall", "-o", program, EXAMPLES / "ordinal_0.c"], check=True)
+
+    code, tree = checked(capsys, str(program), "--all-answer")
+
+    assert (code, tree["property"]) == (1, "no acknowledged write is lost")
+
+
+@pytest.mark.parametrize("world", ["galera", "rabbitmq"])
+def test_no_run_defeats_what_ships(capsys: Any, world: str) -> None:
+    """`recover pick` founds in some runs, and does harm in none."""
+    code, tree = checked(capsys, "pick", "--world", world, *FEW)
+
+    assert code == 0
+    assert tree["answers"]["choose-founder: a node"] > 0
+
+
+@pytest.mark.landing
+@pytest.mark.parametrize(
+    ("world", "states"), [("galera", 10_044), ("rabbitmq", 6_528), ("joinproto", 12_378)]
+)
+def test_no_longer_run_defeats_what_ships(capsys: Any, world: str, states: int) -> None:
+    code, tree = checked(capsys, "pick", "--world", world)
+
+    assert (code, tree["distinct"]) == (0, states)
+
+
+def test_a_policy_that_never_founds_is_no_good_one(capsys: Any, tmp_path: Path) -> None:
+    (tmp_path / "never.py").write_text("def choose_founder(facts): return 'wait'")
+
+    code, tree = checked(capsys, str(tmp_path / "never.py"), *FEW)
+
+    assert code == 1
+    assert "trace" not in tree
+    assert tree["too_careful"] > 0
+
+
+def test_a_failing_policy_is_an_error_with_its_own_words(capsys: Any, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("def choose_founder(facts): return facts['nothing']")
+
+    code, tree = checked(capsys, str(tmp_path / "broken.py"))
+
+    assert code == 2
+    assert "KeyError: 'nothing'" in tree["error"]["message"]
+
+
+def test_the_run_is_written_for_a_reviewer(capsys: Any, tmp_path: Path) -> None:
+    page = tmp_path / "run.html"
+
+    main(["policy", "check", str(EXAMPLES / "last_in_list.py"), "--trace", str(page)])
+
+    assert "asked for a founder" in page.read_text()
+    assert "defeats it" in capsys.readouterr().out
+
+
+def test_what_a_policy_may_know_decides_what_is_safe() -> None:
+    """A founder is safe for a question if it is safe in every state that leads to it."""
+    store = found(Node("a", runs=False, serves=False, data=(0,), view=("a.1", "b.1")))
+    question = Question(ask="choose-founder", nodes=("a", "b"), stores=(store_told(store),))
+
+    def careful(*safe: frozenset[str]) -> int:
+        asker = Asker(lambda asked: "wait")
+        for each in safe:
+            asker.answer(Asked(question=question, found=(store,), safe=each))
+        return summed(asker.records, lambda _: None).too_careful
+
+    assert careful(frozenset("a")) == 1
+    assert careful(frozenset("a"), frozenset()) == 0
+
+
+def test_real_stores_are_put_to_a_policy(capsys: Any, tmp_path: Path) -> None:
+    """`recover pick --policy` says what the program chooses, beside the verdict."""
+    for name, seqno, mark in (("a", 7, 0), ("b", 9, 1)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "grastate.dat").write_text(
+            "# GALERA saved state\nversion: 2.1\nuuid:    6a1f3c9e-0000-11ee-8d7e-1f2e3d4c5b6a\n"
+            f"seqno:   {seqno}\nsafe_to_bootstrap: {mark}\n"
+        )
+    words = ["recover", "pick", str(tmp_path / "a"), str(tmp_path / "b"), "--nodes", "2", "--json"]
+
+    main([*words, "--policy", str(EXAMPLES / "flag_first.py")])
+
+    found = json.loads(capsys.readouterr().out)
+    assert found["policy"]["answer"] == "b"
+    assert found["policy"]["agrees"] is True

@@ -1,0 +1,141 @@
+"""A policy's program: each way to answer is taken, and each way to fail is told apart."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from joinproto.errors import UsageProblem
+from joinproto.recovery.found import Format, State
+from joinproto.recovery.policy.program import PolicyFailed, Program, command_of
+from joinproto.recovery.policy.question import Question
+from joinproto.recovery.schema import Store
+
+Make = Callable[[str], str]
+
+
+def store(host: str, seq: int | None = 1) -> Store:
+    return Store(
+        name=f"{host}:/data",
+        path="/data",
+        host=host,
+        format=Format.GALERA,
+        member=None,
+        cluster="c",
+        state=State.DIRTY,
+        lineage_length=None,
+        view=None,
+        seq=seq,
+        problems=(),
+    )
+
+
+def question(*hosts: str) -> Question:
+    return Question(ask="choose-founder", nodes=("a", "b"), stores=tuple(map(store, hosts)))
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Make:
+    def make(text: str) -> str:
+        path = tmp_path / "policy"
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    return make
+
+
+def answers(policy: str, *asked: Question, seconds: float = 20) -> list[str | None]:
+    with Program(command_of(policy), seconds=seconds) as program:
+        found = [program.answer(one) for one in asked]
+        program.ask_again()
+    return found
+
+
+def failure(policy: str, *asked: Question, seconds: float = 20) -> PolicyFailed:
+    with pytest.raises(PolicyFailed) as caught:
+        answers(policy, *asked, seconds=seconds)
+    return caught.value
+
+
+TWO = (question("a"), question("a", "b"))
+
+
+def test_a_program_answers_line_by_line(script: Make) -> None:
+    assert answers(script("while read line; do echo '\"a\"'; done"), *TWO) == ["a", "a"]
+
+
+def test_a_program_that_answers_one_question_is_started_for_each(script: Make) -> None:
+    assert answers(script("read line; echo wait"), *TWO) == ["wait", "wait"]
+
+
+def test_a_program_that_answers_at_the_end_of_its_input_is_started_for_each(script: Make) -> None:
+    slow = script('lines=$(cat); echo "refuse"')
+    assert answers(slow, *TWO, seconds=0.5) == ["refuse", "refuse"]
+
+
+def test_each_distinct_question_is_asked_once(script: Make, tmp_path: Path) -> None:
+    counted = script(f"while read line; do echo >> {tmp_path}/asked; echo wait; done")
+    with Program(command_of(counted)) as program:
+        assert [program.answer(question("a")) for _ in range(3)] == ["wait"] * 3
+    assert (tmp_path / "asked").read_text() == "\n"
+
+
+def test_a_python_file_answers_what_it_has_functions_for(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import helper\ndef choose_founder(facts):\n"
+        "    print('this goes to standard error')\n    return helper.last(facts)\n"
+    )
+    (tmp_path / "helper.py").write_text("def last(facts): return facts['stores'][-1]['name']")
+    removal = Question(ask="may-i-remove", nodes=("a", "b"), node="b", stores=(store("a"),))
+    assert answers(str(file), question("a", "b"), removal) == ["b", None]
+
+
+def test_a_store_may_be_named_by_its_own_name(script: Make) -> None:
+    assert answers(script("while read line; do echo b:/data; done"), TWO[1]) == ["b"]
+
+
+def test_a_program_that_hangs_is_told(script: Make) -> None:
+    assert failure(script("sleep 60"), TWO[0], seconds=0.3).how == "hangs"
+
+
+def test_a_program_that_dies_is_told_with_its_last_words(script: Make) -> None:
+    problem = failure(script("echo cannot open the disk >&2; exit 3"), TWO[0])
+    assert problem.how == "dies"
+    assert "exit code 3" in problem.message
+    assert "cannot open the disk" in problem.message
+
+
+def test_a_program_that_ends_without_a_word_is_told(script: Make) -> None:
+    assert failure(script("cat > /dev/null"), TWO[0], seconds=0.5).how == "dies"
+
+
+def test_a_program_that_answers_differently_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "clock.py"
+    file.write_text(
+        "asked = []\ndef choose_founder(facts):\n"
+        "    asked.append(1)\n    return 'wait' if len(asked) == 1 else 'refuse'\n"
+    )
+    assert failure(str(file), *(question("a", *["b"] * count) for count in range(4))).how == (
+        "differs"
+    )
+
+
+@pytest.mark.parametrize("said", ["c", "12", "[]", '{"b": 1}', "", "\\377"])
+def test_an_answer_that_is_none_is_told(script: Make, said: str) -> None:
+    problem = failure(script(f"while read line; do printf '{said}\\n'; done"), TWO[0])
+    assert problem.how == "malformed"
+    assert "expected" in problem.message
+
+
+@pytest.mark.parametrize("policy", ["", "'", "/nonesuch/program", "nonesuch --flag"])
+def test_what_cannot_be_run_is_refused(policy: str) -> None:
+    with pytest.raises(UsageProblem):
+        answers(policy, TWO[0])
+
+
+def test_a_file_that_is_not_executable_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "policy").write_text("#!/bin/sh\n")
+    with pytest.raises(UsageProblem, match="not executable"):
+        command_of(str(tmp_path / "policy"))
