@@ -82,6 +82,9 @@ def examine(
         rows = {name: evolve(row, has_data=row.is_readable) for name, row in rows.items()}
     ran, older = _ran(latest, graph)
     absent = sorted(ran - {item.member for item in believed} - set(without))
+    if nodes is not None and len(believed) >= nodes and _are_renamed(believed):
+        # All nodes are here: who is not among them by name was started again since.
+        absent = []
     missing = tuple(_missing(absent, older, len(candidates), nodes))
     clusters_known = (item.cluster for item in stores if item.cluster is not None)
     rows |= _of_unknown(candidates, rows, next(clusters_known, None))
@@ -185,6 +188,12 @@ def _ran(
     # That it stopped before others it would not tell if it was forced to start after them.
     older = frozenset(graph.unheard) - ran
     return ran | older, older
+
+
+def _are_renamed(stores: Sequence[Candidate]) -> bool:
+    """Return whether their views name processes: a node of Galera has a new name at each start."""
+    views = [item.last_view for item in stores if item.last_view is not None]
+    return any(view.step is not None for view in views)
 
 
 def _missing(

@@ -90,7 +90,7 @@ def test_no_run_defeats_what_ships(capsys: Any, world: str) -> None:
 
 @pytest.mark.landing
 @pytest.mark.parametrize(
-    ("world", "states"), [("galera", 10_044), ("rabbitmq", 6_528), ("joinproto", 12_378)]
+    ("world", "states"), [("galera", 10_651), ("rabbitmq", 6_528), ("joinproto", 12_378)]
 )
 def test_no_longer_run_defeats_what_ships(capsys: Any, world: str, states: int) -> None:
     code, tree = checked(capsys, "pick", "--world", world)

@@ -5,6 +5,7 @@ Source: recovery, "Foreign formats".
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -22,7 +23,9 @@ def galera(name: str, seq: int | None = None, view: LastView | None = None, **mo
     return Candidate(name=name, member=name, state=State.DIRTY, seq=seq, last_view=view, **more)
 
 
-def view(members: str, step: int | None, name: str | None = None, **more: Any) -> LastView:
+def view(
+    members: Iterable[str], step: int | None, name: str | None = None, **more: Any
+) -> LastView:
     return LastView(members=frozenset(members), step=step, id=name, **more)
 
 
@@ -158,3 +161,16 @@ def test_a_store_is_ordered_by_its_frames_only_if_they_order_it_to_all_others() 
     three = {row.id: row for row in examine([*clean, c]).rows}
     assert not three["b"].is_clean
     assert three["b"].is_unordered
+
+
+def test_who_was_started_again_is_not_missing_where_all_nodes_are_here() -> None:
+    """A node of Galera has a new name at each start: b2 is what b1 of a's view became."""
+    old = galera("a", 1, view(["a", "b1"], 2, "x"), history={1: b"w"})
+    new = galera("b2", 1, view(["b2"], 1, "y", is_forced=True), history={1: b"w"})
+
+    def missing(nodes: int | None) -> list[str]:
+        return [one.member for one in examine([old, new], nodes=nodes).missing]
+
+    assert missing(2) == []
+    assert missing(None) == ["b1"]
+    assert missing(3) == ["b1"]

@@ -14,7 +14,7 @@ A wipe is nobody's fault: what was on that disk alone does not count as lost by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import Any, Literal
 
@@ -77,7 +77,8 @@ class Left:
 
 @frozen
 class Clients:
-    """What clients know.  `acknowledged`: writes that no wipe has taken from every disk.
+    """What clients know.  `acknowledged`: writes that are on some disk still: what a wipe took, or
+    a copy over the last disk that had it, an answer cannot bring back.
 
     `harm`: what the last answer of the policy did.
     """
@@ -290,6 +291,7 @@ def _returns(system: System, nodes: Nodes, clients: Clients) -> Iterator[Move]:
         again = evolve(node, starts=node.starts + 1)
         for group in _components(nodes):
             copied = evolve(again, data=group[0].data)
+            others = [one for one in nodes.values() if one is not node]
             yield Move(
                 f"{node.name} starts and joins {_named(group)}",
                 _joined(
@@ -297,7 +299,7 @@ def _returns(system: System, nodes: Nodes, clients: Clients) -> Iterator[Move]:
                     number=group[0].number + 1,
                     founded_by=group[0].founded_by,
                 ),
-                clients,
+                _without_lost(clients, (*others, copied)),
             )
         if system.goes_alone(node):
             yield Move(f"{node.name} starts alone", _joined((again,), number=1), clients)
@@ -307,16 +309,21 @@ def _wipes(nodes: Nodes, clients: Clients) -> Iterator[Move]:
     for node in nodes.values():
         if node.runs or node.disk != "whole":
             continue
-        kept = {write for one in nodes.values() if one is not node for write in one.data}
         yield Move(
             f"{node.name} loses its disk",
             (Node(node.name, runs=False, serves=False, disk="blank", starts=node.starts),),
             evolve(
-                clients,
-                acknowledged=tuple(write for write in clients.acknowledged if write in kept),
+                _without_lost(clients, [one for one in nodes.values() if one is not node]),
                 left=evolve(clients.left, wipes=clients.left.wipes - 1),
             ),
         )
+
+
+def _without_lost(clients: Clients, nodes: Iterable[Node]) -> Clients:
+    """Return the clients without writes that are on the disk of none of `nodes`."""
+    kept = {write for node in nodes for write in node.data}
+    left = tuple(write for write in clients.acknowledged if write in kept)
+    return evolve(clients, acknowledged=left)
 
 
 def _named(group: tuple[Node, ...]) -> str:
