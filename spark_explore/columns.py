@@ -23,6 +23,7 @@ from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.search import Search
 from joinproto.check.environment import Surroundings
 from joinproto.check.events import plain
+from joinproto.check.faults import words_of_split
 from joinproto.check.freeze import thaw
 from joinproto.check.view import DOWN, Seen
 
@@ -176,7 +177,7 @@ def _told(code: Any, local: Any) -> dict[str, Any]:
 def _left(item: Surroundings) -> dict[str, Any]:
     left = (item.crash, item.wipe, item.lose, item.double, item.partitions)
     found: dict[str, Any] = {f"{name}_left": n for name, n in zip(LEFT, left, strict=True)}
-    found["split"] = None if item.split is None else " ".join(sorted(item.split))
+    found["split"] = None if item.split is None else words_of_split(item.split)
     return found
 
 

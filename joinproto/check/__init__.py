@@ -23,7 +23,8 @@ from joinproto.check.events import (
     WorldMember,
 )
 from joinproto.check.fairness import EACH_STEP, strong, weak
-from joinproto.check.faults import UNLIMITED, Faults
+from joinproto.check.faults import UNLIMITED, Faults, links_cut
+from joinproto.check.injected import Injected, disk_edited, disk_lost, inject, older_copy
 from joinproto.check.linearizable import Call, Return, linearizable, register
 from joinproto.check.local import Offline
 from joinproto.check.network import FifoLinks, MessageBag, MessageSet
@@ -66,6 +67,7 @@ __all__ = [
     "Effects",
     "Faults",
     "FifoLinks",
+    "Injected",
     "Maybe",
     "Message",
     "MessageBag",
@@ -96,14 +98,19 @@ __all__ = [
     "always_step",
     "any_of",
     "check",
+    "disk_edited",
+    "disk_lost",
     "eventually",
     "eventually_always",
     "implements",
     "infinitely_often",
+    "inject",
     "leads_to",
     "linearizable",
+    "links_cut",
     "load_world",
     "no_deadlock",
+    "older_copy",
     "register",
     "sometimes",
     "sometimes_monitor",

@@ -18,6 +18,8 @@ class Entry:
     shortest run that must break it, with the defaults.  `tier`: "quick" worlds end within
     seconds and are what `make check` runs; "long" ones take minutes; "deep" ones have more
     states than one machine is likely to search to the end: they are meant for Spark.
+    `happened`, `link`: of an incident, a paragraph that a person in the case would recognise, and
+    where it was told.
     """
 
     name: str
@@ -30,6 +32,8 @@ class Entry:
     tier: Tier = "quick"
     mutants: tuple[str, ...] = ()
     given: Mapping[str, Any] = Factory(dict)
+    happened: str = ""
+    link: str = ""
 
 
 @frozen

@@ -8,7 +8,7 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
-from joinproto.check.faults import UNLIMITED
+from joinproto.check.faults import UNLIMITED, Split
 from joinproto.check.world import World
 
 Fault = Literal["crash", "wipe", "lose", "double"]
@@ -17,14 +17,14 @@ FAULTS: tuple[Fault, ...] = ("crash", "wipe", "lose", "double")
 
 @frozen
 class Surroundings:
-    """Budgets left; `split`: one side of the present partition, or None."""
+    """Budgets left; `split`: the present partition, or None."""
 
     crash: int
     wipe: int
     lose: int
     double: int
     partitions: int
-    split: frozenset[str] | None = None
+    split: Split | None = None
 
 
 @frozen
@@ -32,7 +32,7 @@ class Environment:
     """All surroundings a run may meet; the first is where it begins."""
 
     states: tuple[Surroundings, ...]
-    splits: tuple[frozenset[str], ...]
+    splits: tuple[Split, ...]
 
     @classmethod
     def of(cls, world: World) -> Environment:

@@ -21,6 +21,7 @@ from joinproto.check.causes import (
 )
 from joinproto.check.events import Message, plain
 from joinproto.check.freeze import thaw
+from joinproto.check.injected import FAULTS, never_injected
 from joinproto.check.local import WIPE
 from joinproto.check.properties import Property
 from joinproto.check.report import Coverage, Report
@@ -90,6 +91,8 @@ def exercised(
     ):
         if count and not any(name.startswith(step) for name in actions):
             never.append(f"fault: {budget}={count}, and there never was any")
+    taken = [name.removesuffix(f" ({FAULTS})") for name, count in actions.items() if count]
+    never += never_injected(world, taken)
     never += misspelt(world, seen)
     never += looks_outside(world)
     void = {item.name: why for item in world.properties if (why := _untested(world, item, seen))}

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 from attrs import field, frozen
 
 from joinproto.check.problems import must
 
 UNLIMITED = 1_000_000
 """A budget that is never spent: the fault stays possible for ever."""
+
+# Not a union: who has only groups need not tell the two apart.
+Split: TypeAlias = frozenset[Any]
+"""How the network is cut: the members on one side; or links, (from, to), each in one direction."""
 
 _BUDGET = must(lambda value: isinstance(value, int) and value >= 0, "a whole number from 0 on")
 
@@ -19,7 +25,8 @@ class Faults:
     `crashes`: members that stop at any point, also between two effects of one step.  A
     crashed member keeps its durable attributes and may start again (`restarts`).
     `partitions`: splits of the members into two groups, each followed by a heal or not;
-    `splits` limits them to these (each one side of the split).
+    `splits` limits them to these: each one side of the split; or, where some members still reach
+    both sides, the links that are cut (`links_cut`).
     `losses`: messages of a bag or a queue.  `duplicates`: messages of a bag.  A world refuses
     them with a `MessageSet`, which loses and doubles for free.  `wipes`: disks of stopped
     members.  `spared`: what takes part as a member and is assumed never to fail.
@@ -28,8 +35,39 @@ class Faults:
     crashes: int = field(default=0, validator=_BUDGET)
     restarts: bool = True
     partitions: int = field(default=0, validator=_BUDGET)
-    splits: tuple[frozenset[str], ...] | None = None
+    splits: tuple[Split, ...] | None = None
     losses: int = field(default=0, validator=_BUDGET)
     duplicates: int = field(default=0, validator=_BUDGET)
     wipes: int = field(default=0, validator=_BUDGET)
     spared: frozenset[str] = frozenset()
+
+
+def links_cut(*pairs: tuple[str, str], both_ways: bool = True) -> Split:
+    """Return a split of single links: what the first sends the second is delayed.
+
+    `both_ways`: and what the second sends the first.  For `Faults.splits`: a partial partition, in
+    which the others still reach both.
+    """
+    back = [(to, sender) for sender, to in pairs] if both_ways else []
+    return frozenset([*pairs, *back])
+
+
+def reaches(split: Split | None, one: str | None, other: str) -> bool:
+    """Return whether what `one` sends reaches `other`."""
+    if split is None:
+        return True
+    if is_of_links(split):
+        return (one, other) not in split
+    return (one in split) == (other in split)
+
+
+def is_of_links(split: Split) -> bool:
+    """Return whether a split is one of links, not of two groups."""
+    return any(isinstance(item, tuple) for item in split)
+
+
+def words_of_split(split: Split) -> str:
+    """Return a split in words: "a b" on one side, or "a to b" for a link."""
+    return " ".join(
+        sorted(" to ".join(item) + "," if isinstance(item, tuple) else item for item in split)
+    ).rstrip(",")

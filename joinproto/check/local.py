@@ -78,6 +78,22 @@ class Offline:
     event: Any
 
 
+@frozen
+class DiskBecomes:
+    """In `Offline(...)`: a fault of a stopped member's disk, of which its code is not asked.
+
+    `blank`: durable attributes are as when the member was made, all but those in `keeps`; then
+    those in `values`, (name, value), become what is said there.
+    """
+
+    values: tuple[tuple[str, Any], ...] = ()
+    keeps: tuple[str, ...] = ()
+    blank: bool = False
+
+    def __str__(self) -> str:
+        return "a fault of the disk"
+
+
 # -- events, frozen: what is in a Message or Offline is, and they themselves are not ------
 
 

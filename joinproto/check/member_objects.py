@@ -13,6 +13,7 @@ from joinproto.check.attributes import attributes, parts_getter
 from joinproto.check.endless import WATCH
 from joinproto.check.freeze import freeze, freeze_all, thaw_all
 from joinproto.check.hints import hint
+from joinproto.check.local import DiskBecomes, LocalState, Outcome
 from joinproto.check.problems import ModelProblem, raised_at
 from joinproto.check.twice import NEXT, between_values
 
@@ -111,6 +112,24 @@ class MemberObjects:
         if after != before:
             found = between_values(self.names, before, after, ("before", "after"))
             raise self.problem(f"{what} the member: {found}", next=wanted, method=method)
+
+    def faulty_disk(self, local: LocalState, fault: DiskBecomes) -> tuple[Outcome] | None:
+        """Return what a fault makes of a stopped member; None where its disk is so already."""
+        for name in (*fault.keeps, *dict(fault.values)):
+            if name not in self.persistent:
+                raise self.problem(
+                    f"a fault of the disk is about {name!r}, which is not durable",
+                    next=f"durable attributes are {', '.join(self.persistent) or 'none'}",
+                )
+        held = dict(zip(self.persistent, local.disk, strict=True))
+        if fault.blank:
+            first = zip(self.persistent, self.empty, strict=True)
+            held |= {name: value for name, value in first if name not in fault.keeps}
+        held |= {name: freeze(value) for name, value in fault.values}
+        after = tuple(held.values())
+        if after == local.disk:
+            return None
+        return (Outcome(LocalState(False, (), after, local.ended)),)
 
     # -- objects and values ------------------------------------------------------------
 

@@ -34,6 +34,7 @@ from joinproto.check.local import (
     CRASH,
     START,
     WIPE,
+    DiskBecomes,
     Lifecycle,
     LocalState,
     Offline,
@@ -124,8 +125,8 @@ class Steps:
     def _offline(
         self, local: LocalState, event: Any, *, backwards: bool
     ) -> tuple[Outcome, ...] | None:
-        if local.up:
-            return None
+        if local.up or isinstance(event, DiskBecomes):
+            return None if local.up else self.objects.faulty_disk(local, event)
         if not self._has_offline:
             raise self.objects.problem(
                 f"{self.objects.kind.__qualname__} has no method offline(event)"

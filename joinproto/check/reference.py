@@ -14,6 +14,7 @@ from attrs import Factory, define, evolve, frozen
 from joinproto.check.asking import ask_of_view
 from joinproto.check.environment import Environment, Surroundings
 from joinproto.check.events import Message
+from joinproto.check.faults import reaches
 from joinproto.check.freeze import freeze, thaw
 from joinproto.check.local import LocalState, Outcome, freeze_event
 from joinproto.check.member import Codes, MemberCode
@@ -213,8 +214,7 @@ class Reference:
         return repr(message)
 
     def _reaches(self, state: State, one: str | None, other: str) -> bool:
-        split = state.around.split
-        return split is None or (one in split) == (other in split)
+        return reaches(state.around.split, one, other)
 
     def _is_full(self, held: tuple[Hashable, ...]) -> bool:
         return self.capacity is not None and len(held) >= self.capacity

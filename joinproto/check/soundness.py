@@ -8,7 +8,7 @@ from typing import Any
 
 from joinproto.check.beginnings import unsound_beginnings
 from joinproto.check.fairness import unsound_fairness
-from joinproto.check.faults import Faults
+from joinproto.check.faults import Faults, is_of_links
 from joinproto.check.network import FifoLinks, MessageBag, MessageSet
 from joinproto.check.properties import Property
 from joinproto.check.same import unsound_same
@@ -128,11 +128,16 @@ def _impossible_faults(faults: Faults, members: set[str]) -> Iterator[tuple[str,
 
 
 def _unsound_splits(splits: Any, members: set[str]) -> Iterator[tuple[str, str]]:
-    wanted = "a tuple of frozensets, each the members on one side"
+    wanted = "a tuple of frozensets, each the members on one side, or links_cut(...)"
     if not isinstance(splits, tuple) or not all(isinstance(side, frozenset) for side in splits):
         yield f"splits is {splits!r}", wanted
         return
     for side in splits:
+        if is_of_links(side):
+            named = {name for pair in side for name in pair}
+            if strangers := sorted(map(str, named - members)):
+                yield f"a split cuts a link of {strangers[0]!r}, which is not a member", wanted
+            continue
         strangers = sorted(map(str, side - members))
         if strangers:
             yield f"a split names {strangers[0]!r}, which is not a member", wanted

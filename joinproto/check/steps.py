@@ -8,6 +8,7 @@ from typing import Literal
 from attrs import frozen
 
 from joinproto.check.events import Message, plain
+from joinproto.check.faults import Split, is_of_links, words_of_split
 from joinproto.check.freeze import thaw
 from joinproto.check.local import Lifecycle, LocalState, Offline, Outcome, thaw_event
 from joinproto.check.member import Codes
@@ -32,7 +33,7 @@ class Move:
     outcomes: tuple[tuple[str, Outcome], ...] = ()
     event: Hashable = None
     message: Sent | None = None
-    split: frozenset[str] | None = None
+    split: Split | None = None
     together: Together | None = None
 
     @property
@@ -61,7 +62,8 @@ def words(move: Move) -> tuple[str, str]:
         return move.together.action, move.together.detail + "".join(crashed)
     if move.kind == "split":
         assert move.split is not None
-        return "split", "off " + " ".join(sorted(move.split))
+        how = "links " if is_of_links(move.split) else "off "
+        return "split", how + words_of_split(move.split)
     if move.kind in ("choice", "receive"):
         outcome = move.outcomes[0][1]
         event = thaw_event(move.event)

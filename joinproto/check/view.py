@@ -7,6 +7,8 @@ from typing import Any
 
 from attrs import frozen
 
+from joinproto.check.faults import Split, reaches
+
 
 @frozen
 class Down:
@@ -63,7 +65,7 @@ class View:
 
     `view[name]` is what that member shows, or `DOWN`; `view.up` has only the running ones;
     `view.disk[name]` what the world's `show_disk` gives; `view.monitor` what the monitor
-    shows; `view.split` one side of the present partition, or None.  With
+    shows; `view.split` one side of the present partition, or the links cut, or None.  With
     `World(show_links=True)`, `view.links` holds what is under way.
     """
 
@@ -75,7 +77,7 @@ class View:
         shown: tuple[Any, ...],
         disks: tuple[Any, ...],
         monitor: Hashable,
-        split: frozenset[str] | None,
+        split: Split | None,
         links: Mapping[tuple[str, str], tuple[Any, ...]] | None = None,
     ) -> None:
         self._names = names
@@ -142,8 +144,8 @@ class View:
         )
 
     def connected(self, one: str, other: str) -> bool:
-        """Return whether both stand on the same side of the partition."""
-        return self.split is None or (one in self.split) == (other in self.split)
+        """Return whether what `one` sends reaches `other` in the present partition."""
+        return reaches(self.split, one, other)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}: {item}" for name, item in self.items())

@@ -16,6 +16,7 @@ from attrs import Factory, define, frozen
 from joinproto.check.asking import ask_of_view
 from joinproto.check.environment import FAULTS, Surroundings
 from joinproto.check.events import Message
+from joinproto.check.faults import Split, reaches
 from joinproto.check.local import LocalState, Outcome
 from joinproto.check.member import MemberCode
 from joinproto.check.network import FifoLinks, MessageSet
@@ -190,7 +191,7 @@ class _Data:
         self.locals = {code: _Numbers[LocalState]() for code in self.codes.members}
         self.monitors, self.records = _Numbers[LocalState](), _Numbers[Hashable]()
         self.contents = _Numbers[Hashable]()
-        self.splits = _Numbers[frozenset[str]]()
+        self.splits = _Numbers[Split]()
         self.sent: dict[tuple[int, int, int], Sent] = {}
 
     def constants(self) -> dict[str, Value]:
@@ -304,7 +305,7 @@ class _Data:
 
     def _faults(self) -> dict[str, Value]:
         """Return, by surroundings: those after a split or heal; those after each fault, 0: it is
-        not possible; members on one side of the split, and the number of the split.
+        not possible; pairs of which the first does not reach the second, and the split's number.
         """
 
         def number(after: Surroundings | None) -> int:
@@ -314,8 +315,17 @@ class _Data:
         return {
             "Moves": [{number(to) for _, to in environment.moves(one)} for one in self.around],
             "Spend": [[number(environment.spend(one, it)) for one in self.around] for it in FAULTS],
-            "Side": [{self._name(name) for name in one.split or ()} for one in self.around],
+            "Cut": [self._cut(one.split) for one in self.around],
             "Split": [0 if one.split is None else self.splits(one.split) for one in self.around],
+        }
+
+    def _cut(self, split: Split | None) -> set[tuple[int, int]]:
+        names = self.codes.names
+        pairs = ((one, other) for one in names for other in names)
+        return {
+            (self._name(one), self._name(other))
+            for one, other in pairs
+            if not reaches(split, one, other)
         }
 
     def _expiry(self) -> dict[str, Value]:

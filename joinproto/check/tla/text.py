@@ -152,7 +152,7 @@ Joined == \E way \in Joint[Key(now)] : now' \in Kept(AfterAll(way))"""
 _STEPS = r"""
 \* What claims and joint steps see of a state.
 Key(state) == state.local \o <<state.mon, Split[state.env]>>
-Reaches(a, b) == Split[now.env] = 0 \/ ((a \in Side[now.env]) <=> (b \in Side[now.env]))
+Reaches(a, b) == <<a, b>> \notin Cut[now.env]
 HEAR
 \* An outcome is <<value after it, what is sent, what the monitor hears, fault>>.
 After(state, i, o) ==

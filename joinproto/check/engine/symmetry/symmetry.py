@@ -29,6 +29,7 @@ from joinproto.check.engine.tables.growing import Growing
 from joinproto.check.engine.tables.queues import numbers_in, packed
 from joinproto.check.engine.tables.tables import Tables
 from joinproto.check.environment import Surroundings
+from joinproto.check.faults import is_of_links
 from joinproto.check.freeze import rename
 from joinproto.check.problems import ModelProblem
 
@@ -135,7 +136,7 @@ class Symmetry:
             from attrs import evolve
 
             moved = evolve(value, split=rename(value.split, names))
-            if moved not in of:
+            if moved not in of and not is_of_links(value.split):
                 rest = frozenset(tables.names) - frozenset(moved.split or ())
                 moved = evolve(moved, split=rest)
             if moved not in of:

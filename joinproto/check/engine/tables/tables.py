@@ -28,6 +28,7 @@ from joinproto.check.engine.tables.outcomes import COSTS, Outcomes
 from joinproto.check.engine.tables.queues import MESSAGES_MAX, Queues, too_many_messages
 from joinproto.check.environment import FAULTS, Environment, Surroundings
 from joinproto.check.events import Message
+from joinproto.check.faults import reaches
 from joinproto.check.local import Choice, LocalState, Outcome, freeze_event
 from joinproto.check.member import Codes
 from joinproto.check.network import FifoLinks, MessageSet
@@ -374,8 +375,7 @@ def around(
                 spend[cost, number] = number_of[left]
         if state.split is not None:
             is_split[number] = 1
-            within = np.array([name in state.split for name in members])
-            link_up[number] = np.equal.outer(within, within).ravel()
+            link_up[number] = [reaches(state.split, a, b) for a in members for b in members]
         first[number] = len(moves)
         moves += environment.moves(state)
         counts[number] = len(moves) - first[number]

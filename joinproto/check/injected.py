@@ -1,0 +1,203 @@
+"""Faults of a model's own, beyond `Faults`: each is a step with a budget for the whole run.
+
+    world = inject(
+        World(...),
+        disk_lost(keeps=("identity",)),          # blank again, under its old identity
+        older_copy(),                            # a copy is made, and put back some time later
+        disk_edited(role="replica"),             # the wrong role in the configuration at restart
+        Injected("stalls", "stall", of=("n1",)), # any event: the member says what it does to it
+    )
+
+`inject` adds a member, `faults`, that holds the budgets, and joint steps that spend them.  So
+claims that count on steps other than faults (`always_possible`, `eventually`) leave them out, a run
+names each, `--coverage` counts them, and one that never happened is reported.
+
+A fault of a disk reaches a member that is stopped, so the world also needs crashes, or begins
+with its members down.  The member's code is not asked: that is what makes it a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from joinproto.check.events import NOT_ENABLED
+from joinproto.check.local import DiskBecomes, Offline
+from joinproto.check.problems import ModelProblem, must
+from joinproto.check.view import DOWN, View
+from joinproto.check.world import Together, World
+
+FAULTS = "faults"
+"""The member that holds the budgets."""
+
+_BUDGET = must(lambda value: isinstance(value, int) and value > 0, "a whole number from 1 on")
+
+
+@frozen(kw_only=True)
+class Injected:
+    """A fault: `event` reaches one of the members `of` (None: any), at most `budget` times a run.
+
+    `event`: what `receive` gets, or `Offline(event)` for a stopped member.  A member that answers
+    `NOT_ENABLED` is spared.  `when`: only in views of which it is true.
+    """
+
+    action: str = field(kw_only=False)
+    event: Any = field(kw_only=False)
+    of: Sequence[str] | None = None
+    budget: int = field(default=1, validator=_BUDGET)
+    when: Callable[[View], Any] | None = None
+
+    def steps(self, names: Sequence[str], view: View) -> Iterator[Together]:
+        """Yield its steps in a view; which of them are possible, members say."""
+        if self.when is None or self.when(view):
+            for name in self.of or names:
+                yield Together(self.action, {name: self.event}, name, fair=False, fault=True)
+
+
+@frozen(kw_only=True)
+class _OlderCopy(Injected):
+    """A stopped or running member's disk is copied, and put back later: two steps."""
+
+    def steps(self, names: Sequence[str], view: View) -> Iterator[Together]:
+        for name in self.of or names:
+            held = tuple(view.disk[name].values)
+            copy = dict(view[FAULTS].copies).get(name)
+            if copy is None:
+                events: dict[str, Any] = {FAULTS: ("copy", name, held)}
+                yield Together("a copy of the disk is made", events, name, fair=False)
+            elif copy != held and view[name] is DOWN:
+                events = {name: Offline(DiskBecomes(values=copy))}
+                yield Together(self.action, events, name, fair=False, fault=True)
+
+
+def disk_lost(
+    *, keeps: Sequence[str] = (), of: Sequence[str] | None = None, budget: int = 1
+) -> Injected:
+    """Return the fault that a stopped member's durable attributes are as at first, but `keeps`."""
+    kept = f", but for {', '.join(keeps)}" if keeps else ""
+    event = Offline(DiskBecomes(keeps=tuple(keeps), blank=True))
+    return Injected(f"the disk is lost{kept}", event, of=of, budget=budget)
+
+
+def disk_edited(
+    *, of: Sequence[str] | None = None, budget: int = 1, action: str = "", **values: Any
+) -> Injected:
+    """Return the fault that durable attributes of a stopped member are something else.
+
+    A wrong role in its configuration, half of an update, another cluster's identity.
+    """
+    said = ", ".join(f"{name} {value}" for name, value in values.items())
+    event = Offline(DiskBecomes(values=tuple(values.items())))
+    return Injected(action or f"the disk says {said}", event, of=of, budget=budget)
+
+
+def older_copy(*, of: Sequence[str] | None = None, budget: int = 1) -> Injected:
+    """Return the fault that a disk is put back as it was at some moment, when it was copied."""
+    return _OlderCopy("an older copy of the disk is put back", None, of=of, budget=budget)
+
+
+@frozen
+class Spends:
+    """One of the budget of a fault is spent."""
+
+    action: str
+
+    def __str__(self) -> str:
+        return self.action
+
+
+class Budgets:
+    """What is left of each injected fault; and copies of disks, by name."""
+
+    def __init__(self, left: Mapping[str, int]) -> None:
+        self.left = dict(left)
+        self.copies: dict[str, Any] = {}
+
+    def receive(self, event: Any) -> Any:
+        match event:
+            case Spends(action) if self.left.get(action, 0) > 0:
+                self.left[action] -= 1
+            case ("copy", name, held) if name not in self.copies:
+                self.copies[name] = held
+            case _:
+                return NOT_ENABLED
+        return None
+
+    def story(self) -> dict[str, Any]:
+        told = {action: f"{count} left" for action, count in self.left.items()}
+        return {**told, **{f"copy of {name}": held for name, held in self.copies.items()}}
+
+    def shows(self) -> Any:
+        return Copies(tuple(sorted(self.copies.items())))
+
+
+@frozen
+class Copies:
+    """What claims and steps see of the budgets' member: the copies that were made."""
+
+    copies: tuple[tuple[str, Any], ...] = ()
+
+
+def inject(world: World, *faults: Injected) -> World:
+    """Return the world in which these faults may happen, too.
+
+    Raises `ModelProblem` for a fault of a stranger, two of one name, and a member called `faults`.
+    """
+    names = tuple(world.members)
+    if FAULTS in names:
+        raise ModelProblem(f"world {world.name} has a member {FAULTS!r}", next="inject once")
+    actions = [fault.action for fault in faults]
+    for at, fault in enumerate(faults):
+        if fault.action in actions[:at]:
+            raise ModelProblem(f"fault {fault.action!r} is injected twice", next="give a budget")
+        for name in fault.of or ():
+            if name not in names:
+                raise ModelProblem(
+                    f"fault {fault.action!r} is one of {name!r}, which is not a member",
+                    next=f"members are {', '.join(names)}",
+                )
+    found = budgeted(world, {fault.action: fault.budget for fault in faults})
+    targets = [name for name in names if name not in world.beside]
+
+    def steps(view: View) -> Iterator[Together]:
+        yield from world.joint_steps(view)
+        for fault in faults:
+            for step in fault.steps(targets, view):
+                yield spending(step) if step.fault else step
+
+    copies = any(isinstance(fault, _OlderCopy) for fault in faults)
+    disks = (lambda disk: disk) if copies and world.show_disk is None else world.show_disk
+    return evolve(found, together=steps, show_disk=disks)
+
+
+def budgeted(world: World, budgets: Mapping[str, int]) -> World:
+    """Return the world with a member that holds these budgets, by the words of their steps."""
+
+    def make() -> Budgets:
+        return Budgets(budgets)
+
+    never_fails = evolve(world.faults, spared=world.faults.spared | {FAULTS})
+    return evolve(
+        world,
+        members={**world.members, FAULTS: make},
+        beside=(*world.beside, FAULTS),
+        faults=never_fails,
+    )
+
+
+def spending(step: Together) -> Together:
+    """Return the step as one that spends one of the budget of its action."""
+    return evolve(step, events={**step.events, FAULTS: Spends(step.action)})
+
+
+def never_injected(world: World, actions: Iterable[str]) -> Iterator[str]:
+    """Yield in words the injected faults of `world` that are not among the steps taken."""
+    make = world.members.get(FAULTS)
+    budgets = None if make is None else make()
+    if isinstance(budgets, Budgets):
+        taken = set(actions)
+        for action, count in budgets.left.items():
+            if action not in taken:
+                yield f"fault: {action}, up to {count}, and there never was any"
