@@ -10,6 +10,7 @@ from joinproto_worlds.classics.entries import ENTRIES as CLASSICS
 from joinproto_worlds.clusterer.entries import ENTRIES as CLUSTERER
 from joinproto_worlds.discovery.entries import ENTRIES as DISCOVERY
 from joinproto_worlds.fair.entries import ENTRIES as FAIR
+from joinproto_worlds.incidents.entries import ENTRIES as INCIDENTS
 from joinproto_worlds.join.entries import ENTRIES as JOIN
 from joinproto_worlds.join.entries_backups import ENTRIES as JOIN_BACKUPS
 from joinproto_worlds.join.entries_deep import ENTRIES as JOIN_DEEP
@@ -29,6 +30,7 @@ FAMILIES = {
     "join": "the join protocol as it ships",
     "clusterer": "RabbitMQ's Clusterer: configs that nodes reach, members ejected and adopted",
     "discovery": "nodes that look for their peers at the first boot",
+    "incidents": "how real clusters lost data, split or stood still, and what the fix leaves",
     "fair": "claims about fair runs: locks, stabilising rings, termination",
     "reconcile": "which replicas a quorum queue shall have, and how it gets them",
     "standby": "Qpid's hot standby: one primary, and backups that follow it",
@@ -59,6 +61,7 @@ ENTRIES: tuple[Entry, ...] = (
     *JOIN_DEEP,
     *CLUSTERER,
     *DISCOVERY,
+    *INCIDENTS,
     *FAIR,
     *RECONCILE,
     *VIEWS,

@@ -15,6 +15,7 @@ from joinproto.check.entry import Entry
 from joinproto.check.options import listed
 from joinproto.cli import completing
 from joinproto.cli.output import Terminal
+from joinproto.cli.own_words import nearest_worlds, text_of
 from joinproto.cli.show.amounts import plural
 from joinproto.cli.show.pieces import Piece, Role, line
 from joinproto.codec.json_form import Count, printed
@@ -27,13 +28,14 @@ Examples:
   joinproto models standby
   joinproto models join-wiped
   joinproto models --expect violated --grep restart
+  joinproto models --grep "pod 0 lost its volume and made its own cluster"
   joinproto models --html models.html
 """
 
 
 @click.command(epilog=EPILOG)
 @click.argument("name", required=False, shell_complete=completing.families)
-@click.option("--grep", metavar="TEXT", help="Those in whose name, sentence or mutants TEXT is.")
+@click.option("--grep", metavar="TEXT", help="Those that say TEXT, or most of its words.")
 @click.option("--expect", type=click.Choice(["holds", "violated"]), help="Those that must end so.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write them all as a page.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -45,7 +47,10 @@ def models(
     A world that must be violated shows what goes wrong without a rule, or outside of what
     the protocol promises.
     """
-    found = [item for item in _named(name) if _fits(item, grep, expect)]
+    every = [item for item in _named(name) if expect in (None, item.expected)]
+    found = [item for item in every if grep is None or grep.lower() in text_of(item)]
+    if grep is not None and not found:
+        found = nearest_worlds(grep, every)
     if html is not None:
         from joinproto.cli.show.page_models import models_page
         from joinproto.cli.show.write import write_text
@@ -62,6 +67,8 @@ def models(
     elif name is grep is expect is None:
         _print_families(terminal, found)
     else:
+        if grep is not None and any(grep.lower() not in text_of(item) for item in found):
+            click.echo("no world says just this; the nearest first, by its words:\n")
         _print_worlds(terminal, found)
         for item in found:
             if item.name == name:
@@ -83,11 +90,6 @@ def _named(name: str | None) -> list[Entry]:
         next=did_you_mean(name, [*entries.FAMILIES, *(item.name for item in every)])
         or "joinproto models lists the families",
     )
-
-
-def _fits(item: Entry, grep: str | None, expect: str | None) -> bool:
-    text = " ".join((item.name, item.about, *item.mutants)).lower()
-    return (grep is None or grep.lower() in text) and expect in (None, item.expected)
 
 
 def _print_families(terminal: Terminal, found: list[Entry]) -> None:
@@ -122,6 +124,9 @@ TIERS = {"quick": "it takes seconds", "long": "it takes seconds to minutes", "de
 
 def _print_one(terminal: Terminal, item: Entry) -> None:
     click.echo(terminal.paragraph(line(Piece(f"{item.name}: ", Role.NAME), item.about), indent=2))
+    if item.happened:
+        click.echo(terminal.paragraph(line(f"\n  {item.happened}"), indent=2))
+        click.echo(f"\n  source: {item.link}\n")
     least, most = item.members
     sizes = "" if least == most else f" ({least} to {most})"
     rows = [
@@ -166,6 +171,8 @@ class Listed:
     ]
     steps: Annotated[Count | None, "of the shortest run that breaks it; null: not pinned"]
     mutants: Annotated[tuple[str, ...], "mistakes it can have built in, for `--mutant`"]
+    happened: Annotated[str, "of an incident: what happened, as a person in it would say"]
+    link: Annotated[str, "of an incident: where it was told"]
     options: Annotated[Mapping[str, Any], "other options it takes, with their defaults"]
 
 
@@ -189,6 +196,8 @@ def _told(item: Entry) -> Listed:
         tier=item.tier,
         steps=item.steps,
         mutants=item.mutants,
+        happened=item.happened,
+        link=item.link,
         options={
             name: _default(value)
             for name, value in catalogue.parameters(item).items()

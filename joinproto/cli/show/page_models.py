@@ -56,6 +56,8 @@ def _world(item: Entry) -> Markup:
             " ",
             element("span", item.about, class_="about"),
         ),
+        element("p", item.happened) if item.happened else None,
+        element("p", element("a", item.link, href=item.link)) if item.link else None,
         element("p", "; ".join([bounds, f"tier {item.tier}", *run])),
         element("ul", *(element("li", claim) for claim in claims)),
         element("p", "with a mistake built in:") if mutants else None,

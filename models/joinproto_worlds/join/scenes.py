@@ -266,6 +266,44 @@ def two_put_back() -> Scene:
     return evolve(scene, stores={**scene.stores, "c": old})
 
 
+def blank_majority() -> Scene:
+    """All were stopped; two of three lost their disks, and the third has what was acknowledged."""
+    first = _founded("abc")
+    frame = Position(_tip(first).id, 1)
+    whole = evolve(_store("a", first, ready_at=1), position=frame)
+    stores = {"a": whole, "b": _empty("b", 2), "c": _empty("c", 2)}
+    return Scene(stores, first, committed=frozenset({frame}))
+
+
+def blank_founder() -> Scene:
+    """`a`, the first of the electors, is back with an empty disk; the others have a frame."""
+    first = _founded("abc")
+    frame = Position(_tip(first).id, 1)
+    whole = {name: evolve(_store(name, first, ready_at=1), position=frame) for name in "bc"}
+    return Scene({"a": _empty("a", 2), **whole}, first, committed=frozenset({frame}))
+
+
+def first_leaver() -> Scene:
+    """`a` left long ago, whole; `b` and `c` went on without it, and were killed."""
+    first = _founded("abc")
+    before = Position(_tip(first).id, 1)
+    chain = _changed(first, "bc", position=before)
+    last = Position(_tip(chain).id, 2)
+    killed = {name: evolve(_store(name, chain, ready_at=2), position=last) for name in "bc"}
+    old = evolve(_store("a", first, ready_at=1), position=before)
+    return Scene({"a": old, **killed}, chain, committed=frozenset({before, last}))
+
+
+def half_copied() -> Scene:
+    """`b` was updated when all were killed: it knows the view, and has half of the data."""
+    first = _founded("ab")
+    frame = Position(_tip(first).id, 1)
+    chain = _changed(first, "ab", position=frame)
+    whole = evolve(_store("a", chain, ready_at=2), position=frame)
+    half = evolve(_store("b", chain, ready_at=1), update_unfinished=True)
+    return Scene({"a": whole, "b": half}, chain, committed=frozenset({frame}))
+
+
 SCENES: Mapping[str, Callable[[], Scene]] = {
     scene.__name__.replace("_", "-"): scene
     for scene in (
@@ -290,5 +328,9 @@ SCENES: Mapping[str, Callable[[], Scene]] = {
         put_back_empty,
         put_back_in_update,
         two_put_back,
+        blank_majority,
+        blank_founder,
+        first_leaver,
+        half_copied,
     )
 }

@@ -1,0 +1,212 @@
+"""Fixes that are deployed, each against one fault at a time: what defeats which.
+
+Three members under fixed names; `m1` is the seed, which founds the cluster when it is blank.
+A member that starts joins a primary that it sees, and takes its data; one that sees none starts
+with what it has.  That is the rule without a fix.  Each fix takes some of these steps away:
+
+* mark of a clean stop (Galera, `safe_to_bootstrap`): who serves alone left last, in order;
+* marker file (RabbitMQ, `prevent_startup_if_node_was_reset`): marked, and without data: no start;
+* several seeds (Redpanda, seeds-driven): members found only together, all blank;
+* if-empty (Valkey): an empty member does not replace data, nor serves where it would have to;
+* locked cluster id (Elasticsearch): who has an id joins no other cluster;
+* activation sequence (Artemis): who serves alone has the last number of an outside register;
+* directory ids (KRaft): a majority of known disks elects the newest; a new disk is a stranger.
+
+Names in brackets are where the rule comes from; each is that rule in this small cluster, and not
+the whole product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from joinproto.check.properties import Property, always, always_possible, sometimes
+from joinproto.check.view import View
+from joinproto.check.world import Together, World
+from joinproto_worlds.incidents.words import Incident, does, those
+
+DESTROYED, SPLIT, OLD = "no copy is left", "two clusters", "old data are served"
+STANDS_STILL = "stands still"
+"""What a claim of these worlds guards against; its name is what happens where it is broken."""
+
+NAMES = ("m1", "m2", "m3")
+SEED = "m1"
+
+FIXES = {
+    "none": "no fix",
+    "flag": "mark of a clean stop",
+    "marker": "marker file",
+    "seeds": "several seeds",
+    "if-empty": "if-empty",
+    "locked": "locked cluster id",
+    "sequence": "activation sequence",
+    "ids": "directory ids",
+}
+
+LOST = {"cluster": 0, "data": 0, "number": 0}
+"""A database that is gone, in a directory that is not."""
+
+FAULTS: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
+    "no fault": ("no fault", {}),
+    "database": ("the seed's database is lost, its directory is there", {"m1": LOST}),
+    "volume": ("the seed's volume is lost", {"m1": {**LOST, "marker": False, "known": False}}),
+    "two volumes": (
+        "two volumes are lost",
+        {name: {**LOST, "marker": False, "known": False} for name in ("m1", "m3")},
+    ),
+    "older copy": ("an older copy of a disk is put back", {"m2": {"data": 5, "number": 1}}),
+    "half copy": ("a copy of the data is cut off in the middle", {"m3": {"data": 4}}),
+    "fast restart": (
+        "the seed is back, blank, before it is missed",
+        {"m1": {**LOST, "marker": False, "known": False, "up": False, "role": ""}},
+    ),
+    "killed": ("all are killed at once", {"m2": {"flag": False}}),
+    "register": ("what an outside service keeps is lost", {"register": {"number": 0}}),
+    "cut": ("the network is cut at the first start", {"net": {"cut": True}}),
+}
+"""Each fault: in words, and what it makes of whom."""
+
+
+def world(fix: str, wrong: str) -> World:
+    """Return the world of a fix and a fault."""
+    first = wrong == "cut"
+    runs = wrong == "fast restart"
+    fresh = {"up": False, "role": "", **LOST, "marker": False, "known": True, "flag": False}
+    nodes = {
+        name: fresh
+        if first
+        else {
+            **fresh,
+            "up": runs,
+            "role": ("primary" if name == SEED else "replica") if runs else "",
+            "cluster": 1,
+            # A majority is enough to acknowledge where a majority elects.
+            "data": 8 if fix == "ids" and name == "m3" else 9,
+            "number": 2,
+            "marker": True,
+            # They were stopped in order, and m2 was the last to leave.
+            "flag": name == "m2" and not runs,
+        }
+        for name in NAMES
+    }
+    if wrong == "half copy" and fix == "sequence":
+        # Since the fix: 0 until the copy is whole.
+        changes: Mapping[str, Mapping[str, Any]] = {"m3": {"data": 4, "number": 0}}
+    else:
+        changes = FAULTS[wrong][1]
+    acknowledged = 0 if first else 9
+    net = {"cut": False, "happened": wrong == "no fault", "founded": 0 if first else 1}
+    register = {"number": 0 if first else 2}
+
+    def steps(view: View) -> Iterator[Together]:
+        if not view["net"].happened:
+            changed = {name: dict(fields) for name, fields in changes.items()}
+            changed["net"] = {**changed.get("net", {}), "happened": True}
+            yield does(FAULTS[wrong][0], **changed)
+            return
+        if view["net"].cut:
+            yield does("the network is whole again", net={"cut": False})
+        for name in NAMES:
+            yield from _of(fix, name, view)
+
+    return Incident(
+        nodes={**nodes, "net": net, "register": register},
+        steps=steps,
+        claims=_claims(acknowledged),
+    ).world(f"{fix} against {wrong}")
+
+
+def _claims(acknowledged: int) -> list[Property]:
+    def primaries(view: View) -> list[Any]:
+        return list(those(view, up=True, role="primary").values())
+
+    def serves(view: View) -> bool:
+        found = primaries(view)
+        return len({it.cluster for it in found}) == 1 and all(
+            it.data >= acknowledged for it in found
+        )
+
+    return [
+        always(
+            DESTROYED,
+            lambda view: any(view[name].data >= acknowledged for name in NAMES),
+        ),
+        always(SPLIT, lambda view: len({it.cluster for it in primaries(view)}) <= 1),
+        always(OLD, lambda view: all(it.data >= acknowledged for it in primaries(view))),
+        always_possible(STANDS_STILL, serves),
+        sometimes("one cluster serves", serves),
+    ]
+
+
+def _of(fix: str, name: str, view: View) -> Iterator[Together]:
+    """Yield what a member may do: join, found, or start with what it has."""
+    me, net = view[name], view["net"]
+    if me.role == "primary" or (fix == "marker" and me.marker and not me.cluster):
+        return
+    seen = {
+        other: view[other]
+        for other in NAMES
+        if other != name and view[other].up and not (net.cut and SEED in (name, other))
+    }
+    primaries = [other for other, it in seen.items() if it.role == "primary"]
+    for other in primaries:
+        it = view[other]
+        joined = {"up": True, "role": "replica", "cluster": it.cluster, "data": it.data}
+        is_new = (me.cluster, me.data) != (it.cluster, it.data) or not me.up
+        if is_new and _may_join(fix, me, it):
+            after = {**joined, "number": it.number, "marker": True}
+            yield does(f"{name} joins {other}, and takes its data", **{name: after})
+    if primaries:
+        return
+    if not me.cluster:
+        if name == SEED and _may_found(fix, view):
+            number = net.founded + 1
+            new = {"up": True, "role": "primary", "cluster": number, "marker": True, "number": 1}
+            yield does(
+                f"{name} founds a cluster",
+                **{name: new},
+                net={"founded": number},
+                register={"number": 1},
+            )
+    elif fix == "ids":
+        yield from _elect(name, view, seen)
+    elif (fix != "flag" or me.flag) and (fix != "sequence" or me.number == view["register"].number):
+        next_number = me.number + 1 if fix == "sequence" else me.number
+        yield does(
+            f"{name} sees no primary, and serves",
+            **{name: {"up": True, "role": "primary", "number": next_number}},
+            register={"number": next_number},
+        )
+
+
+def _may_join(fix: str, me: Any, primary: Any) -> bool:
+    if fix in ("locked", "ids"):
+        return me.cluster in (0, primary.cluster)
+    return not (fix == "if-empty" and me.data and not primary.data)
+
+
+def _may_found(fix: str, view: View) -> bool:
+    match fix:
+        case "seeds":
+            return not view["net"].cut and not any(view[name].cluster for name in NAMES)
+        case "sequence":
+            return not view["register"].number
+        case "ids" | "flag":
+            return not view["net"].founded
+    return True
+
+
+def _elect(name: str, view: View, seen: Mapping[str, Any]) -> Iterator[Together]:
+    """Yield an election: two known disks of three, and the newest of both leads."""
+    me = view[name]
+    if not me.up:
+        yield does(f"{name} starts, and asks for votes", **{name: {"up": True}})
+        return
+    for other, it in seen.items():
+        if it.cluster == me.cluster and me.known and it.known and it.data <= me.data:
+            led = {"role": "replica", "data": me.data}
+            yield does(
+                f"{name} is elected with the vote of {other}",
+                **{name: {"role": "primary"}, other: led},
+            )

@@ -1,0 +1,167 @@
+"""The vocabulary in which incidents are told: nodes, what happens to them, and what is claimed.
+
+A node is a name and some fields: what is on its disk and what it does now.  `steps(view)` of an
+incident yields what may happen next: `does(...)` for what the software or the operator does, and
+`fault(...)` for what nobody wants, each at most as often as the incident's `faults` say.  A disk
+that comes back blank, old or half filled is a fault that sets fields, under a name that stays.
+
+Fields with one meaning everywhere: `up`, the node runs; `serves`, it lets clients write;
+`cluster`, the cluster it believes to be in, "" for none; `data`, how much of what clients were
+promised is on its disk, 0 for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from attrs import Factory, frozen
+
+from joinproto.check.events import NOT_ENABLED, plain
+from joinproto.check.injected import FAULTS, budgeted, spending
+from joinproto.check.properties import Property, always, always_possible, sometimes
+from joinproto.check.view import View
+from joinproto.check.world import Together, World
+
+Fields = Mapping[str, Any]
+
+
+@frozen
+class Becomes:
+    """What a step makes of a node."""
+
+    fields: tuple[tuple[str, Any], ...]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {plain(value)}" for name, value in self.fields)
+
+
+class Node:
+    """A node under a name that stays, whatever happens to its disk."""
+
+    def __init__(self, fields: Fields) -> None:
+        vars(self).update(fields)
+
+    def receive(self, event: Any) -> Any:
+        if not isinstance(event, Becomes):
+            return NOT_ENABLED
+        vars(self).update(event.fields)
+        return None
+
+
+@frozen(kw_only=True)
+class Incident:
+    """`nodes`: name to fields at first.  `faults`: words of a fault to how often it may happen."""
+
+    nodes: Mapping[str, Fields]
+    steps: Callable[[View], Iterable[Together]]
+    claims: Sequence[Property]
+    faults: Mapping[str, int] = Factory(dict)
+
+    def world(self, name: str) -> World:
+        """Return it as a world."""
+
+        def steps(view: View) -> Iterator[Together]:
+            for step in self.steps(view):
+                yield spending(step) if step.fault else step
+
+        world = World(
+            name=name,
+            members={name: partial(Node, fields) for name, fields in self.nodes.items()},
+            together=steps,
+            properties=list(self.claims),
+        )
+        return budgeted(world, self.faults) if self.faults else world
+
+
+def does(action: str, **nodes: Fields) -> Together:
+    """Return a step that sets fields of nodes, by their names."""
+    events = {name: Becomes(tuple(fields.items())) for name, fields in nodes.items()}
+    return Together(action, events)
+
+
+def fault(action: str, **nodes: Fields) -> Together:
+    """Return the same as a fault; its budget is the incident's."""
+    events = {name: Becomes(tuple(fields.items())) for name, fields in nodes.items()}
+    return Together(action, events, fair=False, fault=True)
+
+
+def nodes_of(view: View) -> dict[str, Any]:
+    """Return the nodes by name, without what holds the budgets."""
+    return {name: shown for name, shown in view.items() if name != FAULTS}
+
+
+def those(view: View, **fields: Any) -> dict[str, Any]:
+    """Return the nodes that have all of these fields, with these values."""
+    return {
+        name: node
+        for name, node in nodes_of(view).items()
+        if all(getattr(node, key, None) == value for key, value in fields.items())
+    }
+
+
+def spread(view: View, source: str, *, to: Iterable[str], what: str = "data") -> Iterator[Together]:
+    """Yield how a node's data replace those of others, whatever those hold."""
+    held = getattr(view[source], what)
+    for name in to:
+        if name != source and getattr(view[name], what) != held:
+            yield does(f"{name} is overwritten with the {what} of {source}", **{name: {what: held}})
+
+
+# -- claims ------------------------------------------------------------------------------------
+
+
+def kept(newest: int) -> Property:
+    """Return the claim that some disk always holds what clients were promised."""
+    name = "what was acknowledged is on a disk"
+    return always(name, lambda view: any(it.data == newest for it in _with(view, "data")))
+
+
+def not_blank() -> Property:
+    """Return the claim that no node serves without data."""
+    return always(
+        "no node serves an empty store",
+        lambda view: all(it.data for it in _with(view, "serves") if it.serves),
+    )
+
+
+def one_cluster() -> Property:
+    """Return the claim that all that serve are in one cluster."""
+    return always("one cluster serves", lambda view: len(clusters(view)) <= 1)
+
+
+def can_serve() -> Property:
+    """Return the claim that there is always a way on: without it a rule is a dead end."""
+    return always_possible("one cluster can serve again", lambda view: bool(serving(view)))
+
+
+def happens(name: str, holds: Callable[[View], Any]) -> Property:
+    """Return the claim that this is so in some run, so that what is claimed is not empty."""
+    return sometimes(name, holds)
+
+
+def all_serve(count: int | None = None) -> Property:
+    """Return the claim that all nodes, or `count` of them, serve in some run."""
+    return sometimes(
+        "nodes serve" if count else "all nodes serve",
+        lambda view: len(serving(view)) >= (count or len(_with(view, "serves"))),
+    )
+
+
+def serving(view: View) -> list[str]:
+    """Return the names of nodes that run and serve."""
+    return [
+        name
+        for name, it in nodes_of(view).items()
+        if getattr(it, "up", True) and getattr(it, "serves", False)
+    ]
+
+
+def clusters(view: View) -> set[Any]:
+    """Return the clusters that serve."""
+    return {getattr(view[name], "cluster", "") for name in serving(view)}
+
+
+def _with(view: View, field: str) -> list[Any]:
+    return [it for it in nodes_of(view).values() if hasattr(it, field)]
