@@ -4,8 +4,9 @@ A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `files`
 by folders, each with the first line of its docstring), `trace` (the shortest failing run of a
 world, as the command shows it), `include` (a file as it is: Python, or Markdown), `api` (public
 names), `drawing` (a shipped table), `json` (what commands print), `output` (a command and what it
-prints first, run from the root).  `...` stands for what is left out of a run or an output: what
-else is printed, and lines with times.  A test compares.
+prints first, run from the root), `incidents` (their worlds, and what defeats which fix).
+`...` stands for what is left out of a run or an output: what else is printed, and lines with
+times.  A test compares.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from joinproto.check.catalogue import load_world
 from joinproto.check.check import check
 from joinproto.cli.show.chart import chart
 from joinproto.errors import UsageProblem
-from tools import docs_api, docs_tables
+from tools import docs_api, docs_tables, fixes
 from tools import json_schema as schema
 
 ROOT = Path(__file__).parents[1]
@@ -34,7 +35,8 @@ WIDTH = 88
 TIMED = ("  time ", "  memory ", "  code ", "  search ")
 TOOK = re.compile(r"=+ (.*) in [\d.]+s =+")
 BLOCK = re.compile(
-    r"(<!-- (files|trace|include|api|drawing|json|output): ([^>\n]+) -->\n).*?(<!-- end -->)",
+    r"(<!-- (files|trace|include|api|drawing|json|output|incidents): "
+    r"([^>\n]+) -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
 
@@ -137,6 +139,7 @@ MAKERS: dict[str, Callable[[str], str]] = {
     "drawing": docs_tables.table,
     "json": schema.document,
     "output": _output,
+    "incidents": fixes.table,
 }
 
 

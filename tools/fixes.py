@@ -1,0 +1,257 @@
+"""`python -m tools.fixes`: the tables and pictures of docs/incidents.md, made by the checker.
+
+Each cell is a search of a small world (`joinproto_worlds.incidents.fixes`), or, in the last row,
+of shipped members.  `safety`: which fault defeats which fix, and how.  `liveness`: after which
+faults one cluster can still come to serve what was acknowledged.  `python -m tools.docs` writes
+the tables; this command writes the pictures beside them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+from attrs import evolve, frozen
+
+from joinproto.check import World, check
+from joinproto.cli.show.amounts import plural
+from joinproto_worlds.incidents.entries import ENTRIES, incident_of
+from joinproto_worlds.incidents.fixes import (
+    DESTROYED,
+    FAULTS,
+    FIXES,
+    OLD,
+    SPLIT,
+    STANDS_STILL,
+    world,
+)
+from joinproto_worlds.incidents.shipped import VOTES, members
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "incidents.md"
+Matrix = Literal["safety", "liveness"]
+MATRICES: tuple[Matrix, ...] = ("safety", "liveness")
+GOOD: dict[Matrix, str] = {"safety": "safe", "liveness": "goes on"}
+WAITS = "waits for a person"
+OURS = "the join protocol that ships"
+
+AGAIN: dict[str, Any] = {"recovers": True, "reaches": ("RESTART",), "proposers": 2}
+BLANK: dict[str, Any] = {**VOTES, **AGAIN, "scene": "blank-founder", "views": 2}
+SHIPPED: dict[str, dict[str, Any]] = {
+    "no fault": {**VOTES, **AGAIN, "members": 2, "scene": "stopped", "views": 2},
+    "database": BLANK,
+    "volume": BLANK,
+    "two volumes": {**VOTES, **AGAIN, "scene": "blank-majority", "views": 2},
+    "older copy": {**VOTES, **AGAIN, "scene": "put-back", "views": 3, "frames": 2},
+    "half copy": {
+        **VOTES,
+        **AGAIN,
+        "members": 2,
+        "scene": "half-copied",
+        "views": 4,
+        "crashes": 1,
+        "frames": 1,
+    },
+    "fast restart": {
+        **VOTES,
+        "members": 2,
+        "wiped": "a",
+        "crashes": 1,
+        "views": 1,
+        "recovers": True,
+        "reaches": ("FOUND",),
+    },
+    "killed": {**VOTES, **AGAIN, "members": 2, "scene": "stopped", "views": 2},
+    "register": {**VOTES, **AGAIN, "members": 2, "scene": "stopped", "views": 2},
+    "cut": {**VOTES, "partitions": 1, "views": 1, "proposers": 1, "reaches": ("FOUND",)},
+}
+"""What the shipped members go through: `joinproto_worlds.join.bounds`."""
+
+
+@frozen
+class Cell:
+    """What was found: harm in words, or nothing; and the steps of its shortest run."""
+
+    good: str
+    harm: str = ""
+    steps: int | None = None
+
+    @property
+    def words(self) -> str:
+        if not self.harm or self.steps is None:
+            return self.harm or self.good
+        return (
+            f"{self.harm}, {plural(self.steps, 'step')}" if self.steps else f"{self.harm}, at once"
+        )
+
+
+@cache
+def cell(matrix: Matrix, fix: str, wrong: str) -> Cell:
+    """Return what the checker finds of a fix under a fault."""
+    if fix == OURS:
+        return _shipped(matrix, wrong)
+    names = [STANDS_STILL] if matrix == "liveness" else [DESTROYED, SPLIT, OLD]
+    for name in names:
+        found = _steps_to(world(fix, wrong), name)
+        if found is not None:
+            return Cell(GOOD[matrix], name, found)
+    return Cell(GOOD[matrix])
+
+
+def _steps_to(of: World, name: str) -> int | None:
+    """Return the steps of the shortest run that breaks a claim, or None."""
+    claims = [claim for claim in of.properties if claim.name == name or claim.kind == "sometimes"]
+    report = check(evolve(of, properties=claims))
+    return None if report.trace is None else len(report.trace.steps)
+
+
+@cache
+def _searched(wrong: str) -> tuple[str, bool]:
+    """Return the result of the claims about every state, and whether a cluster came to serve."""
+    given = SHIPPED[wrong]
+    same = next(name for name, other in SHIPPED.items() if other == given)
+    if same != wrong:
+        return _searched(same)
+    report = check(
+        members(given.get("members", 3), **{k: v for k, v in given.items() if k != "members"})
+    )
+    broken = [it for it in report.properties if it.kind == "always" and it.result == "violated"]
+    stands = any(it.result in ("violated", "not-reached") for it in report.properties)
+    return (broken[0].name if broken else ""), stands
+
+
+def _shipped(matrix: Matrix, wrong: str) -> Cell:
+    broken, stands = _searched(wrong)
+    return Cell(GOOD[matrix], broken if matrix == "safety" else WAITS if stands else "")
+
+
+def rows() -> list[tuple[str, str]]:
+    """Return the fixes, by name and in words, and ours."""
+    return [*FIXES.items(), (OURS, OURS)]
+
+
+def table(matrix: str) -> str:
+    """Return a matrix as a table in Markdown, with its picture; or all incidents, or the faults."""
+    if matrix == "worlds":
+        return incidents()
+    if matrix == "faults":
+        return "\n".join(f"* **{name}**: {words}" for name, (words, _) in FAULTS.items())
+    which = next(item for item in MATRICES if item == matrix)
+    head = "| | " + " | ".join(FAULTS) + " |"
+    lines = [head, "|---" * (1 + len(FAULTS)) + "|"]
+    for fix, words in rows():
+        cells = (cell(which, fix, wrong).words for wrong in FAULTS)
+        lines.append(f"| **{words}** | " + " | ".join(cells) + " |")
+    return "\n".join([f"![{matrix}: fix by fault](incidents-{matrix}.svg)", "", *lines])
+
+
+ALSO = {
+    "nats-first-starter": "etcd-blank-majority",
+    "mongodb-member-0": "redis-empty",
+    "redpanda-root": "redis-empty",
+    "galera-pod-0": "galera-last-leaver",
+    "openstack-helm-clock": "galera-last-leaver",
+    "cnpg-partition": "github-2018",
+    "artemis-two-live": "github-2018",
+    "nats-removal": "github-2018",
+}
+"""Incidents whose events are those of another one, for the members that ship."""
+
+
+def incidents() -> str:
+    """Return all incidents: where they were told, and how their worlds end."""
+    lines = ["| incident | as deployed | the fix as deployed | ours |", "|---|---|---|---|"]
+    for _, found in groupby(ENTRIES, key=lambda item: incident_of(item.name)):
+        worlds = list(found)
+        said: dict[str, str] = {"": "", "-fixed": "", "-left": "", "-ours": ""}
+        for item in worlds:
+            ending = item.name.removeprefix(f"incident-{incident_of(item.name)}")
+            steps = "holds" if item.steps is None else f"broken in {plural(item.steps, 'step')}"
+            said[ending] = f"{item.about}: **{steps}**"
+        fix = "; it leaves: ".join(filter(None, (said["-fixed"], said["-left"]))) or "none known"
+        system = worlds[0].happened.partition(":")[0]
+        name = f"`incident-{incident_of(worlds[0].name)}`<br>[{system}]({worlds[0].link})"
+        also = ALSO.get(incident_of(worlds[0].name))
+        ours = said["-ours"] or (f"as in `incident-{also}-ours`" if also else "")
+        lines.append(f"| {name} | {said['']} | {fix} | {ours} |")
+    return "\n".join(lines)
+
+
+WIDE, HIGH, LEFT, TOP = 96, 34, 190, 46
+COLOURS = {"": "#d8efd8", "harm": "#f4c7c3", "waits": "#fbe7b2"}
+
+
+def shown(matrix: Matrix) -> dict[tuple[str, str], str]:
+    """Return the words of each cell, by fix and fault, as docs/incidents.md has them."""
+    text = PAGE.read_text("utf-8").partition(f"<!-- incidents: {matrix} -->")[2]
+    lines = text.partition("<!-- end -->")[0].splitlines()
+    cells = [[part.strip(" *") for part in line.split("|")[1:-1]] for line in lines if "|" in line]
+    head, _, *body = cells
+    return {
+        (row[0], wrong): said for row in body for wrong, said in zip(head[1:], row[1:], strict=True)
+    }
+
+
+def picture(matrix: Matrix) -> str:
+    """Return the page's matrix as a picture: green is safe, red is harm, yellow stands still."""
+    said = shown(matrix)
+    width, height = LEFT + WIDE * len(FAULTS) + 8, TOP + HIGH * len(rows()) + 8
+    title = f"<title>{matrix}: fix by fault</title>"
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">',
+        title,
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+    ]
+    for at, wrong in enumerate(FAULTS):
+        parts.append(_text(LEFT + WIDE * at + WIDE / 2, TOP - 14, wrong, "middle"))
+    for line, (_, words) in enumerate(rows()):
+        y = TOP + HIGH * line
+        parts.append(_text(LEFT - 8, y + HIGH / 2 + 4, words, "end"))
+        for at, wrong in enumerate(FAULTS):
+            parts += _drawn(said[words, wrong], LEFT + WIDE * at, y)
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _drawn(words: str, x: int, y: int) -> list[str]:
+    first, _, second = words.partition(", ")
+    kind = "" if words in GOOD.values() else "waits" if first in (STANDS_STILL, WAITS) else "harm"
+    box = (
+        f'<rect x="{x + 1}" y="{y + 1}" width="{WIDE - 2}" height="{HIGH - 2}"'
+        f' fill="{COLOURS[kind]}"/>'
+    )
+    if len(first) > 15:
+        head, _, tail = first.rpartition(" ")
+        first, second = head, f"{tail}, {second}" if second else tail
+    middle = x + WIDE / 2
+    lines = [(first, 14), (second, 27)] if second else [(first, 21)]
+    return [box, *(_text(middle, y + at, said, "middle", 11) for said, at in lines)]
+
+
+def _text(x: float, y: float, said: str, anchor: str, size: int = 12) -> str:
+    return (
+        f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-size="{size}"'
+        f' fill="#1a1a1a">{escape(said)}</text>'
+    )
+
+
+def path_of(matrix: Matrix) -> Path:
+    return ROOT / "docs" / f"incidents-{matrix}.svg"
+
+
+@click.command(epilog="Example: python -m tools.fixes")
+def main() -> None:
+    """Write the pictures of both matrices, and the tables in docs/incidents.md, anew."""
+    from tools import docs  # inside: it asks this file for the tables
+
+    PAGE.write_text(docs.regenerate(PAGE.read_text("utf-8")), "utf-8")
+    for matrix in MATRICES:
+        path_of(matrix).write_text(picture(matrix), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
