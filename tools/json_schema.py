@@ -22,6 +22,7 @@ from joinproto.cli.commands.check import Checked
 from joinproto.cli.commands.clusterer import Stories, Validated
 from joinproto.cli.commands.clusterer_run import Applied, StatusShown
 from joinproto.cli.commands.decide import Decided
+from joinproto.cli.commands.diff import Differences
 from joinproto.cli.commands.discovery import Booted, Lint
 from joinproto.cli.commands.draw import Drawings, Drawn
 from joinproto.cli.commands.export import ExportedWorld
@@ -89,6 +90,7 @@ SCHEMAS = {
     "decide": DECIDE,
     "drawings": DRAWINGS,
     "drawn": DRAWN,
+    "differences": schema_of(Differences),
     "exported": schema_of(ExportedWorld),
     "clusterer-compare": schema_of(
         CompareAnswer, "`clusterer compare --json`: what A is beside B."

@@ -18,7 +18,7 @@ def _number(flag: str, least: int, about: str) -> Callable[..., Any]:
     return click.option(flag, type=click.IntRange(min=least), metavar="N", help=about)
 
 
-_OPTIONS = (
+_SIZES = (
     _number("--members", 1, "How many members."),
     _number("--wait-for", 1, "How many must be there before they serve."),
     _number("--crashes", 0, "Crashes in one run, at most."),
@@ -29,19 +29,19 @@ _OPTIONS = (
         type=click.Choice(["atomic", "votes"]),
         help="How members agree on what is so.",
     ),
-    click.option(
-        "--mutant",
-        metavar="NAME",
-        help="The world with a mistake built in.",
-        shell_complete=completing.mutants,
-    ),
-    click.option(
-        "--set",
-        "more",
-        metavar="NAME=VALUE",
-        multiple=True,
-        help="Another parameter of the world's function.",
-    ),
+)
+_MUTANT = click.option(
+    "--mutant",
+    metavar="NAME",
+    help="The world with a mistake built in.",
+    shell_complete=completing.mutants,
+)
+_MORE = click.option(
+    "--set",
+    "more",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Another parameter of the world's function.",
 )
 
 
@@ -83,7 +83,12 @@ def target(*, required: bool = True) -> Callable[..., Any]:
 
 def world_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a click command the options that describe a world."""
-    return _with(_OPTIONS, command)
+    return _with((*_SIZES, _MUTANT, _MORE), command)
+
+
+def options_but_mutant(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a click command the same, but for the mistake, of which it takes two."""
+    return _with((*_SIZES, _MORE), command)
 
 
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:

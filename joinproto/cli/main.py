@@ -85,6 +85,7 @@ COMMANDS: dict[str, Row] = {
         ),
         (_CHECK, "query", "cli.commands.query:query", "Ask about the states of a run, in SQL."),
         (_CHECK, "prove", "cli.commands.prove:prove", "Prove claims for any number of members."),
+        (_CHECK, "diff", "cli.commands.diff:diff", "Compare two worlds, and where they part."),
         (_CHECK, "export", "cli.commands.export:export", "Write a world as TLA+."),
         (_CHECK, "draw", "cli.commands.draw:draw", "Draw state machines and decision tables."),
         (_RUN, "node", "cli.commands.node:node", "Run a member on this machine."),

@@ -1,0 +1,260 @@
+"""Two worlds compared: states, steps and verdicts that differ, and where their runs first part.
+
+Two states are the same where all that is told of them is: each member's attributes and disk, what
+is under way, what faults are left.  An attribute that only one of the worlds has, or that each
+sets to another value and never changes, as the name of a mutant, is left out and reported.
+
+The run to where they part is a shortest one: up to there each step of the one is one of the other.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import Factory, define, frozen
+
+from joinproto.check.events import plain
+from joinproto.check.freeze import thaw
+from joinproto.check.injected import FAULTS
+from joinproto.check.plain_steps import Steps
+from joinproto.check.problems import ModelProblem
+from joinproto.check.reference import State
+from joinproto.check.report import MessageText, Step
+from joinproto.check.steps import Move, text_of, to_step
+from joinproto.check.world import World
+
+Told = Mapping[tuple[str, str], str]
+"""Member and attribute to text; the network and the faults that are left are told so, too."""
+UNDER_WAY = ("network", "under way")
+Key = frozenset[tuple[tuple[str, str], str]]
+
+
+@frozen
+class Only:
+    """A step that one of two worlds has in a state that both have.
+
+    `step`: in words.  `changes`: attributes that it changes: before and after.
+    """
+
+    step: str
+    changes: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class Parting:
+    """Where runs of two worlds first part: the steps to there, and what only one of them can do.
+
+    `initial`: members as they begin.  No steps and none on either side: they begin differently.
+    """
+
+    initial: Mapping[str, Mapping[str, str]]
+    steps: tuple[Step, ...]
+    only: tuple[tuple[Only, ...], tuple[Only, ...]]
+
+
+@frozen(kw_only=True)
+class Difference:
+    """What differs; pairs are of the first world and the second."""
+
+    states: tuple[int, int]
+    states_only: tuple[int, int]
+    steps: tuple[int, int]
+    steps_only: tuple[int, int]
+    nearest_only: tuple[tuple[str, ...], tuple[str, ...]]
+    left_out: tuple[str, ...]
+    parting: Parting | None
+
+
+@define
+class _Graph:
+    """All states of a world, in the order in which they are found, and their steps."""
+
+    world: World
+    states_max: int
+    steps: Steps = Factory(lambda self: Steps(self.world), takes_self=True)
+    told: dict[State, Told] = Factory(dict)
+    out: dict[State, list[tuple[Move, State]]] = Factory(dict)
+    keys: dict[State, Key] = Factory(dict)
+
+    def explore(self) -> None:
+        queue = deque(self.steps.initials())
+        self.told.update({state: self._told(state) for state in queue})
+        while queue:
+            state = queue.popleft()
+            beyond = self.steps.is_beyond(state)
+            self.out[state] = [] if beyond else list(self.steps.successors(state))
+            for _, after in self.out[state]:
+                if after not in self.told:
+                    self.told[after] = self._told(after)
+                    queue.append(after)
+            if len(self.told) > self.states_max:
+                raise ModelProblem(
+                    f"world {self.world.name} has more than {self.states_max:,} states",
+                    next="compare smaller ones (--members, --set), or allow more (--max-states)",
+                )
+
+    def _told(self, state: State) -> Told:
+        found = {
+            (member, name): text
+            for member, texts in self.steps.states_text(state).items()
+            for name, text in texts.items()
+        }
+        around = state.around
+        for name in ("crash", "wipe", "lose", "double", "partitions", "split"):
+            found["faults left", name] = plain(getattr(around, name))
+        under_way = [_sent(text_of(sent)) for sent in state.messages]
+        under_way += [f"{' to '.join(link)}: {plain(thaw(held))}" for link, held in state.links]
+        found[UNDER_WAY] = "; ".join(sorted(under_way))
+        return found
+
+    def values(self) -> dict[tuple[str, str], set[str]]:
+        """Return the texts of each attribute, in all states."""
+        found: dict[tuple[str, str], set[str]] = {}
+        for told in self.told.values():
+            for place, text in told.items():
+                found.setdefault(place, set()).add(text)
+        return found
+
+    def number(self, left_out: set[tuple[str, str]]) -> None:
+        for state, told in self.told.items():
+            self.keys[state] = frozenset(
+                (place, text) for place, text in told.items() if place not in left_out
+            )
+
+    def edges(self) -> set[tuple[Key, str, Key]]:
+        return {
+            (self.keys[state], self.label(move, after), self.keys[after])
+            for state, taken in self.out.items()
+            for move, after in taken
+        }
+
+    def label(self, move: Move, after: State) -> str:
+        step = to_step(move, {})
+        return f"{step.member or ''}: {step.label}" if step.member else step.label
+
+    def onward(self, state: State) -> dict[tuple[str, Key], tuple[Move, State]]:
+        return {
+            (self.label(move, after), self.keys[after]): (move, after)
+            for move, after in self.out[state]
+        }
+
+    def only(self, state: State, those: Iterable[tuple[str, Key]]) -> tuple[Only, ...]:
+        """Return steps of a state in words, with what each changes."""
+        before, ways, found = self.told[state], self.onward(state), []
+        for way in those:
+            move, state_after = ways[way]
+            after = self.told[state_after]
+            changes = [
+                f"{member} {name} {before.get((member, name), '-')} → {text}".replace("  ", " ")
+                for (member, name), text in after.items()
+                if before.get((member, name)) != text and (member, name) != UNDER_WAY
+            ]
+            changes += [f"sends {_sent(message)}" for message in to_step(move, {}).sent]
+            found.append(Only(way[0], tuple(changes)))
+        return tuple(sorted(found, key=lambda one: (one.step, one.changes)))
+
+
+def _sent(message: MessageText) -> str:
+    sender = "" if message.sender is None else f" from {message.sender}"
+    return f"“{message.content}”{sender} to {message.to or 'all others'}"
+
+
+def difference(first: World, second: World, *, states_max: int = 20_000) -> Difference:
+    """Return what differs between two worlds.
+
+    Raises `ModelProblem` for a model that cannot be explored, for one with more states than
+    `states_max`, and for two without a common member.
+    """
+    if not ({*first.members} & {*second.members}) - {FAULTS}:
+        raise ModelProblem(
+            f"worlds {first.name} and {second.name} have no member in common",
+            next="compare two versions of one world",
+        )
+    graphs = _Graph(first, states_max), _Graph(second, states_max)
+    for graph in graphs:
+        graph.explore()
+    left_out = _left_out(*(graph.values() for graph in graphs))
+    for graph in graphs:
+        graph.number(set(left_out))
+    one, other = (set(graph.keys.values()) for graph in graphs)
+    edges = [graph.edges() for graph in graphs]
+    return Difference(
+        states=(len(graphs[0].told), len(graphs[1].told)),
+        states_only=(len(one - other), len(other - one)),
+        steps=(len(edges[0]), len(edges[1])),
+        steps_only=(len(edges[0] - edges[1]), len(edges[1] - edges[0])),
+        nearest_only=(_nearest(graphs[0], other), _nearest(graphs[1], one)),
+        left_out=tuple(left_out.values()),
+        parting=_parting(*graphs),
+    )
+
+
+def _left_out(
+    one: Mapping[tuple[str, str], set[str]], other: Mapping[tuple[str, str], set[str]]
+) -> dict[tuple[str, str], str]:
+    """Return attributes that are not compared, and why."""
+    found = {}
+    for place in [*one, *(place for place in other if place not in one)]:
+        name = " ".join(part for part in place if part)
+        here, there = one.get(place), other.get(place)
+        if here is None or there is None:
+            found[place] = f"{name}: only in the {'second' if here is None else 'first'}"
+        elif len(here) == len(there) == 1 and here != there:
+            found[place] = f"{name}: always {min(here)}, or {min(there)}"
+    return found
+
+
+def _nearest(graph: _Graph, known: set[Key]) -> tuple[str, ...]:
+    """Return in words the first state that the other world has not; none: it has all."""
+    for state, key in graph.keys.items():
+        if key not in known:
+            texts = graph.steps.states_text(state)
+            return tuple(
+                f"{member}: " + ", ".join(f"{name} {text}".strip() for name, text in told.items())
+                for member, told in texts.items()
+            )
+    return ()
+
+
+def _parting(one: _Graph, other: _Graph) -> Parting | None:
+    """Return the first run on which they part, breadth first over pairs of states told alike."""
+    begins = {other.keys[state]: state for state in other.steps.initials()}
+    firsts = one.steps.initials()
+    pairs = [(state, begins[one.keys[state]]) for state in firsts if one.keys[state] in begins]
+    if {one.keys[state] for state in firsts} != set(begins):
+        return Parting(initial=one.steps.states_text(firsts[0]), steps=(), only=((), ()))
+    came: dict[tuple[State, State], tuple[tuple[State, State], Move] | None] = dict.fromkeys(pairs)
+    queue = deque(pairs)
+    while queue:
+        here, there = pair = queue.popleft()
+        ways, others = one.onward(here), other.onward(there)
+        if ways.keys() != others.keys():
+            return _told_parting(one, other, pair, came)
+        for way, (move, after) in ways.items():
+            beyond = after, others[way][1]
+            if beyond not in came:
+                came[beyond] = pair, move
+                queue.append(beyond)
+    return None
+
+
+def _told_parting(
+    one: _Graph,
+    other: _Graph,
+    pair: tuple[State, State],
+    came: Mapping[Any, Any],
+) -> Parting:
+    here, there = pair
+    ways, others = one.onward(here), other.onward(there)
+    only = (
+        one.only(here, ways.keys() - others.keys()),
+        other.only(there, others.keys() - ways.keys()),
+    )
+    steps: list[Step] = []
+    while came[pair] is not None:
+        before, move = came[pair]
+        steps.insert(0, to_step(move, one.steps.states_text(pair[0])))
+        pair = before
+    return Parting(initial=one.steps.states_text(pair[0]), steps=tuple(steps), only=only)

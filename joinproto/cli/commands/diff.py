@@ -1,0 +1,238 @@
+"""`joinproto diff`: two worlds, or one with two mistakes, and where they first part.
+
+0  they are the same    1  they differ    2  usage, a bad model (file:line), too many states
+"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Annotated, Any
+
+import click
+from attrs import frozen
+
+from joinproto.check import catalogue
+from joinproto.check.diff import Difference, Only, Parting, difference
+from joinproto.check.report import FailedRun, Report
+from joinproto.check.small_first import check
+from joinproto.check.world import World
+from joinproto.cli import completing, loading
+from joinproto.cli.options import AS_JSON
+from joinproto.cli.output import Terminal, alone_on_stdout
+from joinproto.cli.show.amounts import count, plural
+from joinproto.codec.json_form import Count, printed
+from joinproto.errors import UsageProblem
+
+EXAMPLE = """\b
+Examples:
+  joinproto diff token-ring --mutant stays-white
+  joinproto diff durable-vote --mutant no-persist --mutant answer-first
+  joinproto diff incident-galera-pod-0 incident-galera-pod-0-fixed
+  joinproto diff old/my_model.py my_model.py
+"""
+
+Pair = tuple[int, int]
+
+
+@frozen
+class ClaimOfBoth:
+    """A claim that one of two worlds makes, or both."""
+
+    name: Annotated[str, "as the world calls it"]
+    first: Annotated[str | None, "its result in the first world; null: it makes no such claim"]
+    second: Annotated[str | None, "its result in the second"]
+    first_length: Annotated[Count | None, "steps of the shortest run that breaks or reaches it"]
+    second_length: Annotated[Count | None, "the same in the second"]
+
+
+@frozen
+class StepOfOne:
+    """A step that one world has where the runs part, and the other has not."""
+
+    step: Annotated[str, "in words"]
+    changes: Annotated[tuple[str, ...], "what it changes: before and after"]
+
+
+@frozen(kw_only=True)
+class PartingOfBoth:
+    """The first run on which two worlds part."""
+
+    steps: Annotated[tuple[str, ...], "steps that both have, in words; none: at the beginning"]
+    only_first: Annotated[tuple[StepOfOne, ...], "what only the first can do then"]
+    only_second: Annotated[tuple[StepOfOne, ...], "what only the second can do then"]
+
+
+@frozen(kw_only=True)
+class Differences:
+    """`joinproto diff WORLD ... --json`.  Pairs are of the first world and the second."""
+
+    first: Annotated[str, "the first world, as it was asked for"]
+    second: Annotated[str, "the second"]
+    same: Annotated[bool, "whether states, steps and verdicts are the same"]
+    states: Annotated[tuple[Count, ...], "how many states each has"]
+    states_only: Annotated[tuple[Count, ...], "how many of them the other has not"]
+    steps: Annotated[tuple[Count, ...], "how many steps each has"]
+    steps_only: Annotated[tuple[Count, ...], "how many of them the other has not"]
+    left_out: Annotated[tuple[str, ...], "attributes that are not compared, and why"]
+    claims: Annotated[tuple[ClaimOfBoth, ...], "every claim of either"]
+    parts: Annotated[PartingOfBoth | None, "where they first part; null: nowhere"]
+
+
+@click.command(epilog=EXAMPLE)
+@loading.target()
+@click.argument("other", metavar="[OTHER]", required=False, shell_complete=completing.worlds)
+@loading.options_but_mutant
+@click.option(
+    "--mutant",
+    "mutants",
+    metavar="NAME",
+    multiple=True,
+    help="A mistake built in: of the second world; twice: of the first, and of the second.",
+    shell_complete=completing.mutants,
+)
+@click.option(
+    "--max-states",
+    type=click.IntRange(min=1),
+    default=20_000,
+    show_default=True,
+    help="Refuse a world with more states.",
+)
+@AS_JSON
+def diff(
+    target: str,
+    other: str | None,
+    mutants: tuple[str, ...],
+    max_states: int,
+    as_json: bool,
+    **arguments: Any,
+) -> int:
+    """Compare two worlds: states, steps and verdicts, and the first run on which they part.
+
+    OTHER is a second world or file; without it the same world with another mistake.
+    """
+    options = loading.given({**arguments, "mutant": None})
+    first, second = _asked(target, other, mutants)
+    with alone_on_stdout(as_json):
+        worlds = [_world(name, mutant, options) for name, mutant in (first, second)]
+        found = difference(*worlds, states_max=max_states)
+        reports = [check(world) for world in worlds]
+    claims = _claims(*reports)
+    names = [f"{name} --mutant {mutant}" if mutant else name for name, mutant in (first, second)]
+    verdicts_differ = any(
+        (it.first, it.first_length) != (it.second, it.second_length) for it in claims
+    )
+    is_same = found.parting is None and not verdicts_differ
+    if as_json:
+        click.echo(printed(_told(names, found, claims, same=is_same)))
+    else:
+        _print(names, found, claims, same=is_same)
+    return 0 if is_same else 1
+
+
+def _asked(
+    target: str, other: str | None, mutants: tuple[str, ...]
+) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
+    """Return which two worlds are meant: name and mutant."""
+    if len(mutants) > 2:
+        raise UsageProblem(f"{len(mutants)} mutants are given", next="compare two worlds at a time")
+    if other is None and not mutants:
+        raise UsageProblem(
+            f"{target} is to be compared, and nothing to compare it with",
+            next="name a second world, or give --mutant NAME",
+        )
+    one, two = mutants if len(mutants) == 2 else (None, mutants[0] if mutants else None)
+    return (target, one), (other or target, two)
+
+
+def _world(name: str, mutant: str | None, options: dict[str, Any]) -> World:
+    return catalogue.load(name, {**options, "mutant": mutant}).world
+
+
+def _claims(one: Report, other: Report) -> tuple[ClaimOfBoth, ...]:
+    here = {item.name: item for item in one.properties}
+    there = {item.name: item for item in other.properties}
+    return tuple(
+        ClaimOfBoth(
+            name,
+            here[name].result if name in here else None,
+            there[name].result if name in there else None,
+            here[name].trace_length if name in here else None,
+            there[name].trace_length if name in there else None,
+        )
+        for name in dict.fromkeys([*here, *there])
+    )
+
+
+def _told(
+    names: list[str], found: Difference, claims: tuple[ClaimOfBoth, ...], *, same: bool
+) -> Differences:
+    parting = found.parting
+    parts = None
+    if parting is not None:
+        first, second = (
+            tuple(StepOfOne(one.step, one.changes) for one in only) for only in parting.only
+        )
+        steps = tuple(step.label for step in parting.steps)
+        parts = PartingOfBoth(steps=steps, only_first=first, only_second=second)
+    return Differences(
+        first=names[0],
+        second=names[1],
+        same=same,
+        states=found.states,
+        states_only=found.states_only,
+        steps=found.steps,
+        steps_only=found.steps_only,
+        left_out=found.left_out,
+        claims=claims,
+        parts=parts,
+    )
+
+
+def _print(
+    names: list[str], found: Difference, claims: tuple[ClaimOfBoth, ...], *, same: bool
+) -> None:
+    click.echo(f"first:  {names[0]}\nsecond: {names[1]}\n")
+    if found.parting is not None:
+        _print_parting(found.parting)
+    for what, both, only in (
+        ("states", found.states, found.states_only),
+        ("steps", found.steps, found.steps_only),
+    ):
+        first, second = map(count, both)
+        mine, others = map(count, only)
+        click.echo(
+            f"{what}  {first} and {second}; only in the first {mine}, in the second {others}"
+        )
+    for said in found.left_out:
+        click.echo(f"not compared  {said}")
+    click.echo("\nclaims, in the first and in the second")
+    for it in claims:
+        one, other = _result(it.first, it.first_length), _result(it.second, it.second_length)
+        click.echo(f"  {'  ' if one == other else '* '}{it.name}: {one}; {other}")
+    click.echo("\nthey are the same" if same else "\nthey differ")
+
+
+def _result(result: str | None, length: int | None) -> str:
+    if result is None:
+        return "not claimed"
+    return result if length is None else f"{result} in {plural(length, 'step')}"
+
+
+def _print_parting(parting: Parting) -> None:
+    if not parting.steps and not any(parting.only):
+        click.echo("they begin in different states\n")
+        return
+    if parting.steps:
+        run = FailedRun("they part", "always", parting.initial, parting.steps)
+        click.echo(Terminal.now().chart(run).rstrip() + "\n")
+    else:
+        click.echo("they part at the first step\n")
+    for which, only in zip_longest(("first", "second"), parting.only):
+        for one in only:
+            click.echo(_said(which, one))
+    click.echo()
+
+
+def _said(which: str, one: Only) -> str:
+    changes = "".join(f"\n    {change}" for change in one.changes)
+    return f"only the {which} can do then: {one.step}{changes}"

@@ -1,0 +1,154 @@
+"""`joinproto diff`: states, steps and verdicts that differ, and the run on which they part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinproto.check.catalogue import load_world
+from joinproto.check.diff import difference
+from tests.cli.running import Run, run_here
+
+MODEL = """
+from joinproto.check import NOT_ENABLED, World, always, sometimes
+
+
+class Member:
+    def __init__(self):
+        self.count = 0{more}
+
+    def choices(self):
+        if self.count < {most}:
+            yield "count"
+
+    def receive(self, event):
+        if event != "count":
+            return NOT_ENABLED
+        self.count += 1
+        return None
+
+
+def world():
+    return World(
+        name="counts",
+        members={{"a": Member}},
+        properties=[
+            always("few", lambda view: view["a"].count < {claimed}),
+            sometimes("one", lambda view: view["a"].count == 1),
+        ],
+    )
+"""
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs `joinproto diff` here."""
+    return lambda *words: run_here(capsys, "diff", *words)
+
+
+def _model(folder: Path, *, most: int = 2, claimed: int = 3, more: str = "") -> str:
+    folder.mkdir()
+    file = folder / "model.py"
+    file.write_text(MODEL.format(most=most, claimed=claimed, more=more))
+    return str(file)
+
+
+def test_a_world_and_its_mutant_part_where_the_mutant_does_what_it_should_not(run: Run) -> None:
+    """With one vote too few it commits; the claims of both stand side by side."""
+    done = run("two-phase-commit", "--mutant", "one-vote-short", "--json")
+    told = done.object
+
+    assert (1, False) == (done.code, told["same"])
+    assert [288, 348] == told["states"]
+    assert [0, 60] == told["states_only"]
+    assert 4 == len(told["parts"]["steps"])
+    assert [] == told["parts"]["only_first"]
+    assert ["tm: commit"] == [one["step"] for one in told["parts"]["only_second"]]
+    (consistent,) = [one for one in told["claims"] if one["name"] == "consistent"]
+    assert ("holds", "violated", 7) == (
+        consistent["first"],
+        consistent["second"],
+        consistent["second_length"],
+    )
+    assert ["tm needed: always 3, or 2"] == told["left_out"]
+
+
+def test_the_run_to_there_is_one_of_both_and_no_shorter_one_parts_them() -> None:
+    first, second = (load_world(f"incident-galera-pod-0{it}") for it in ("", "-fixed"))
+    found, back = difference(first, second), difference(second, first)
+
+    assert found.parting is not None
+    assert back.parting is not None
+    assert ["all pods crash"] == [step.action for step in found.parting.steps]
+    assert found.parting.only == back.parting.only[::-1]
+    assert found.states_only == back.states_only[::-1] == (12, 0)
+
+
+def test_people_see_the_run_and_what_only_one_can_do_then(run: Run) -> None:
+    out = run("incident-galera-pod-0", "incident-galera-pod-0-fixed").out
+
+    assert "they part, after 1 step\n" in out
+    assert "only the first can do then: pod0: pod0 founds the cluster" in out
+    assert "* what was acknowledged is on a disk: violated in 3 steps; holds" in out
+
+
+def test_two_mutants_are_compared_with_each_other(run: Run) -> None:
+    told = run(
+        "durable-vote", "--mutant", "no-persist", "--mutant", "answer-first", "--json"
+    ).object
+
+    assert "durable-vote --mutant no-persist" == told["first"]
+    assert "durable-vote --mutant answer-first" == told["second"]
+    assert not told["same"]
+
+
+def test_a_world_is_the_same_as_itself(run: Run) -> None:
+    done = run("incident-twilio-2013", "incident-twilio-2013")
+
+    assert 0 == done.code
+    assert done.out.endswith("they are the same\n")
+
+
+def test_two_versions_of_a_file_are_compared(run: Run, tmp_path: Path) -> None:
+    """A new attribute is reported and not compared; a claim alone may differ."""
+    old = _model(tmp_path / "old")
+    more = _model(tmp_path / "more", more="\n        self.seen = 'x'")
+    further = _model(tmp_path / "further", most=3)
+    stricter = _model(tmp_path / "stricter", claimed=2)
+
+    assert 0 == run(old, more).code
+    assert ["a seen: only in the second"] == run(old, more, "--json").object["left_out"]
+    parts = run(old, further, "--json").object["parts"]
+    assert (2, "a: count") == (len(parts["steps"]), parts["only_second"][0]["step"])
+    assert ["a count 2 → 3"] == parts["only_second"][0]["changes"]
+    done = run(old, stricter, "--json")
+    assert (1, None) == (done.code, done.object["parts"])
+
+
+def test_worlds_that_begin_differently_part_at_once(run: Run, tmp_path: Path) -> None:
+    one = _model(tmp_path / "one", more="\n        self.count = 1")
+    done = run(_model(tmp_path / "zero"), one)
+
+    assert (1, True) == (done.code, "they begin in different states" in done.out)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["token-ring"], "nothing to compare it with"),
+        (["two-phase-commit", "--mutant", "nope"], "has no mutant 'nope'"),
+        (["no-such-world", "token-ring"], "there is no world called 'no-such-world'"),
+        (["token-ring", *["--mutant", "a"] * 3], "3 mutants are given"),
+        (["token-ring", "no/such.py"], "no/such.py"),
+        (["incident-twilio-2013", "incident-redis-empty"], "have no member in common"),
+        (
+            ["two-phase-commit", "--mutant", "one-vote-short", "--max-states", "10"],
+            "has more than 10 states",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_an_error(run: Run, words: list[str], says: str) -> None:
+    done = run(*words)
+
+    assert (2, True) == (done.code, says in done.err), done.err
