@@ -12,7 +12,7 @@ from joinproto.recovery.judgement import store_told
 from joinproto.recovery.policy.asked import Asked, Asker, summed
 from joinproto.recovery.policy.question import Question
 from joinproto_worlds.policy.galera import found
-from joinproto_worlds.policy.life import Node
+from joinproto_worlds.policy.nodes import Node
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples" / "policies"
 FEW = ("--ends", "2", "--writes", "1")

@@ -160,7 +160,7 @@ def _started(
 
 def _world(name: str, asker: Asker, left: Mapping[str, Any]) -> World:
     from joinproto_worlds.policy import galera, ours, rabbitmq
-    from joinproto_worlds.policy.life import Left
+    from joinproto_worlds.policy.nodes import Left
 
     match name:
         case "galera":

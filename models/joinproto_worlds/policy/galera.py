@@ -15,7 +15,8 @@ from joinproto.check import World
 from joinproto.recovery.foreign import galera, gcache
 from joinproto.recovery.found import Format, Found, Raw, RawFile
 from joinproto.recovery.policy.asked import Asker
-from joinproto_worlds.policy.life import Left, Node, System, name_of, world_of
+from joinproto_worlds.policy.life import world_of
+from joinproto_worlds.policy.nodes import Left, Node, System, name_of
 
 CLUSTER = "6a1f3c9e-0000-11ee-8d7e-1f2e3d4c5b6a"
 PATH = "/var/lib/mysql"

@@ -14,113 +14,16 @@ A wipe is nobody's fault: what was on that disk alone does not count as lost by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, partial
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, Literal
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
 from joinproto.check import Together, View, World, always, sometimes
-from joinproto.recovery.found import Found
-from joinproto.recovery.judgement import store_told
-from joinproto.recovery.policy.asked import Asked, Asker
-from joinproto.recovery.policy.question import Ask, Question
-
-CLIENTS = "clients"
-TIMED_OUT = "timed-out"
-
-
-@frozen(cache_hash=True)
-class Node:
-    """A node and its disk.
-
-    `data`: the writes on its disk, by number.  `view`: with whom it last served, itself included,
-    each as NAME.STARTS.  `number`: of that view.  `founded_by`: who forced it, where it was
-    forced.
-    `is_clean`: it was stopped in order.  `starts`: how often it was started.
-    """
-
-    name: str
-    runs: bool = True
-    serves: bool = True
-    data: tuple[int, ...] = ()
-    disk: Literal["whole", "blank", "removed"] = "whole"
-    view: tuple[str, ...] = ()
-    number: int = 1
-    founded_by: Literal["", "hand", "policy"] = ""
-    is_clean: bool = False
-    starts: int = 1
-
-    @property
-    def entry(self) -> str:
-        """Return what views call it."""
-        return f"{self.name}.{self.starts}"
-
-
-@frozen
-class Left:
-    """How much may still happen.
-
-    `ends`: stops, kills and cuts.  `by_hand`: foundings by others.
-
-    `all_answer`: no node is silent when an operator asks for a founder.
-    """
-
-    writes: int = 2
-    ends: int = 3
-    starts: int = 0
-    wipes: int = 1
-    by_hand: int = 1
-    asks: int = 1
-    all_answer: bool = False
-
-
-@frozen
-class Clients:
-    """What clients know.  `acknowledged`: writes that are on some disk still: what a wipe took, or
-    a copy over the last disk that had it, an answer cannot bring back.
-
-    `harm`: what the last answer of the policy did.
-    """
-
-    acknowledged: tuple[int, ...] = ()
-    harm: Literal["", "a write lost", "two clusters"] = ""
-    written: int = 0
-    left: Left = field(factory=Left)
-
-
-@frozen(kw_only=True)
-class System:
-    """A system whose nodes these are.
-
-    `found`: what its reader finds in a node's directory, as the node left it; `together`: what it
-    says of several that were read together.  `needs_majority`:
-    nodes that lose more than half of those they served with at once stop serving.  `goes_alone`:
-    whether a node that is down serves again by itself when it is started alone.
-    """
-
-    name: str
-    found: Callable[[Node], Found]
-    together: Callable[[tuple[Found, ...]], tuple[Found, ...]] = lambda found: found
-    needs_majority: bool
-    goes_alone: Callable[[Node], bool]
-
-
-@frozen
-class Move:
-    """Something that happens: in words, with every node that it changes."""
-
-    words: str
-    nodes: tuple[Node, ...] = ()
-    clients: Clients | None = None
-
-
-Nodes = Mapping[str, Node]
-
-
-def name_of(entry: str) -> str:
-    """Return the node's name in an entry of a view."""
-    return entry.rpartition(".")[0]
+from joinproto.recovery.policy.asked import Asker
+from joinproto_worlds.policy.asking import about_founder, about_one
+from joinproto_worlds.policy.nodes import CLIENTS, Clients, Left, Move, Node, Nodes, System
 
 
 class Holder:
@@ -351,7 +254,7 @@ def _answers(system: System, asker: Asker, nodes: Nodes, clients: Clients) -> It
     for node in nodes.values():
         if node.runs or node.disk == "removed":
             continue
-        about = partial(_about_one, system, tuple(nodes.values()), node=node)
+        about = partial(about_one, system, tuple(nodes.values()), node=node)
         if asker.answer(about(ask="may-i-start")) == "found":
             harmed = _harmed(nodes, after, node)
             words = f"the policy, asked by {node.name}: found"
@@ -386,69 +289,5 @@ def _ask(
     is_served = any(node.serves for node in nodes.values())
     heard = (node for name, node in nodes.items() if name != silent)
     safe = [] if is_served else [one.name for one in heard if acknowledged <= set(one.data)]
-    asked = _about_founder(system, tuple(nodes.values()), silent)
+    asked = about_founder(system, tuple(nodes.values()), silent)
     return asker.answer(evolve(asked, safe=frozenset(safe)))
-
-
-@cache
-def _about_founder(system: System, nodes: tuple[Node, ...], silent: str | None) -> Asked:
-    ask: Ask = "choose-founder"
-    heard = tuple(node for node in nodes if node.name != silent)
-    if silent is None:
-        return Asked(question=_question(system, nodes, heard, ask), found=_read(system, heard))
-    lost = Node(silent, runs=False, serves=False, disk="blank")
-    return Asked(
-        question=_question(system, nodes, heard, ask, unknown={silent: TIMED_OUT}),
-        found=_read(system, heard),
-        truth=_question(system, nodes, nodes, ask),
-        blank=_question(system, nodes, (*heard, lost), ask),
-    )
-
-
-@cache
-def _about_one(system: System, nodes: tuple[Node, ...], ask: Ask, node: Node) -> Asked:
-    """Return whether `node` may start by its own store alone, or be removed with it."""
-    others = tuple(one for one in nodes if one is not node)
-    is_start = ask == "may-i-start"
-    heard = (node,) if is_start else others
-    question = _question(
-        system,
-        nodes,
-        heard,
-        ask,
-        unknown={one.name: "not-asked" for one in others} if is_start else {node.name: TIMED_OUT},
-        node=node.name,
-        reasons=() if is_start else ("it has not answered for ten minutes",),
-    )
-    return Asked(question=question, found=_read(system, heard))
-
-
-def _question(
-    system: System,
-    nodes: tuple[Node, ...],
-    heard: tuple[Node, ...],
-    ask: Ask,
-    *,
-    unknown: Mapping[str, str] | None = None,
-    node: str | None = None,
-    reasons: tuple[str, ...] = (),
-) -> Question:
-    return Question(
-        ask=ask,
-        nodes=tuple(one.name for one in nodes),
-        node=node,
-        stores=tuple(map(store_told, _read(system, heard))),
-        unknown=unknown or {},
-        reasons=reasons,
-    )
-
-
-def _read(system: System, heard: tuple[Node, ...]) -> tuple[Found, ...]:
-    """Return what the reader that ships finds on these disks."""
-    found = tuple(_found(system, node) for node in heard if node.disk != "removed")
-    return system.together(found)
-
-
-@cache
-def _found(system: System, node: Node) -> Found:
-    return system.found(node)

@@ -14,7 +14,8 @@ from joinproto.check import World
 from joinproto.recovery.foreign import rabbitmq
 from joinproto.recovery.found import Format, Found, Raw, RawFile
 from joinproto.recovery.policy.asked import Asker
-from joinproto_worlds.policy.life import Left, Node, System, name_of, world_of
+from joinproto_worlds.policy.life import world_of
+from joinproto_worlds.policy.nodes import Left, Node, System, name_of
 
 NODES = "abc"
 

@@ -1,0 +1,105 @@
+"""Nodes and their disks, what clients know, and the system whose nodes these are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from attrs import field, frozen
+
+from joinproto.recovery.found import Found
+
+CLIENTS = "clients"
+
+
+@frozen(cache_hash=True)
+class Node:
+    """A node and its disk.
+
+    `data`: the writes on its disk, by number.  `view`: with whom it last served, itself included,
+    each as NAME.STARTS.  `number`: of that view.  `founded_by`: who forced it, where it was
+    forced.
+    `is_clean`: it was stopped in order.  `starts`: how often it was started.
+    """
+
+    name: str
+    runs: bool = True
+    serves: bool = True
+    data: tuple[int, ...] = ()
+    disk: Literal["whole", "blank", "removed"] = "whole"
+    view: tuple[str, ...] = ()
+    number: int = 1
+    founded_by: Literal["", "hand", "policy"] = ""
+    is_clean: bool = False
+    starts: int = 1
+
+    @property
+    def entry(self) -> str:
+        """Return what views call it."""
+        return f"{self.name}.{self.starts}"
+
+
+@frozen
+class Left:
+    """How much may still happen.
+
+    `ends`: stops, kills and cuts.  `by_hand`: foundings by others.
+
+    `all_answer`: no node is silent when an operator asks for a founder.
+    """
+
+    writes: int = 2
+    ends: int = 3
+    starts: int = 0
+    wipes: int = 1
+    by_hand: int = 1
+    asks: int = 1
+    all_answer: bool = False
+
+
+@frozen
+class Clients:
+    """What clients know.  `acknowledged`: writes that are on some disk still: what a wipe took, or
+    a copy over the last disk that had it, an answer cannot bring back.
+
+    `harm`: what the last answer of the policy did.
+    """
+
+    acknowledged: tuple[int, ...] = ()
+    harm: Literal["", "a write lost", "two clusters"] = ""
+    written: int = 0
+    left: Left = field(factory=Left)
+
+
+@frozen(kw_only=True)
+class System:
+    """A system whose nodes these are.
+
+    `found`: what its reader finds in a node's directory, as the node left it; `together`: what it
+    says of several that were read together.  `needs_majority`:
+    nodes that lose more than half of those they served with at once stop serving.  `goes_alone`:
+    whether a node that is down serves again by itself when it is started alone.
+    """
+
+    name: str
+    found: Callable[[Node], Found]
+    together: Callable[[tuple[Found, ...]], tuple[Found, ...]] = lambda found: found
+    needs_majority: bool
+    goes_alone: Callable[[Node], bool]
+
+
+@frozen
+class Move:
+    """Something that happens: in words, with every node that it changes."""
+
+    words: str
+    nodes: tuple[Node, ...] = ()
+    clients: Clients | None = None
+
+
+Nodes = Mapping[str, Node]
+
+
+def name_of(entry: str) -> str:
+    """Return the node's name in an entry of a view."""
+    return entry.rpartition(".")[0]
