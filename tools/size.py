@@ -1,0 +1,71 @@
+"""`python -m tools.size [FOLDER...]`: how much code there is, without comments and docstrings.
+
+Prints lines that hold code, tokens, and files of each folder; without an argument, of each package
+that the wheel carries, and their sum.  Tokens do not change when code is only formatted anew.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import sys
+import tokenize
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+_LAYOUT = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def size_of(text: str) -> tuple[int, int]:
+    """Return how many lines of a module hold code, and how many tokens that is."""
+    docstrings: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            first = node.body[0]
+            docstrings.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    tokens = [
+        token
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type not in _LAYOUT and token.start[0] not in docstrings
+    ]
+    lines = {line for token in tokens for line in range(token.start[0], token.end[0] + 1)}
+    return len(lines), len(tokens)
+
+
+def wheel_folders() -> list[Path]:
+    """Return the packages of the wheel; those of `joinproto` one by one, then its own files."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    carried = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    inner = [path for path in sorted((ROOT / "joinproto").iterdir()) if any(path.rglob("*.py"))]
+    modules = sorted((ROOT / "joinproto").glob("*.py"))
+    return [*inner, *modules, *(ROOT / name for name in carried if name != "joinproto")]
+
+
+def main(folders: Iterable[str]) -> None:
+    """Print a line for each folder, and their sum."""
+    total = [0, 0, 0]
+    print(f"{'lines':>7} {'tokens':>8} {'files':>6}")
+    for path in [Path(name) for name in folders] or wheel_folders():
+        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        sizes = [size_of(file.read_text("utf-8")) for file in files]
+        row = [sum(lines for lines, _ in sizes), sum(tokens for _, tokens in sizes), len(files)]
+        total = [a + b for a, b in zip(total, row, strict=True)]
+        shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+        print(f"{row[0]:7,} {row[1]:8,} {row[2]:6,} {shown}")
+    print(f"{total[0]:7,} {total[1]:8,} {total[2]:6,} together")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
