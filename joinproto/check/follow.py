@@ -40,8 +40,7 @@ def told_by(move: Move) -> list[Told]:
     if move.message is None:
         return [Told(name, action) for name, _ in move.outcomes]
     message = text_of(move.message)
-    sender = None if message.sender is None else message.sender
-    return [Told(name, action, sender, message.content) for name, _ in move.outcomes]
+    return [Told(name, action, message.sender, message.content) for name, _ in move.outcomes]
 
 
 def _is_meant(told: Told, one: Told) -> bool:

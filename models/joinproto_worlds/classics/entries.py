@@ -2,119 +2,66 @@
 
 from __future__ import annotations
 
-from joinproto.check.entry import Entry
+from joinproto.check.entry import Entry, Family
+
+HERE = "joinproto_worlds.classics"
+COMMIT = Family(f"{HERE}.two_phase_commit:build", (1, 3, 12))
+FOUNDING = Family(f"{HERE}.paxos_founding:build", (2, 3, 3), "long")
+DINING = Family(f"{HERE}.dining_philosophers:build", (2, 5, 10), prefix="dining-")
+RING = Family(f"{HERE}.token_ring:build", (2, 4, 10), prefix="token-ring")
+ELECTION = Family(f"{HERE}.ring_election:build", (2, 4, 6))
+BIT = Family(f"{HERE}.alternating_bit:build", 2, prefix="alternating-bit")
+VOTE = Family(f"{HERE}.durable_vote:build", (2, 3, 4), prefix="durable-vote")
 
 ENTRIES: tuple[Entry, ...] = (
-    Entry(
+    COMMIT(
         "two-phase-commit",
-        "joinproto_worlds.classics.two_phase_commit:build",
         "resource managers commit together or not at all",
-        members=(1, 12),
-        usual=3,
         mutants=("one-vote-short",),
     ),
-    Entry(
+    FOUNDING(
         "paxos-founding",
-        "joinproto_worlds.classics.paxos_founding:build",
         "members agree on one founder by single-decree Paxos",
-        members=(2, 3),
-        usual=3,
-        tier="long",
         mutants=("forgets-accepted", "promise-not-kept"),
     ),
-    Entry(
-        "dining-philosophers",
-        "joinproto_worlds.classics.dining_philosophers:build",
-        "each takes the left fork first: all hold one, none can eat",
-        members=(2, 10),
-        usual=5,
-        expected="violated",
-        steps=5,
-    ),
-    Entry(
-        "dining-left-handed",
-        "joinproto_worlds.classics.dining_philosophers:build",
+    DINING("philosophers", "each takes the left fork first: all hold one, none can eat", steps=5),
+    DINING(
+        "left-handed",
         "one philosopher takes the right fork first: somebody can always go on",
-        members=(2, 10),
-        usual=5,
-        given={"left_handed": 1},
+        left_handed=1,
     ),
-    Entry(
-        "token-ring",
-        "joinproto_worlds.classics.token_ring:build",
-        "a token goes round; whoever has it may enter",
-        members=(2, 10),
-        usual=4,
-    ),
-    Entry(
-        "token-ring-lossy",
-        "joinproto_worlds.classics.token_ring:build",
-        "the token is lost, and in the end nobody can go on",
-        members=(2, 10),
-        usual=4,
-        expected="violated",
-        steps=5,
-        given={"losses": 1},
-    ),
-    Entry(
-        "token-ring-doubled",
-        "joinproto_worlds.classics.token_ring:build",
+    RING("", "a token goes round; whoever has it may enter"),
+    RING("-lossy", "the token is lost, and in the end nobody can go on", steps=5, losses=1),
+    RING(
+        "-doubled",
         "the token is doubled, and two are inside",
-        members=(2, 6),
-        usual=4,
-        expected="violated",
+        members=(2, 4, 6),
         steps=6,
-        given={"duplicates": 1},
+        duplicates=1,
     ),
-    Entry(
+    ELECTION(
         "ring-election",
-        "joinproto_worlds.classics.ring_election:build",
         "the largest number on a one-way ring becomes the leader",
-        members=(2, 6),
-        usual=4,
         mutants=("passes-all-on",),
     ),
-    Entry(
-        "alternating-bit",
-        "joinproto_worlds.classics.alternating_bit:build",
-        "every item arrives once over a link that loses",
-        members=(2, 2),
-        usual=2,
-    ),
-    Entry(
-        "alternating-bit-overtaken",
-        "joinproto_worlds.classics.alternating_bit:build",
+    BIT("", "every item arrives once over a link that loses"),
+    BIT(
+        "-overtaken",
         "frames overtake one another: an old one counts as new",
-        members=(2, 2),
-        usual=2,
-        expected="violated",
         steps=7,
-        given={"overtaking": True},
+        overtaking=True,
     ),
-    Entry(
-        "durable-vote",
-        "joinproto_worlds.classics.durable_vote:build",
+    VOTE(
+        "",
         "a vote survives a crash, so nobody votes twice",
-        members=(2, 4),
-        usual=3,
         mutants=("no-persist", "answer-first"),
     ),
-    Entry(
-        "durable-vote-split",
-        "joinproto_worlds.classics.durable_vote:build",
-        "a partition lets only one side elect",
-        members=(2, 4),
-        usual=3,
-        given={"partitions": 1},
-    ),
-    Entry(
-        "durable-vote-wiped",
-        "joinproto_worlds.classics.durable_vote:build",
+    VOTE("-split", "a partition lets only one side elect", partitions=1),
+    VOTE(
+        "-wiped",
         "a lost disk forgets a vote, and two lead",
-        members=(3, 4),
-        usual=3,
-        expected="violated",
+        members=(3, 3, 4),
         steps=9,
-        given={"wipes": 1},
+        wipes=1,
     ),
 )

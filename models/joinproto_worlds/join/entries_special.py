@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from joinproto.check.entry import Entry
+from joinproto.check.entry import Entry, Family
 from joinproto_worlds.join.entries import CALM, JOIN, LIVE, NO_FAULT
 
 ENTRIES: tuple[Entry, ...] = (
@@ -247,41 +247,33 @@ ENTRIES: tuple[Entry, ...] = (
     ),
 )
 
+PICK = Family("joinproto_worlds.join.pick:build", tier="long")
+
 ENTRIES += (
-    Entry(
+    PICK(
         "join-pick",
-        "joinproto_worlds.join.pick:build",
         "R2, R3: whatever the recovery tool calls the latest has every committed frame",
-        members=(2, 2),
-        usual=2,
-        tier="long",
+        members=2,
         mutants=("picks-the-highest", "picks-without-members"),
-        given={
-            "register": "votes",
-            "crashes": 2,
-            "partitions": 0,
-            "proposers": 1,
-            "automatic": False,
-            "marks": True,
-            "leaves": "b",
-        },
+        register="votes",
+        crashes=2,
+        partitions=0,
+        proposers=1,
+        automatic=False,
+        marks=True,
+        leaves="b",
     ),
-    Entry(
+    PICK(
         "join-pick-some",
-        "joinproto_worlds.join.pick:build",
         "R2: the same where only some of three stores are found",
-        members=(3, 3),
-        usual=3,
-        tier="long",
+        members=3,
         mutants=("picks-without-members", "picks-without-electors"),
-        given={
-            "register": "votes",
-            "crashes": 0,
-            "proposers": 1,
-            "views": 2,
-            "leaves": "b",
-            "closes": False,
-            "reaches": ("FOUND", "CHANGE"),
-        },
+        register="votes",
+        crashes=0,
+        proposers=1,
+        views=2,
+        leaves="b",
+        closes=False,
+        reaches=("FOUND", "CHANGE"),
     ),
 )

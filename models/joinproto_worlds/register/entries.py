@@ -57,32 +57,28 @@ CHAIN: tuple[Entry, ...] = (
     ),
 )
 
+OF_JOIN, OF_VOTES, OF_NOTE = (
+    Family(f"joinproto_worlds.register.views:{name}", 2)
+    for name in ("of_join", "of_votes", "of_note")
+)
+
 VIEWS: tuple[Entry, ...] = (
-    Entry(
+    OF_JOIN(
         "register-of-join",
-        "joinproto_worlds.register.views:of_join",
         "the view chain of two members implements a register of views",
-        members=(2, 2),
-        usual=2,
         tier="long",
         mutants=("register-forgets",),
     ),
-    Entry(
+    OF_VOTES(
         "register-of-votes",
-        "joinproto_worlds.register.views:of_votes",
         "electors that found a cluster by votes implement a register of views",
-        members=(2, 2),
-        usual=2,
         tier="long",
         mutants=("accepted-not-honoured",),
     ),
-    Entry(
+    OF_NOTE(
         "register-of-note",
-        "joinproto_worlds.register.views:of_note",
         "the note implements no register: on each side of a partition a cluster is founded",
-        members=(2, 3),
-        usual=2,
-        expected="violated",
+        members=(2, 2, 3),
         steps=5,
     ),
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from joinproto.check.entry import Entry
+from joinproto.check.entry import Entry, Family
 
-BUILD = "joinproto_worlds.zen.world:build"
+ZEN = Family("joinproto_worlds.zen.world:build", (2, 2, 3), "long")
 
 IN_ONE_TERM = (
     "half-is-enough",
@@ -16,33 +16,25 @@ IN_ONE_TERM = (
 IN_TWO_TERMS = ("newer-joins", "commits-former")
 
 ENTRIES: tuple[Entry, ...] = (
-    Entry(
+    ZEN(
         "zen",
-        BUILD,
         "Elasticsearch's model as published: nodes found with a quorum, elect, and commit",
-        members=(2, 5),
-        usual=3,
+        members=(2, 3, 5),
         tier="deep",
         mutants=(*IN_ONE_TERM, *IN_TWO_TERMS),
     ),
-    Entry(
+    ZEN(
         "zen-two",
-        BUILD,
         "the same with two nodes and any number of messages: two terms, to the end",
-        members=(2, 3),
-        usual=2,
-        tier="long",
         mutants=(*IN_ONE_TERM, *IN_TWO_TERMS),
-        given={"messages": 0},
+        messages=0,
     ),
-    Entry(
+    ZEN(
         "zen-one-term",
-        BUILD,
         "the same in one term: who founds, who is the first master, and its first commit",
-        members=(2, 3),
-        usual=2,
-        tier="long",
         mutants=IN_ONE_TERM,
-        given={"messages": 0, "terms": 1, "versions": 2},
+        messages=0,
+        terms=1,
+        versions=2,
     ),
 )
