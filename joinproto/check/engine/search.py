@@ -9,14 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-import numpy as np
-import numpy.typing as npt
 from attrs import define, field
 
 from joinproto.check.engine import Compiling, telling_of_compilation
 from joinproto.check.engine.claims.found import Found
 from joinproto.check.engine.expansion.expander import BATCH
 from joinproto.check.engine.rows.marks import NO_MARKS
+from joinproto.check.engine.shapes import Ints
 from joinproto.check.engine.space import Space, TooFar, TooWide
 from joinproto.check.engine.stopping import INTERRUPTED, Stops, Tick
 from joinproto.check.engine.symmetry.symmetry import Restart
@@ -124,13 +123,11 @@ class Search(Space):
             if found.stopped_by:
                 return
 
-    def _judge_level(self) -> npt.NDArray[np.int64] | None:
+    def _judge_level(self) -> Ints | None:
         joint = self.world.together is not None
         return self.found.judge(self.judge, len(self.found.levels) - 2, self.rows(), joint=joint)
 
-    def _expand_level(
-        self, begin: int, end: int, numbers: npt.NDArray[np.int64] | None, stops: Stops
-    ) -> str:
+    def _expand_level(self, begin: int, end: int, numbers: Ints | None, stops: Stops) -> str:
         """Take in all successors of rows begin to end; return what stopped that, if anything."""
         if numbers is not None:
             self.expander.refresh()
@@ -155,7 +152,7 @@ class Search(Space):
 
         raise_failing(self, begin, end)
 
-    def _level(self, begin: int, end: int, numbers: npt.NDArray[np.int64] | None) -> Iterator[int]:
+    def _level(self, begin: int, end: int, numbers: Ints | None) -> Iterator[int]:
         """Take in all successors of rows begin to end; yields how many at a time."""
         inside = None if self.world.within is None else self._within(begin, end)
         self.expander.quiet = True
@@ -181,7 +178,7 @@ class Search(Space):
             self.crew_levels.count_up()
         self.expander.count_up()
 
-    def _may_sleep(self, joint: npt.NDArray[np.int64] | None) -> bool:
+    def _may_sleep(self, joint: Ints | None) -> bool:
         """Return whether steps may be left out that others make good."""
         contents, states = self.tables.contents, self.states
         alike = joint is not None or self.alike is not None or self.renaming is not None

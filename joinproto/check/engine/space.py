@@ -13,7 +13,6 @@ from typing import Any
 from weakref import proxy
 
 import numpy as np
-import numpy.typing as npt
 from attrs import Factory, define, field
 
 from joinproto.check.engine.claims.judge import Judge
@@ -21,6 +20,7 @@ from joinproto.check.engine.expansion.expander import Batch, Expander
 from joinproto.check.engine.expansion.workers import CrewLevels
 from joinproto.check.engine.rows.crew import Crew
 from joinproto.check.engine.rows.rowset import RowSet, in_one
+from joinproto.check.engine.shapes import Ints, RowMarks, Rows
 from joinproto.check.engine.stopping import Limits, Stops
 from joinproto.check.engine.symmetry.alike import Alike
 from joinproto.check.engine.symmetry.symmetry import Restart, Symmetry
@@ -147,7 +147,7 @@ class Space:
         return bool(self.cut_by)
 
     @staticmethod
-    def _refuse_other_beginnings(renaming: Symmetry, rows: npt.NDArray[np.uint64]) -> None:
+    def _refuse_other_beginnings(renaming: Symmetry, rows: Rows) -> None:
         known = {row.tobytes() for row in rows}
         if any(renaming.images_of(row.reshape(1, -1)) - known for row in rows):
             raise ModelProblem(
@@ -180,10 +180,10 @@ class Space:
         counts = self.tables.value_counts()
         return sum((max(1, count) - 1).bit_length() for count in counts) + self.tables.slots + 1
 
-    def rows(self) -> npt.NDArray[np.uint64]:
+    def rows(self) -> Rows:
         return self.states.rows
 
-    def _within(self, begin: int, end: int) -> npt.NDArray[np.int64]:
+    def _within(self, begin: int, end: int) -> Ints:
         """Return which of these rows the world's `within` lets go on; count the others once."""
         numbers = self.judge.number(self.rows(), begin, end)
         flags = self.judge.flags[numbers]
@@ -204,9 +204,7 @@ class Space:
             self._within(begin, min(self.states.count, begin + _PIECE))
         return self._outside
 
-    def joint_of(
-        self, begin: int, end: int, picked: npt.NDArray[np.int64] | None = None
-    ) -> npt.NDArray[np.int64] | None:
+    def joint_of(self, begin: int, end: int, picked: Ints | None = None) -> Ints | None:
         """Return the combination numbers the expander wants, or None where no step needs them."""
         if self.world.together is None:
             return None
@@ -216,9 +214,7 @@ class Space:
         numbers[picked] = self.judge.number(self.rows(), 0, len(picked), picked)
         return numbers
 
-    def successors(
-        self, begin: int, end: int, picked: npt.NDArray[np.int64] | None = None
-    ) -> Iterator[Batch]:
+    def successors(self, begin: int, end: int, picked: Ints | None = None) -> Iterator[Batch]:
         """Yield canonical successors of rows begin to end (of `picked`, where given)."""
         if picked is None and self.world.within is not None:
             picked = self._within(begin, end)
@@ -233,7 +229,7 @@ class Space:
                 self.renaming.canonical(batch.rows)
             yield batch
 
-    def lacking(self, begin: int, end: int) -> npt.NDArray[np.int64]:
+    def lacking(self, begin: int, end: int) -> Ints:
         """Return which of rows begin to end have steps that no member's answer is known for."""
         inside = self.world.within is not None
         picked = self._within(begin, end) if inside else np.arange(begin, end)
@@ -241,9 +237,7 @@ class Space:
         self.expander.refresh()
         return self.expander.lacking(self.rows(), picked, joint)
 
-    def take_in(
-        self, rows: npt.NDArray[np.uint64], via: npt.NDArray[np.uint16] | None = None
-    ) -> int:
+    def take_in(self, rows: Rows, via: RowMarks | None = None) -> int:
         """Keep the rows that are new, marked by `via`; return how many came."""
         if self.alike is None:
             self.states.insert(rows, len(rows), via)

@@ -7,11 +7,11 @@ for each.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.engine.claims.watching import combine
 from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.shapes import Ints, Rows, Table
 from joinproto.check.engine.tables.arrays import Arrays
 from joinproto.check.memory import Budget
 
@@ -48,11 +48,11 @@ class Combos:
     def number(
         self,
         arrays: Arrays,
-        rows: npt.NDArray[np.uint64],
+        rows: Rows,
         begin: int,
         end: int,
-        picked: npt.NDArray[np.int64] | None = None,
-    ) -> npt.NDArray[np.int64]:
+        picked: Ints | None = None,
+    ) -> Ints:
         """Return the number of each row's combination."""
         source, layout = arrays.layout, self._layout
         numbers = np.empty(end - begin, np.int64)
@@ -78,7 +78,7 @@ class Combos:
             numbers[at - begin : upto - begin] = self._sets.insert(out, upto - at)
         return numbers
 
-    def add(self, shown: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def add(self, shown: Ints) -> Ints:
         """Return the number of each of `shown`: combination by part, the observations' numbers."""
         layout = self._layout
         out = np.zeros((len(shown), layout.words), np.uint64)
@@ -87,7 +87,7 @@ class Combos:
             out[:, layout.word[f]] |= shown[:, f].astype(np.uint64) << layout.shift[f]
         return self._sets.insert(out, len(out))
 
-    def shown_from(self, first: int) -> npt.NDArray[np.int64]:
+    def shown_from(self, first: int) -> Table:
         """Return the numbers of the observations of all combinations from `first` on."""
         layout, rows = self._layout, self._sets.rows[first : self.count]
         found = np.empty((len(rows), self.parts), np.int64)

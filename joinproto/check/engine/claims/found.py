@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 from attrs import Factory, define
 
 from joinproto.check.engine.claims.judge import Claim, Judge
+from joinproto.check.engine.shapes import Ints, Rows
 
 
 @define
@@ -17,7 +15,7 @@ class Hit:
 
     claim: Claim
     level: int
-    rows: npt.NDArray[np.int64]
+    rows: Ints
 
 
 @define
@@ -41,16 +39,14 @@ class Found:
     def _has(self, claim: Claim) -> bool:
         return any(hit.claim is claim for hit in self.hits)
 
-    def hit(self, claim: Claim, level: int, rows: npt.NDArray[Any]) -> None:
+    def hit(self, claim: Claim, level: int, rows: Ints) -> None:
         """Take in the rows of a level that break or reach the claim, if they are the first."""
         if len(rows) and not self._has(claim):
             self.hits.append(Hit(claim, level, rows.astype(np.int64)))
             if claim.property.kind == "always":
                 self.violated = True
 
-    def judge(
-        self, judge: Judge, level: int, rows: npt.NDArray[np.uint64], *, joint: bool
-    ) -> npt.NDArray[np.int64] | None:
+    def judge(self, judge: Judge, level: int, rows: Rows, *, joint: bool) -> Ints | None:
         """Judge the rows of one level; return their combination numbers if `joint` steps need them.
 
         `rows`: of all levels.

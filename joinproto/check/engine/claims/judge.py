@@ -15,7 +15,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from attrs import define
 
 from joinproto.check.asking import ask, guard, is_within
@@ -23,6 +22,7 @@ from joinproto.check.engine.claims.combos import Combos
 from joinproto.check.engine.claims.pairs import Ids, Pairs
 from joinproto.check.engine.claims.watching import watch
 from joinproto.check.engine.rows.crew import Crew
+from joinproto.check.engine.shapes import Ints, Keys, Row, Rows
 from joinproto.check.engine.tables.claimed import Claimed, Fears, Key, among_of, is_kept, pairs_of
 from joinproto.check.engine.tables.tables import Tables
 from joinproto.check.local import freeze_event, rename_event
@@ -52,7 +52,6 @@ class Claim:
         return bool(guard(f"property {item.name!r}", partial(asked.is_state, view)))
 
 
-Ints = npt.NDArray[np.int64]
 Renamed = Callable[..., Iterable[tuple[dict[str, str], Callable[[], View]]]]
 """A view under every renaming, as `Interchange.swapped_views` yields it."""
 
@@ -150,7 +149,7 @@ class Judge:
         self.combines |= world.within is not None
         self._budget = budget
         self._combos = Combos(self.parts, budget)
-        self.flags: npt.NDArray[np.uint64] = np.zeros(64, np.uint64)
+        self.flags: Keys = np.zeros(64, np.uint64)
         self._known = 0
         self.go_on: Callable[[], None] = lambda: None  # where a limit is met, it raises `Ended`
         # The members, and the monitor if there is one: what a local claim can be about.
@@ -242,7 +241,7 @@ class Judge:
     def _shown(self, field: int, number: int) -> Any:
         return self.tables.shown[field][number].shown
 
-    def watch(self, rows: npt.NDArray[np.uint64], begin: int, end: int) -> npt.NDArray[np.int64]:
+    def watch(self, rows: Rows, begin: int, end: int) -> Ints:
         """Return the rows that break a claim about one member or a pair."""
         self.refresh()
         fears = self.fears
@@ -271,9 +270,7 @@ class Judge:
         """Return what the member was seen to show, `DOWN` included."""
         return [self._shown(member, number) for number in sorted(self._seen_sets[member])]
 
-    def reached(
-        self, claim: Claim, rows: npt.NDArray[np.uint64], begin: int, end: int
-    ) -> npt.NDArray[np.int64]:
+    def reached(self, claim: Claim, rows: Rows, begin: int, end: int) -> Ints:
         """Return the rows just watched in which some member shows what `claim` wants."""
         item, tables, layout = claim.property, self.tables, self.tables.layout
         found = [np.empty(0, np.int64)]
@@ -294,9 +291,7 @@ class Judge:
                 found.append(at + np.flatnonzero(np.isin(shown, wanted)))
         return np.unique(np.concatenate(found))
 
-    def breaking(
-        self, claim: Claim, rows: npt.NDArray[np.uint64], bad: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
+    def breaking(self, claim: Claim, rows: Rows, bad: Ints) -> Ints:
         """Return those of the rows numbered `bad` that break this claim about one or two."""
         tables, layout = self.tables, self.tables.layout
         shown = np.empty((len(bad), self.watched), np.int32)
@@ -313,18 +308,18 @@ class Judge:
 
     def number(
         self,
-        rows: npt.NDArray[np.uint64],
+        rows: Rows,
         begin: int,
         end: int,
-        picked: npt.NDArray[np.int64] | None = None,
-    ) -> npt.NDArray[np.int64]:
+        picked: Ints | None = None,
+    ) -> Ints:
         """Return the number of each row's combination of observations, asking about new ones."""
         self._combos.make_room(self._shown_counts())
         numbers = self._combos.number(self.tables, rows, begin, end, picked)
         self._ask_new()
         return numbers
 
-    def number_shown(self, shown: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def number_shown(self, shown: Ints) -> Ints:
         """The same of combinations that are given by the numbers of their observations."""
         self._combos.make_room(self._shown_counts())
         numbers = self._combos.add(shown)
@@ -368,7 +363,7 @@ class Judge:
             tables.add_joint(steps)
             times -= 1
         if times:
-            for name in ("first", "count"):
+            for name in ("first", "counts"):
                 same = tables.joint[name]
                 same.extend(np.full(times, same.array[0], same.array.dtype))
 
@@ -425,7 +420,7 @@ class Judge:
         self._known = count
 
 
-def breaks(judge: Judge, claim: Claim, row: npt.NDArray[np.uint64]) -> bool:
+def breaks(judge: Judge, claim: Claim, row: Row) -> bool:
     """Return whether this row breaks a claim about one member or a pair."""
     item, tables = claim.property, judge.tables
     fields = tables.layout.fields(row)

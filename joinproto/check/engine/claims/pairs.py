@@ -9,9 +9,9 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.asking import ask_each, part_of
+from joinproto.check.engine.shapes import Flags, Ints
 from joinproto.check.engine.tables.growing import Growing
 from joinproto.check.engine.tables.numbers import Observations
 from joinproto.check.memory import Budget
@@ -21,7 +21,6 @@ from joinproto.check.view import DOWN
 if TYPE_CHECKING:
     from joinproto.check.engine.tables.numbers import Observed
 
-Ints = npt.NDArray[np.int64]
 
 UNASKED, HOLDS, BROKEN = range(3)
 
@@ -155,7 +154,7 @@ class Pairs:
             rows, columns = np.nonzero(answers == BROKEN)
             yield first + rows, others.start + columns
 
-    def _ask(self, of: Ints, to: Ints, unasked: npt.NDArray[np.bool_]) -> bool:
+    def _ask(self, of: Ints, to: Ints, unasked: Flags) -> bool:
         rows, columns = np.nonzero(unasked)
         if len(rows) == 0:
             return False

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from joinproto.check.engine.rows.crew import Crew
+from joinproto.check.engine.shapes import Flags, Ints, Keys, Masks, Rows, SmallInts
 from joinproto.check.engine.tables.arrays import Arrays
 from joinproto.check.engine.tables.claimed import Fears
-
-Ints = npt.NDArray[np.int64]
 
 _BAD_MOST = 1 << 16
 """Room for so many rows that break a claim, at first."""
@@ -24,11 +22,11 @@ _SHARED_LEAST = 1 << 16
 def watch(
     arrays: Arrays,
     fears: Fears,
-    rows: npt.NDArray[np.uint64],
+    rows: Rows,
     begin: int,
     end: int,
     crew: Crew | None = None,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+) -> tuple[Ints, Flags]:
     """Return the rows that break a claim, and which observations were seen."""
     layout, off, watched = arrays.layout, arrays.per_value.off, len(fears.counts)
     shown, values = arrays.per_value.arrays["shown"], arrays.value_counts()
@@ -41,9 +39,7 @@ def watch(
         bit[here] = np.uint64(1) << numbers
         feared[here] = fears.conflicts[numbers.astype(np.int64), 0]
 
-    def watched_with(
-        begin: int, end: int, room: int
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], int]:
+    def watched_with(begin: int, end: int, room: int) -> tuple[Ints, Flags, int]:
         bad = np.empty(room, np.int64)
         where = (rows, begin, end, layout.word, layout.shift, layout.mask, off)
         if is_few:
@@ -54,7 +50,7 @@ def watch(
         found = watch_many(*where, shown, fears.base, watched, fears.conflicts, seen, bad)
         return bad, seen, int(found)
 
-    def piece(begin: int, end: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    def piece(begin: int, end: int) -> tuple[Ints, Flags]:
         bad, seen, found = watched_with(begin, end, _BAD_MOST)
         if found > _BAD_MOST:
             # Seldom: again, with room for all.  Some alone would depend on the rows' order.
@@ -70,17 +66,17 @@ def watch(
 
 @njit(cache=True, nogil=True)
 def watch_few(
-    rows: Any,
+    rows: Rows,
     begin: Any,
     end: Any,
-    word: Any,
-    shift: Any,
-    mask: Any,
-    off: Any,
+    word: Ints,
+    shift: Keys,
+    mask: Keys,
+    off: Ints,
     members: Any,
-    bit: Any,
-    feared: Any,
-    bad: Any,
+    bit: Keys,
+    feared: Keys,
+    bad: Ints,
 ) -> Any:
     """Return what was seen and how many rows break a claim; write those rows.
 
@@ -106,19 +102,19 @@ def watch_few(
 
 @njit(cache=True, nogil=True)
 def watch_many(
-    rows: Any,
+    rows: Rows,
     begin: Any,
     end: Any,
-    word: Any,
-    shift: Any,
-    mask: Any,
-    off: Any,
-    shown: Any,
-    base: Any,
+    word: Ints,
+    shift: Keys,
+    mask: Keys,
+    off: Ints,
+    shown: SmallInts,
+    base: Ints,
     members: Any,
-    conflicts: Any,
-    seen: Any,
-    bad: Any,
+    conflicts: Masks,
+    seen: Flags,
+    bad: Ints,
 ) -> Any:
     """The same for any number of observations: mark what was seen in `seen`."""
     found = 0
@@ -144,19 +140,19 @@ def watch_many(
 
 @njit(cache=True)
 def combine(
-    rows: Any,
-    picked: Any,
+    rows: Rows,
+    picked: Ints,
     begin: Any,
     end: Any,
-    word: Any,
-    shift: Any,
-    mask: Any,
-    off: Any,
-    shown: Any,
+    word: Ints,
+    shift: Keys,
+    mask: Keys,
+    off: Ints,
+    shown: SmallInts,
     parts: Any,
-    to_word: Any,
-    to_shift: Any,
-    out: Any,
+    to_word: Ints,
+    to_shift: Keys,
+    out: Rows,
 ) -> None:
     """Write each row's combination of observations, packed."""
     for p in range(begin, end):

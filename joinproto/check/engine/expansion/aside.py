@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.shapes import RowMarks, Rows
 
 if TYPE_CHECKING:
     from joinproto.check.engine.expansion.expander import Batch
@@ -25,7 +23,7 @@ class Aside:
 
     def __init__(self, states: RowSet, renaming: Symmetry | None) -> None:
         self._states, self._renaming = states, renaming
-        self._waiting: list[tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint16]]] = []
+        self._waiting: list[tuple[Rows, RowMarks]] = []
 
     def put(self, batch: Batch) -> None:
         """Put a batch aside, as rows are packed now: `take` before they are packed anew."""

@@ -13,39 +13,57 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.tables.kernel import REFUSED, SLEEPS, SPENDS, UNKNOWN, cell
+from joinproto.check.engine.shapes import Ints, SmallFlags, SmallInts, Table
+from joinproto.check.engine.tables.kernel import REFUSED, SLEEPS, SPENDS, UNKNOWN, Blocks, cell
 
 
 @njit(inline="always")
-def outcome_of(t: Any, cells: Any, meetings: Any, member: Any, local: Any, k: Any) -> Any:
-    """Return the outcome of a member's choice k, or what stands there instead."""
-    o = np.int64(meetings.outcomes[k])
+def outcome_of(
+    blocks: Blocks, cells: Any, column: SmallInts, known: Ints, member: Any, local: Any, k: Any
+) -> Any:
+    """Return the outcome of a member's choice k, or what stands there instead.
+
+    `column`: the event of each choice; `known`: `Meetings.outcomes`.
+    """
+    o = np.int64(known[k])
     if o == UNKNOWN:
-        o = cell(t, cells, member, local, t.choice_column[k])
+        o = cell(blocks, cells, member, local, column[k])
         if o >= 0 or o == REFUSED:
-            meetings.outcomes[k] = o
+            known[k] = o
     return o
 
 
 @njit(cache=True, nogil=True, _nrt=False)
 def find_calm(
-    t: Any, cells: Any, sets: Any, meetings: Any, member: Any, local: Any, first: Any, end: Any
+    blocks: Blocks,
+    cells: Any,
+    column: SmallInts,
+    sleeps: SmallFlags,
+    known: Ints,
+    calm: Table,
+    member: Any,
+    local: Any,
+    first: Any,
+    end: Any,
 ) -> Any:
-    """Return 1 + how many of the choices from `first` on are calm; 1 where it is not known yet."""
-    calm = np.int64(1)
+    """Return 1 + how many of the choices from `first` on are calm; 1 where it is not known yet.
+
+    `sleeps`: `Sets.sleeps`; `calm`: `Meetings.calm`; the rest as `outcome_of` takes it.
+    """
+    found = np.int64(1)
     for k in range(first, end):
-        o = outcome_of(t, cells, meetings, member, local, np.int64(k))
+        o = outcome_of(blocks, cells, column, known, member, local, np.int64(k))
         if o < 0 and o != REFUSED:
             return np.int64(1)
-        if o < 0 or sets.sleeps[o] & (SLEEPS | SPENDS) != SLEEPS:
+        if o < 0 or sleeps[o] & (SLEEPS | SPENDS) != SLEEPS:
             break
-        calm += 1
-    meetings.calm[first, 0] = calm
-    return calm
+        found += 1
+    calm[first, 0] = found
+    return found
 
 
 @njit(inline="always")
-def note_calm(meetings: Any, idle: Any, calms: Any) -> Any:
+def note_calm(meetings: Any, idle: Ints, calms: Any) -> Any:
     """Count the calm choices whose firsts are the first `calms` of `idle`; return how many."""
     steps = np.int64(0)
     for i in range(calms):
@@ -55,7 +73,7 @@ def note_calm(meetings: Any, idle: Any, calms: Any) -> Any:
 
 
 @njit(cache=True, _nrt=False)
-def count_calm(meetings: Any, taken: Any) -> None:
+def count_calm(meetings: Any, taken: Ints) -> None:
     """Add to `taken` how often calm choices were counted, and count anew."""
     calm = meetings.calm
     for first in range(len(calm)):

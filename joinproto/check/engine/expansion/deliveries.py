@@ -19,12 +19,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed
 from joinproto.check.engine.expansion.calm import count_calm
 from joinproto.check.engine.expansion.sleeping import delivery_sleeps, led_by, list_asleep
 from joinproto.check.engine.rows.bits import mix, prefetch
+from joinproto.check.engine.shapes import Ints, Questions, Rows, SmallInts, Table
 from joinproto.check.engine.tables.grids import find
 from joinproto.check.engine.tables.kernel import (
     CHOICE,
@@ -36,13 +37,17 @@ from joinproto.check.engine.tables.kernel import (
     SLEEPS,
     SPENDS,
     UNKNOWN,
+    Blocks,
+    Fields,
+    Lookup,
+    Sets,
+    Shape,
+    Takes,
     cell,
     get,
     is_hearer,
     want_cell,
 )
-
-Ints = npt.NDArray[np.int64]
 
 LOW = (1 << 32) - 1
 COUNT = (1 << 15) - 1
@@ -81,7 +86,7 @@ def place_of(key: Any) -> Any:
 
 
 @njit(cache=True, _nrt=False)
-def meeting(slots: Any, link: Any, content: Any, local: Any) -> Any:
+def meeting(slots: Table, link: Any, content: Any, local: Any) -> Any:
     """Return the slot of a content and a receiver's state, or the empty one that it would take."""
     key = key_of(link, content, local)
     last = np.uint64(len(slots) - 1)
@@ -94,45 +99,52 @@ def meeting(slots: Any, link: Any, content: Any, local: Any) -> Any:
 
 
 @njit(inline="always")
-def await_meetings(t: Any, s: Any, meetings: Any, rows: Any, r: Any, locals_: Any) -> None:
-    """Have the processor read the slots of a row that comes next; `locals_`: a line for members.
+def await_meetings(
+    fields: Fields, heard_by: Ints, s: Shape, slots: Table, rows: Rows, r: Any, locals_: Ints
+) -> None:
+    """Have the processor read the slots of a row that comes next.
 
-    Which links are up makes no difference.
+    `heard_by`: int64 (value,); `slots`: `Meetings.slots`; `rows`: uint64 (row, word); `locals_`:
+    int64 (member,), written.  Which links are up makes no difference.
     """
     for member in range(s.members):
-        locals_[member] = get(rows, r, t, member)
-    last = np.int64(len(meetings.slots) - 1)
+        locals_[member] = get(rows, r, fields, member)
+    last = np.int64(len(slots) - 1)
     for q in range(s.members):
-        content = get(rows, r, t, s.queues + q)
-        place = t.off[s.queues + q] + content
+        content = get(rows, r, fields, s.queues + q)
+        place = fields.off[s.queues + q] + content
         for member in range(s.members):
-            if not is_hearer(t, place, member):
+            if not is_hearer(heard_by, place, member):
                 continue
             key = key_of(q * s.members + member, content, locals_[member])
-            prefetch(meetings.slots, place_of(key) & last)
+            prefetch(slots, place_of(key) & last)
 
 
 @njit(cache=True, nogil=True, _nrt=False)
 def meet(
-    t: Any,
+    fields: Fields,
+    takes: Takes,
+    blocks: Blocks,
     cells: Any,
-    sets: Any,
-    meetings: Any,
+    horizon: SmallInts,
+    sets: Sets,
+    meetings: Meetings,
     slot: Any,
     place: Any,
     link: Any,
     content: Any,
     member: Any,
     local: Any,
-    ask: Any,
+    ask: Questions,
     asked: Any,
 ) -> Any:
     """List what the deliveries of a content are to a receiver's state, in an empty slot.
 
-    `place`: of the content in per-value arrays.  Returns (0, `NOT_KNOWN` or `NO_ROOM`; asked).
+    `place`: of the content in per-value arrays; `horizon`: int32 (value,), of each local state;
+    `ask`: int64 (question, 4).  Returns (0, `NOT_KNOWN` or `NO_ROOM`; asked).
     """
     slots, items, used = meetings.slots, meetings.items, meetings.used
-    first, count = np.int64(t.take_first[place]), np.int64(t.take_count[place])
+    first, count = np.int64(takes.first[place]), np.int64(takes.counts[place])
     # Room for all of them, as if each were the receiver's.
     if 2 * (used[0] + 1) > len(slots) or used[1] + count > len(items):
         used[2] = 1
@@ -140,27 +152,27 @@ def meet(
     known = True
     for k in range(first, first + count):
         if sets.member[k] == member:
-            o = cell(t, cells, member, local, sets.column[k])
+            o = cell(blocks, cells, member, local, sets.column[k])
             if o < 0 and o != REFUSED:
                 known = False
-                asked = want_cell(t, cells, ask, asked, o, member, local, sets.column[k])
+                asked = want_cell(blocks, cells, ask, asked, o, member, local, sets.column[k])
     if not known:
         return NOT_KNOWN, asked
     end = begin = used[1]
     moving = np.int64(0)
     sleep = np.int64(ALL_SLEEP)
-    members, horizon = len(sets.vector_shift), t.horizon[t.off[member] + local]
+    members, come_to = len(sets.vector_shift), horizon[fields.off[member] + local]
     for idle in (False, True):
         for k in range(first, first + count):
             if sets.member[k] == member:
-                o = cell(t, cells, member, local, sets.column[k])
+                o = cell(blocks, cells, member, local, sets.column[k])
                 if o < 0:
                     continue
                 if (sets.leads[o] == local) == idle:
                     if sets.sleeps[o] & (SLEEPS | SPENDS) != SLEEPS:
                         sleep = np.int64(0)
                     message = np.int64(sets.message[k])
-                    stays = np.int64(sets.until[message * members + member] >= horizon)
+                    stays = np.int64(sets.until[message * members + member] >= come_to)
                     items[end] = ((k - first) << PLACE_AT) | (stays << STAYS) | (message << 24) | o
                     end += 1
         if not idle:
@@ -173,7 +185,7 @@ def meet(
 
 
 @njit(cache=True, _nrt=False)
-def list_delivery(todo: Any, first: Any, steps: Any, member: Any, item: Any) -> Any:
+def list_delivery(todo: Table, first: Any, steps: Any, member: Any, item: Any) -> Any:
     """List an item in order among those listed from `first` on, as `list_step` does."""
     if steps < len(todo):
         at = steps
@@ -196,27 +208,24 @@ def left_by(kind: Any, member: Any, item: Any, is_silent: Any) -> Any:
     return np.int64(0)
 
 
-@njit(inline="always")
+@njit(forceinline=True, nogil=True, _nrt=False)
 def list_deliveries(
-    t: Any,
+    t: Lookup,
     cells: Any,
-    s: Any,
-    sets: Any,
-    meetings: Any,
-    rows: Any,
+    s: Shape,
+    sets: Sets,
+    meetings: Meetings,
+    given: Given,
     r: Any,
     env: Any,
-    here: Any,
-    todo: Any,
+    mark: Any,
+    listed: Listed,
     steps: Any,
-    looped: Any,
     n_loops: Any,
     room: Any,
-    heard: Any,
-    ask: Any,
+    lacking: Lacking,
     asked: Any,
     quiet: Any,
-    mark: Any,
 ) -> Any:
     """List all deliveries of a row that are steps; where `quiet`, count what changes nothing.
 
@@ -225,26 +234,33 @@ def list_deliveries(
     Returns (steps, loops, meetings put into `heard`, asked, whether all is known, whether there
     was no room).
     """
+    rows, here, heard = given.rows, listed.here, listed.heard
+    todo, looped, ask = listed.todo, listed.looped, lacking.ask
+    fields, takes, blocks, outcomes = t.fields, t.takes, t.blocks, t.outcomes
+    spend, link_up, horizon = t.around.spend, t.around.link_up, t.of_use.horizon
     met = 0
     whole = True
     full = False
     for q in range(s.members):
-        content = get(rows, r, t, s.queues + q)
-        place = t.off[s.queues + q] + content
-        if t.take_count[place] == 0:
+        content = get(rows, r, fields, s.queues + q)
+        place = fields.off[s.queues + q] + content
+        if takes.counts[place] == 0:
             continue
         before = steps
         for member in range(s.members):
-            if not is_hearer(t, place, member):
+            if not is_hearer(takes.heard_by, place, member):
                 continue
-            if s.splits and t.link_up[env, q * s.members + member] == 0:
+            if s.splits and link_up[env, q * s.members + member] == 0:
                 continue
             link, local = q * s.members + member, here[member]
             slot = meeting(meetings.slots, link, content, local)
             if meetings.slots[slot, 0] == 0:
                 status, asked = meet(
-                    t,
+                    fields,
+                    takes,
+                    blocks,
                     cells,
+                    horizon,
                     sets,
                     meetings,
                     slot,
@@ -279,21 +295,21 @@ def list_deliveries(
                 o = meetings.items[j] & OUTCOME
                 to = sets.leads[o]
                 if asleep and sets.sleeps[o] & SLEEPS and n_loops + OUTCOMES_MAX <= room:
-                    n_loops = list_asleep(t, env, o, looped, n_loops)
+                    n_loops = list_asleep(outcomes, spend, env, o, looped, n_loops)
                     continue
                 if quiet and n_loops < room and to > LOW and to & LOW == local:
-                    mine = get(rows, r, t, s.queues + member)
+                    mine = get(rows, r, fields, s.queues + member)
                     if find(sets.adds, member, mine, ((to >> 32) & SENT) - 1) == mine:
                         looped[n_loops] = o
                         n_loops += 1
-                        t.taken[o] += 1
+                        outcomes.taken[o] += 1
                         continue
                 steps = list_delivery(todo, before, steps, member, meetings.items[j])
     return steps, n_loops, met, asked, whole, full
 
 
 @njit(inline="always")
-def note_met(meetings: Any, heard: Any, met: Any) -> Any:
+def note_met(meetings: Any, heard: Ints, met: Any) -> Any:
     """Count what a search only counts of the meetings in `heard`; return how many deliveries."""
     steps = np.int64(0)
     for i in range(met):
@@ -305,7 +321,7 @@ def note_met(meetings: Any, heard: Any, met: Any) -> Any:
 
 
 @njit(cache=True, _nrt=False)
-def _count(meetings: Any, taken: Any) -> None:
+def _count(meetings: Any, taken: Ints) -> None:
     slots, items = meetings.slots, meetings.items
     count_calm(meetings, taken)
     for slot in range(len(slots)):
@@ -322,7 +338,7 @@ def _count(meetings: Any, taken: Any) -> None:
 
 
 @njit(cache=True, _nrt=False)
-def _move(old: Any, slots: Any) -> None:
+def _move(old: Table, slots: Table) -> None:
     """Put all slots into a larger, empty table."""
     last = np.int64(len(slots) - 1)
     for i in range(len(old)):

@@ -10,17 +10,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from attrs import define
 
 from joinproto.check.engine.expansion import expansion
+from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed, Written
 from joinproto.check.engine.expansion.deliveries import Deliveries
 from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.rows.marks import MARK, NO_MARKS
+from joinproto.check.engine.shapes import Ints, Questions, RowMarks, Rows
 from joinproto.check.engine.tables import grids
 from joinproto.check.engine.tables.arrays import Arrays
-
-Ints = npt.NDArray[np.int64]
 
 BATCH = 1 << 15
 """Successors that are written before they are handed on, at first."""
@@ -36,10 +35,10 @@ class Batch:
     `via[i]`: what it is marked with, where rows have marks.
     """
 
-    rows: npt.NDArray[np.uint64]
-    info: npt.NDArray[np.int64]
-    source: npt.NDArray[np.int64]
-    via: npt.NDArray[np.uint16]
+    rows: Rows
+    info: Ints
+    source: Ints
+    via: RowMarks
 
 
 class Expander:
@@ -69,15 +68,24 @@ class Expander:
 
     def _buffers(self) -> None:
         words = self.tables.layout.words
-        self._out = np.empty((self._room, words), np.uint64)
-        self._info = np.empty(self._room, np.int64)
-        self._source = np.empty(self._room, np.int64)
-        self._via = np.empty(self._room, MARK)
-        self._ask = np.empty((grids.ASKS_MAX, 4), np.int64)
-        self._redo = np.empty(1 << 15, np.int64)
-        self._todo = np.zeros((self._room, 5), np.int64)
-        self._looped = np.zeros(self._room, np.int64)
-        self._scratch = np.zeros((4, (self.shape.members + 1) ** 2), np.int64)
+        self._written = Written(
+            np.empty((self._room, words), np.uint64),
+            np.empty(self._room, np.int64),
+            np.empty(self._room, np.int64),
+            np.empty(self._room, MARK),
+        )
+        self._lacking = Lacking(
+            np.empty((grids.ASKS_MAX, 4), np.int64), np.empty(1 << 15, np.int64)
+        )
+        self._listed = Listed.of(
+            np.zeros((self._room, 5), np.int64),
+            np.zeros(self._room, np.int64),
+            np.zeros((4, (self.shape.members + 1) ** 2), np.int64),
+        )
+
+    def _batch(self, count: int) -> Batch:
+        rows, info, source, via = self._written
+        return Batch(rows[:count], info[:count], source[:count], via[:count])
 
     def refresh(self) -> None:
         """Take in what was numbered since; packs all rows anew where they no longer fit."""
@@ -96,11 +104,11 @@ class Expander:
 
     def _expand(
         self,
-        rows: npt.NDArray[np.uint64],
-        chosen: npt.NDArray[np.int64],
+        rows: Rows,
+        chosen: Ints,
         at: int,
         upto: int,
-        joint: npt.NDArray[np.int64],
+        joint: Ints,
         joint_base: int,
     ) -> Any:
         return expansion.expand(
@@ -109,23 +117,13 @@ class Expander:
             self.sets,
             None if self.sets is None else self._deliveries.arrays,
             self.shape,
-            rows,
-            chosen,
+            Given(rows, chosen, joint_base, joint, self.marks),
             at,
             upto,
-            joint,
-            joint_base,
-            self._out,
-            self._info,
-            self._source,
-            self._ask,
-            self._redo,
-            self._todo,
-            self._looped,
-            self._scratch,
+            self._written,
+            self._lacking,
+            self._listed,
             self.quiet,
-            self.marks,
-            self._via,
         )
 
     def count_up(self) -> int:
@@ -146,18 +144,18 @@ class Expander:
 
     def known(
         self,
-        rows: Callable[[], npt.NDArray[np.uint64]],
+        rows: Callable[[], Rows],
         picked: Ints,
         joint: Ints | None,
         joint_base: int,
         take: Callable[[Batch], None],
-    ) -> tuple[Ints, Ints, int]:
+    ) -> tuple[Ints, Questions, int]:
         """Have `take` take the successors of those rows whose steps the tables know.
 
         Returns those of `picked` of which they lack some; what they lack, (kind, x, y, z) each,
         unless it was asked for before; and how many successors were taken.
         """
-        lacking, asked, taken, asks = [picked[:0]], [self._ask[:0]], 0, 0
+        lacking, asked, taken, asks = [picked[:0]], [self._lacking.ask[:0]], 0, 0
         joint = picked[:0] if joint is None else joint
         at = 0
         while at < len(picked):
@@ -170,9 +168,9 @@ class Expander:
             self.loops += loops
             taken += n
             if n:
-                take(Batch(self._out[:n], self._info[:n], self._source[:n], self._via[:n]))
-            lacking.append(self._redo[:redone].copy())
-            asked.append(self._ask[:asks].copy())
+                take(self._batch(n))
+            lacking.append(self._lacking.redo[:redone].copy())
+            asked.append(self._lacking.ask[:asks].copy())
             if after == at:
                 self._more_room()
             at = after
@@ -180,7 +178,7 @@ class Expander:
 
     def lacking(
         self,
-        rows: npt.NDArray[np.uint64],
+        rows: Rows,
         picked: Ints,
         joint: Ints | None,
     ) -> Ints:
@@ -191,23 +189,23 @@ class Expander:
         at = 0
         while at < len(picked):
             after, _, _, redone, _ = self._expand(rows, picked, at, len(picked), joint, 0)
-            found.append(self._redo[:redone].copy())
+            found.append(self._lacking.redo[:redone].copy())
             if after == at:
                 self._more_room()
             at = after
         return np.concatenate(found)
 
-    def asked_by(self, row: npt.NDArray[np.uint64], joint: Ints | None) -> Ints:
+    def asked_by(self, row: Rows, joint: Ints | None) -> Questions:
         """Return what the tables lack for the successors of one row, (kind, x, y, z) each."""
         self._deliveries.forget()
         picked = np.zeros(1, np.int64)
         joint = picked[:0] if joint is None else joint
         asked = self._expand(row, picked, 0, 1, joint, 0)[2]
-        return self._ask[:asked].copy()
+        return self._lacking.ask[:asked].copy()
 
     def successors(
         self,
-        rows: Callable[[], npt.NDArray[np.uint64]],
+        rows: Callable[[], Rows],
         begin: int,
         end: int,
         joint: Ints | None = None,
@@ -226,20 +224,20 @@ class Expander:
         waiting = [(nothing if picked is None else picked, begin, end)]
         while waiting:
             chosen, at, upto = waiting.pop()
-            lacking, asked, asks = [nothing], [self._ask[:0]], 0
+            lacking, asked, asks = [nothing], [self._lacking.ask[:0]], 0
             while at < upto and asks < ASKS_ENOUGH:
                 after, n, more, redone, loops = self._expand(
                     rows(), chosen, at, upto, joint, joint_base
                 )
                 self.loops += loops
                 if n:
-                    yield Batch(self._out[:n], self._info[:n], self._source[:n], self._via[:n])
+                    yield self._batch(n)
                 if after == at:
                     self._more_room()
                 at, asks = after, asks + more
                 if redone:
-                    lacking.append(self._redo[:redone].copy())
-                    asked.append(self._ask[:more].copy())
+                    lacking.append(self._lacking.redo[:redone].copy())
+                    asked.append(self._lacking.ask[:more].copy())
             again = np.concatenate(lacking)
             # Else those rows, and all behind them, would be missing without a word.
             assert asks or not len(again), "rows lack answers that nobody asks for"

@@ -34,7 +34,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.tables.kernel import COST_NONE
+from joinproto.check.engine.shapes import Block, Ints
+from joinproto.check.engine.tables.kernel import COST_NONE, Outcomes
 
 _LAST = 6
 """Members from this one on are of one rank."""
@@ -72,18 +73,20 @@ def delivery_sleeps(mark: Any, sender: Any, member: Any) -> Any:
 
 
 @njit(inline="always")
-def list_asleep(t: Any, env: Any, o: Any, looped: Any, n_loops: Any) -> Any:
+def list_asleep(
+    outcomes: Outcomes, spend: Block, env: Any, o: Any, looped: Ints, n_loops: Any
+) -> Any:
     """List the outcomes of a sleeping event, from `o` on, that can be; return how many there are.
 
-    There must be room for `OUTCOMES_MAX`.
+    There must be room for `OUTCOMES_MAX`.  `spend`: int32 (cost, env); `looped`: int64 (step,).
     """
     while True:
-        cost = t.cost[o]
-        if cost == COST_NONE or t.spend[cost, env] >= 0:
+        cost = outcomes.cost[o]
+        if cost == COST_NONE or spend[cost, env] >= 0:
             looped[n_loops] = o
             n_loops += 1
-            t.taken[o] += 1
-        if t.last[o] != 0:
+            outcomes.taken[o] += 1
+        if outcomes.last[o] != 0:
             return n_loops
         o += 1
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed
 from joinproto.check.engine.tables.grids import find
 from joinproto.check.engine.tables.kernel import (
     ASK_ADD,
@@ -17,6 +18,9 @@ from joinproto.check.engine.tables.kernel import (
     LOSE,
     REFUSED,
     TAKE,
+    Lookup,
+    Queued,
+    Shape,
     cell,
     get,
     list_at_queue,
@@ -25,34 +29,36 @@ from joinproto.check.engine.tables.kernel import (
 )
 
 
-@njit(inline="always")
+@njit(forceinline=True, nogil=True, _nrt=False)
 def list_takes(
-    t: Any,
+    t: Lookup,
     cells: Any,
-    queued: Any,
-    s: Any,
-    rows: Any,
+    queued: Queued,
+    s: Shape,
+    given: Given,
     r: Any,
     env: Any,
-    here: Any,
-    todo: Any,
+    listed: Listed,
     steps: Any,
-    ask: Any,
+    lacking: Lacking,
     asked: Any,
 ) -> Any:
     """List what may happen to messages of a row; return (steps, asked, whether all is known)."""
     whole = True
-    may_lose, may_double = t.spend[COST_LOSE, env], t.spend[COST_DOUBLE, env]
+    fields, takes, blocks = t.fields, t.takes, t.blocks
+    spend, link_up = t.around.spend, t.around.link_up
+    here, todo, ask = listed.here, listed.todo, lacking.ask
+    may_lose, may_double = spend[COST_LOSE, env], spend[COST_DOUBLE, env]
     for q in range(s.queue_count):
         field = s.queues + q
-        content = get(rows, r, t, field)
+        content = get(given.rows, r, fields, field)
         if content == 0:
             continue
-        member = np.int64(t.queue_member[q])
-        up = not s.splits or t.link_up[env, t.queue_link[q]] != 0
-        at = t.off[field] + content
-        first = np.int64(t.take_first[at])
-        for k in range(first, first + t.take_count[at]):
+        member = np.int64(queued.member[q])
+        up = not s.splits or link_up[env, queued.link[q]] != 0
+        at = fields.off[field] + content
+        first = np.int64(takes.first[at])
+        for k in range(first, first + takes.counts[at]):
             message = queued.message[k]
             # Equal messages of a bag stand beside each other: to take either is the same.
             if k > first and message == queued.message[k - 1]:
@@ -60,10 +66,10 @@ def list_takes(
             o = np.int64(REFUSED)
             if up:
                 column = queued.column[q, message]
-                o = cell(t, cells, member, here[member], column)
+                o = cell(blocks, cells, member, here[member], column)
                 if o < 0 and o != REFUSED:
                     whole = False
-                    asked = want_cell(t, cells, ask, asked, o, member, here[member], column)
+                    asked = want_cell(blocks, cells, ask, asked, o, member, here[member], column)
             if o >= 0 or may_lose >= 0:
                 # What is left is numbered where it is needed: a bag has as many contents as it
                 # has parts, and few of them are reached.

@@ -12,15 +12,16 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.engine.expansion import expansion
 from joinproto.check.engine.expansion.aside import Aside
+from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed, Written
 from joinproto.check.engine.expansion.deliveries import Deliveries
 from joinproto.check.engine.expansion.handout import ROWS_MAX, Done, Handout
 from joinproto.check.engine.rows.crew import LINE, Crew, given_way
 from joinproto.check.engine.rows.gathering import Gathering
 from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.shapes import Ints, Questions, Rows
 from joinproto.check.engine.tables import kernel
 from joinproto.check.memory import Budget, TooMany
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from joinproto.check.engine.expansion.expander import Expander
     from joinproto.check.engine.symmetry.symmetry import Symmetry
 
-Ints = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 ROOM = 1 << 20
 """States that each worker finds, at most, before all come together."""
@@ -69,7 +68,7 @@ class CrewLevels:
     ) -> None:
         self._crew, self._expander, self._states = crew, expander, states
         self._renaming = renaming
-        self._canonical: Callable[[U64], None] | None = None
+        self._canonical: Callable[[Rows], None] | None = None
         self._chosen = _NONE
         self._lookup: Any = None
         # The first of the last level's rows that were found last.
@@ -118,9 +117,10 @@ class CrewLevels:
             self._scratch = np.zeros((self._crew.count, 4, links + LINE), np.int64)
         for one in self._deliveries:
             one.fit(tables.choice_column.count)
+        outcomes = self._lookup.outcomes
         self._lookups = [
             self._lookup._replace(
-                taken=_apart(self._lookup.taken),
+                outcomes=outcomes._replace(taken=_apart(outcomes.taken)),
                 event_taken=_apart(self._lookup.event_taken),
             )
             for _ in range(self._crew.count)
@@ -193,7 +193,7 @@ class CrewLevels:
         """Return the numbers of the rows at these places."""
         return self._chosen[begin:end] if len(self._chosen) else np.arange(begin, end)
 
-    def _refresh(self, asked: Ints) -> Ints:
+    def _refresh(self, asked: Questions) -> Questions:
         """Read the tables anew; return those questions that rows do not put again."""
         tables = self._expander.tables
         era = tables.era
@@ -207,7 +207,7 @@ class CrewLevels:
         # The tables of horizons are empty now, so rows put these again; cells stay asked for.
         return asked[~np.isin(asked[:, 0], (kernel.ASK_TRIM, kernel.ASK_VECTOR))]
 
-    def _round(self, rows: Handout, joint: Ints, base: int, asked: Ints) -> list[Done]:
+    def _round(self, rows: Handout, joint: Ints, base: int, asked: Questions) -> list[Done]:
         """Let all expand, the first once it has the answers."""
         tables = self._expander.tables
         done = [Done() for _ in range(self._crew.count)]
@@ -240,7 +240,7 @@ class CrewLevels:
             self._expander.loops += sum(one.loops for one in done)
         return done
 
-    def _answer(self, asked: Ints, rows: Handout) -> int:
+    def _answer(self, asked: Questions, rows: Handout) -> int:
         """Answer questions until others wait for it; return how many."""
         tables, at = self._expander.tables, 0
         while at == 0 or (at < len(asked) and not rows.waits):
@@ -268,23 +268,13 @@ class CrewLevels:
                     sets,
                     None if sets is None else self._deliveries[k].arrays,
                     expander.shape,
-                    states.rows,
-                    self._chosen,
+                    Given(states.rows, self._chosen, base, joint, expander.marks),
                     at,
                     end,
-                    joint,
-                    base,
-                    gathering.out[k],
-                    self._info[k],
-                    self._source[k],
-                    self._ask,
-                    self._redo[k, done.redone :],
-                    self._todo[k],
-                    self._looped[k],
-                    self._scratch[k],
+                    Written(gathering.out[k], self._info[k], self._source[k], gathering.via[k]),
+                    Lacking(self._ask, self._redo[k, done.redone :]),
+                    Listed.of(self._todo[k], self._looped[k], self._scratch[k]),
                     expander.quiet,
-                    expander.marks,
-                    gathering.via[k],
                 )
                 done.add(n, again, idle)
                 if self._canonical is not None:
@@ -306,10 +296,10 @@ class CrewLevels:
         # The tables may have grown since they were read.
         taken = tables.out["taken"].array
         for one in self._lookups:
-            taken[: len(one.taken)] += one.taken
+            counted = one.outcomes.taken
+            taken[: len(counted)] += counted
             tables.event_taken += one.event_taken
-            one.taken[:] = 0
-            one.event_taken[:] = 0
+            counted[:] = one.event_taken[:] = 0
 
     def count_up(self) -> None:
         """Count the steps that changed nothing into the tables."""
@@ -325,10 +315,10 @@ class CrewLevels:
             self._states.insert(batch.rows, len(batch.rows), batch.via)
             yield len(batch.rows)
 
-    def _rows(self) -> U64:
+    def _rows(self) -> Rows:
         return self._states.rows
 
-    def take_in(self, found: list[U64]) -> None:
+    def take_in(self, found: list[Rows]) -> None:
         """Insert rows that each worker is given."""
         self._renew()
         self._gathering.take_in(found)

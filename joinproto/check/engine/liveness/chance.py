@@ -12,19 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csc_matrix, csr_matrix, identity
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 from joinproto.check.engine.claims.judge import Claim
 from joinproto.check.engine.liveness.graph import Graph
+from joinproto.check.engine.shapes import Flags, Floats, Ints
 from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import Move
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 SMALL_PART = 2_000
 """States that lead to each other: so many are solved in the order in which they stand."""

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.cover import Goal
 from joinproto.check.engine.liveness.graph import Graph
+from joinproto.check.engine.shapes import Ints
 from joinproto.check.lassos import Run
 from joinproto.check.steps import Move
-
-Ints = npt.NDArray[np.int64]
 
 
 class Cover:

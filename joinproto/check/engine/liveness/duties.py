@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 from attrs import frozen
 
+from joinproto.check.engine.shapes import Flags, Ints
 from joinproto.check.engine.tables import kernel
 from joinproto.check.engine.tables.tables import Tables
 from joinproto.check.events import Message, plain
 from joinproto.check.fairness import Fair
 from joinproto.check.lassos import choice_words, joint_words, receipt_words, some_words
 from joinproto.check.local import Offline, thaw_event
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-
 
 _CHOICE, _RECEIVE, _TAKE, _JOINT, _HEAL = range(5)
 """Kinds of steps by themselves, above the 40th bit of their labels."""
@@ -215,9 +211,9 @@ def _names(tables: Tables) -> Callable[[int], str]:
 class Faults:
     """Which steps are faults: by outcome, by move of the world, by joint step."""
 
-    outcome: npt.NDArray[np.bool_]
-    move: npt.NDArray[np.bool_]
-    joint: npt.NDArray[np.bool_]
+    outcome: Flags
+    move: Flags
+    joint: Flags
 
     @classmethod
     def of(cls, tables: Tables) -> Faults:
@@ -226,9 +222,9 @@ class Faults:
         outcomes = tables.outcomes.are_faults if len(tables.outcomes) else np.zeros(1, np.bool_)
         return cls(outcomes, *(np.array(items or [False]) for items in (moves, joint)))
 
-    def of_steps(self, info: Ints) -> npt.NDArray[np.bool_]:
+    def of_steps(self, info: Ints) -> Flags:
         kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
-        fault: npt.NDArray[np.bool_] = (kind == kernel.LOSE) | (kind == kernel.DOUBLE)
+        fault: Flags = (kind == kernel.LOSE) | (kind == kernel.DOUBLE)
         own, moved, together = kind <= kernel.TAKE, kind == kernel.MOVE, kind == kernel.TOGETHER
         fault[own] = self.outcome[o[own]]
         fault[moved] = self.move[a[moved]]

@@ -13,15 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from attrs import frozen
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from joinproto.check.engine.liveness.duties import Duties
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+from joinproto.check.engine.shapes import Flags, Ints
 
 
 @frozen

@@ -21,7 +21,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from attrs import define
 
 from joinproto.check.asking import ask, guard
@@ -31,14 +30,12 @@ from joinproto.check.engine.liveness.fair_runs import Family, fair_parts
 from joinproto.check.engine.liveness.lassos import distances, due_in
 from joinproto.check.engine.runs.paths import move_of, states_text
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.shapes import Flags, Ints, Rows
 from joinproto.check.lassos import Hunt, Run, close, least_of, shortest_way
 from joinproto.check.memory import TooMany
 from joinproto.check.report import Step
 from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import Move, order_of, taken_of, to_step
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 _BYTES_PER_EDGE = 80
 
@@ -69,7 +66,7 @@ class Graph:
         self._collect()
         self.numbers = search.judge.number(search.rows(), 0, self.count)
 
-    def rows(self) -> npt.NDArray[np.uint64]:
+    def rows(self) -> Rows:
         """Return the states' rows."""
         return self.search.rows()
 
@@ -111,7 +108,7 @@ class Graph:
             self._order = np.argsort(keys, kind="stable")
             self._keys = keys[self._order]
 
-    def _find(self, rows: npt.NDArray[np.uint64]) -> Ints:
+    def _find(self, rows: Rows) -> Ints:
         states = self.search.states
         if states.words > 1:
             return states.find(rows, len(rows))

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.engine.liveness.duties import Duties, place_of
+from joinproto.check.engine.shapes import Flags, Ints
 from joinproto.check.lassos import Due
 
 if TYPE_CHECKING:
     from joinproto.check.engine.liveness.graph import Graph
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 def distances(graph: Graph, goal: Flags, allowed: Flags | None, beyond: Ints | None) -> Ints:

@@ -7,12 +7,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from llvmlite import ir
 from numba import njit, types
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
+
+from joinproto.check.engine.shapes import Keys, Rows
 
 
 @intrinsic
@@ -57,7 +58,7 @@ def mix(x: Any) -> Any:
 
 
 @njit(inline="always")
-def hash_of(rows: Any, i: Any) -> Any:
+def hash_of(rows: Rows, i: Any) -> Any:
     """Return the hash of row i."""
     h = np.uint64(0)
     for w in range(rows.shape[1]):
@@ -66,7 +67,7 @@ def hash_of(rows: Any, i: Any) -> Any:
 
 
 @njit(inline="always")
-def are_same(rows: Any, i: Any, others: Any, j: Any) -> Any:
+def are_same(rows: Rows, i: Any, others: Rows, j: Any) -> Any:
     """Return whether row i is row j of the others."""
     differ = np.uint64(0)
     for w in range(rows.shape[1]):
@@ -123,7 +124,7 @@ add_at_once, or_at_once = _at_once("add"), _at_once("or")
 """Add to item `at` of an array, or set bits of it, at once; return what it was before."""
 
 
-def fingerprints(rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def fingerprints(rows: Rows) -> Keys:
     """Return a number for each row, the same after words of zeros were added at its end.
 
     Two rows may share one, so compare the rows as well.
@@ -134,7 +135,7 @@ def fingerprints(rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 @njit(cache=True)
-def _fingerprints(rows: Any, found: Any) -> None:
+def _fingerprints(rows: Rows, found: Keys) -> None:
     words = rows.shape[1]
     for i in range(len(rows)):
         h = np.uint64(0)

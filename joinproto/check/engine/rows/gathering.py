@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.engine.rows import inserting
 from joinproto.check.engine.rows.crew import LINE, Crew
 from joinproto.check.engine.rows.marks import MARK, NO_MARKS
 from joinproto.check.engine.rows.rowset import RowSet
-
-U16 = npt.NDArray[np.uint16]
-U64 = npt.NDArray[np.uint64]
+from joinproto.check.engine.shapes import Rows
 
 STRETCH = 256
 """So many rows a worker takes for itself at a time."""
@@ -87,7 +84,7 @@ class Gathering:
         marks = (states.marks.found, states.marks.begin)
         states.count = int(inserting.close(*where, self._owns, self._taken, *marks))
 
-    def take_in(self, found: list[U64]) -> None:
+    def take_in(self, found: list[Rows]) -> None:
         """Put in rows that each worker is given."""
         self._states.room_for(sum(map(len, found)) + self._crew.count * STRETCH)
         self.begin()

@@ -29,6 +29,7 @@ from joinproto.check.engine.rows.bits import (
     put_if_none,
     read_now,
 )
+from joinproto.check.engine.shapes import Ints, Keys, RowMarks, Rows, Table
 
 _BLOCK = 256
 """Look-ups that are started together."""
@@ -36,15 +37,15 @@ _BLOCK = 256
 
 @njit(cache=True, nogil=True)
 def insert_single(
-    candidates: Any,
+    candidates: Rows,
     count: Any,
-    table: Any,
+    table: Keys,
     shift: Any,
-    rows: Any,
-    own: Any,
+    rows: Rows,
+    own: Ints,
     taken: Any,
     stretch: Any,
-    recent: Any,
+    recent: Keys,
 ) -> None:
     """Insert rows of one word.
 
@@ -97,18 +98,18 @@ def insert_single(
 
 @njit(cache=True, nogil=True)
 def insert_wide(
-    candidates: Any,
+    candidates: Rows,
     count: Any,
-    table: Any,
+    table: Keys,
     shift: Any,
-    rows: Any,
-    own: Any,
+    rows: Rows,
+    own: Ints,
     taken: Any,
     stretch: Any,
-    via: Any,
-    marks: Any,
+    via: RowMarks,
+    marks: RowMarks,
     begin: Any,
-    numbers: Any,
+    numbers: Ints,
 ) -> None:
     """The same of wider rows.
 
@@ -173,7 +174,14 @@ def insert_wide(
 
 @njit(cache=True)
 def close(
-    table: Any, shift: Any, is_direct: Any, rows: Any, owns: Any, taken: Any, marks: Any, begin: Any
+    table: Keys,
+    shift: Any,
+    is_direct: Any,
+    rows: Rows,
+    owns: Table,
+    taken: Ints,
+    marks: RowMarks,
+    begin: Any,
 ) -> Any:
     """Move the last rows to where stretches ended early; return how many rows there are.
 

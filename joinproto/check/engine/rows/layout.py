@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
+
+from joinproto.check.engine.shapes import Ints, Keys, Row, Rows
 
 OCCUPIED = np.uint64(1 << 63)
 """Set in word 0 of every row, so that no row is all zero."""
@@ -103,7 +104,7 @@ class Layout:
     def bits(self) -> int:
         return sum(self.widths) + 1
 
-    def pack(self, values: npt.NDArray[Any], messages: list[int]) -> npt.NDArray[np.uint64]:
+    def pack(self, values: Ints, messages: list[int]) -> Row:
         """Return one row, shape (word,), of one number for each field and the set's messages."""
         row = np.zeros(self.words, np.uint64)
         row[0] = OCCUPIED
@@ -113,13 +114,13 @@ class Layout:
             row[self.slot_word[m]] |= np.uint64(1 << int(self.slot_bit[m]))
         return row
 
-    def fields(self, row: npt.NDArray[np.uint64]) -> list[int]:
+    def fields(self, row: Row) -> list[int]:
         return [
             (int(row[self.word[f]]) >> int(self.shift[f])) & int(self.mask[f])
             for f in range(len(self.widths))
         ]
 
-    def messages(self, row: npt.NDArray[np.uint64]) -> list[int]:
+    def messages(self, row: Row) -> list[int]:
         found = []
         for w in range(self.words):
             word = int(row[w]) & int(self.slot_mask[w])
@@ -129,9 +130,7 @@ class Layout:
                 word ^= low
         return sorted(found)
 
-    def repack(
-        self, rows: npt.NDArray[np.uint64], count: int, old: Layout, messages: int
-    ) -> npt.NDArray[np.uint64]:
+    def repack(self, rows: Rows, count: int, old: Layout, messages: int) -> Rows:
         """Return `rows[:count]`, packed by `old`, packed by this layout.
 
         Where a row keeps its number of words, in place: `rows` is changed and returned.
@@ -160,18 +159,18 @@ class Layout:
 
 @njit(cache=True)
 def _repack(
-    rows: Any,
+    rows: Rows,
     count: Any,
-    fresh: Any,
-    word: Any,
-    shift: Any,
-    mask: Any,
-    slot_word: Any,
-    slot_bit: Any,
-    new_word: Any,
-    new_shift: Any,
-    new_slot_word: Any,
-    new_slot_bit: Any,
+    fresh: Rows,
+    word: Ints,
+    shift: Keys,
+    mask: Keys,
+    slot_word: Ints,
+    slot_bit: Keys,
+    new_word: Ints,
+    new_shift: Keys,
+    new_slot_word: Ints,
+    new_slot_bit: Keys,
     messages: Any,
     fields: Any,
 ) -> None:

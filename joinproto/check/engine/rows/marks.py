@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
+
+from joinproto.check.engine.shapes import RowMarks
 
 MARK = np.uint16
-U16 = npt.NDArray[np.uint16]
 
-NO_MARKS: U16 = np.empty(0, MARK)
+NO_MARKS: RowMarks = np.empty(0, MARK)
 
 
 class Marks:
@@ -30,7 +30,7 @@ class Marks:
     def are_kept(self) -> bool:
         return self.begin >= 0
 
-    def expand(self, begin: int, end: int) -> U16:
+    def expand(self, begin: int, end: int) -> RowMarks:
         """Return those of rows begin to end, which are expanded now; those behind are found."""
         spare, known = self.expanded, self.begin == begin
         self.expanded = self.found if known else np.zeros(end - begin, MARK)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-Keys = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
+from joinproto.check.engine.shapes import Column, Ints, Keys
 
 
 def merged(one: Keys, other: Keys) -> Keys:
@@ -44,13 +40,13 @@ def _fixed(array: Keys) -> Keys:
     return found
 
 
-def _own(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _own(array: Column) -> Column:
     # What is mapped from a file is another type to the compiler, and compiled anew.
     return array if type(array) is np.ndarray and array.flags.writeable else np.array(array)
 
 
 @njit(cache=True)
-def _merge(one: Any, other: Any, found: Any) -> None:
+def _merge(one: Keys, other: Keys, found: Keys) -> None:
     i = 0
     j = 0
     k = 0
@@ -73,7 +69,9 @@ def _merge(one: Any, other: Any, found: Any) -> None:
 
 
 @njit(cache=True)
-def _merge_pairs(one: Any, ones: Any, other: Any, others: Any, found: Any, numbers: Any) -> None:
+def _merge_pairs(
+    one: Keys, ones: Ints, other: Keys, others: Ints, found: Keys, numbers: Ints
+) -> None:
     i = 0
     j = 0
     for k in range(len(found)):
@@ -89,7 +87,7 @@ def _merge_pairs(one: Any, ones: Any, other: Any, others: Any, found: Any, numbe
 
 
 @njit(cache=True)
-def _seek(keys: Any, run: Any, found: Any) -> None:
+def _seek(keys: Keys, run: Keys, found: Ints) -> None:
     low = 0
     for i in range(len(keys)):
         key = keys[i]

@@ -8,10 +8,11 @@ import numpy as np
 from numba import njit
 
 from joinproto.check.engine.rows.bits import hash_of, mix
+from joinproto.check.engine.shapes import Keys, Rows
 
 
 @njit(cache=True)
-def refill_single(rows: Any, filled: Any, table: Any, shift: Any) -> None:
+def refill_single(rows: Rows, filled: Any, table: Keys, shift: Any) -> None:
     last = np.int64(table.size - 1)
     for i in range(filled):
         key = rows[i, 0]
@@ -22,7 +23,7 @@ def refill_single(rows: Any, filled: Any, table: Any, shift: Any) -> None:
 
 
 @njit(cache=True)
-def refill_wide(rows: Any, filled: Any, table: Any, shift: Any) -> None:
+def refill_wide(rows: Rows, filled: Any, table: Keys, shift: Any) -> None:
     last = np.int64(table.size - 1)
     high = np.uint64(32)
     for i in range(filled):
@@ -34,7 +35,7 @@ def refill_wide(rows: Any, filled: Any, table: Any, shift: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def spread(table: Any, begin: Any, end: Any, shift: Any, left: Any, direct: Any) -> Any:
+def spread(table: Keys, begin: Any, end: Any, shift: Any, left: Keys, direct: Any) -> Any:
     """Move slots begin to end of a table that is doubled in place to where they belong now.
 
     A key's place is the top bits of its hash, so keys move up to about twice their place:
@@ -63,7 +64,7 @@ def spread(table: Any, begin: Any, end: Any, shift: Any, left: Any, direct: Any)
 
 
 @njit(cache=True)
-def put_back(table: Any, shift: Any, left: Any, count: Any, direct: Any) -> None:
+def put_back(table: Keys, shift: Any, left: Keys, count: Any, direct: Any) -> None:
     last = np.int64(table.size - 1)
     for i in range(count):
         place = np.int64((mix(left[i]) if direct else left[i]) >> shift)

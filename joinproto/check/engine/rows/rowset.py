@@ -15,16 +15,14 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from joinproto.check.engine.rows.bits import are_same, hash_of
 from joinproto.check.engine.rows.inserting import insert_single, insert_wide
 from joinproto.check.engine.rows.marks import NO_MARKS, Marks
 from joinproto.check.engine.rows.rehash import put_back, refill_single, refill_wide, spread
+from joinproto.check.engine.shapes import Ints, Keys, RowMarks, Rows
 from joinproto.check.memory import Budget, TooMany
-
-Words = npt.NDArray[np.uint64]
 
 _RECENT = 1 << 13
 
@@ -40,7 +38,7 @@ def in_one(begin: int, end: int, call: Callable[[int, int], int]) -> list[int]:
 
 
 @njit(cache=True)
-def _find(candidates: Any, count: Any, table: Any, shift: Any, rows: Any, numbers: Any) -> None:
+def _find(candidates: Rows, count: Any, table: Keys, shift: Any, rows: Rows, numbers: Ints) -> None:
     last = np.int64(table.size - 1)
     low = np.uint64(0xFFFFFFFF)
     high = np.uint64(32)
@@ -89,11 +87,11 @@ class RowSet:
             self.rows = self._reserve(words, 1 << 16)
         else:
             self.rows = np.empty((max(room, 1), words), np.uint64)
-        self._reserved: Words = np.zeros(0, np.uint64)
+        self._reserved: Rows = np.zeros(0, np.uint64)
         self.table = self._reserved
         self._set_table(1 << 12)
 
-    def _reserve(self, words: int, least: int) -> Words:
+    def _reserve(self, words: int, least: int) -> Rows:
         # Reserved is not used: the kernel gives a page when it is first written.
         room = max(least, min(self._budget.limit_bytes // (8 * words), (1 << 32) - 2))
         while True:
@@ -169,7 +167,7 @@ class RowSet:
 
     def _spread(self, old: int) -> bool:
         """Move all to where they belong in a table of twice the size; False: it cannot be done."""
-        asides: list[tuple[Words, int]] = []
+        asides: list[tuple[Rows, int]] = []
 
         def piece(begin: int, end: int) -> int:
             left = np.empty(1 << 12, np.uint64)
@@ -193,9 +191,7 @@ class RowSet:
         refill = refill_single if self.is_direct else refill_wide
         refill(self.rows, self.count, self.table, self.shift)
 
-    def insert(
-        self, candidates: Words, count: int, via: npt.NDArray[np.uint16] | None = None
-    ) -> npt.NDArray[np.int64]:
+    def insert(self, candidates: Rows, count: int, via: RowMarks | None = None) -> Ints:
         """Insert `candidates[:count]`, duplicates among them or not, and mark them by `via`.
 
         Returns their row numbers where the set is `numbered`, else nothing of use.
@@ -213,7 +209,7 @@ class RowSet:
         self.count = int(self._own[0])
         return numbers
 
-    def find(self, candidates: Words, count: int) -> npt.NDArray[np.int64]:
+    def find(self, candidates: Rows, count: int) -> Ints:
         """Return the row number of each of `candidates[:count]`, -1 where it is not there.
 
         Only for sets that are `numbered` or wider than one word.
@@ -229,7 +225,7 @@ class RowSet:
         self.table[:] = 0
         self._recent[:] = 0
 
-    def replace(self, rows: Words, count: int) -> None:
+    def replace(self, rows: Rows, count: int) -> None:
         """Take other rows in the same order (the same states, packed in another way).
 
         `rows` may be this set's own array, changed in place.

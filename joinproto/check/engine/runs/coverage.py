@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from itertools import chain
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.causes import growing
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.shapes import Flags, Ints, Table
 from joinproto.check.engine.symmetry.symmetry import Symmetry
 from joinproto.check.engine.tables import kernel
 from joinproto.check.events import Message
@@ -65,9 +64,7 @@ def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
     return exercised(tables.world, actions, rules, seen, arms, unwritten, grown)
 
 
-def _growing(
-    search: Search, cells: npt.NDArray[np.int64], taken: npt.NDArray[np.int64]
-) -> list[str]:
+def _growing(search: Search, cells: Ints, taken: Ints) -> list[str]:
     """Return the attributes that may grow without end.
 
     `cells`: int64, shape (outcome, 3); `taken`: int64, how often each outcome was.
@@ -88,7 +85,7 @@ def _growing(
 
 def _arms(
     search: Search,
-    which: npt.NDArray[np.int64],
+    which: Ints,
     actions: dict[str, int],
     first: _First,
     outcomes: int,
@@ -119,9 +116,7 @@ def _arms(
     return arms
 
 
-def _are_met(
-    search: Search, taken: npt.NDArray[np.int64], outcomes: int | None
-) -> npt.NDArray[np.bool_]:
+def _are_met(search: Search, taken: Ints, outcomes: int | None) -> Flags:
     """Return of which outcomes the search met the question.
 
     A search that a limit ended did not meet all that another one may have numbered for it.
@@ -138,9 +133,7 @@ def _are_met(
     return met
 
 
-def _summed(
-    rows: npt.NDArray[Any], times: npt.NDArray[np.int64]
-) -> Iterator[tuple[tuple[int, ...], int]]:
+def _summed(rows: Table, times: Ints) -> Iterator[tuple[tuple[int, ...], int]]:
     """Yield each row once, with the sum of its times, in the order of their first places."""
     found, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     sums = np.zeros(len(found), np.int64)

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from joinproto.check.engine.runs.paths import path_to, uncounted
+from joinproto.check.engine.shapes import Ints, Row
 from joinproto.check.engine.tables import kernel
 from joinproto.check.problems import ModelProblem
 from joinproto.check.steps import unanswered
@@ -52,9 +50,7 @@ def _raise_in(search: Search, failing: dict[Cell, ModelProblem], begin: int, end
     raise problem
 
 
-def _asking(
-    search: Search, failing: dict[Cell, ModelProblem], begin: int, end: int
-) -> npt.NDArray[np.int64]:
+def _asking(search: Search, failing: dict[Cell, ModelProblem], begin: int, end: int) -> Ints:
     """Return which of these rows want one of the cells `failing`."""
     cells = search.tables.cells
     for cell in failing:
@@ -66,7 +62,7 @@ def _asking(
 
 
 def _problems_of(
-    search: Search, failing: dict[Cell, ModelProblem], row: npt.NDArray[np.uint64]
+    search: Search, failing: dict[Cell, ModelProblem], row: Row
 ) -> list[tuple[ModelProblem, Hashable]]:
     """Return what goes wrong in the steps out of `row`, each with its event."""
     tables, alone = search.tables, row.reshape(1, -1)

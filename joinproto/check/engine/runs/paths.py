@@ -11,16 +11,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.shapes import Ints, Rows
 from joinproto.check.engine.tables import kernel
 from joinproto.check.local import freeze_event
 from joinproto.check.report import Step
 from joinproto.check.steps import Kind, Move, order_of, states_of, to_step
 
-Rows = npt.NDArray[np.uint64]
 Way = tuple[dict[str, dict[str, str]], tuple[Step, ...], Rows]
 """A run: the initial states, the steps, the row it ends in."""
 
@@ -115,7 +114,7 @@ class Steps:
         return options
 
 
-def path_to(search: Search, targets: npt.NDArray[np.int64], level: int) -> Way:
+def path_to(search: Search, targets: Ints, level: int) -> Way:
     """Return the initial states, the least shortest run to one of `targets`, and its row.
 
     `targets`: row numbers, all in `level` (the initial state's level is 0).

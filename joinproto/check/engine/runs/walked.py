@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from attrs import Factory, define, frozen
 
 from joinproto.check.engine.claims.judge import Claim
 from joinproto.check.engine.runs.paths import Steps, move_of, states_text
 from joinproto.check.engine.runs.walked_steps import Asked
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.shapes import Flags, Ints
 from joinproto.check.report import Step
 from joinproto.check.steps import to_step
-
-Ints = npt.NDArray[np.int64]
 
 
 @frozen
@@ -53,11 +51,11 @@ class Met:
     def __init__(self, runs: int) -> None:
         self._runs = runs
         self.broke = np.zeros(runs, np.bool_)
-        self._reached: dict[str, npt.NDArray[np.bool_]] = {}
-        self._premise: dict[str, npt.NDArray[np.bool_]] = {}
-        self._broken: dict[str, npt.NDArray[np.bool_]] = {}
+        self._reached: dict[str, Flags] = {}
+        self._premise: dict[str, Flags] = {}
+        self._broken: dict[str, Flags] = {}
 
-    def _of(self, marks: dict[str, npt.NDArray[np.bool_]], claim: Claim) -> npt.NDArray[np.bool_]:
+    def _of(self, marks: dict[str, Flags], claim: Claim) -> Flags:
         name = claim.property.name
         if name not in marks:
             marks[name] = np.zeros(self._runs, np.bool_)

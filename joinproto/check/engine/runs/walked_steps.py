@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from attrs import define, field, frozen
 
 from joinproto.check.asking import ask
 from joinproto.check.engine.claims.judge import Claim, Judge
 from joinproto.check.engine.runs.paths import move_of
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.shapes import Flags, Ints, Rows
 from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import taken_of
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 @frozen
@@ -25,7 +22,7 @@ class Drawn:
 
     before: Ints
     info: Ints
-    rows: npt.NDArray[np.uint64]
+    rows: Rows
 
 
 @define

@@ -17,19 +17,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.engine.claims.judge import Claim, breaks
 from joinproto.check.engine.runs.walked import Broken, Met, Retraced, Walked, retraced
 from joinproto.check.engine.runs.walked_steps import Asked, Drawn
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.shapes import Column, Flags, Ints, Keys, Rows, Table
 from joinproto.check.engine.stopping import Limits
 from joinproto.check.engine.tables import kernel
 from joinproto.check.local import freeze_event
 from joinproto.check.world import World
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.uint64]
 
 RUNS_AT_ONCE = 4096
 HISTORY_MAX = 1 << 25
@@ -62,9 +59,9 @@ class Answers:
 
     def __init__(self, ask: Callable[[int], Any], dtype: Any) -> None:
         self._ask = ask
-        self._known: npt.NDArray[Any] = np.empty(0, dtype)
+        self._known: Column = np.empty(0, dtype)
 
-    def of(self, numbers: Ints) -> npt.NDArray[Any]:
+    def of(self, numbers: Ints) -> Column:
         """Return the answers for `numbers`."""
         wanted = int(numbers.max(initial=-1)) + 1
         if wanted > len(self._known):
@@ -73,7 +70,7 @@ class Answers:
         return self._known[numbers]
 
 
-def _mixed(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _mixed(x: Keys) -> Keys:
     """Return well-mixed numbers, all different for different `x`."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -183,9 +180,7 @@ class Walker:
         self.found.rested += int(((ended >= 0) & ~met.broke).sum())
         met.add_to(self.found)
 
-    def _draw(
-        self, numbers: Ints | None, draws: npt.NDArray[np.uint64]
-    ) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    def _draw(self, numbers: Ints | None, draws: Keys) -> tuple[Ints, Flags]:
         """Draw a step for each standing row; `_standing[1]` are the rows they lead to.
 
         Returns the steps (-1: none that changes anything) and which rows have no step at
@@ -216,7 +211,7 @@ class Walker:
             self._count(info[first], before[changed[first]])
         return chosen, stuck
 
-    def _hash_of(self, info: Ints) -> npt.NDArray[np.uint64]:
+    def _hash_of(self, info: Ints) -> Keys:
         kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
         found = np.zeros(len(info), np.uint64)
         own = kind <= kernel.TAKE
@@ -229,10 +224,10 @@ class Walker:
         found[crashed] ^= self._own_hashes.of(o[crashed] - 1)
         return found
 
-    def _is_fault(self, info: Ints) -> npt.NDArray[np.bool_]:
+    def _is_fault(self, info: Ints) -> Flags:
         """Return which steps are faults, as `joinproto.check.steps.Move.is_fault` says it."""
         kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
-        fault: npt.NDArray[np.bool_] = (kind == kernel.LOSE) | (kind == kernel.DOUBLE)
+        fault: Flags = (kind == kernel.LOSE) | (kind == kernel.DOUBLE)
         own = kind <= kernel.TAKE
         fault[own] = self.tables.out["cost"].array[o[own]] != 0
         for number, answers in self._faults.items():
@@ -284,7 +279,7 @@ class Walker:
     # -- judging -----------------------------------------------------------------------
 
     def _judge(
-        self, active: Ints, step: int, met: Met, history: Ints, drawn: Drawn | None = None
+        self, active: Ints, step: int, met: Met, history: Table, drawn: Drawn | None = None
     ) -> tuple[Ints, Ints | None]:
         """Judge the standing rows, and the steps drawn to them; runs that broke a claim end.
 
@@ -331,10 +326,10 @@ class Walker:
         self,
         active: Ints,
         numbers: Ints | None,
-        stuck: npt.NDArray[np.bool_],
+        stuck: Flags,
         step: int,
         met: Met,
-        history: Ints,
+        history: Table,
     ) -> None:
         """Judge the claims that nothing gets stuck; a stuck run may go on by faults alone."""
         if numbers is None or not stuck.any():
@@ -345,7 +340,7 @@ class Walker:
                 done = (flags >> np.uint64(claim.bit)) & np.uint64(1) != 0
                 self._note(claim, active[stuck & ~done], step, met, history)
 
-    def _note(self, claim: Claim, runs: Ints, step: int, met: Met, history: Ints) -> None:
+    def _note(self, claim: Claim, runs: Ints, step: int, met: Met, history: Table) -> None:
         """Note that these runs broke `claim` after `step` steps."""
         name = claim.property.name
         fresh = met.break_(claim, runs)

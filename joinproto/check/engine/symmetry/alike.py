@@ -8,21 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.asking import ask_of_view, guard
 from joinproto.check.engine.claims.judge import Judge
 from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.shapes import Ints, Rows
 from joinproto.check.engine.tables.numbers import Numbers
 from joinproto.check.engine.tables.tables import Tables
 from joinproto.check.freeze import freeze
 from joinproto.check.memory import Budget
 from joinproto.check.problems import ModelProblem, place_of
 from joinproto.check.same import left_on_disk
-
-Rows = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
 
 
 class Alike:

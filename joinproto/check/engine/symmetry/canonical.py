@@ -9,6 +9,7 @@ import numpy.typing as npt
 from numba import njit
 
 from joinproto.check.engine.rows.bits import trailing_zeros
+from joinproto.check.engine.shapes import Ints, Row, Rows
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -49,7 +50,7 @@ class Order(NamedTuple):
 
 
 @njit(cache=True, _nrt=False)
-def swap(row: Any, other: Any, j: Any, s: Any) -> None:
+def swap(row: Row, other: Row, j: Any, s: Any) -> None:
     """Write `row` with members j and j + 1 of the group exchanged into `other`."""
     for w in range(len(row)):
         other[w] = 0
@@ -69,7 +70,7 @@ def swap(row: Any, other: Any, j: Any, s: Any) -> None:
 
 
 @njit(_nrt=False)
-def _differ(row: Any, j: Any, o: Any, s: Any) -> Any:
+def _differ(row: Row, j: Any, o: Any, s: Any) -> Any:
     """Compare members j and j + 1 of the group: below 0, 0 or above 0."""
     one, two = o.group[j], o.group[j + 1]
     a = o.own[s.off[one] + np.int64((row[s.word[one]] >> s.shift[one]) & s.mask[one])]
@@ -92,7 +93,7 @@ def _differ(row: Any, j: Any, o: Any, s: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def sort_members(rows: Any, o: Any, s: Any, room: Any) -> None:
+def sort_members(rows: Rows, o: Any, s: Any, room: Rows) -> None:
     """Replace each row by the one in which the members of the group are in order."""
     other = room[0]
     for r in range(len(rows)):
@@ -107,7 +108,7 @@ def sort_members(rows: Any, o: Any, s: Any, room: Any) -> None:
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def least_permutation(rows: Any, swaps: Any, s: Any, room: Any) -> None:
+def least_permutation(rows: Rows, swaps: Ints, s: Any, room: Rows) -> None:
     """Replace each row by the least of those that `swaps`, one after the other, make of it."""
     words = rows.shape[1]
     here, other = room[0], room[1]

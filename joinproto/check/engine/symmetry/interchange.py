@@ -12,10 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from joinproto.check.asking import ask
+from joinproto.check.engine.shapes import Ints
 from joinproto.check.engine.symmetry.renamed import Renamed, renamed_shown
 from joinproto.check.engine.tables.tables import Tables
 from joinproto.check.freeze import freeze, rename, thaw
@@ -83,7 +81,7 @@ class Interchange:
         tables: Tables,
         names: list[str],
         maps: list[dict[str, str]],
-        swap_field: npt.NDArray[np.int64],
+        swap_field: Ints,
     ) -> None:
         self.tables, self.names = tables, names
         self.maps, self.swap_field = maps, swap_field

@@ -15,8 +15,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from joinproto.check.engine.shapes import Ints, Row, Rows, Table
 from joinproto.check.engine.symmetry.canonical import (
     Order,
     Swaps,
@@ -62,7 +62,7 @@ def plain_changes(count: int) -> list[int]:
             step[larger] = -step[larger]
 
 
-def swapped_fields(tables: Tables, group: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def swapped_fields(tables: Tables, group: Ints) -> Table:
     """Return where each field's value goes when neighbours of the group change places.
 
     Result: int64, shape (swap, field).
@@ -289,7 +289,7 @@ class Symmetry:
                     owners[i] = node[1]
         self._classes.append(owners)
 
-    def images_of(self, row: npt.NDArray[np.uint64]) -> set[bytes]:
+    def images_of(self, row: Row) -> set[bytes]:
         """Return the row and its images under every swap of neighbours."""
         self._arrays()
         layout = self.tables.layout
@@ -330,7 +330,7 @@ class Symmetry:
         if len(self.classes) < len(self._classes):
             self.classes = np.array(self._classes, np.int64)
 
-    def form(self) -> Callable[[npt.NDArray[np.uint64]], None]:
+    def form(self) -> Callable[[Rows], None]:
         """Return what replaces each row by the one state that stands for all its renamings.
 
         As all is numbered now.  Several threads may call it at once, on rows of their own.
@@ -343,7 +343,7 @@ class Symmetry:
         steps = np.array(self._order, np.int64)
         return lambda rows: least_permutation(rows, steps, swaps, _room(words))
 
-    def canonical(self, rows: npt.NDArray[np.uint64]) -> None:
+    def canonical(self, rows: Rows) -> None:
         """Replace each row by the one state that stands for all its renamings."""
         self.form()(rows)
 
@@ -365,5 +365,5 @@ class Symmetry:
         )
 
 
-def _room(words: int) -> npt.NDArray[np.uint64]:
+def _room(words: int) -> Rows:
     return np.empty((2, words), np.uint64)

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.engine.rows.layout import Layout
+from joinproto.check.engine.shapes import Masks, Questions
 from joinproto.check.engine.tables import kernel
-from joinproto.check.engine.tables.contents import Contents, Sets
+from joinproto.check.engine.tables.contents import Contents
 from joinproto.check.engine.tables.grids import Grids
 from joinproto.check.engine.tables.growing import Growing, Ragged, columns
 from joinproto.check.memory import Budget
@@ -66,13 +66,13 @@ class Arrays(ABC):
         self.send_queue = Growing(np.int32)
         self.send_message = Growing(np.int32)
         ints = np.int32
-        self.to = columns(first=ints, count=ints, member=ints, column=ints, link=ints)
+        self.to = columns(first=ints, counts=ints, member=ints, column=ints, link=ints)
         self.take_message = Growing(ints)
         # Which event the message of a queue is to who receives it.
         self.heard_as = columns(queue=ints, message=ints, column=ints)
         self._column = np.zeros((max(self.queue_count, 1), 1), np.int32)
         self._columns_upto = 0
-        self.joint = columns(first=ints, count=ints) | columns(
+        self.joint = columns(first=ints, counts=ints) | columns(
             part_first=ints, part_count=ints, part_member=ints, part_column=ints
         )
         self.event_taken = np.zeros(8, np.int64)
@@ -83,7 +83,7 @@ class Arrays(ABC):
         self._added_upto = 0
 
     @abstractmethod
-    def fill(self, asked: npt.NDArray[np.int64]) -> None:
+    def fill(self, asked: Questions) -> None:
         """Answer the kernel's questions, rows (kind, x, y, z)."""
 
     @contextmanager
@@ -174,7 +174,7 @@ class Arrays(ABC):
         """Return how many messages there are: those of the set, or contents of queues."""
 
     @abstractmethod
-    def needed_messages(self) -> tuple[npt.NDArray[np.uint64], int]:
+    def needed_messages(self) -> tuple[Masks, int]:
         """Return which bits each member needs at each horizon (see `Expiry.needed`), and
         how many horizons there are.
         """
@@ -203,7 +203,7 @@ class Arrays(ABC):
         self._added_upto = 0
         return old
 
-    def _added_masks(self) -> npt.NDArray[np.uint64]:
+    def _added_masks(self) -> Masks:
         if self.contents is not None:
             return self._added
         words = self.layout.words
@@ -238,43 +238,22 @@ class Arrays(ABC):
         needed, horizons = self.needed_messages()
         layout, per, plain = self.layout, self.per_value.arrays, self.out["plain"].array
         return kernel.Lookup(
-            words=np.array([layout.words], np.int64),
-            word=layout.word,
-            shift=layout.shift,
-            mask=layout.mask,
-            slot_mask=layout.slot_mask,
-            slot_at=layout.slot_at,
-            slot_word=layout.slot_word,
-            slot_bit=layout.slot_bit,
-            off=self.per_value.off,
-            choice_first=per["choice_first"],
-            choice_count=per["choice_count"],
-            choice_column=self.choice_column.array,
-            cell=self.cells.array,
-            cell_off=self.cells.off,
-            cell_stride=self.cells.stride,
-            **_read(self.out, "next", "cost", "last", "adds", "send_first", "send_count", "tells"),
-            taken=self.out["taken"].array,
-            # Where contents are numbered, no step is so plain that or-ing its bits is all.
-            plain=plain if self.contents is None else np.zeros(len(plain), np.int8),
-            added=self._added_masks(),
-            send_queue=self.send_queue.array,
-            send_message=self.send_message.array,
-            **{f"to_{name}": growing.array for name, growing in self.to.items()},
-            horizon=per["horizon"],
-            needed=needed,
-            horizons=np.array([horizons], np.int64),
-            queue_member=np.array(
-                [q % self.members for q in range(self.queue_count)] or [0], np.int32
+            words=layout.words,
+            fields=kernel.Fields(layout.word, layout.shift, layout.mask, self.per_value.off),
+            choices=kernel.Choices(
+                per["choice_first"], per["choice_count"], self.choice_column.array
             ),
-            queue_link=np.arange(max(1, self.queue_count), dtype=np.int32),
-            take_first=per["take_first"],
-            take_count=per["take_count"],
-            heard_by=per["heard_by"],
-            **self.around._asdict(),
-            joint_first=self.joint["first"].array,
-            joint_count=self.joint["count"].array,
-            **_read(self.joint, "part_first", "part_count", "part_member", "part_column"),
+            blocks=kernel.Blocks(self.cells.array, self.cells.off, self.cells.stride),
+            outcomes=kernel.Outcomes(
+                **_read(self.out, "next", "cost", "last", "adds", "tells", "taken"),
+                # Where contents are numbered, no step is so plain that or-ing its bits is all.
+                plain=plain if self.contents is None else np.zeros(len(plain), np.int8),
+                added=self._added_masks(),
+            ),
+            of_use=kernel.OfUse(per["horizon"], needed, horizons),
+            takes=kernel.Takes(per["take_first"], per["take_count"], per["heard_by"]),
+            around=self.around,
+            joint=kernel.Joint(**_read(self.joint, *self.joint)),
             event_taken=self.event_taken,
         )
 
@@ -292,17 +271,33 @@ class Arrays(ABC):
         self._column[queues[new], messages[new]] = columns[new]
         self._columns_upto = count
         return kernel.Queued(
-            self.take_message.array, self._column, self.rests.arrays, self.adds_table.arrays
+            self.take_message.array,
+            self._column,
+            self.rests.arrays,
+            self.adds_table.arrays,
+            np.arange(self.queue_count, dtype=np.int32) % self.members,
+            np.arange(self.queue_count, dtype=np.int32),
+            self.out["send_first"].array,
+            self.out["send_count"].array,
+            self.send_queue.array,
+            self.send_message.array,
         )
 
-    def looked_up(self) -> tuple[Any, kernel.Queued | None]:
-        """Return cells, as `Grids.sparse` gives them, and queues for the compiled loops."""
+    def bits(self) -> kernel.Bits | None:
+        """Return what is under way in a set; None where its messages have no bits."""
+        if not self.set_network or self.contents is not None:
+            return None
+        layout = self.layout
+        return kernel.Bits(layout.slot_mask, layout.slot_at, **_read(self.to, *self.to))
+
+    def looked_up(self) -> tuple[Any, kernel.Bits | None, kernel.Queued | None]:
+        """Return cells, as `Grids.sparse` gives them, bits and queues for the compiled loops."""
         # Where contents are numbered, a loop that knows blocks alone would be compiled for half a
         # minute, used for some levels, and is no faster.
         cells = self.cells.sparse if self.contents is None else self.cells.arrays
-        return cells, self.queued()
+        return cells, self.bits(), self.queued()
 
-    def sets(self) -> Sets | None:
+    def sets(self) -> kernel.Sets | None:
         """Return the tables of numbered contents; None where each message has a bit."""
         return None if self.contents is None else self.contents.arrays()
 

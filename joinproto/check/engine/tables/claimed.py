@@ -11,16 +11,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from attrs import frozen
 
 from joinproto.check.asking import ask
+from joinproto.check.engine.shapes import Flags, Ints, Masks, Table
 from joinproto.check.engine.tables.numbers import Observations
 from joinproto.check.properties import Property
 from joinproto.check.view import DOWN
 from joinproto.check.world import World
-
-Ints = npt.NDArray[np.int64]
 
 Key = tuple[int, int, int, int]
 """Field and number of one observation, and of the other; twice the same where one is alone."""
@@ -43,7 +41,7 @@ class Claimed:
         """Return how many times something was found to break a claim."""
         return len(self._rows)
 
-    def add(self, name: str, rows: npt.NDArray[np.int64]) -> None:
+    def add(self, name: str, rows: Table) -> None:
         """Take in what breaks a claim: rows, each a `Key`."""
         if len(rows) == 0:
             return
@@ -148,11 +146,11 @@ class Fears:
     """
 
     counts: tuple[int, ...]
-    base: npt.NDArray[np.int64]
-    conflicts: npt.NDArray[np.uint64]
+    base: Ints
+    conflicts: Masks
 
     @classmethod
-    def of(cls, counts: Sequence[int], broken: Ints | Sequence[Sequence[int]]) -> Fears:
+    def of(cls, counts: Sequence[int], broken: Table | Sequence[Sequence[int]]) -> Fears:
         """`broken`: rows (field, number, other field, other number)."""
         base = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
         total = max(2, sum(counts))
@@ -175,7 +173,7 @@ class Fears:
         bits = self.conflicts[int(self.base[field]) + number]
         return len(bits) > 0 and bool(int(bits[at >> 6]) >> (at & 63) & 1)
 
-    def by_field(self, seen: npt.NDArray[np.bool_]) -> list[list[int]]:
+    def by_field(self, seen: Flags) -> list[list[int]]:
         """Return the numbers of what was seen, by watched field."""
         parts = zip(self.base.tolist(), self.counts, strict=True)
         return [np.flatnonzero(seen[at : at + count]).tolist() for at, count in parts]

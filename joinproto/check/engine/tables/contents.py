@@ -10,12 +10,12 @@ What a send and what an expiry make of a content are cells of tables, filled onc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.engine.rows.layout import Layout
+from joinproto.check.engine.shapes import Rows
 from joinproto.check.engine.tables.grids import Grids
 from joinproto.check.engine.tables.growing import Growing
 from joinproto.check.engine.tables.kernel import (
@@ -28,34 +28,15 @@ from joinproto.check.engine.tables.kernel import (
     SLEEPS,
     SPENDS,
     VALUES_MAX,
+    Sets,
 )
 
 if TYPE_CHECKING:
     from joinproto.check.engine.tables.numbers import Numbers
     from joinproto.check.engine.tables.tables import Tables
 
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
-I8 = npt.NDArray[np.int8]
-
 VECTORS_MAX_BITS = 24
 """Bits that the horizons of all members may take together."""
-
-
-class Sets(NamedTuple):
-    """The tables of contents as the kernel reads them; grids as in `Grids.arrays`."""
-
-    member: I32  # deliveries of contents: to whom, which message, which event
-    message: I32
-    column: I32
-    sends: I32  # of each outcome: the number of the set that it sends, or -1
-    leads: I64  # of each outcome: see `Contents._number_outcomes`
-    sleeps: I8  # of each outcome: `SLEEPS`, `MARKS` (see `expansion/sleeping.py`)
-    until: I32  # (message * members + member): the last horizon at which it is of use to it
-    adds: tuple[npt.NDArray[np.int64], ...]  # (sender, content, set sent) -> content
-    trims: tuple[npt.NDArray[np.int64], ...]  # (sender, content, horizons) -> content
-    vector: I32  # horizons of all members, packed -> 1 + their number; 0 unknown, -1 asked for
-    vector_shift: I64  # where each member's horizon lies in them
 
 
 class Contents:
@@ -143,11 +124,11 @@ class Contents:
 
     def in_bits(
         self,
-        rows: npt.NDArray[np.uint64],
+        rows: Rows,
         held: Sequence[Numbers],
         old: Layout,
         layout: Layout,
-    ) -> npt.NDArray[np.uint64]:
+    ) -> Rows:
         """Return rows packed by `old`, by `layout`, in which each message has its bit.
 
         `held`: the contents of each sender.

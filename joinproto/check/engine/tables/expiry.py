@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.engine.rows.layout import Layout
+from joinproto.check.engine.shapes import Ints, Masks
 from joinproto.check.engine.tables.growing import Growing
 from joinproto.check.freeze import thaw
 from joinproto.check.problems import ModelProblem
@@ -63,7 +63,7 @@ class Expiry:
                 )
         self._stamps.append(tuple((self._number_of[name], stamp) for name, stamp in stamps))
 
-    def require_alike(self, images: Sequence[Growing], swap_field: npt.NDArray[np.int64]) -> None:
+    def require_alike(self, images: Sequence[Growing], swap_field: Ints) -> None:
         """Compare what is new with its `images` by each swap of members; raises `ModelProblem`.
 
         `swap_field`: int64, shape (swaps, fields), where a member goes.
@@ -96,7 +96,7 @@ class Expiry:
         last = max((stamp for m, stamp in stamps if m == member), default=-1)
         return min(max(last, -1), HORIZONS_MAX)
 
-    def needed(self, layout: Layout) -> npt.NDArray[np.uint64]:
+    def needed(self, layout: Layout) -> Masks:
         """Return, for each member and horizon, which bits of a row it needs.
 
         Result: uint64, shape (member * horizons + horizon, word).

@@ -15,12 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from joinproto.check.engine.rows.bits import mix
-
-Ints = npt.NDArray[np.int64]
+from joinproto.check.engine.shapes import Block, Column, Ints, SmallInts, Table
 
 DENSE_MAX = 1 << 18
 """Places of a block that is never worth a second look: a megabyte."""
@@ -73,13 +71,13 @@ def mark(grids: Any, field: Any, row: Any, column: Any, content: Any) -> None:
 
 
 @njit(cache=True, _nrt=False)
-def _mark_all(grids: Any, rows: Any) -> None:
+def _mark_all(grids: Any, rows: Table) -> None:
     for i in range(len(rows)):
         mark(grids, rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3])
 
 
 @njit(cache=True, _nrt=False)
-def _move(old: Any, pairs: Any) -> None:
+def _move(old: Table, pairs: Table) -> None:
     """Put all of a hash table into a larger, empty one."""
     last = len(pairs) - 1
     for i in range(len(old)):
@@ -115,7 +113,7 @@ class Grids:
         self.off = np.arange(fields, dtype=np.int64) * 64
         self.stride = np.full(fields, 8, np.int64)
         self._is_sparse = False
-        self.array: npt.NDArray[np.int32] = np.full(64 * max(fields, 1), fill, np.int32)
+        self.array: SmallInts = np.full(64 * max(fields, 1), fill, np.int32)
         self.pairs = np.zeros((0, 2), np.int64)
         self.used = np.zeros(max(fields, 1), np.int64)
         self.claim: Callable[[int], None] = _no_limit
@@ -165,7 +163,7 @@ class Grids:
                     capacity *= 2
                 self._grow_hash(field, capacity, self._hash(field))
 
-    def _to_hash(self, field: int, where: Ints, content: npt.NDArray[np.int32]) -> None:
+    def _to_hash(self, field: int, where: Table, content: SmallInts) -> None:
         capacity = 2 * ASKS_MAX
         while capacity < 2 * (len(where) + ASKS_MAX):
             capacity *= 2
@@ -173,7 +171,7 @@ class Grids:
         self._grow_hash(field, capacity, np.stack([keys, content], axis=1))
         self.used[field] = len(keys)
 
-    def _grow_hash(self, field: int, capacity: int, old: Ints) -> None:
+    def _grow_hash(self, field: int, capacity: int, old: Table) -> None:
         self.claim(self.array.nbytes + self.pairs.nbytes + 16 * capacity)
         pairs = np.zeros((capacity, 2), np.int64)
         _move(old, pairs)
@@ -182,18 +180,18 @@ class Grids:
     def _is_hash(self, field: int) -> bool:
         return bool(self.stride[field] < 0)
 
-    def _hash(self, field: int) -> Ints:
+    def _hash(self, field: int) -> Table:
         off = int(self.off[field])
         return self.pairs[off : off - int(self.stride[field])]
 
-    def _block(self, field: int) -> npt.NDArray[np.int32]:
+    def _block(self, field: int) -> Block:
         off, wide = int(self.off[field]), int(self.stride[field])
         return self.array[off : off + self.rows[field] * wide].reshape(-1, wide)
 
-    def _replace(self, field: int, content: npt.NDArray[Any], stride: int) -> None:
+    def _replace(self, field: int, content: Column, stride: int) -> None:
         """Give `field` another content; the others move along."""
-        blocks: list[npt.NDArray[Any]] = [self.array[:0]]
-        hashes: list[npt.NDArray[Any]] = [self.pairs[:0]]
+        blocks: list[Column] = [self.array[:0]]
+        hashes: list[Column] = [self.pairs[:0]]
         off = self.off.copy()
         for f in range(len(self.rows)):
             is_hash = stride < 0 if f == field else self._is_hash(f)
@@ -249,7 +247,7 @@ class Grids:
         if held:
             _mark_all(self.arrays, np.array(held, np.int64))
 
-    def put_all(self, rows: Ints) -> None:
+    def put_all(self, rows: Table) -> None:
         """Write many: rows (field, row, column, content)."""
         for begin in range(0, len(rows), ASKS_MAX):
             self.make_room_for_asks()

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from joinproto.check.engine.shapes import Column
 
 
 class Growing:
@@ -22,7 +23,7 @@ class Growing:
     def __init__(self, dtype: Any, fill: int = 0) -> None:
         self.fill = fill
         self._written = 0
-        self._array: npt.NDArray[Any] = np.full(64, fill, dtype)
+        self._array: Column = np.full(64, fill, dtype)
         self._wait([])
 
     def _wait(self, waiting: list[int]) -> None:
@@ -42,7 +43,7 @@ class Growing:
         return self._written + len(self._waiting)
 
     @property
-    def array(self) -> npt.NDArray[Any]:
+    def array(self) -> Column:
         """The array as it is now; another one when it has grown."""
         self._write_waiting()
         return self._array
@@ -51,7 +52,7 @@ class Growing:
         """Append all of `values`."""
         self._waiting += values
 
-    def extend(self, values: npt.NDArray[Any]) -> None:
+    def extend(self, values: Column) -> None:
         """Append all of `values`."""
         self._write_waiting()
         self._write(values)
@@ -75,7 +76,7 @@ class Growing:
             grown[: self._written] = self._array[: self._written]
             self._array = grown
 
-    def _write(self, values: npt.NDArray[Any]) -> None:
+    def _write(self, values: Column) -> None:
         before, wanted = self._written, self._written + len(values)
         self._grow(wanted)
         self._array[before:wanted] = values
@@ -97,7 +98,7 @@ class Ragged:
         self.room = [8] * fields
         self._fills = {name: fill for name, (_, fill) in arrays.items()}
         self.off = np.arange(fields + 1, dtype=np.int64) * 8
-        self.arrays: dict[str, npt.NDArray[Any]] = {
+        self.arrays: dict[str, Column] = {
             name: np.full(8 * fields, fill, dtype) for name, (dtype, fill) in arrays.items()
         }
 

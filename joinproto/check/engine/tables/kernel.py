@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from joinproto.check.engine.shapes import Ints, Questions, Rows, SmallInts, Table
 from joinproto.check.engine.tables.grids import find, mark
 
 I8 = npt.NDArray[np.int8]
@@ -52,6 +53,60 @@ OUTCOMES_MAX = 16
 """An event with more outcomes does not sleep."""
 
 
+class Fields(NamedTuple):
+    """Where each field lies in a row: members, the monitor if there is one, `env`, then queues."""
+
+    word: I64  # (field,): which word of the row
+    shift: U64  # (field,): how far left in it
+    mask: U64  # (field,): its bits, once they are shifted back
+    off: I64  # (field + 1,): where the field's values begin in arrays of shape (value,)
+
+
+class Choices(NamedTuple):
+    """What members may do by themselves."""
+
+    first: I32  # (value,): of a local state, its first choice
+    counts: I32  # (value,)
+    column: I32  # (choice,): the number of the event
+
+
+class Blocks(NamedTuple):
+    """The table (member, local state, column) -> first outcome, a block for each member."""
+
+    content: I32  # (place,): an outcome, `UNKNOWN`, `REFUSED` or `ASKED`
+    off: I64  # (field,): where the field's block begins
+    stride: I64  # (field,): how wide it is
+
+
+class Outcomes(NamedTuple):
+    """What steps of members lead to."""
+
+    next: I32  # (outcome,): local state
+    cost: I8  # (outcome,): which fault it spends
+    last: I8  # (outcome,): whether it is the last one of its step
+    adds: I8  # (outcome,): whether it puts messages into the set
+    plain: I8  # (outcome,): one outcome, and nothing but a local state and messages of a set change
+    tells: I32  # (outcome,): monitor's column or -1
+    taken: I64  # (outcome,): how often it was taken
+    added: U64  # (outcome, word): messages it puts into the set
+
+
+class OfUse(NamedTuple):
+    """Messages of a set that expire, see `World.expiry`."""
+
+    horizon: I32  # (value,): of each local state
+    needed: U64  # (member * horizons + horizon, word): what is of use to it, and all else
+    horizons: int
+
+
+class Takes(NamedTuple):
+    """Contents of queues and of sets, each with its deliveries."""
+
+    first: I32  # (value,)
+    counts: I32  # (value,)
+    heard_by: I64  # (value,): of a set, its receivers (see `is_hearer`)
+
+
 class Around(NamedTuple):
     """The world around the members, which never changes; its states are numbered (`env`)."""
 
@@ -63,78 +118,45 @@ class Around(NamedTuple):
     move_env: I32  # (move,)
 
 
+class Joint(NamedTuple):
+    """Joint steps of each combination of observations, and their parts."""
+
+    first: I32  # (combination,)
+    counts: I32  # (combination,)
+    part_first: I32  # (joint step,)
+    part_count: I32  # (joint step,)
+    part_member: I32  # (part,)
+    part_column: I32  # (part,)
+
+
 class Lookup(NamedTuple):
     """All tables as arrays; `joinproto.check.engine.tables.tables` grows them.
 
-    Fields are numbered: members, then the monitor if there is one, then the world's own
-    (`env`), then queues.  `off[f]` is where field f's values begin in per-value arrays.
+    In groups, because a compiled function copies what it is given: see `expansion/expansion.py`.
     """
 
-    words: I64  # (1,): words of a row
-    # Where a field lies in a row: (field,)
-    word: I64
-    shift: U64
-    mask: U64
-    # Messages of a set that have a bit: which bits of each word (word,), the message of each bit
-    # (64 * word + bit,), or -1, and the bit of each message (message,)
-    slot_mask: U64
-    slot_at: I32
-    slot_word: I64
-    slot_bit: U64
-    off: I64  # (field + 1,): where the field's values begin in arrays of shape (value,)
-    # Choices of each local state: (value,), but for the column of each: (choice,)
-    choice_first: I32
-    choice_count: I32
-    choice_column: I32
-    # The table (member, local state, column) -> first outcome, flat; offset and width: (member,)
-    cell: I32
-    cell_off: I64
-    cell_stride: I64
-    # Outcomes: (outcome,)
-    next: I32
-    cost: I8
-    last: I8
-    adds: I8
-    plain: I8  # one outcome, and nothing but a local state and messages of a set change
-    added: U64  # (outcome, word): messages it puts into the set
-    send_first: I32
-    send_count: I32
-    send_queue: I32  # (message sent to a queue,)
-    send_message: I32
-    tells: I32  # monitor's column or -1
-    taken: I64  # how often each outcome was taken
-    # Who may receive each message of a set: (message,), but for the last three: (delivery,)
-    to_first: I32
-    to_count: I32
-    to_member: I32
-    to_column: I32
-    to_link: I32
-    # Messages of a set that expire, see World.expiry
-    horizon: I32  # (value,): of each local state
-    needed: U64  # (member * horizons + horizon, word): what is of use to it, and all else
-    horizons: I64  # (1,)
-    # Queues: (queue,)
-    queue_member: I32  # who receives from it
-    queue_link: I32
-    # Contents of queues and of sets: (value,)
-    take_first: I32  # its deliveries are this one and the next ones
-    take_count: I32
-    heard_by: I64  # of a set: its receivers (see `is_hearer`)
-    # The world: see `Around`
-    spend: I32
-    link_up: I8
-    is_split: I8
-    move_first: I32
-    move_count: I32
-    move_env: I32
-    # Joint steps of each combination shown: (combination,); their parts: (joint step,); (part,)
-    joint_first: I32
-    joint_count: I32
-    part_first: I32
-    part_count: I32
-    part_member: I32
-    part_column: I32
+    words: int  # of a row
+    fields: Fields
+    choices: Choices
+    blocks: Blocks
+    outcomes: Outcomes
+    of_use: OfUse
+    takes: Takes
+    around: Around
+    joint: Joint
     event_taken: I64  # (kind,): how often messages were taken, the world moved, joint steps were
+
+
+class Bits(NamedTuple):
+    """What is under way in a set where each message has a bit, and who may receive it."""
+
+    mask: U64  # (word,): which bits of a row's words are messages
+    at: I32  # (64 * word + bit,) -> message or -1
+    first: I32  # (message,): its first delivery
+    counts: I32  # (message,)
+    member: I32  # (delivery,)
+    column: I32  # (delivery,): as which event
+    link: I32  # (delivery,)
 
 
 class Queued(NamedTuple):
@@ -144,9 +166,31 @@ class Queued(NamedTuple):
     """
 
     message: I32  # (take,): of equal messages of a bag the first one alone is a take
-    column: I32  # (queue, message) -> the event of who receives it
+    column: I32  # (queue, message) -> the event of the member that receives it
     rests: tuple[npt.NDArray[np.int64], ...]  # (queue, content, place of a take in it) -> content
     adds: tuple[npt.NDArray[np.int64], ...]  # (queue, content, message) -> content
+    member: I32  # (queue,): who receives from it
+    link: I32  # (queue,)
+    send_first: I32  # (outcome,): the first message that it sends to a queue
+    send_count: I32  # (outcome,)
+    send_queue: I32  # (message sent,)
+    send_message: I32  # (message sent,)
+
+
+class Sets(NamedTuple):
+    """What is under way in a set whose contents are numbered; grids as in `Grids.arrays`."""
+
+    member: I32  # (delivery,): to whom
+    message: I32  # (delivery,)
+    column: I32  # (delivery,): as which event
+    sends: I32  # (outcome,): the number of the set that it sends, or -1
+    leads: I64  # (outcome,): see `Contents._number_outcomes`
+    sleeps: I8  # (outcome,): `SLEEPS`, `MARKS` (see `expansion/sleeping.py`)
+    until: I32  # (message * members + member,): the last horizon at which it is of use to it
+    adds: tuple[npt.NDArray[np.int64], ...]  # (sender, content, set sent) -> content
+    trims: tuple[npt.NDArray[np.int64], ...]  # (sender, content, horizons) -> content
+    vector: I32  # (horizons of all members, packed,) -> 1 + their number; 0 unknown, -1 asked for
+    vector_shift: I64  # (member,): where its horizon lies in them
 
 
 class Shape(NamedTuple):
@@ -168,47 +212,38 @@ HEARERS = 62
 
 
 @njit(inline="always")
-def is_hearer(t: Any, place: Any, member: Any) -> Any:
+def is_hearer(heard_by: Ints, place: Any, member: Any) -> Any:
     """Return whether a content, by its place in per-value arrays, may hold what a member hears."""
-    return t.heard_by[place] >> min(np.int64(member), np.int64(HEARERS)) & 1 != 0
+    return heard_by[place] >> min(np.int64(member), np.int64(HEARERS)) & 1 != 0
 
 
 @njit(inline="always")
-def get(rows: Any, r: Any, t: Any, field: Any) -> Any:
-    return np.int64((rows[r, t.word[field]] >> t.shift[field]) & t.mask[field])
+def get(rows: Rows, r: Any, fields: Fields, field: Any) -> Any:
+    """Return the number in a field of row r, int64.  `rows`: uint64 (row, word)."""
+    return np.int64((rows[r, fields.word[field]] >> fields.shift[field]) & fields.mask[field])
 
 
 @njit(inline="always")
-def put(rows: Any, r: Any, t: Any, field: Any, value: Any) -> None:
-    w = t.word[field]
-    shift = t.shift[field]
-    rows[r, w] = (rows[r, w] & ~(t.mask[field] << shift)) | (np.uint64(value) << shift)
+def put(rows: Rows, r: Any, fields: Fields, field: Any, value: Any) -> None:
+    """Write a number into a field of row r.  `rows`: uint64 (row, word)."""
+    w = fields.word[field]
+    shift = fields.shift[field]
+    rows[r, w] = (rows[r, w] & ~(fields.mask[field] << shift)) | (np.uint64(value) << shift)
 
 
 @njit(inline="always")
-def expire(t: Any, s: Any, out: Any, n: Any, words: Any) -> None:
-    """Take out the messages that are of no use to anybody any more."""
-    for w in range(words):
+def expire(fields: Fields, of_use: OfUse, members: Any, rows: Rows, r: Any) -> None:
+    """Take the messages out of row r that are of no use to any member any more."""
+    for w in range(rows.shape[1]):
         keep = np.uint64(0)
-        for member in range(s.members):
-            at = t.off[member] + get(out, n, t, member)
-            keep |= t.needed[member * t.horizons[0] + t.horizon[at], w]
-        out[n, w] &= keep
+        for member in range(members):
+            at = fields.off[member] + get(rows, r, fields, member)
+            keep |= of_use.needed[member * of_use.horizons + of_use.horizon[at], w]
+        rows[r, w] &= keep
 
 
 @njit(inline="always")
-def write_plain(
-    t: Any, s: Any, rows: Any, r: Any, out: Any, n: Any, member: Any, o: Any, words: Any
-) -> None:
-    for w in range(words):
-        out[n, w] = rows[r, w] | t.added[o, w]
-    put(out, n, t, member, t.next[o])
-    if s.expires:
-        expire(t, s, out, n, words)
-
-
-@njit(inline="always")
-def _ask(ask: Any, asked: Any, kind: Any, x: Any, y: Any, z: Any) -> Any:
+def _ask(ask: Questions, asked: Any, kind: Any, x: Any, y: Any, z: Any) -> Any:
     ask[asked, 0] = kind
     ask[asked, 1] = x
     ask[asked, 2] = y
@@ -216,46 +251,51 @@ def _ask(ask: Any, asked: Any, kind: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @njit(inline="always")
-def cell(t: Any, cells: Any, member: Any, local: Any, column: Any) -> Any:
-    """Return the first outcome, or what stands there instead."""
+def cell(blocks: Blocks, cells: Any, member: Any, local: Any, column: Any) -> Any:
+    """Return the first outcome, or what stands there instead.
+
+    `cells`: the table where some of it is hashed, see `Grids.sparse`; else None.
+    """
     if cells is None:
-        return t.cell[t.cell_off[member] + local * t.cell_stride[member] + column]
+        return blocks.content[blocks.off[member] + local * blocks.stride[member] + column]
     return find(cells, member, local, column)
 
 
 @njit(inline="always")
-def _await_cell(t: Any, cells: Any, member: Any, local: Any, column: Any) -> None:
-    if cells is None:
-        t.cell[t.cell_off[member] + local * t.cell_stride[member] + column] = ASKED
-    else:
-        mark(cells, member, local, column, ASKED)
-
-
-@njit(inline="always")
-def horizons_of(t: Any, s: Any, sets: Any, rows: Any, r: Any) -> Any:
-    """Return the horizons of all members in a row, packed."""
+def horizons_of(fields: Fields, horizon: SmallInts, vector_shift: Ints, rows: Rows, r: Any) -> Any:
+    """Return the horizons of all members in row r, packed, int64."""
     packed = np.int64(0)
-    for member in range(s.members):
-        horizon = t.horizon[t.off[member] + get(rows, r, t, member)]
-        packed |= np.int64(horizon) << sets.vector_shift[member]
+    for member in range(len(vector_shift)):
+        here = horizon[fields.off[member] + get(rows, r, fields, member)]
+        packed |= np.int64(here) << vector_shift[member]
     return packed
 
 
 @njit(inline="always")
 def want_cell(
-    t: Any, cells: Any, ask: Any, asked: Any, found: Any, member: Any, local: Any, column: Any
+    blocks: Blocks,
+    cells: Any,
+    ask: Questions,
+    asked: Any,
+    found: Any,
+    member: Any,
+    local: Any,
+    column: Any,
 ) -> Any:
     """Ask for a cell, unless somebody did or there is no room; return how many asks there are."""
     if found == UNKNOWN and asked < len(ask) - 1:
         _ask(ask, asked, ASK_CELL, member, local, column)
         asked += 1
-        _await_cell(t, cells, member, local, column)
+        if cells is None:
+            blocks.content[blocks.off[member] + local * blocks.stride[member] + column] = ASKED
+        else:
+            mark(cells, member, local, column, ASKED)
     return asked
 
 
 @njit(inline="always")
 def want_content(
-    grids: Any, ask: Any, asked: Any, kind: Any, found: Any, field: Any, content: Any, by: Any
+    grids: Any, ask: Questions, asked: Any, kind: Any, found: Any, field: Any, content: Any, by: Any
 ) -> Any:
     """Ask for what becomes of the content of a queue or of a set, as `want_cell` does."""
     if found == UNKNOWN and asked < len(ask) - 1:
@@ -266,17 +306,17 @@ def want_content(
 
 
 @njit(inline="always")
-def want_vector(sets: Any, ask: Any, asked: Any, found: Any, packed: Any) -> Any:
+def want_vector(vector: SmallInts, ask: Questions, asked: Any, found: Any, packed: Any) -> Any:
     """Ask for the number of all members' horizons, as `want_cell` does."""
     if found == UNKNOWN and asked < len(ask) - 1:
         _ask(ask, asked, ASK_VECTOR, packed, 0, 0)
         asked += 1
-        sets.vector[packed] = -1
+        vector[packed] = -1
     return asked
 
 
 @njit(inline="always")
-def list_step(todo: Any, steps: Any, o: Any, member: Any, info: Any) -> Any:
+def list_step(todo: Table, steps: Any, o: Any, member: Any, info: Ints) -> Any:
     """List a step to be written, if there is room for it; return how many there are then."""
     if steps < len(todo):
         todo[steps, 0] = o
@@ -287,7 +327,7 @@ def list_step(todo: Any, steps: Any, o: Any, member: Any, info: Any) -> Any:
 
 @njit(inline="always")
 def list_at_queue(
-    todo: Any, steps: Any, o: Any, member: Any, info: Any, queue: Any, rest: Any
+    todo: Table, steps: Any, o: Any, member: Any, info: Ints, queue: Any, rest: Any
 ) -> Any:
     """List a step that leaves `rest` in the field of a queue, as `list_step` does."""
     if steps < len(todo):
@@ -297,25 +337,25 @@ def list_at_queue(
 
 
 @njit(inline="always")
-def take_back(t: Any, cells: Any, info: Any, start: Any, n: Any, here: Any) -> None:
+def take_back(t: Lookup, cells: Any, info: Ints, start: Any, n: Any, here: Ints) -> None:
     """Let the steps from `start` to `n` of a row not have been taken."""
     for i in range(start, n):
         kind = info[i] & 15
         if kind <= TAKE:
-            t.taken[info[i] >> 32] -= 1
+            t.outcomes.taken[info[i] >> 32] -= 1
         else:
             t.event_taken[kind] -= 1
             if kind == TOGETHER:
                 k = (info[i] >> 4) & 0xFFFFFFF
-                part = np.int64(t.part_first[k])
-                for j in range(part, part + t.part_count[k]):
-                    member = np.int64(t.part_member[j])
-                    o = cell(t, cells, member, here[member], t.part_column[j])
+                part = np.int64(t.joint.part_first[k])
+                for j in range(part, part + t.joint.part_count[k]):
+                    member = np.int64(t.joint.part_member[j])
+                    o = cell(t.blocks, cells, member, here[member], t.joint.part_column[j])
                     # The crash is one of this cell's outcomes, if it is in reach.
                     crashed = (info[i] >> 32) - 1
                     upto = o
-                    while t.last[upto] == 0 and upto < crashed:
+                    while t.outcomes.last[upto] == 0 and upto < crashed:
                         upto += 1
                     if upto == crashed:
                         o = crashed
-                    t.taken[o] -= 1
+                    t.outcomes.taken[o] -= 1

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
+from joinproto.check.engine.shapes import Flags
 from joinproto.check.engine.tables.growing import Growing
 from joinproto.check.engine.tables.numbers import Numbers
 from joinproto.check.local import Cost, Outcome
@@ -69,10 +69,10 @@ class Outcomes:
         self.effects.append(-1 if outcome.effects is None else outcome.effects)
 
     @property
-    def are_faults(self) -> npt.NDArray[np.bool_]:
+    def are_faults(self) -> Flags:
         """Whether each spends a fault, or is cut short by one."""
         count = len(self)
-        found: npt.NDArray[np.bool_] = self._out["cost"].array[:count] != 0
+        found: Flags = self._out["cost"].array[:count] != 0
         return found | (self.effects.array[:count] >= 0)
 
     def _make(self, o: int) -> Outcome:

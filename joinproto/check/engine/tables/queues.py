@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from joinproto.check.engine.shapes import Flags, Ints, SmallInts
 from joinproto.check.engine.tables import kernel
 from joinproto.check.engine.tables.growing import Growing
 from joinproto.check.events import Message
@@ -54,7 +54,7 @@ class Queues:
         self._capacity: int | None = getattr(network, "capacity", None)
         self._waits = getattr(network, "when_full", "") == "wait"
         # By queue, which messages `heard_as` knows.
-        self._heard: dict[int, npt.NDArray[np.bool_]] = {}
+        self._heard: dict[int, Flags] = {}
         # Of each content that is not empty: its first take, and its queue.
         self._takes_first, self._takes_queue = Growing(np.int64), Growing(np.int16)
 
@@ -138,7 +138,7 @@ class Queues:
             self._takes_queue.append(queue)
         return number
 
-    def _number_heard(self, queue: int, messages: npt.NDArray[np.int32]) -> None:
+    def _number_heard(self, queue: int, messages: SmallInts) -> None:
         """Number what messages are to who receives them, where that is new."""
         tables, heard = self._tables, self._heard.get(queue, np.zeros(0, np.bool_))
         if len(heard) < len(tables.messages):
@@ -155,7 +155,7 @@ class Queues:
                     heard_as[name].append(number)
                 heard[message] = True
 
-    def of_takes(self, takes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def of_takes(self, takes: Ints) -> Ints:
         """Return the queue of each of `takes`."""
         at = np.searchsorted(self._takes_first.array[: self._takes_first.count], takes, "right") - 1
         return self._takes_queue.array[at].astype(np.int64)

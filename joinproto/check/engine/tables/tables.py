@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.engine.rows.layout import Layout
+from joinproto.check.engine.shapes import Masks, Questions, Row, Rows
 from joinproto.check.engine.tables import kernel
 from joinproto.check.engine.tables.answers import Answers
 from joinproto.check.engine.tables.arrays import Arrays
@@ -109,7 +109,7 @@ class Tables(Arrays):
     def message_count(self) -> int:
         return len(self.messages)
 
-    def needed_messages(self) -> tuple[npt.NDArray[np.uint64], int]:
+    def needed_messages(self) -> tuple[Masks, int]:
         is_numbered = self.contents is not None
         needed = np.zeros((1, 1), np.uint64) if is_numbered else self.expiry.needed(self.layout)
         return needed, self.expiry.horizons
@@ -186,7 +186,7 @@ class Tables(Arrays):
         columns = [self.column(member, Message(sender, content)) for member in members]
         self.expiry.add(sender, to, content)
         self.to["first"].append(self.to["member"].count)
-        self.to["count"].append(len(receivers))
+        self.to["counts"].append(len(receivers))
         bits = sum({1 << min(member, kernel.HEARERS) for member in members})
         self.receivers.append((members, columns, bits))
         self.to["member"].append_all(members)
@@ -206,7 +206,7 @@ class Tables(Arrays):
 
     # -- answers -----------------------------------------------------------------------
 
-    def fill(self, asked: npt.NDArray[np.int64]) -> None:
+    def fill(self, asked: Questions) -> None:
         """Answer the kernel's questions, rows (kind, x, y, z)."""
         with self.held():
             for kind, x, y, z in asked.tolist():
@@ -286,7 +286,7 @@ class Tables(Arrays):
         """Give the next combination of observations its joint steps."""
         j = self.joint
         j["first"].append(j["part_first"].count)
-        j["count"].append(len(steps))
+        j["counts"].append(len(steps))
         for step in steps:
             step.refuse_strangers(self.names)
             j["part_first"].append(j["part_member"].count)
@@ -330,7 +330,7 @@ class Tables(Arrays):
         self.layout = Layout([0] * self.fields, 0)
         return self.contents
 
-    def give_bits(self) -> Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.uint64]]:
+    def give_bits(self) -> Callable[[Rows], Rows]:
         """Let a row have a bit for each message again; returns what packs rows so."""
         contents, old = self.contents, self.layout
         if contents is None:
@@ -345,13 +345,13 @@ class Tables(Arrays):
         self._added_upto = 0
         return partial(contents.in_bits, held=held, old=old, layout=self.layout)
 
-    def messages_of(self, row: npt.NDArray[np.uint64]) -> list[int]:
+    def messages_of(self, row: Row) -> list[int]:
         """Return the messages under way in a row, of a set."""
         if self.contents is None:
             return self.layout.messages(row)
         return self.contents.messages(self.layout.fields(row))
 
-    def values_of(self, row: npt.NDArray[np.uint64]) -> list[Any]:
+    def values_of(self, row: Row) -> list[Any]:
         """Return the values of all fields of one row."""
         return [self.values[f].values[v] for f, v in enumerate(self.layout.fields(row))]
 

@@ -1,0 +1,257 @@
+"""The steps out of one row, listed: what members do, hear and do together, and what the world does.
+
+Messages of queues and bags are listed in `takes.py`, numbered contents of sets in `deliveries.py`.
+A step that only changes a local state and sets bits of messages is plain: it is written at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed, Written
+from joinproto.check.engine.expansion.calm import find_calm, outcome_of
+from joinproto.check.engine.expansion.sleeping import healing_sleeps, list_asleep, sleeps
+from joinproto.check.engine.rows.bits import trailing_zeros
+from joinproto.check.engine.shapes import Ints, SmallFlags, SmallInts
+from joinproto.check.engine.tables.kernel import (
+    CHOICE,
+    MOVE,
+    OUTCOMES_MAX,
+    RECEIVE,
+    REFUSED,
+    SLEEPS,
+    TOGETHER,
+    Around,
+    Bits,
+    Blocks,
+    Fields,
+    Joint,
+    Lookup,
+    OfUse,
+    Outcomes,
+    Shape,
+    cell,
+    expire,
+    list_step,
+    put,
+    want_cell,
+)
+
+
+@njit(forceinline=True, nogil=True, _nrt=False)
+def take_plain(
+    fields: Fields,
+    outcomes: Outcomes,
+    of_use: OfUse,
+    s: Shape,
+    given: Given,
+    r: Any,
+    written: Written,
+    n: Any,
+    listed: Listed,
+    n_loops: Any,
+    member: Any,
+    o: Any,
+    info: Ints,
+    quiet: Any,
+) -> Any:
+    """Write a plain step, or count one that changes nothing; return (successors, loops)."""
+    outcomes.taken[o] += 1
+    if quiet and outcomes.adds[o] == 0 and outcomes.next[o] == listed.here[member]:
+        listed.looped[n_loops] = o
+        n_loops += 1
+    else:
+        for w in range(outcomes.added.shape[1]):
+            written.rows[n, w] = given.rows[r, w] | outcomes.added[o, w]
+        put(written.rows, n, fields, member, outcomes.next[o])
+        if s.expires:
+            expire(fields, of_use, s.members, written.rows, n)
+        written.info[n] = (np.int64(o) << 32) | info
+        written.source[n] = r
+        n += 1
+    return n, n_loops
+
+
+@njit(forceinline=True, nogil=True, _nrt=False)
+def list_choices(
+    t: Lookup,
+    cells: Any,
+    s: Shape,
+    sets: Any,
+    meetings: Any,
+    given: Given,
+    r: Any,
+    env: Any,
+    mark: Any,
+    written: Written,
+    n: Any,
+    listed: Listed,
+    lacking: Lacking,
+    asked: Any,
+    quiet: Any,
+) -> Any:
+    """List what members do by themselves, crashes among it.
+
+    Returns (steps, successors, loops, calm members, asked, whether all is known).
+    """
+    fields, choices, blocks, outcomes = t.fields, t.choices, t.blocks, t.outcomes
+    of_use, spend = t.of_use, t.around.spend
+    steps = n_loops = calms = np.int64(0)
+    whole = True
+    room = len(written.rows)
+    for member in range(s.members):
+        local, asleep = listed.here[member], sleeps(mark, member)
+        at = fields.off[member] + local
+        first = np.int64(choices.first[at])
+        end = first + choices.counts[at]
+        if sets is not None and asleep and first < end:
+            calm = meetings.calm[first, 0]
+            if calm == 0:
+                # fmt: off
+                calm = find_calm(
+                    blocks, cells, choices.column, sets.sleeps, meetings.outcomes, meetings.calm,
+                    member, local, first, end,
+                )
+                # fmt: on
+            if calm > 1:
+                listed.idle[calms] = first
+                calms += 1
+                first += calm - 1
+        for k in range(first, end):
+            column = choices.column[k]
+            if sets is not None:
+                o = outcome_of(blocks, cells, choices.column, meetings.outcomes, member, local, k)
+            else:
+                o = cell(blocks, cells, member, local, column)
+            if o >= 0:
+                if outcomes.plain[o] != 0 and n < room and n_loops < room:
+                    # fmt: off
+                    n, n_loops = take_plain(
+                        fields, outcomes, of_use, s, given, r, written, n, listed, n_loops, member,
+                        o, np.int64(CHOICE), quiet,
+                    )
+                    # fmt: on
+                    continue
+                may_sleep = sets is not None and asleep and sets.sleeps[o] & SLEEPS
+                if may_sleep and n_loops + OUTCOMES_MAX <= room:
+                    n_loops = list_asleep(outcomes, spend, env, o, listed.looped, n_loops)
+                    continue
+                steps = list_step(listed.todo, steps, o, member, CHOICE)
+            elif o != REFUSED:
+                whole = False
+                asked = want_cell(blocks, cells, lacking.ask, asked, o, member, local, column)
+    return steps, n, n_loops, calms, asked, whole
+
+
+@njit(forceinline=True, nogil=True, _nrt=False)
+def list_messages(
+    t: Lookup,
+    cells: Any,
+    under_way: Bits,
+    s: Shape,
+    given: Given,
+    r: Any,
+    env: Any,
+    written: Written,
+    n: Any,
+    listed: Listed,
+    steps: Any,
+    n_loops: Any,
+    lacking: Lacking,
+    asked: Any,
+    quiet: Any,
+) -> Any:
+    """List deliveries of a set's messages, where each has a bit.
+
+    Returns (steps, successors, loops, asked, whether all is known).
+    """
+    fields, blocks, outcomes, of_use = t.fields, t.blocks, t.outcomes, t.of_use
+    link_up = t.around.link_up
+    whole = True
+    room = len(written.rows)
+    for w in range(t.words):
+        bits = given.rows[r, w] & under_way.mask[w]
+        while bits != 0:
+            bit = np.int64(trailing_zeros(bits))
+            bits &= bits - np.uint64(1)
+            m = np.int64(under_way.at[w * 64 + bit])
+            first = under_way.first[m]
+            for k in range(first, first + under_way.counts[m]):
+                if s.splits and link_up[env, under_way.link[k]] == 0:
+                    continue
+                member = np.int64(under_way.member[k])
+                local, column = listed.here[member], under_way.column[k]
+                o = cell(blocks, cells, member, local, column)
+                info = (m << 4) | RECEIVE
+                if o >= 0:
+                    if outcomes.plain[o] != 0 and n < room and n_loops < room:
+                        # fmt: off
+                        n, n_loops = take_plain(
+                            fields, outcomes, of_use, s, given, r, written, n, listed, n_loops,
+                            member, o, info, quiet,
+                        )
+                        # fmt: on
+                        continue
+                    steps = list_step(listed.todo, steps, o, member, info)
+                elif o != REFUSED:
+                    whole = False
+                    asked = want_cell(blocks, cells, lacking.ask, asked, o, member, local, column)
+    return steps, n, n_loops, asked, whole
+
+
+@njit(inline="always")
+def list_moves(around: Around, env: Any, mark: Any, listed: Listed, steps: Any) -> Any:
+    """List how the world splits or heals; return how many steps there are, and how many sleep."""
+    first = around.move_first[env]
+    healed = np.int64(around.is_split[env] != 0 and healing_sleeps(mark))
+    for k in range(first + healed, first + around.move_count[env]):
+        steps = list_step(listed.todo, steps, around.move_env[k], 0, (np.int64(k) << 4) | MOVE)
+    return steps, healed
+
+
+@njit(forceinline=True, nogil=True, _nrt=False)
+def list_joint(
+    joint: Joint,
+    blocks: Blocks,
+    last: SmallFlags,
+    cells: Any,
+    shown: SmallInts,
+    listed: Listed,
+    steps: Any,
+    lacking: Lacking,
+    asked: Any,
+) -> Any:
+    """List joint steps: of several members at once, only if each of them can.
+
+    `last`: int8 (outcome,), see `Outcomes`; `shown`: the combination.  Returns (steps, asked,
+    whether all is known).
+    """
+    whole = True
+    first = joint.first[shown]
+    for k in range(first, first + joint.counts[shown]):
+        possible = True
+        part = joint.part_first[k]
+        for j in range(part, part + joint.part_count[k]):
+            member = np.int64(joint.part_member[j])
+            local, column = listed.here[member], joint.part_column[j]
+            o = cell(blocks, cells, member, local, column)
+            if o < 0:
+                possible = False
+                if o != REFUSED:
+                    whole = False
+                    asked = want_cell(blocks, cells, lacking.ask, asked, o, member, local, column)
+        if not possible:
+            continue
+        info = (np.int64(k) << 4) | TOGETHER
+        steps = list_step(listed.todo, steps, -1, 0, info)
+        # One of them may crash in the middle of it.
+        for j in range(part, part + joint.part_count[k]):
+            member = np.int64(joint.part_member[j])
+            o = cell(blocks, cells, member, listed.here[member], joint.part_column[j])
+            while last[o] == 0:
+                o += 1
+                steps = list_step(listed.todo, steps, o, j, info)
+    return steps, asked, whole
