@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define, field, frozen
 
-from joinproto.check.engine.claims.combos import Combos
+from joinproto.check.engine.claims.combinations import Combinations
 from joinproto.check.engine.claims.watching import watch
 from joinproto.check.engine.expansion.expander import Expander
 from joinproto.check.engine.rows.rowset import RowSet
@@ -99,7 +99,7 @@ class WorkerCache:
     tables: RemoteTables
     block: RowSet | None = None
     expander: Expander = field(init=False)
-    _combos: Combos = field(init=False)
+    _combinations: Combinations = field(init=False)
     _numbers: Ints = field(init=False)
     _flags: npt.NDArray[np.uint64] = field(init=False)
     _fears: Fears = field(init=False)
@@ -107,7 +107,7 @@ class WorkerCache:
 
     def __attrs_post_init__(self) -> None:
         self.expander = Expander(self.tables)
-        self._combos = Combos(self.tables.queue_field, UncountedBudget())
+        self._combinations = Combinations(self.tables.queue_field, UncountedBudget())
         self._numbers, self._flags = np.zeros(0, np.int64), np.zeros(0, np.uint64)
 
     def catch_up(self) -> None:
@@ -128,15 +128,17 @@ class WorkerCache:
 
     def combinations(self, rows: Rows) -> tuple[Ints, npt.NDArray[np.uint64]]:
         """Return the driver's number of each row's combination, and its flags."""
-        known = self._combos.count
-        self._combos.make_room(self.tables.shown[: self._combos.parts])
-        here = self._combos.number(self.tables, rows, 0, len(rows))
-        if self._combos.count > known:
+        known = self._combinations.count
+        self._combinations.make_room(self.tables.shown[: self._combinations.parts])
+        here = self._combinations.number(self.tables, rows, 0, len(rows))
+        if self._combinations.count > known:
             try:
-                found = self.tables.ask("combinations", {"shown": self._combos.shown_from(known)})
+                found = self.tables.ask(
+                    "combinations", {"shown": self._combinations.shown_from(known)}
+                )
             except BaseException:
                 # What was added to our own set has no answer: begin it anew.
-                self._combos = Combos(self._combos.parts, UncountedBudget())
+                self._combinations = Combinations(self._combinations.parts, UncountedBudget())
                 self._numbers, self._flags = self._numbers[:0], self._flags[:0]
                 raise
             self._numbers = np.concatenate([self._numbers, found["numbers"]])

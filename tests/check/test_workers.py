@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from joinproto.check import load_world, memory
 from joinproto.check.check import check
 from joinproto.check.engine.claims import watching
-from joinproto.check.engine.expansion import handout
+from joinproto.check.engine.expansion import work_queue
 from joinproto.check.engine.expansion import workers as room
 from joinproto.check.engine.expansion.workers import CrewLevels
 from joinproto.check.engine.rows import gathering, rowset
@@ -45,7 +45,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "ROOM", 1 << 8)
     monkeypatch.setattr(room, "_PIECE", 1 << 6)
     monkeypatch.setattr(room, "_QUESTIONS", 2)
-    monkeypatch.setattr(handout, "_AT_A_TIME", 3)
+    monkeypatch.setattr(work_queue, "_AT_A_TIME", 3)
     monkeypatch.setattr(gathering, "STRETCH", 4)
 
 

@@ -1,5 +1,5 @@
 """What claims say of states: each is asked once for each combination of what is shown.
 
 Read `judge.py` first.  `watching.py` finds rows that break a claim about one member or two,
-`combos.py` numbers what all show at once, and `found.py` keeps what was met first.
+`combinations.py` numbers what all show at once, and `found.py` keeps what was met first.
 """

@@ -18,7 +18,7 @@ import numpy as np
 from attrs import define
 
 from joinproto.check.asking import ask, guard, is_within
-from joinproto.check.engine.claims.combos import Combos
+from joinproto.check.engine.claims.combinations import Combinations
 from joinproto.check.engine.claims.pairs import Ids, Pairs
 from joinproto.check.engine.claims.watching import watch
 from joinproto.check.engine.rows.crew import Crew
@@ -148,7 +148,7 @@ class Judge:
         self.within_bit = bits
         self.combines |= world.within is not None
         self._budget = budget
-        self._combos = Combos(self.parts, budget)
+        self._combinations = Combinations(self.parts, budget)
         self.flags: Keys = np.zeros(64, np.uint64)
         self._known = 0
         self.go_on: Callable[[], None] = lambda: None  # where a limit is met, it raises `Ended`
@@ -166,7 +166,7 @@ class Judge:
 
     @property
     def bytes_used(self) -> int:
-        return self._combos.bytes_used + self.flags.nbytes
+        return self._combinations.bytes_used + self.flags.nbytes
 
     # -- claims about one member or two ------------------------------------------------
 
@@ -314,15 +314,15 @@ class Judge:
         picked: Ints | None = None,
     ) -> Ints:
         """Return the number of each row's combination of observations, asking about new ones."""
-        self._combos.make_room(self._shown_counts())
-        numbers = self._combos.number(self.tables, rows, begin, end, picked)
+        self._combinations.make_room(self._shown_counts())
+        numbers = self._combinations.number(self.tables, rows, begin, end, picked)
         self._ask_new()
         return numbers
 
     def number_shown(self, shown: Ints) -> Ints:
         """The same of combinations that are given by the numbers of their observations."""
-        self._combos.make_room(self._shown_counts())
-        numbers = self._combos.add(shown)
+        self._combinations.make_room(self._shown_counts())
+        numbers = self._combinations.add(shown)
         self._ask_new()
         return numbers
 
@@ -332,7 +332,7 @@ class Judge:
     def view(self, number: int) -> View:
         """Return the view of one combination."""
         tables = self.tables
-        fields = self._combos.shown(number)
+        fields = self._combinations.shown(number)
         seen = [tables.shown[m][fields[m]] for m in range(tables.members)]
         disks = () if tables.world.show_disk is None else tuple(item.disk for item in seen)
         monitor = None
@@ -352,7 +352,7 @@ class Judge:
 
     def _is_fixed(self, number: int) -> bool:
         shown = self.tables.shown
-        return all(shown[f][n].is_fixed for f, n in enumerate(self._combos.shown(number)))
+        return all(shown[f][n].is_fixed for f, n in enumerate(self._combinations.shown(number)))
 
     def _fix_joint(self, times: int) -> None:
         """Give so many combinations more the joint steps that are the same in all."""
@@ -368,7 +368,7 @@ class Judge:
                 same.extend(np.full(times, same.array[0], same.array.dtype))
 
     def _ask_new(self) -> None:
-        count = self._combos.count
+        count = self._combinations.count
         if len(self.flags) < count:
             grown = np.zeros(max(count, 2 * len(self.flags)), np.uint64)
             grown[: self._known] = self.flags[: self._known]

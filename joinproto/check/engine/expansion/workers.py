@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from joinproto.check.engine.expansion import expansion
-from joinproto.check.engine.expansion.aside import Aside
 from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed, Written
+from joinproto.check.engine.expansion.deferred_rows import DeferredRows
 from joinproto.check.engine.expansion.deliveries import Deliveries
-from joinproto.check.engine.expansion.handout import ROWS_MAX, Done, Handout
+from joinproto.check.engine.expansion.work_queue import ROWS_MAX, Done, WorkQueue
 from joinproto.check.engine.rows.crew import LINE, Crew, given_way
 from joinproto.check.engine.rows.gathering import Gathering
 from joinproto.check.engine.rows.rowset import RowSet
@@ -74,7 +74,7 @@ class CrewLevels:
         # The first of the last level's rows that were found last.
         self._late = 0
         self._lacked = True
-        self._aside = Aside(states, renaming)
+        self._deferred = DeferredRows(states, renaming)
         self.ahead: Callable[[], None] = lambda: None
         self._deliveries: list[Deliveries] = []
         self._buffers()
@@ -147,7 +147,7 @@ class CrewLevels:
         first, answered = min(stop, late + ROWS_MIN * self._lacked), 0
         left = [(start, late), (first, stop)]
         lacking, asked, found = expander.known(
-            self._rows, self._at(late, first), joint, begin, self._aside.put
+            self._rows, self._at(late, first), joint, begin, self._deferred.put
         )
         self._lacked = len(asked) > 0
         yield found
@@ -160,7 +160,9 @@ class CrewLevels:
             self._read()
             # Rows are put in while they are found: the table must be large enough for all.
             self._make_room_for(end - begin)
-            rows = Handout(at, upto, max(2 * ROWS_MIN, (stop - start) // ROUNDS), self._crew.count)
+            rows = WorkQueue(
+                at, upto, max(2 * ROWS_MIN, (stop - start) // ROUNDS), self._crew.count
+            )
             done = self._round(rows, numbers, begin, asked)
             left += rows.left()
             yield sum(one.found for one in done)
@@ -175,7 +177,7 @@ class CrewLevels:
                 again.append(lacking)
                 lacking, answered = lacking[:0], 0
             still, more, found = expander.known(
-                self._rows, np.concatenate(again), joint, begin, self._aside.put
+                self._rows, np.concatenate(again), joint, begin, self._deferred.put
             )
             lacking = np.concatenate([lacking, still])
             asked = np.concatenate([asked, more])
@@ -186,7 +188,7 @@ class CrewLevels:
             tables.fill(asked)
             self._refresh(asked[:0])
         self._late = self._states.count
-        self._aside.take()
+        self._deferred.take()
         yield from self._alone(lacking, begin, joint)
 
     def _at(self, begin: int, end: int) -> Ints:
@@ -200,14 +202,14 @@ class CrewLevels:
         tables.claim(0)
         # What is numbered now may outgrow the rows, and so may its renamings.
         if tables.outgrown() or self._renaming is not None:
-            self._aside.take()
+            self._deferred.take()
         self._expander.refresh()
         if tables.era == era:
             return asked
         # The tables of horizons are empty now, so rows put these again; cells stay asked for.
         return asked[~np.isin(asked[:, 0], (kernel.ASK_TRIM, kernel.ASK_VECTOR))]
 
-    def _round(self, rows: Handout, joint: Ints, base: int, asked: Questions) -> list[Done]:
+    def _round(self, rows: WorkQueue, joint: Ints, base: int, asked: Questions) -> list[Done]:
         """Let all expand, the first once it has the answers."""
         tables = self._expander.tables
         done = [Done() for _ in range(self._crew.count)]
@@ -240,7 +242,7 @@ class CrewLevels:
             self._expander.loops += sum(one.loops for one in done)
         return done
 
-    def _answer(self, asked: Questions, rows: Handout) -> int:
+    def _answer(self, asked: Questions, rows: WorkQueue) -> int:
         """Answer questions until others wait for it; return how many."""
         tables, at = self._expander.tables, 0
         while at == 0 or (at < len(asked) and not rows.waits):
@@ -252,7 +254,7 @@ class CrewLevels:
             self.ahead()
         return at
 
-    def _expand(self, k: int, rows: Handout, done: Done, joint: Ints, base: int) -> None:
+    def _expand(self, k: int, rows: WorkQueue, done: Done, joint: Ints, base: int) -> None:
         """Expand rows that worker k is handed out, until there are none, or no room."""
         expander, states, gathering = self._expander, self._states, self._gathering
         sets = expander.sets

@@ -18,7 +18,7 @@ from joinproto.check.memory import Budget
 _BLOCK = 1 << 16
 
 
-class Combos:
+class Combinations:
     """`parts`: fields that a combination is made of; all but the queues."""
 
     def __init__(self, parts: int, budget: Budget) -> None:

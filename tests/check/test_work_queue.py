@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joinproto.check.engine.expansion.handout import ROWS_MAX, Handout
+from joinproto.check.engine.expansion.work_queue import ROWS_MAX, WorkQueue
 from joinproto.check.engine.rows.crew import Crew
 
 
-def taken(rows: Handout) -> list[tuple[int, int]]:
+def taken(rows: WorkQueue) -> list[tuple[int, int]]:
     """Return all that one worker is handed out."""
     found = []
     while (piece := rows.take()) != (0, 0):
@@ -22,7 +22,7 @@ def spread(pieces: list[tuple[int, int]]) -> list[int]:
 
 
 def test_all_rows_are_handed_out_once_whoever_comes_first() -> None:
-    crew, rows = Crew(4), Handout(7, 100_007, 1, 4)
+    crew, rows = Crew(4), WorkQueue(7, 100_007, 1, 4)
 
     pieces = [piece for found in crew.each(lambda _: taken(rows)) for piece in found]
 
@@ -36,7 +36,7 @@ def test_a_round_ends_once_enough_were_and_somebody_has_more_to_do(
     at: int, many: int, least: int, workers: int
 ) -> None:
     """Not before; and what is left begins behind what was handed out."""
-    rows = Handout(at, at + many, least, workers)
+    rows = WorkQueue(at, at + many, least, workers)
     rows.is_answered = rows.lacks = True
 
     pieces = taken(rows)
@@ -46,7 +46,7 @@ def test_a_round_ends_once_enough_were_and_somebody_has_more_to_do(
 
 
 def test_no_crew_is_so_large_that_nobody_is_handed_out_rows() -> None:
-    rows = Handout(0, 1 << 24, 1, 64)
+    rows = WorkQueue(0, 1 << 24, 1, 64)
 
     pieces = taken(rows)
 
@@ -66,14 +66,14 @@ def joined(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def test_a_round_goes_on_while_questions_are_being_answered() -> None:
-    rows = Handout(0, 10_000, 1, 2)
+    rows = WorkQueue(0, 10_000, 1, 2)
     rows.is_asked = rows.lacks = True
 
     assert list(range(10_000)) == spread(taken(rows))
 
 
 def test_rows_that_found_no_room_are_left_and_no_others_handed_out() -> None:
-    rows = Handout(0, 10_000, 1, 2)
+    rows = WorkQueue(0, 10_000, 1, 2)
     first, second = rows.take(), rows.take()
     rows.give_back(second[0] + 3, second[1])
     rows.give_back(*first)

@@ -18,7 +18,7 @@ SUCCESSORS_MAX = 1 << 18
 """So many at most: where nearly all have to wait, it makes no difference where they stand."""
 
 
-class Aside:
+class DeferredRows:
     """What waits to be put into `states`; with `renaming`, as what stands for all its renamings."""
 
     def __init__(self, states: RowSet, renaming: Symmetry | None) -> None:

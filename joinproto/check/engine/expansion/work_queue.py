@@ -32,7 +32,7 @@ class Done:
         self.loops += loops
 
 
-class Handout:
+class WorkQueue:
     """Rows `at` to `upto`, handed out to `workers` of them.
 
     Until there are none, or at least so many were, and somebody has more to do: the first worker
