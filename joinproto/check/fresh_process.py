@@ -92,7 +92,7 @@ def _ask(asked: dict[str, Any], out: Any) -> None:
 
     from joinproto.check.catalogue import load
     from joinproto.check.fresh import IDLE, LEAST, QUESTIONS, SECONDS, answer_parts, question_text
-    from joinproto.check.known import Known
+    from joinproto.check.local import Known
     from joinproto.check.options import Words
     from joinproto.check.reference import Reference
 

@@ -1,4 +1,4 @@
-"""What a member is between two steps, and what a step of it leads to, as values.
+"""What a member is between two steps, what a step of it leads to, and what it answered, as values.
 
 A local state is what one member is: running or not, its attributes, and what its disk
 holds.  The engine numbers these values, and the reference search uses them as they are.
@@ -8,10 +8,10 @@ Who calls the member's code: `joinproto/check/member.py`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, Literal
 
-from attrs import frozen
+from attrs import Factory, define, field, frozen
 
 from joinproto.check.events import Message
 from joinproto.check.freeze import freeze, rename, thaw
@@ -119,3 +119,23 @@ def rename_event(event: Hashable, names: dict[str, str]) -> Hashable:
     if type(event) is Message:
         return Message(names.get(event.sender, event.sender), rename(event.content, names))
     return Offline(rename(event.event, names)) if type(event) is Offline else rename(event, names)
+
+
+_NOT_THERE = object()
+
+
+@define
+class Known:
+    """What one member answered: kind of question to question to answer.  `new`: in this run."""
+
+    answers: dict[str, dict[Hashable, Any]] = Factory(dict)
+    new: int = field(default=0, init=False)
+
+    def once(self, kind: str, question: Hashable, ask: Callable[[], Any]) -> Any:
+        """Return the answer; `ask` is called where nobody knows it."""
+        known = self.answers.setdefault(kind, {})
+        found = known.get(question, _NOT_THERE)
+        if found is _NOT_THERE:
+            found = known[question] = ask()
+            self.new += 1
+        return found

@@ -18,12 +18,12 @@ from joinproto.check.faults import Faults
 from joinproto.check.freeze import freeze, freeze_all, thaw, thaw_all
 from joinproto.check.fresh import Asked, sample_of
 from joinproto.check.frozen import Frozen
-from joinproto.check.known import Known
 from joinproto.check.local import (
     CRASH,
     START,
     WIPE,
     Choice,
+    Known,
     LocalState,
     Outcome,
     freeze_event,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from joinproto.check.freeze import is_fixed
-from joinproto.check.known import Known
+from joinproto.check.local import Known
 from joinproto.check.reference import Reference, State
 from joinproto.check.steps import Sent
 from joinproto.check.view import View

@@ -29,7 +29,7 @@ from joinproto.check import packages
 from joinproto.check.engine.tables.kept_file import KeptFile
 from joinproto.check.engine.tables.kept_values import Names
 from joinproto.check.folders import answers_file, asked_for
-from joinproto.check.known import Known
+from joinproto.check.local import Known
 
 if TYPE_CHECKING:
     from joinproto.check.engine.tables.numbering import TablesNumbering
