@@ -9,7 +9,7 @@ TIER := $(PY) tests/tier.py
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --durations 20 --durations-min 2
 SOURCES := $(wildcard joinproto models proofs spark_explore tools tests)
 
-.PHONY: help setup check test landing soak lint style types bench docs
+.PHONY: help setup check test landing soak lint style types bench docs pyz
 
 help:
 	@echo "make setup     .venv with every extra and the test tools (made once)"
@@ -19,6 +19,7 @@ help:
 	@echo "make soak      all other tests, in slices: SLICE=name, MINUTES=60; it remembers"
 	@echo "make lint      style (ruff) and types (mypy)"
 	@echo "make bench     measure;  make docs  write the generated pages again"
+	@echo "make pyz       dist/joinproto.pyz: what recovers a cluster, as one file"
 
 setup: $(STAMP)
 
@@ -80,3 +81,6 @@ bench: setup
 
 docs: setup
 	$(PY) -m tools.docs
+
+pyz: setup
+	$(PY) -m tools.pyz

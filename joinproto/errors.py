@@ -150,6 +150,10 @@ def missing_extra(error: ImportError, command: str = "") -> EnvironmentProblem |
     """
     # pyspark raises its own kind of ImportError, without a name, for a missing pandas.
     package = (error.name or type(error).__module__).partition(".")[0]
+    if package.startswith("joinproto") and ".pyz/" in __file__:
+        return EnvironmentProblem(
+            "this file does not hold what that takes", next="pip install 'joinproto[check]'"
+        )
     if package not in EXTRAS_OF:
         return None
     if isinstance(error, ModuleNotFoundError) and error.name == package:

@@ -7,13 +7,14 @@ import platform
 import re
 import sys
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 
 from attrs import evolve, frozen
 
 from joinproto.durable.filesystem import REAL, JournalFileSystem
 from joinproto.errors import StoreUnreadable, UsageProblem
-from joinproto.recovery import info, own
+from joinproto.recovery import info, own, pack
 from joinproto.recovery.access import SUDO, require_reachable
 from joinproto.recovery.found import Format, Found, Raw
 from joinproto.recovery.gather import gather, read, stores_inside
@@ -59,8 +60,9 @@ def look(
     seen: set[tuple[int, int]] = set()
     for word in words:
         if word == "-" or _is_file(word):
-            data = _info_bytes(word)
-            raws += [(raw, word) for raw in info.read(data, name=word)]
+            carried, note = _carried(word)
+            raws += [(raw, word) for raw in carried]
+            notes += [] if note in ("", *notes) else [note]
             continue
         path = Path(word)
         place = _place(path)
@@ -175,13 +177,18 @@ def _log_bytes(path: Path) -> bytes:
         ) from error
 
 
-def _info_bytes(word: str) -> bytes:
+def _carried(word: str) -> tuple[tuple[Raw, ...], str]:
+    """Return the directories in an .info file or a pack (`-`: standard input), and a note."""
     try:
         if word == "-":
             data = sys.stdin.buffer.read(INFO_BYTES_MAX + 1)
         else:
             with Path(word).open("rb") as file:
-                data = file.read(INFO_BYTES_MAX + 1)
+                data = file.read(len(pack.MAGIC))
+                if pack.is_pack(data):
+                    file.seek(0)
+                    return pack.read(file, name=word), pack.UNSEEN
+                data += file.read(INFO_BYTES_MAX + 1)
     except PermissionError as error:
         raise UsageProblem(
             f"{shown(word)}: may not be read by this user: {error.strerror}", next=SUDO
@@ -195,4 +202,6 @@ def _info_bytes(word: str) -> bytes:
             f"{word}: is larger than {INFO_BYTES_MAX} bytes",
             next="collect fewer directories into one file, and give several files",
         )
-    return data
+    if pack.is_pack(data):
+        return pack.read(BytesIO(data), name=word), pack.UNSEEN
+    return info.read(data, name=word), ""

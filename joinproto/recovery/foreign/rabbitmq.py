@@ -39,6 +39,7 @@ NAMES = (CLUSTER, RUNNING, FORCE)
 
 more = mnesia.names_in
 """The files of Mnesia's tables; a directory without them says less."""
+GLOBS = (mnesia.PREVIOUS, mnesia.LATEST, f"rabbit_*{mnesia.WHOLE}", f"rabbit_*{mnesia.CHANGES}")
 
 
 @frozen(kw_only=True)

@@ -1,0 +1,243 @@
+"""A pack: what `joinproto-pack.sh` reads of a store where no Python of ours runs.
+
+The script is made here from what the readers ask for, so that it packs exactly their files.  It
+needs a POSIX shell with `cat`, `cksum` and `uname`, writes only its output, and locks nothing.
+
+    joinproto-pack 1
+    host NAME
+    directory PATH               where it leads; the files that follow are of it
+    called NAME                  the last part of the path as it was typed
+    file CHECKSUM SIZE NAME      then so many bytes and a newline; the checksum is that of `cksum`
+    link NAME                    a symbolic link, which is not followed
+    there NAME                   that a name is there which tells whose store this is
+    end
+
+A pack is laid out below a temporary directory in constant memory, and gathered there as any
+directory is.  Bounds: lines of `LINE_BYTES_MAX`, `FILES_MAX` files, `BYTES_MAX` bytes in all.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import BinaryIO
+
+from attrs import define, evolve, field
+
+from joinproto.durable.journal.journal import FILE as JOURNAL
+from joinproto.errors import StoreCorrupt, StoreNewer
+from joinproto.recovery.foreign.others import TELLING
+from joinproto.recovery.found import Format, Raw
+from joinproto.recovery.gather import gather, reader_of
+
+MAGIC = b"joinproto-pack "
+VERSION = b"1"
+LINE_BYTES_MAX = 8192
+FILES_MAX = 100_000
+BYTES_MAX = 64 << 30
+STRETCH = 1 << 20
+UNSEEN = "whether a process has a store open: the script that packed it does not see that"
+
+_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+_SCRIPT = """\
+#!/bin/sh
+# Packs the files that `joinproto recover` reads, on a machine without a Python for it:
+#     sh joinproto-pack.sh DIR... > NAME.pack       then, elsewhere: joinproto recover pick *.pack
+# It reads, and writes to standard output only.  Quorum queues keep their messages in these files.
+# Made by `make pyz` from what the readers of joinproto ask for.
+set -u
+LC_ALL=C
+export LC_ALL
+set -f
+
+fail() {
+    printf 'joinproto-pack: %s\\n' "$1" >&2
+    exit 2
+}
+
+pack() {
+    if [ -L "$1" ]; then
+        printf 'link %s\\n' "$1"
+    elif [ -f "$1" ]; then
+        [ -r "$1" ] || fail "$PWD/$1: may not be read by this user; run it with sudo"
+        sum=$(cksum < "$1") || fail "$PWD/$1: cannot be read"
+        printf 'file %s %s %s\\n' ${sum} "$1"
+        cat "$1" || fail "$PWD/$1: cannot be read"
+        printf '\\n'
+    elif [ -e "$1" ] && [ ! -d "$1" ]; then
+        fail "$PWD/$1: is no regular file"
+    fi
+}
+
+[ $# -gt 0 ] || fail 'usage: sh joinproto-pack.sh DIR... > NAME.pack'
+[ ! -t 1 ] || fail 'standard output is a terminal: write it to a file, > NAME.pack'
+here=$PWD
+for directory in "$@"; do
+    cd "$here" && [ -d "$directory" ] || fail "$directory: is not a directory"
+done
+printf 'joinproto-pack 1\\nhost %s\\n' "$(uname -n)"
+for directory in "$@"; do
+    cd "$here" && cd "$directory" || fail "$directory: may not be entered by this user"
+    called=$(pwd -L)
+    cd "$(pwd -P)" || fail "$directory: may not be entered by this user"
+    printf 'directory %s\\ncalled %s\\n' "$(pwd -P)" "${called##*/}"
+    set +f
+    for each in . @FOLDERS@; do
+        [ ! -d "$each" ] || { [ -r "$each" ] && [ -x "$each" ]; } ||
+            fail "$PWD/$each: may not be read by this user; run it with sudo"
+    done
+    for each in @TELLING@; do
+        [ ! -e "$each" ] || printf 'there %s\\n' "$each"
+    done
+    for each in @FILES@; do
+        pack "$each"
+    done
+    set -f
+done
+printf 'end\\n'
+"""
+
+
+def script() -> str:
+    """Return the shell script: packs what the readers of this version ask for."""
+    files = {JOURNAL}
+    for kind in Format:
+        reader = reader_of(kind)
+        files |= {*reader.NAMES, *getattr(reader, "GLOBS", ())}
+    folders = {str(above) for name in files for above in PurePosixPath(name).parents} - {"."}
+    lists = {"@FOLDERS@": folders, "@TELLING@": TELLING - files, "@FILES@": files}
+    text = _SCRIPT
+    for word, names in lists.items():
+        text = text.replace(word, " ".join(sorted(names)))
+    return text
+
+
+def is_pack(beginning: bytes) -> bool:
+    """Return whether a file that begins so is a pack; `len(MAGIC)` bytes are enough."""
+    return beginning.startswith(MAGIC)
+
+
+def read(file: BinaryIO, *, name: str) -> tuple[Raw, ...]:
+    """Return the directories in a pack; raises `StoreError` if it is not whole.
+
+    `name`: of the pack, for messages.
+    """
+    with TemporaryDirectory(prefix="joinproto-pack-") as place:
+        return _Laying(file, name, Path(place)).done()
+
+
+def checksum(data: bytes, before: int = 0) -> int:
+    """Return the register of POSIX `cksum` behind these bytes; `before`: that of those before.
+
+    It is the CRC of zlib with the bits of each byte the other way round, and begins with zero.
+    """
+    return zlib.crc32(data.translate(_MIRRORED), before ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
+
+
+def finished(register: int, size: int) -> int:
+    """Return what `cksum` prints for a file of `size` bytes that left the register so."""
+    length = size.to_bytes((size.bit_length() + 7) // 8, "little")
+    register = checksum(length, register)
+    return int(f"{register:032b}"[::-1], 2) ^ 0xFFFFFFFF
+
+
+@define
+class _Laying:
+    """A pack on its way to a temporary directory: one folder there for each directory."""
+
+    file: BinaryIO
+    name: str
+    place: Path
+    host: str = ""
+    # Of each directory: its folder, its path and what it was called.
+    found: list[tuple[Path, str, str]] = field(factory=list)
+    files: int = 0
+    size: int = 0
+
+    def done(self) -> tuple[Raw, ...]:
+        if self._line() != (MAGIC + VERSION).decode():
+            raise StoreNewer(
+                f"{self.name}: was packed for a newer version of joinproto",
+                next="use that version, or pack it with the script of this one",
+            )
+        while (line := self._line()) != "end":
+            verb, _, rest = line.partition(" ")
+            match verb:
+                case "host" if rest and not self.host:
+                    self.host = rest
+                case "directory" if rest.startswith("/") and self.host:
+                    folder = self.place / str(len(self.found))
+                    folder.mkdir()
+                    self.found.append((folder, rest, ""))
+                case "called" if self.found:
+                    folder, path, _ = self.found[-1]
+                    called = rest if rest != PurePosixPath(path).name else ""
+                    self.found[-1] = (folder, path, called)
+                case "file":
+                    self._file(rest)
+                case "link":
+                    self._target(rest).symlink_to("not-followed")
+                case "there":
+                    self._target(rest).mkdir(exist_ok=True)
+                case _:
+                    raise self._broken("has a line that no script of ours writes")
+        return tuple(self._gathered(*one) for one in self.found)
+
+    def _gathered(self, folder: Path, path: str, called: str) -> Raw:
+        raw = gather(folder, host=self.host)
+        problem = raw.problem.replace(str(folder), path)
+        return evolve(raw, path=path, called=called, problem=problem)
+
+    def _file(self, rest: str) -> None:
+        words = rest.split(" ", 2)
+        if len(words) < 3 or not all(word.isascii() and word.isdigit() for word in words[:2]):
+            raise self._broken("has a file without a size")
+        said, size = int(words[0][:20]), int(words[1][:20])
+        target, left, register = self._target(words[2]), size, 0
+        self.size += size
+        if self.size > BYTES_MAX:
+            raise self._broken(f"holds more than {BYTES_MAX} bytes")
+        with target.open("xb") as written:
+            while left:
+                piece = self.file.read(min(left, STRETCH))
+                if not piece:
+                    raise self._broken("was cut off")
+                written.write(piece)
+                register = checksum(piece, register)
+                left -= len(piece)
+        if self.file.read(1) != b"\n" or finished(register, size) != said:
+            raise self._broken(f"{words[2]} changed while it was packed, or afterwards")
+
+    def _target(self, name: str) -> Path:
+        self.files += 1
+        path = PurePosixPath(name)
+        is_below = name and not path.is_absolute() and ".." not in path.parts and "\0" not in name
+        if not self.found or not is_below or self.files > FILES_MAX:
+            raise self._broken("has a file that no script of ours packs")
+        target = self.found[-1][0] / path
+        above = target.parent
+        if any(one.is_symlink() for one in (above, *above.parents)) or target.is_symlink():
+            raise self._broken("has a file below a link")
+        try:
+            above.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            raise self._broken("has a file below a file") from None
+        if target.exists():
+            raise self._broken(f"has {name} twice")
+        return target
+
+    def _line(self) -> str:
+        line = self.file.readline(LINE_BYTES_MAX)
+        if not line.endswith(b"\n"):
+            raise self._broken("was cut off")
+        try:
+            return line[:-1].decode()
+        except UnicodeDecodeError:
+            raise self._broken("has a line that is no text") from None
+
+    def _broken(self, why: str) -> StoreCorrupt:
+        return StoreCorrupt(
+            f"{self.name}: {why}", next="pack it again: sh joinproto-pack.sh DIR > NAME.pack"
+        )

@@ -1,0 +1,136 @@
+"""Packs: a shell script reads stores where no Python of ours runs; `recover` reads the pack."""
+
+from __future__ import annotations
+
+import io
+import random
+import shutil
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from joinproto.errors import StoreError
+from joinproto.recovery import pack
+from joinproto.recovery.gather import gather
+from joinproto.recovery.sources import look
+from tests.recovery.foreign.directories import DATA
+
+OF_OURS = Path(__file__).parent / "written" / "0.1.0"
+
+
+def packed(tmp_path: Path, *directories: Path, code: int = 0) -> Path:
+    """Return the pack of these directories; no variable of the environment is there."""
+    script, made = tmp_path / "joinproto-pack.sh", tmp_path / "all.pack"
+    script.write_text(pack.script())
+    with made.open("wb") as output:
+        done = subprocess.run(
+            ["/bin/sh", str(script), *map(str, directories)], stdout=output, env={}, check=False
+        )
+    assert code == done.returncode
+    return made
+
+
+def nodes() -> list[Path]:
+    return sorted(path for path in DATA.glob("*/*") if path.is_dir() and "@" in path.name)
+
+
+def test_a_pack_says_what_the_directories_say(tmp_path: Path) -> None:
+    """Of every format, every byte of every file that is read, and the path on that machine."""
+    galera = [path for path in sorted(DATA.glob("galera-*/*")) if path.is_dir()]
+    qpid = tmp_path / "a broker" / "qpid"
+    (qpid / "cluster").mkdir(parents=True)
+    (qpid / "cluster" / "store.status").write_text("00000000-0000-0000-0000-000000000001\n")
+    link = tmp_path / "called"
+    link.symlink_to(nodes()[0])
+    directories = [*nodes()[1:], *galera, qpid, link]
+
+    found = look([str(packed(tmp_path, *directories))])
+
+    there = [gather(path, host="h") for path in directories]
+    assert [raw.path for raw in there] == [one.path for one in found.stores]
+    assert [raw.digest for raw in there] == [one.raw.digest for one in found.stores]
+    assert "called" == found.stores[-1].raw.called
+
+
+def test_a_store_of_ours_in_a_pack_may_be_open(tmp_path: Path) -> None:
+    """A script cannot see a lock, and says so; what the store says is the same."""
+    found = look([str(packed(tmp_path, OF_OURS / "a"))])
+
+    (other,) = look([str(OF_OURS / "a")]).stores
+    assert other.record is not None
+    assert [other.raw.digest] == [one.raw.digest for one in found.stores]
+    assert [pack.UNSEEN] == list(found.notes)
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    """As on the machine itself."""
+    shutil.copytree(DATA / "galera-stopped-in-turn" / "n1", tmp_path / "a")
+    (tmp_path / "a" / "grastate.dat").rename(tmp_path / "elsewhere")
+    (tmp_path / "a" / "grastate.dat").symlink_to(tmp_path / "elsewhere")
+
+    (one,) = look([str(packed(tmp_path, tmp_path / "a"))]).stores
+
+    assert "symbolic link" in one.raw.file("grastate.dat").problem
+
+
+def test_data_that_are_not_read_are_named_from_a_pack_too(tmp_path: Path) -> None:
+    (tmp_path / "zoo" / "version-2").mkdir(parents=True)
+
+    (one,) = look([str(packed(tmp_path, tmp_path / "zoo"))]).stores
+
+    assert "ZooKeeper" in one.problems[0]
+
+
+@pytest.mark.parametrize("given", [(), ("nowhere",)])
+def test_the_script_refuses_what_it_cannot_pack(tmp_path: Path, given: tuple[str, ...]) -> None:
+    packed(tmp_path, *(tmp_path / name for name in given), code=2)
+
+
+def test_the_script_refuses_what_it_may_not_read(tmp_path: Path) -> None:
+    """Silence would pass for a file that is not there: a FIFO stands for all that is no file."""
+    (tmp_path / "a").mkdir()
+    subprocess.run(["mkfifo", str(tmp_path / "a" / "grastate.dat")], check=True)
+
+    packed(tmp_path, tmp_path / "a", code=2)
+
+
+def test_the_checksum_is_that_of_cksum() -> None:
+    """A file may come in stretches."""
+    for data in (b"", b"joinproto\n", bytes(range(256)) * 300):
+        done = subprocess.run(["cksum"], input=data, capture_output=True, check=True)
+        register = pack.checksum(data[7:], pack.checksum(data[:7]))
+
+        assert done.stdout.split()[:2] == [
+            b"%d" % pack.finished(register, len(data)),
+            b"%d" % len(data),
+        ]
+
+
+def test_a_pack_that_is_not_whole_is_refused(tmp_path: Path) -> None:
+    """Cut off at any place, and any byte changed: never a store that was not packed."""
+    made = packed(tmp_path, nodes()[0])
+    whole = made.read_bytes()
+    contents = {file.data for one in look([str(made)]).stores for file in one.raw.files}
+    chance = random.Random(7)
+
+    for _ in range(100):
+        at = chance.randrange(len(whole))
+        changed = bytearray(whole)
+        changed[at] ^= 1 << chance.randrange(8)
+        with pytest.raises(StoreError, match="x: ") as refused:
+            pack.read(io.BytesIO(whole[:at]), name="x")
+        assert refused.value.next
+        with suppress(StoreError):
+            # Names have no checksum: the host's, that of the path, of a file.
+            for raw in pack.read(io.BytesIO(bytes(changed)), name="x"):
+                assert {file.data for file in raw.files} <= contents | {None}
+
+
+@pytest.mark.parametrize("name", ["../up", "/etc/x", "a/../../b", ""])
+def test_a_pack_writes_nowhere_else(name: str) -> None:
+    text = f"joinproto-pack 1\nhost h\ndirectory /a\nfile 4294967295 0 {name}\n\nend\n"
+
+    with pytest.raises(StoreError):
+        pack.read(io.BytesIO(text.encode()), name="x")

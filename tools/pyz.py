@@ -1,0 +1,144 @@
+"""`make pyz`: the commands for a cluster in trouble as one file, and a script that packs stores.
+
+    dist/joinproto.pyz       runs on any Python of 3.11 or later, with nothing installed
+    dist/joinproto-pack.sh   packs the metadata files where Python is older or absent (`pack.py`)
+
+The file holds our source, that of the base install's dependencies with their licenses, and no
+bytecode.  Names are sorted and times fixed, so that the same sources give the same bytes, with the
+same release of zlib.  The largest size is `BYTES_MAX`.
+
+Exit codes: 0 written, 1 too large, 4 a dependency is not installed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import click
+
+from joinproto.errors import EnvironmentProblem, LimitReached
+from joinproto.recovery.pack import script
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+BYTES_MAX = 1_500_000
+NAME = "joinproto.pyz"
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that a zip archive can hold
+
+SOURCES = {
+    "joinproto": CHECKOUT / "joinproto",
+    "joinproto_worlds": CHECKOUT / "models/joinproto_worlds",
+}
+COMMANDS = ("recover", "ask", "decide", "discovery", "reconcile")
+# What no command of these needs; a module of ours that is looked for in vain says how to get it.
+LEFT_OUT = re.compile(
+    r"joinproto/(apps/(clusterer|contrib|standby/(?!__init__|keeping/))|check/(engine|tla)|contrib"
+    r"|cli/(diagrams|rehearse|reports|show/assets|validate|pytest_plugin)|drivers|prove|swarm|tables)"
+    r"|joinproto/cli/commands/(?!__init__|ask|decide|discovery|reconcile)"
+    r"|joinproto_worlds/(?!__init__|discovery/|mutations/)"
+)
+
+# Read by whatever Python there is, so in the words of the oldest.
+STUB = """\
+import sys
+
+if sys.version_info < (3, 11):
+    sys.stderr.write(
+        "joinproto: this file needs Python 3.11 or later, and this is Python %d.%d\\n"
+        "  next: run it with a newer Python; where there is none, run joinproto-pack.sh here and"
+        " hand its pack\\n"
+        "        to joinproto recover pick on another machine\\n" % sys.version_info[:2]
+    )
+    sys.exit(11 if sys.argv[1:2] == ["recover"] else 4)
+
+from joinproto.__main__ import main
+
+if sys.argv[1:2] != ["recover"]:
+    from joinproto.cli import main as table
+
+    for name in set(table.COMMANDS) - set({commands!r}):
+        del table.COMMANDS[name]
+    table.cli.epilog = "All other commands come with: pip install joinproto"
+
+sys.exit(main())
+"""
+
+
+def members() -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the bytes of everything that goes into the file."""
+    yield "__main__.py", STUB.format(commands=COMMANDS).encode()
+    yield "joinproto-pack.sh", script().encode()
+    yield "LICENSE", (CHECKOUT / "LICENSE").read_bytes()
+    for package, folder in SOURCES.items():
+        for file in folder.rglob("*"):
+            name = f"{package}/{file.relative_to(folder).as_posix()}"
+            if file.is_file() and "__pycache__" not in file.parts and not LEFT_OUT.match(name):
+                yield name, file.read_bytes()
+    for needed in sorted(base("joinproto")):
+        for path in distribution(needed).files or ():
+            parts = path.parts
+            is_license = "dist-info" in parts[0] and re.search("LICEN[CS]E|COPYING", path.name)
+            is_code = path.suffix == ".py" and not parts[0].startswith("..")
+            if is_license or is_code:
+                yield path.as_posix(), Path(str(path.locate())).read_bytes()
+
+
+def base(name: str) -> frozenset[str]:
+    """Return the distributions that one needs without extras, itself not among them."""
+    found: set[str] = set()
+    for need in distribution(name).requires or ():
+        wanted, _, marker = need.partition(";")
+        if "extra" in marker or "python_version" in marker or "platform" in marker:
+            continue  # all that our Pythons and systems need has no marker
+        needed = re.split(r"[ <>=!~\[(]", wanted.strip())[0]
+        try:
+            distribution(needed)
+        except PackageNotFoundError:
+            raise EnvironmentProblem(f"{needed} is not installed", next="make setup") from None
+        found |= {needed, *base(needed)}
+    return frozenset(found)
+
+
+def build(folder: Path) -> Path:
+    """Write both files to `folder`; return the archive.  Raises `LimitReached`: it is too large."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "joinproto-pack.sh").write_text(script(), "utf-8")
+    (folder / "joinproto-pack.sh").chmod(0o755)
+    archive = folder / NAME
+    with archive.open("wb") as file:
+        file.write(b"#!/usr/bin/env python3\n")
+        with zipfile.ZipFile(file, "w") as held:
+            for name, data in sorted(members()):
+                held.writestr(_entry(name), data, zipfile.ZIP_DEFLATED, 9)
+    archive.chmod(0o755)
+    size = archive.stat().st_size
+    if size > BYTES_MAX:
+        raise LimitReached(f"{archive} has {size:,} bytes, more than {BYTES_MAX:,}")
+    return archive
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, EPOCH)
+    entry.create_system, entry.external_attr = 3, 0o644 << 16
+    return entry
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=CHECKOUT / "dist")
+@click.pass_context
+def main(context: click.Context, out: Path) -> None:
+    """Build the one file, and the script beside it."""
+    try:
+        archive = build(out)
+    except (EnvironmentProblem, LimitReached) as error:
+        click.echo(f"pyz: {error}", err=True)
+        context.exit(1 if isinstance(error, LimitReached) else error.code)
+    click.echo(f"{archive}: {archive.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
