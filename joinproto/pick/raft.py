@@ -1,0 +1,200 @@
+"""The members of one Raft group: which of their logs has every committed entry.  Pure.
+
+A committed entry is in the logs of a majority of the voters.  A log is *later* than another one if
+it ends in a later term, or in the same term with a larger index.  A log that is at least as late
+as those of a majority of its own voters could win an election, and Raft's leaders have every
+committed entry.  So the latest log is proven if a majority of its voters can be read.
+
+Which voters: those of the latest configuration in the log.  Some systems use a configuration as
+soon as it is in the log (Ra, KRaft), others when it is committed (etcd).  So every configuration
+behind the known commit has to agree: a majority of each one is asked for.
+
+What no file shows is assumed: that no store was put back from a copy, or wiped and started anew
+under its old name.  Where files do show it, nothing is proven.
+
+Source: Ongaro, "Consensus: Bridging Theory and Practice", 3.6 and 4.1; 4.2.1 for learners.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+ASSUMED = (
+    "that no store was put back from a copy, and none was wiped and started again under its old"
+    " name, in a way that no file shows"
+)
+
+
+@frozen(kw_only=True)
+class Configuration:
+    """Who votes from this index on.  Two of one index: a joint one, which needs both majorities.
+
+    `index`: of the entry, or of the snapshot that holds it; `term`: of that entry, 0 if not known.
+    """
+
+    index: int
+    term: int = 0
+    voters: frozenset[str]
+    learners: frozenset[str] = frozenset()
+
+
+@frozen(kw_only=True)
+class RaftLog:
+    """What the store of one member says of one group.
+
+    `name`: where it lies, different for each store.  `member`: by the name that configurations use.
+    `term`, `vote`: what it promised last ("": no vote).  `commit`: an index that it knows to be
+    committed, a lower bound (0: none).  `configurations`: in the order of the log, the first one
+    of its snapshot or of its founding.  `damaged`: why it does not count; what it says of its
+    commit is still believed.
+    """
+
+    name: str
+    member: str
+    term: int = 0
+    vote: str = ""
+    last_term: int = 0
+    last_index: int = 0
+    commit: int = 0
+    configurations: tuple[Configuration, ...] = ()
+    damaged: str = ""
+
+    @property
+    def end(self) -> tuple[int, int]:
+        """Return what orders two logs of one group."""
+        return self.last_term, self.last_index
+
+
+@frozen(kw_only=True)
+class RaftVerdict:
+    """What the stores of one group show.
+
+    `latest`: names of the stores with the latest log; several have the same entries.  `voters`,
+    `learners`: of the newest configuration in that log.  `missing`: voters whose stores are not
+    here, or do not count; `needed`: how many of them make a majority with those that are here.
+    `committed`: up to this index entries are known to be committed; those from there to
+    `last_index` may or may not have been acknowledged, and the latest stores have them.
+    `went_back`: what shows that a store was put back or wiped, in words.  `twice`: names of stores
+    of a member that is there more than once.
+    """
+
+    is_proven: bool
+    latest: tuple[str, ...] = ()
+    voters: frozenset[str] = frozenset()
+    learners: frozenset[str] = frozenset()
+    missing: tuple[str, ...] = ()
+    needed: int = 0
+    committed: int = 0
+    last_index: int = 0
+    went_back: tuple[str, ...] = ()
+    twice: tuple[str, ...] = ()
+
+    @property
+    def uncertain(self) -> range:
+        """Return the indexes of the entries that may or may not have been acknowledged."""
+        return range(self.committed + 1, self.last_index + 1)
+
+
+def judge(logs: Sequence[RaftLog], *, at_commit: bool) -> RaftVerdict:
+    """Return which of these stores of one group has every committed entry.
+
+    `logs`: at most one group's, each with another name; of learners and removed members, too.
+    `at_commit`: a configuration is used once it is committed (etcd), else once it is in the log.
+    """
+    times = Counter(log.member for log in logs)
+    twice = tuple(log.name for log in logs if times[log.member] > 1)
+    sound = [log for log in logs if not log.damaged and not _impossible(log)]
+    committed = max((log.commit for log in logs), default=0)
+    if not sound:
+        return RaftVerdict(is_proven=False, committed=committed, twice=twice)
+    end = max(log.end for log in sound)
+    latest = [log for log in sound if log.end == end]
+    best = latest[0]
+    asked = _asked(best, committed)
+    here = {log.member for log in sound if times[log.member] == 1}
+    voters = frozenset[str]().union(*(one.voters for one in asked))
+    short = max((majority(one) - len(one.voters & here) for one in asked), default=1)
+    went_back = tuple(_went_back(logs, sound, best, is_majority=short <= 0, spare=not at_commit))
+    return RaftVerdict(
+        is_proven=short <= 0 and not went_back,
+        latest=tuple(log.name for log in latest),
+        voters=asked[-1].voters if asked else frozenset(),
+        learners=asked[-1].learners if asked else frozenset(),
+        missing=tuple(sorted(voters - here)),
+        needed=max(short, 0),
+        committed=committed,
+        last_index=best.last_index,
+        went_back=went_back,
+        twice=twice,
+    )
+
+
+def majority(configuration: Configuration) -> int:
+    """Return how many voters are more than half."""
+    return len(configuration.voters) // 2 + 1
+
+
+def _asked(best: RaftLog, committed: int) -> tuple[Configuration, ...]:
+    """Return the configurations that may be in use: the last committed one, and all behind it."""
+    used = [one.index for one in best.configurations if one.index <= committed]
+    since = max(used, default=0)
+    return tuple(one for one in best.configurations if one.voters and one.index >= since)
+
+
+def _impossible(log: RaftLog) -> str:
+    """Return what a store says that none can say which lost nothing, in words."""
+    if log.commit > log.last_index:
+        return (
+            f"{log.name} knows that entry {log.commit} is committed, and its log ends at"
+            f" {log.last_index}: the rest of it is lost"
+        )
+    return ""
+
+
+def _went_back(
+    logs: Sequence[RaftLog],
+    sound: Sequence[RaftLog],
+    best: RaftLog,
+    *,
+    is_majority: bool,
+    spare: bool,
+) -> Iterator[str]:
+    """Yield what no set of stores shows of which none was put back or wiped.
+
+    `spare`: one voter more or less may have been in use, of which no trace is left: a leader had
+    that in its log, and it was never committed.
+    """
+    yield from filter(None, (_impossible(log) for log in logs if not log.damaged))
+    knows = max(logs if is_majority else sound, key=lambda log: log.commit)
+    if knows.commit > best.last_index:
+        yield (
+            f"{knows.name} knows that entry {knows.commit} is committed, and the latest log here,"
+            f" {best.name}, ends at {best.last_index}"
+        )
+        return
+    # A majority had the last committed entry, and a majority voted for the leader of the last
+    # term.  Neither is ever taken back.
+    have = {log.member for log in sound if log.last_index >= knows.commit}
+    voted = {log.member for log in sound if max(log.term, log.last_term) >= best.last_term}
+    seen = {log.member for log in sound}
+    known = [one for one in best.configurations if one.voters]
+
+    def is_too_few(those: set[str]) -> bool:
+        return bool(known) and all(
+            len(one.voters & those) + len(one.voters - seen) + spare < majority(one)
+            for one in known
+        )
+
+    if knows.commit and is_too_few(have):
+        yield (
+            f"entry {knows.commit} is committed, so a majority had it, and too few of these stores"
+            " have: at least one was put back or wiped"
+        )
+    if is_too_few(voted) and known[0].term < best.last_term:
+        yield (
+            f"a majority voted in term {best.last_term}, and too few of these stores know of it:"
+            " at least one was put back or wiped"
+        )
