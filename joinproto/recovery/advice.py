@@ -78,9 +78,14 @@ def _not_read(stores: Sequence[Found]) -> list[tuple[Other, str]]:
     return [
         (other, _where(one))
         for one in stores
-        if one.state is State.UNKNOWN
-        and (other := other_in([file.name for file in one.raw.files])) is not None
+        if one.state is State.UNKNOWN and (other := other_in(_above(one))) is not None
     ]
+
+
+def _above(one: Found) -> list[str]:
+    # Files that tell are named without their bytes; of RabbitMQ with Khepri a digest was made.
+    named = one.raw.format is None
+    return [file.name.partition("/")[0] for file in one.raw.files if named or not file.is_absent]
 
 
 def _same_definitions(found: Pick, stores: Sequence[Found]) -> str:
@@ -244,7 +249,13 @@ def not_examined(stores: Sequence[Found], *, outside: bool, nodes: int | None) -
             "whether these are all nodes of the cluster: their files do not list them; say how many"
             " there are with --nodes N"
         )
-    if any(one.format is Format.RABBITMQ for one in stores):
+    if any(one.raft for one in stores):
+        lines.append(
+            "messages of classic queues and streams: only whether these are defined was read; a"
+            " quorum queue needs each node's directory at the path where it ran (elsewhere its"
+            " messages are not found)"
+        )
+    elif any(one.format is Format.RABBITMQ for one in stores):
         lines.append(
             "messages: the verdict is about what is defined (queues, exchanges, users, policies);"
             " a quorum queue needs a majority of its nodes, each with its directory at the path"

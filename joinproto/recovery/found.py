@@ -44,6 +44,7 @@ What a reader has to fill in:
     facts                what to show to a person: `Fact("seqno", "-1")`, in the file's order
     node                 a `NodeList`, where the broker keeps whom a node waits for at its
                          start, under names that never change (RabbitMQ); None otherwise
+    raft                 the logs of its Raft groups, where each group has a verdict of its own
     record               None: only stores of joinproto have one
 
 What follows from several of these (which is latest, what is missing) is not decided here but
@@ -66,6 +67,7 @@ from joinproto.codec.json_form import Written
 from joinproto.join.store import StoreRecord
 from joinproto.pick.candidate import Candidate, LastView, State
 from joinproto.pick.wait_graph import NodeList
+from joinproto.recovery.foreign.ra.log import RaSystem
 from joinproto.recovery.frames import Journal
 from joinproto.recovery.words import shown
 
@@ -215,6 +217,7 @@ class Found:
     lost_view: bool = False
     history: Mapping[int, bytes] | None = field(default=None, repr=False)
     node: NodeList | None = field(default=None, repr=False)
+    raft: tuple[RaSystem, ...] = field(default=(), repr=False)
     problems: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
     label: str = ""

@@ -22,6 +22,7 @@ from joinproto.errors import StoreError, UsageProblem
 from joinproto.recovery import own
 from joinproto.recovery.foreign import gcache
 from joinproto.recovery.foreign.others import TELLING, other_in
+from joinproto.recovery.foreign.ra import folders as ra
 from joinproto.recovery.found import FILE_BYTES_MAX, Format, Found, Raw, RawFile, State
 from joinproto.recovery.frames import look_at_journal
 from joinproto.recovery.known import Known
@@ -69,9 +70,12 @@ def gather(
     host: str,
     kind: Format | None = None,
     recovered: bytes = b"",
+    logs: bool = True,
     files: JournalFileSystem = REAL,
 ) -> Raw:
     """Return the files of the data directory `path`; `kind` None: of whatever format is there.
+
+    `logs`: whether to read RabbitMQ's Raft logs, which may be large.
 
     Two spellings of one directory are one: `path` is followed to where it leads.  What is wrong
     with a store is part of what is found.  Raises `UsageProblem` for a directory with files of
@@ -114,6 +118,8 @@ def gather(
             more = tuple(_read(files, directory, name) for name in _more(files, directory, each))
             if each is Format.GALERA:
                 more = _digested(files, directory)
+            if each is Format.RABBITMQ and logs:
+                more += _logs(files, directory)
             raw = Raw(
                 path=shown,
                 host=host,
@@ -186,6 +192,14 @@ def _digested(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
         let_go(files, file)
 
 
+def _logs(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
+    """Return what is kept of the logs of RabbitMQ's Raft groups, which are too large, too."""
+    try:
+        return tuple(RawFile(name, data) for name, data in ra.digests(files, directory))
+    except OSError as error:
+        return (RawFile(ra.UNREAD, problem=reason(error), errno=error.errno),)
+
+
 def _telling(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
     """Return what tells whose directory it is, of those that are not read."""
     try:
@@ -195,7 +209,19 @@ def _telling(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
     return tuple(map(RawFile, sorted(names))) if other_in(names) else ()
 
 
+def _names(files: JournalFileSystem, directory: int) -> tuple[str, ...]:
+    try:
+        return tuple(files.names(directory))
+    except OSError:
+        return ()
+
+
 def _has_room(files: JournalFileSystem, directory: int, kind: Format) -> bool:
+    if kind is Format.RABBITMQ:
+        # With Khepri no list of nodes need be there.
+        other = other_in(_names(files, directory))
+        has_khepri = other is not None and "coordination" in other.has
+        return has_khepri and any(ra.says_more(file.data) for file in _logs(files, directory))
     if kind is not Format.JOINPROTO:
         return False
     try:

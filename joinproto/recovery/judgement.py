@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from joinproto.errors import UsageProblem
 from joinproto.join.ids import short
-from joinproto.pick.findings import Missing
+from joinproto.pick.findings import Findings, Missing, row_of
 from joinproto.pick.pick import Pick, group, pick
 from joinproto.pick.table import Verdict
 from joinproto.recovery import schema
 from joinproto.recovery.advice import in_order, next_step, not_examined, sentence, without
 from joinproto.recovery.foreign.choice import broker_would
-from joinproto.recovery.found import Format, Found
+from joinproto.recovery.foreign.ra.table import Row, Table
+from joinproto.recovery.found import Format, Found, State
 
 WRITE_SETS_SHOWN = 8
 
@@ -35,7 +36,10 @@ EXIT = {
 
 @frozen(kw_only=True)
 class Judgement:
-    """The verdict about stores, and what a person is told of it."""
+    """The verdict about stores, and what a person is told of it.
+
+    `raft`: of RabbitMQ, the verdicts about its Raft groups, one by one.
+    """
 
     stores: tuple[Found, ...]
     pick: Pick
@@ -43,6 +47,7 @@ class Judgement:
     evidence: tuple[str, ...]
     not_examined: tuple[str, ...]
     next: str
+    raft: Table | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -92,6 +97,8 @@ def judge(
         )
     if formats == {Format.STANDBY} or {one.format for one in chosen} == {Format.STANDBY}:
         return _of_brokers(chosen, lost=lost, notes=(*notes, *others), words=words)
+    if any(one.raft and one.node is None for one in chosen if one.state.is_readable):
+        return _of_khepri(chosen, lost=lost, notes=(*notes, *others))
     uncounted = nodes is None and Format.GALERA in formats
     found = pick(
         [one.candidate for one in chosen],
@@ -101,6 +108,7 @@ def judge(
         uncounted=uncounted,
     )
     told, advice = _told(chosen, lost)
+    raft = _groups(chosen)
     settled = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN, Verdict.IN_USE)
     is_sure = found.verdict in (Verdict.PROVEN, Verdict.TIE) or Format.RABBITMQ not in formats
     is_open = found.verdict not in (*settled, Verdict.DIFFERENT_CLUSTERS)
@@ -110,10 +118,19 @@ def judge(
     claimed += [f"the store of {name} is lost for good: that is what you say" for name in lost]
     if outside:
         claimed.append("an outside register chooses the views: that is what you say")
+    said = f"{sentence(found, chosen)} {would}".rstrip()
+    after = ""
+    if raft is not None:
+        if found.verdict in settled and not raft.is_proven and found.verdict is not Verdict.IN_USE:
+            said += f" But {raft.doubt}"
+            found = evolve(found, verdict=Verdict.UNPROVEN, rule="R1", case=raft.doubt)
+            after = raft.advice(lost)
+        told = (*raft.lines, *told)
     return Judgement(
         stores=tuple(chosen),
         pick=found,
-        sentence=f"{sentence(found, chosen)} {would}".rstrip(),
+        raft=raft,
+        sentence=said,
         evidence=(
             *found.findings.lines,
             *_safety(found),
@@ -124,7 +141,8 @@ def judge(
             *quiet,
         ),
         not_examined=(*notes, *others, *not_examined(chosen, outside=outside, nodes=nodes)),
-        next=without(found, lost, words)
+        next=after
+        or without(found, lost, words)
         or in_order(found, advice, lost)
         or next_step(found, chosen, words, nodes=nodes),
     )
@@ -154,6 +172,73 @@ def _of_brokers(
         ),
         next=brokers.next_of(found, best, stores, words, lost=lost),
     )
+
+
+def _of_khepri(
+    stores: Sequence[Found], *, lost: Collection[str], notes: Sequence[str]
+) -> Judgement:
+    """Return the verdict about nodes of RabbitMQ with Khepri: all they keep is in Raft groups."""
+    found = _groups(stores)
+    assert found is not None
+    verdict, latest = _of_groups(stores, found)
+    names = {one.name: one.member for one in stores}
+    metadata = found.khepri
+    best = ", ".join(sorted(names[name] for name in latest))
+    if verdict is Verdict.IN_USE:
+        said = "A store is in use: a running node needs no recovery."
+    elif metadata is None:
+        said = "No log of the metadata (Khepri) can be read."
+    elif found.is_proven:
+        said = f"{best} has all that was committed, and that is proven."
+    elif metadata.is_proven:
+        said = f"{best} has all metadata, and that is proven. But {found.doubt}"
+    else:
+        said = f"Nothing is proven: {found.doubt}"
+    rows = tuple(row_of(one.candidate) for one in stores)
+    missing = tuple(Missing(node, "", may_know_more=True) for node in found.missing)
+    return Judgement(
+        stores=tuple(stores),
+        pick=Pick(
+            verdict=verdict,
+            rule="R1",
+            case="every Raft group has its own verdict",
+            groups=group([one.candidate for one in stores]),
+            findings=Findings(rows=rows, latest=latest, missing=missing),
+        ),
+        raft=found,
+        sentence=said,
+        evidence=(
+            *found.lines,
+            *(f"the store of {name} is lost for good: that is what you say" for name in lost),
+            *_problems(stores),
+        ),
+        not_examined=(
+            *notes,
+            "what is in the entries: only which ones are there was read",
+            "Khepri's files of a real node: their format was learned from the sources alone",
+            "whether a node runs on a machine that is not named here",
+        ),
+        next=found.advice(lost)
+        or "start all these nodes: each group elects a node that has all that was committed",
+    )
+
+
+def _of_groups(stores: Sequence[Found], found: Table) -> tuple[Verdict, tuple[str, ...]]:
+    clusters = {one.cluster for one in stores if one.cluster}
+    if any(one.state is State.IN_USE for one in stores):
+        return Verdict.IN_USE, ()
+    if len(clusters) > 1:
+        return Verdict.DIFFERENT_CLUSTERS, ()
+    latest = () if found.khepri is None else found.khepri.verdict.latest
+    return (Verdict.PROVEN if found.is_proven else Verdict.UNPROVEN), latest
+
+
+def _groups(stores: Sequence[Found]) -> Table | None:
+    if not any(one.raft for one in stores):
+        return None
+    from joinproto.recovery.foreign.ra import nodes
+
+    return nodes.groups(stores)
 
 
 def _problems(stores: Sequence[Found]) -> list[str]:
@@ -261,4 +346,18 @@ def told(judgement: Judgement) -> schema.Result:
             for item in judgement.missing
         ),
         next=judgement.next,
+        raft_groups=None
+        if judgement.raft is None
+        else tuple(map(_group_told, judgement.raft.rows)),
+    )
+
+
+def _group_told(row: Row) -> schema.RaftGroup:
+    return schema.RaftGroup(
+        name=row.title,
+        vhost=row.any_log.vhost or None,
+        proven=row.is_proven,
+        best=row.best,
+        missing=row.verdict.missing,
+        needed=row.verdict.needed,
     )

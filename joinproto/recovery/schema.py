@@ -147,6 +147,18 @@ class Done:
 
 
 @frozen(kw_only=True)
+class RaftGroup:
+    """A Raft group of RabbitMQ: a quorum queue, or the metadata of Khepri."""
+
+    name: Annotated[str, "of the queue, or what it keeps"]
+    vhost: Annotated[str | None, "of a queue; null: of no queue"]
+    proven: Annotated[bool, "whether the best nodes have all that was committed"]
+    best: Annotated[tuple[str, ...], "nodes with the latest log among these stores"]
+    missing: Annotated[tuple[str, ...], "voters whose logs are not here, or do not count"]
+    needed: Annotated[Count, "how many of these are needed for a proof"]
+
+
+@frozen(kw_only=True)
 class Result:
     """The one object that every command prints with --json."""
 
@@ -167,6 +179,9 @@ class Result:
         tuple[Rehearsed, ...] | None, Absent(), "only of rehearse: one for each choice"
     ] = None
     policy: Annotated[OtherPolicy | None, Absent(), "only of pick --policy: its choice"] = None
+    raft_groups: Annotated[
+        tuple[RaftGroup, ...] | None, Absent(), "only of RabbitMQ: each Raft group has a verdict"
+    ] = None
     done: Annotated[Done | None, Merged(optional=True)] = None
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from joinproto.apps.clusterer.service import NotFirst
 from joinproto.net.lines import one_line
 from joinproto.pick.definitions import Definitions
-from joinproto.recovery.foreign.rabbitmq import definitions_of
+from joinproto.recovery.foreign.mnesia import definitions_of
 from joinproto.recovery.found import Format
 from joinproto.recovery.gather import gather
 
@@ -38,12 +38,12 @@ ENTRIES_MAX = 40_000
 
 def held(data: Path) -> Mapping[str, str]:
     """Return what the tables in a data directory hold, as other nodes are told; {}: of Khepri."""
-    raw = gather(data, host="", kind=Format.RABBITMQ)
+    raw = gather(data, host="", kind=Format.RABBITMQ, logs=False)
     if raw.problem:
         return {TABLES: DAMAGED, "why": raw.problem} if data.exists() else {TABLES: NONE}
     if all(file.is_absent for file in raw.files):
         return {} if (data / "coordination").exists() else {TABLES: NONE}
-    found, why = definitions_of(raw)
+    found, why = definitions_of(raw.files)
     if found is None:
         return {TABLES: DAMAGED, "why": why} if why else {TABLES: NONE}
     return _put(found)

@@ -18,11 +18,16 @@ Source: OTP 25 (`disk_log_1.erl`, `mnesia_log.erl`, `erl_ext_dist`), RabbitMQ 3.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from joinproto.pick.definitions import Definitions
+from joinproto.recovery.foreign import external
 from joinproto.recovery.foreign.text import NotAsWritten
+
+if TYPE_CHECKING:
+    from joinproto.recovery.found import RawFile
 
 LATEST, PREVIOUS = "LATEST.LOG", "PREVIOUS.LOG"
 WHOLE, CHANGES = ".DCD", ".DCL"
@@ -72,13 +77,13 @@ def definitions_in(files: Mapping[str, bytes]) -> Definitions:
         if name.endswith(WHOLE):
             table = name.removesuffix(WHOLE).encode()
             for term in _terms(name, data):
-                record = _parts(term, 2)
-                if _atom(record[0]) != b"log_header":
+                record = external.parts_of(term, 2)
+                if external.atom(record[0]) != b"log_header":
                     tables.write(table, record[1], term)
     for name, data in files.items():
         if name.endswith(CHANGES):
             for term in _terms(name, data):
-                parts = _parts(term)
+                parts = external.parts_of(term)
                 if len(parts) == 3:
                     tables.change(parts)
     logs = [
@@ -92,6 +97,19 @@ def definitions_in(files: Mapping[str, bytes]) -> Definitions:
         is_closed=files.get(LATEST, b"")[4:8] == CLOSED,
         in_doubt=tables.in_doubt,
     )
+
+
+def definitions_of(files: Sequence[RawFile]) -> tuple[Definitions | None, str]:
+    """Return what the tables say, and why they say nothing; neither, where no table is here."""
+    here = {file.name: file for file in files if file.name.endswith((WHOLE, CHANGES, ".LOG"))}
+    refused = [f"{name}: {file.problem}" for name, file in here.items() if file.problem]
+    refused += [f"{name}: is not there" for name in ALWAYS if name not in here]
+    if refused or not here:
+        return None, f"the tables cannot be read: {refused[0]}" if here else ""
+    try:
+        return definitions_in({name: file.data or b"" for name, file in here.items()}), ""
+    except NotAsWritten as error:
+        return None, f"the tables cannot be read: {error}"
 
 
 class _Tables:
@@ -112,8 +130,8 @@ class _Tables:
 
     def change(self, parts: list[bytes]) -> None:
         """Take `{{Table, Key}, Record, Op}`."""
-        table, key, *_ = _parts(parts[0], 2)
-        name, op = _atom(table), _atom(parts[2])
+        table, key, *_ = external.parts_of(parts[0], 2)
+        name, op = external.atom(table), external.atom(parts[2])
         if not name.startswith(b"rabbit_") or name.decode("utf-8", "replace") in NOT_DEFINED:
             return
         if op == b"write":
@@ -132,25 +150,27 @@ class _Tables:
     def transact(self, terms: list[bytes]) -> None:
         """Take the transactions of a log; those that nobody decided yet are in doubt."""
         committed = set()
-        entries = [_parts(term) for term in terms]
-        counted = [parts for parts in entries if _atom(parts[0]) in (b"decision", b"commit")]
+        entries = [external.parts_of(term) for term in terms]
+        counted = [
+            parts for parts in entries if external.atom(parts[0]) in (b"decision", b"commit")
+        ]
         if any(len(parts) < 3 for parts in counted):
             raise NotAsWritten("a transaction of Mnesia's lacks its changes")
         for parts in counted:
-            if _atom(parts[0]) == b"decision" and _atom(parts[2]) == b"committed":
+            if external.atom(parts[0]) == b"decision" and external.atom(parts[2]) == b"committed":
                 committed.add(parts[1])
         for parts in counted:
-            if _atom(parts[0]) != b"commit":
+            if external.atom(parts[0]) != b"commit":
                 continue
             # Behind its node and decision: tables in memory, on disc too, on disc only.
-            changes = [change for part in parts[4:6] for change in _items(part)]
-            if _is_tuple(parts[2]):
-                asked = _parts(parts[2], 2)
+            changes = [change for part in parts[4:6] for change in external.items_of(part)]
+            if external.is_tuple(parts[2]):
+                asked = external.parts_of(parts[2], 2)
                 if asked[1] not in committed:
                     self.in_doubt += bool(changes)
                     continue
             for change in changes:
-                self.change(_parts(change, 3))
+                self.change(external.parts_of(change, 3))
 
 
 def _lasting(table: bytes, record: bytes) -> bytes:
@@ -159,7 +179,11 @@ def _lasting(table: bytes, record: bytes) -> bytes:
     Of a queue: its name, what was asked for, and its arguments.  The rest says which node leads it
     and which ones have copies, and it is written anew at each node that comes or goes.
     """
-    return b"".join(_parts(record)[:QUEUE_LASTS]) if table == b"rabbit_durable_queue" else record
+    return (
+        b"".join(external.parts_of(record)[:QUEUE_LASTS])
+        if table == b"rabbit_durable_queue"
+        else record
+    )
 
 
 def _is_of_a_new_node(table: bytes, key: bytes) -> bool:
@@ -172,15 +196,27 @@ def _is_of_a_new_node(table: bytes, key: bytes) -> bool:
         case b"rabbit_vhost":
             return key.endswith(b"\x01/")
         case b"rabbit_runtime_parameters":
-            return not _is_tuple(key)
+            return not external.is_tuple(key)
     return False
+
+
+def keys_of_queue(vhost: str, queue: str) -> frozenset[bytes]:
+    """Return what stands for a queue among the definitions, in either way to write an atom."""
+    texts = vhost.encode(), queue.encode()
+    names = [b"m" + len(one).to_bytes(4, "big") + one for one in texts]
+    found = set()
+    for tag, size in ((b"d", 2), (b"w", 1)):
+        atoms = [tag + len(one).to_bytes(size, "big") + one for one in (b"resource", b"queue")]
+        key = b"h\x04" + atoms[0] + names[0] + atoms[1] + names[1]
+        found.add(_hash(b"rabbit_durable_queue" + b"\0" + key))
+    return frozenset(found)
 
 
 def _hash(data: bytes) -> bytes:
     return blake2b(data, digest_size=12).digest()
 
 
-# -- logs, and terms in the external format --------------------------------------------------------
+# -- logs ------------------------------------------------------------------------------------------
 
 
 def _terms(name: str, data: bytes) -> Iterator[bytes]:
@@ -207,112 +243,3 @@ def _terms(name: str, data: bytes) -> Iterator[bytes]:
             f"{name}: {len(data) - at} bytes from byte {at} on are no whole term: what was there is"
             " lost"
         )
-
-
-def _number(data: bytes, at: int, size: int) -> int:
-    if at + size > len(data):
-        raise NotAsWritten("a term of Mnesia's ends too early")
-    return int.from_bytes(data[at : at + size], "big")
-
-
-def _is_tuple(term: bytes) -> bool:
-    return term[:1] in (b"h", b"i")
-
-
-def _parts(term: bytes, least: int = 1) -> list[bytes]:
-    """Return the elements of a tuple, `least` or more, each as its bytes."""
-    if term[:1] == b"h":
-        count, at = _number(term, 1, 1), 2
-    elif term[:1] == b"i":
-        count, at = _number(term, 1, 4), 5
-    else:
-        raise NotAsWritten("expected a tuple of Mnesia's")
-    if count < least:
-        raise NotAsWritten(f"a tuple of Mnesia's has {count} elements, expected {least}")
-    return _elements(term, count, at)
-
-
-def _items(term: bytes) -> list[bytes]:
-    """Return the elements of a list."""
-    if term[:1] == b"j":
-        return []
-    if term[:1] != b"l":
-        raise NotAsWritten("expected a list of Mnesia's")
-    return _elements(term, _number(term, 1, 4), 5)
-
-
-def _elements(term: bytes, count: int, at: int) -> list[bytes]:
-    found = []
-    for _ in range(count):
-        end = _end(term, at)
-        found.append(term[at:end])
-        at = end
-    return found
-
-
-def _atom(term: bytes) -> bytes:
-    """Return the name of an atom, nothing for other terms."""
-    tag = term[:1]
-    if tag in (b"d", b"v"):
-        return term[3:]
-    return term[2:] if tag in (b"s", b"w") else b""
-
-
-# tag -> (bytes of a count, bytes for each, bytes besides): what holds no other term.
-_PLAIN = {
-    97: (0, 0, 1),  # small integer
-    98: (0, 0, 4),  # integer
-    99: (0, 0, 31),  # float as text
-    70: (0, 0, 8),  # float
-    100: (2, 1, 0),  # atom
-    118: (2, 1, 0),
-    115: (1, 1, 0),
-    119: (1, 1, 0),
-    106: (0, 0, 0),  # []
-    107: (2, 1, 0),  # list of bytes
-    109: (4, 1, 0),  # binary
-    77: (4, 1, 1),  # bits
-    110: (1, 1, 1),  # large integer
-    111: (4, 1, 1),
-}
-# tag -> (bytes before the node's name, bytes after it): processes, ports.
-_NAMED = {103: (0, 9), 88: (0, 12), 102: (0, 5), 89: (0, 8), 120: (0, 12)}
-_REFERENCES = {114: 1, 90: 4}
-
-
-def _end(term: bytes, at: int) -> int:
-    """Return where the term that begins at `at` ends; raises `NotAsWritten`."""
-    left = 1
-    while left:
-        tag = _number(term, at, 1)
-        at += 1
-        left -= 1
-        if tag in _PLAIN:
-            counted, each, more = _PLAIN[tag]
-            at += counted + more + each * (_number(term, at, counted) if counted else 0)
-        elif tag == 104:  # tuple
-            left += _number(term, at, 1)
-            at += 1
-        elif tag == 105:
-            left += _number(term, at, 4)
-            at += 4
-        elif tag == 108:  # list, with its tail
-            left += _number(term, at, 4) + 1
-            at += 4
-        elif tag == 116:  # map
-            left += 2 * _number(term, at, 4)
-            at += 4
-        elif tag in _NAMED:
-            at = _end(term, at) + _NAMED[tag][1]
-        elif tag in _REFERENCES:
-            words = _number(term, at, 2)
-            at = _end(term, at + 2) + _REFERENCES[tag] + 4 * words
-        elif tag == 112:  # function
-            at += _number(term, at, 4)
-        elif tag == 113:  # exported function
-            left += 3
-        else:
-            raise NotAsWritten(f"a term of Mnesia's with the tag {tag}, which is not known")
-        if at > len(term):
-            raise NotAsWritten("a term of Mnesia's ends too early")
-    return at

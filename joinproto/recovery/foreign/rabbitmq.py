@@ -27,6 +27,7 @@ from joinproto.codec.erlang_terms import Atom, Binary, List, Number, Text, Tuple
 from joinproto.pick.definitions import Definitions
 from joinproto.pick.wait_graph import NodeList, Start, WaitGraph, clusters, wait_graph
 from joinproto.recovery.foreign import mnesia
+from joinproto.recovery.foreign.ra import folders, nodes
 from joinproto.recovery.foreign.text import NotAsWritten, shown, term_of
 from joinproto.recovery.found import Fact, Format, Found, LastView, Raw, RawFile, State
 
@@ -39,7 +40,13 @@ NAMES = (CLUSTER, RUNNING, FORCE)
 
 more = mnesia.names_in
 """The files of Mnesia's tables; a directory without them says less."""
-GLOBS = (mnesia.PREVIOUS, mnesia.LATEST, f"rabbit_*{mnesia.WHOLE}", f"rabbit_*{mnesia.CHANGES}")
+GLOBS = (
+    mnesia.PREVIOUS,
+    mnesia.LATEST,
+    f"rabbit_*{mnesia.WHOLE}",
+    f"rabbit_*{mnesia.CHANGES}",
+    *folders.GLOBS,
+)
 
 
 @frozen(kw_only=True)
@@ -66,7 +73,11 @@ def read(raw: Raw) -> Found:
     """Return what a node's directory says; never raises, whatever the bytes are."""
     if raw.problem:
         return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
-    if all(raw.file(name).is_absent for name in NAMES):
+    raft, broken = nodes.raft_of(raw)
+    has_lists = any(not raw.file(name).is_absent for name in NAMES)
+    if (other := nodes.of_khepri(raw, raft, broken, has_lists=has_lists)) is not None:
+        return other
+    if not has_lists:
         return Found.of(raw, state=State.NONE, problems=(f"no {CLUSTER} here",))
     unreadable = [
         f"{name}: {raw.file(name).problem or 'is not there'}"
@@ -80,7 +91,7 @@ def read(raw: Raw) -> Found:
     except NotAsWritten as error:
         return Found.of(raw, state=State.CORRUPT, problems=(str(error),))
     ran = None if said.is_ram else said.running
-    definitions, unread = (None, "") if said.is_ram else definitions_of(raw)
+    definitions, unread = (None, "") if said.is_ram else mnesia.definitions_of(raw.files)
     return Found.of(
         raw,
         # A ram node has nothing on its disc that anybody could start from.
@@ -90,23 +101,10 @@ def read(raw: Raw) -> Found:
         last_view=None if ran is None else LastView(members=ran),
         stopped_last=ran == frozenset({said.node}),
         node=_node(said, definitions, is_damaged=unread != ""),
-        problems=(*_problems(raw, said), *([unread] if unread else [])),
+        raft=raft,
+        problems=(*_problems(raw, said), *([unread] if unread else []), *broken),
         facts=_facts(said, definitions),
     )
-
-
-def definitions_of(raw: Raw) -> tuple[Definitions | None, str]:
-    """Return what the tables say, and why they say nothing; neither, where no table is here."""
-    files = {file.name: file for file in raw.files if file.name not in NAMES}
-    refused = [f"{name}: {file.problem}" for name, file in files.items() if file.problem]
-    refused += [f"{name}: is not there" for name in mnesia.ALWAYS if name not in files]
-    if refused or not files:
-        return None, f"the tables cannot be read: {refused[0]}" if files else ""
-    try:
-        found = mnesia.definitions_in({name: file.data or b"" for name, file in files.items()})
-    except NotAsWritten as error:
-        return None, f"the tables cannot be read: {error}"
-    return found, ""
 
 
 def said_by(raw: Raw) -> Said:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from joinproto.codec.erlang_terms import NotTerms, Term, read_terms
-from joinproto.recovery.found import RawFile
+
+if TYPE_CHECKING:
+    from joinproto.recovery.found import RawFile
 
 TEXT_BYTES_MAX = 1 << 20
 """These files have some hundred bytes; a cluster of thousands of nodes stays below this."""

@@ -1,0 +1,262 @@
+"""The logs of one Ra system on one node, put together from all of its files.
+
+Segments come first, then the write-ahead logs, each in the order of their numbers: the entry that
+was written last is the last one of its log, as for Ra itself.  An entry with an index that was
+there replaces it and all behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
+
+from attrs import define, evolve, field, frozen
+
+from joinproto.codec.json_form import Written, encoded
+from joinproto.codec.json_form import read as read_as
+from joinproto.pick.raft import Configuration, RaftLog
+from joinproto.recovery.foreign import external
+from joinproto.recovery.foreign.ra import dets, members
+from joinproto.recovery.foreign.ra.members import Config
+from joinproto.recovery.foreign.ra.wal import Entry
+from joinproto.recovery.foreign.text import NotAsWritten
+
+META, NAMES = "meta.dets", "names.dets"
+GROUPS_MAX = 100_000
+CHANGES_MAX = 10_000
+
+_PRINTS = Written(
+    tuple[tuple[int, int, int], ...], list, lambda found: tuple(tuple(one) for one in found)
+)
+_CONFIGURATIONS = Written(
+    tuple[tuple[int, int, tuple[str, ...], tuple[str, ...]], ...],
+    lambda all_of: [
+        (one.index, one.term, tuple(sorted(one.voters)), tuple(sorted(one.learners)))
+        for one in all_of
+    ],
+    lambda found: tuple(
+        Configuration(index=index, term=term, voters=frozenset(voters), learners=frozenset(others))
+        for index, term, voters, others in found
+    ),
+)
+
+
+@frozen(kw_only=True)
+class GroupLog:
+    """What one node has of one group.  `prints`: of few entries the index, the term and a number
+    that is the same on every node.  `system`: `quorum` or `coordination`."""
+
+    system: Annotated[str, "quorum or coordination"]
+    group: Annotated[str, "its name"]
+    node: Annotated[str, "whose log it is"]
+    queue: Annotated[str, "of a quorum queue"] = ""
+    vhost: Annotated[str, "of a quorum queue"] = ""
+    term: Annotated[int, "the newest that it knows"] = 0
+    vote: Annotated[str, "in that term"] = ""
+    last_term: Annotated[int, "of its last entry"] = 0
+    last_index: Annotated[int, "of its last entry"] = 0
+    commit: Annotated[int, "an entry that is committed"] = 0
+    configurations: Annotated[
+        tuple[Configuration, ...], _CONFIGURATIONS, "who votes, and from which entry on"
+    ] = ()
+    prints: Annotated[tuple[tuple[int, int, int], ...], _PRINTS, "of few entries"] = ()
+    damaged: Annotated[str, "why it does not count"] = ""
+
+    @property
+    def title(self) -> str:
+        """Return what a person calls the group."""
+        if self.queue:
+            return self.queue if self.vhost == "/" else f"{self.queue} in {self.vhost}"
+        return {
+            "rabbitmq_metadata": "the metadata (Khepri)",
+            "rabbit_stream_coordinator": "the coordinator of streams",
+        }.get(self.group, self.group)
+
+    def raft(self, name: str) -> RaftLog:
+        """Return it as the verdict about a group wants it; `name`: of the store."""
+        return RaftLog(
+            name=name,
+            member=self.node,
+            term=self.term,
+            vote=self.vote,
+            last_term=self.last_term,
+            last_index=self.last_index,
+            commit=self.commit,
+            configurations=self.configurations,
+            damaged=self.damaged,
+        )
+
+
+@frozen
+class RaSystem:
+    """What a node has of one Ra system.  `problem`: why none of its logs counts."""
+
+    system: Annotated[str, "quorum or coordination"]
+    logs: Annotated[tuple[GroupLog, ...], "one for each group"] = ()
+    problem: Annotated[str, "why none of them counts"] = ""
+
+    def to_bytes(self) -> bytes:
+        """Return it as it is carried: JSON."""
+        import json
+
+        return json.dumps(encoded(self), separators=(",", ":")).encode()
+
+
+def system_from(data: bytes) -> RaSystem:
+    """Return what `to_bytes` wrote; raises `NotAsWritten`."""
+    import json
+
+    from joinproto.codec.malformed import Malformed
+
+    try:
+        found: RaSystem = read_as(RaSystem, json.loads(data))
+    except (ValueError, RecursionError, Malformed) as error:
+        raise NotAsWritten(f"the digest of Ra's files: {error}") from None
+    return found
+
+
+@define
+class Log:
+    """One log while its entries are read, from the oldest to the newest."""
+
+    base: tuple[int, int] = (0, 0)
+    configurations: list[Configuration] = field(factory=list)
+    prints: dict[int, tuple[int, int]] = field(factory=dict)
+    last: tuple[int, int] = (0, 0)
+    torn: str = ""
+    problem: str = ""
+
+    def start_from(self, term: int, configuration: Configuration) -> None:
+        """Begin behind a snapshot, or with the first members at index 0."""
+        self.base = self.last = (configuration.index, term)
+        self.configurations = [configuration]
+
+    def take(self, name: str, entry: Entry) -> None:
+        """Take the next entry; what it cannot follow is a problem."""
+        index = entry.index
+        if index <= self.base[0] and index > 0:
+            return  # it is in the snapshot, too
+        if index > self.last[0] + 1:
+            self.problem = f"{name}: entries {self.last[0] + 1} to {index - 1} are not there"
+            return
+        if index <= self.last[0]:
+            for old in [one for one in self.prints if one >= index]:
+                del self.prints[old]
+            while self.configurations[-1].index >= index and len(self.configurations) > 1:
+                self.configurations.pop()
+        self.torn = ""
+        self.last = index, entry.term
+        if entry.print is not None:
+            self.prints[index] = entry.term, entry.print
+        if entry.command:
+            changed = members.change_in(name, entry.command, index=index, term=entry.term)
+            if changed is not None:
+                self.configurations.append(changed)
+                if len(self.configurations) > CHANGES_MAX:
+                    self.problem = f"{name}: more than {CHANGES_MAX} changes of members"
+
+
+@frozen
+class MetaRow:
+    term: int = 0
+    vote: str = ""
+    applied: int = 0
+
+
+def meta_in(data: bytes) -> Mapping[bytes, MetaRow]:
+    """Return what `meta.dets` says of each log; of several rows of one log the highest numbers."""
+    found: dict[bytes, MetaRow] = {}
+    for row in dets.objects_in(META, data):
+        parts = external.parts_of(row, 4)
+        uid = external.binary(parts[0])
+        vote = parts[2]
+        one = MetaRow(
+            term=_number_or_0(parts[1]),
+            vote=members.server_of(vote) if external.is_tuple(vote) else "",
+            applied=_number_or_0(parts[3]),
+        )
+        other = found.get(uid, MetaRow())
+        newer = max(one, other, key=lambda each: each.term)
+        found[uid] = evolve(newer, applied=max(one.applied, other.applied))
+    return found
+
+
+def names_in(data: bytes) -> Mapping[str, frozenset[bytes]]:
+    """Return which logs `names.dets` names for each group; one, unless it is damaged."""
+    found: dict[str, frozenset[bytes]] = {}
+    for row in dets.objects_in(NAMES, data):
+        parts = external.parts_of(row, 2)
+        group = external.atom(parts[0]).decode("utf-8", "replace")
+        found[group] = found.get(group, frozenset()) | {external.binary(parts[1])}
+    return found
+
+
+def _number_or_0(term: bytes) -> int:
+    return 0 if external.atom(term) == b"undefined" else external.integer(term)
+
+
+def together(
+    system: str,
+    configs: Sequence[Config],
+    logs: Mapping[bytes, Log],
+    *,
+    meta: Mapping[bytes, MetaRow],
+    names: Mapping[str, frozenset[bytes]],
+) -> tuple[GroupLog, ...]:
+    """Return the logs of a system, each with all that its files say of it."""
+    named = {uid for uids in names.values() for uid in uids}
+    # What is left of a queue that was deleted and declared again does not count beside the new one.
+    live = {config.group for config in configs if config.uid in named}
+    return tuple(
+        _whole(system, config, logs.get(config.uid, Log()), meta.get(config.uid), names)
+        for config in configs
+        if config.uid in named or config.group not in live
+    )
+
+
+def _whole(
+    system: str,
+    config: Config,
+    log: Log,
+    row: MetaRow | None,
+    names: Mapping[str, frozenset[bytes]],
+) -> GroupLog:
+    named = names.get(config.group, frozenset())
+    damaged = log.problem or log.torn
+    if not damaged and config.uid not in named:
+        damaged = f"{NAMES} does not name this log, so RabbitMQ starts it anew, and empty"
+    elif not damaged and len(named) > 1:
+        damaged = f"{NAMES} names {len(named)} logs for one group"
+    elif not damaged and row is None and log.last[0] > 0:
+        damaged = f"{META} does not say what it promised"
+    row = row or MetaRow()
+    return GroupLog(
+        system=system,
+        group=config.group,
+        node=config.node,
+        queue=config.queue,
+        vhost=config.vhost,
+        term=row.term,
+        vote=row.vote,
+        last_index=log.last[0],
+        last_term=log.last[1],
+        commit=max(row.applied, log.base[0]),
+        configurations=tuple(log.configurations) or (config.first,),
+        prints=tuple((index, *log.prints[index]) for index in sorted(log.prints)),
+        damaged=damaged,
+    )
+
+
+def fed(logs: Mapping[bytes, Log], name: str, entries: Iterable[Entry]) -> str:
+    """Give entries to their logs; returns why the end of the file is not whole, "" if it is.
+
+    Entries of a group that was deleted have no log any more, and are left out.
+    """
+    steps = iter(entries)
+    while True:
+        try:
+            entry = next(steps)
+        except StopIteration as ended:
+            return ended.value or ""
+        if (log := logs.get(entry.uid)) is not None and not log.problem:
+            log.take(name, entry)

@@ -1,0 +1,35 @@
+"""A snapshot of Ra: which entries it stands for, and who the members were.
+
+    RASN, version (1 byte), CRC-32 of all that follows, size of the meta data (4), meta data, state
+
+The state is not read but for its checksum.  The meta data are a map with `index`, `term` and
+`cluster`, a list of members or a map by them.
+"""
+
+from __future__ import annotations
+
+from joinproto.pick.raft import Configuration
+from joinproto.recovery.foreign import external
+from joinproto.recovery.foreign.ra.members import configuration_of
+from joinproto.recovery.foreign.ra.window import STRETCH, Window, crc32
+from joinproto.recovery.foreign.text import NotAsWritten
+
+MAGIC, VERSION = b"RASN", 1
+HEADER = 13
+
+
+def snapshot_in(name: str, file: Window) -> tuple[int, Configuration]:
+    """Return the term of the last entry in it, and its members with that index."""
+    head = file.at(0, HEADER)
+    if head[:4] != MAGIC or len(head) < HEADER or head[4] != VERSION:
+        raise NotAsWritten(f"{name}: is no snapshot of Ra, or of another version")
+    size = int.from_bytes(head[9:13], "big")
+    said = int.from_bytes(head[5:9], "big")
+    if size >= STRETCH or said != file.checksum(9, file.size - 9, by=crc32, before=0):
+        raise NotAsWritten(f"{name}: is not as it was written")
+    meta = dict(external.pairs_of(file.at(HEADER + 1, size - 1)))
+    named = {external.atom(key): value for key, value in meta.items()}
+    if not {b"index", b"term", b"cluster"} <= named.keys():
+        raise NotAsWritten(f"{name}: does not say what it stands for")
+    index, term = external.integer(named[b"index"]), external.integer(named[b"term"])
+    return term, configuration_of(named[b"cluster"], index=index, term=term)

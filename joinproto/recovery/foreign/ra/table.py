@@ -1,0 +1,256 @@
+"""The nodes of a RabbitMQ cluster, Raft group by Raft group: which of them has the latest log.
+
+Each group (a quorum queue, the metadata of Khepri) has voters of its own, so each has a verdict of
+its own (`joinproto/pick/raft.py`): "b is best for 311 of 312 queues; q17 only on c".
+
+Two logs of one group have the same entry under one index and term.  Where they have two, they are
+logs of two queues of one name, or a store was put back: nothing is proven.
+
+Source: Ongaro, 3.5 (Log Matching).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import combinations
+
+from attrs import frozen
+
+from joinproto.pick.raft import ASSUMED, RaftVerdict, judge
+from joinproto.recovery.foreign.ra.log import GroupLog, RaSystem
+
+KHEPRI = ("coordination", "rabbitmq_metadata")
+SHOWN_MAX = 20
+
+
+@frozen(kw_only=True)
+class Row:
+    """One group: its logs by the name of their store, the verdict, and which nodes are best.
+
+    `conflict`: two logs that contradict each other, in words.
+    """
+
+    system: str
+    logs: Mapping[str, GroupLog]
+    verdict: RaftVerdict
+    conflict: str = ""
+
+    @property
+    def any_log(self) -> GroupLog:
+        return next(iter(self.logs.values()))
+
+    @property
+    def title(self) -> str:
+        return self.any_log.title
+
+    @property
+    def is_khepri(self) -> bool:
+        return (self.system, self.any_log.group) == KHEPRI
+
+    @property
+    def is_proven(self) -> bool:
+        return self.verdict.is_proven and not self.conflict
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """Return the nodes whose logs are the latest."""
+        return tuple(sorted({self.logs[name].node for name in self.verdict.latest}))
+
+
+@frozen(kw_only=True)
+class Table:
+    """All groups, and what is wrong with whole systems, by node."""
+
+    rows: tuple[Row, ...]
+    problems: tuple[str, ...] = ()
+
+    @property
+    def is_proven(self) -> bool:
+        return all(row.is_proven for row in self.rows) and not self.problems
+
+    @property
+    def khepri(self) -> Row | None:
+        return next((row for row in self.rows if row.is_khepri), None)
+
+    @property
+    def unproven(self) -> tuple[Row, ...]:
+        return tuple(row for row in self.rows if not row.is_proven)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Return the nodes whose logs are needed for a proof, those that help most groups first."""
+        wanted = Counter(
+            node for row in self.unproven if row.verdict.needed for node in row.verdict.missing
+        )
+        return tuple(
+            node for node, _ in sorted(wanted.items(), key=lambda item: (-item[1], item[0]))
+        )
+
+    @property
+    def doubt(self) -> str:
+        """Return what is not proven, in a sentence."""
+        if self.problems:
+            return f"{self.problems[0]}."
+        if not (doubts := self._doubts()):
+            return ""
+        said = doubts[0].replace("not proven: ", "", 1)
+        more = f" (and {len(doubts) - 1} more of that kind)" if doubts[1:] else ""
+        return f"of {_count(self.rows)} {len(self.unproven)} is not proven: {said}{more}."
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return the table in sentences, the best node first."""
+        if not self.rows:
+            return self.problems
+        return (*self.problems, *self._best(), *self._doubts(), *self._damaged())
+
+    def _best(self) -> list[str]:
+        proven = [row for row in self.rows if row.is_proven]
+        if not proven:
+            return []
+        times = Counter(node for row in proven for node in row.best)
+        best = max(sorted(times), key=lambda node: times[node])
+        whole = [node for node in sorted(times) if times[node] == len(proven)]
+        names = _and(whole) if len(whole) > 1 else best
+        said = f"{names} {'are' if len(whole) > 1 else 'is'} best for"
+        said += f" {times[best]} of {_count(self.rows)}"
+        elsewhere: dict[tuple[str, ...], list[str]] = {}
+        for row in proven:
+            if best not in row.best:
+                elsewhere.setdefault(row.best, []).append(row.title)
+        rest = [f"; {_few(titles)} only on {_and(nodes)}" for nodes, titles in elsewhere.items()]
+        return [said + "".join(rest), f"assumed: {ASSUMED}"]
+
+    def _doubts(self) -> list[str]:
+        return _told(self.unproven, _doubt)
+
+    def _damaged(self) -> list[str]:
+        found: dict[str, list[str]] = {}
+        for row in self.rows:
+            for log in row.logs.values():
+                if log.damaged:
+                    found.setdefault(f"{log.node}: {log.damaged}", []).append(row.title)
+        return [f"{_few(titles)} on {why}" for why, titles in found.items()]
+
+    def advice(self, lost: Collection[str]) -> str:
+        """Return what to do about the groups that are not proven; "" if there are none.
+
+        `lost`: nodes whose disks nobody will ever supply.
+        """
+        if not self.unproven:
+            return ""
+        if self.problems:
+            return "find out first why Ra's files cannot be read, as said above"
+        missing = [node for node in self.missing if node not in lost]
+        if missing:
+            return (
+                f"on the hosts of {', '.join(missing)}: joinproto recover collect DIR > NAME.info;"
+                " then pick again, with those files too"
+            )
+        save = "save all these directories before any node starts"
+        if forgotten := [row.title for row in self.unproven if not row.verdict.latest]:
+            why = "RabbitMQ starts a queue of which no log counts anew, and empty"
+            return f"{save}: {why}: {_few(forgotten)}"
+        forced = [row for row in self.unproven if row.verdict.latest and not row.conflict]
+        if not forced or any(row.verdict.went_back for row in forced):
+            return f"{save}: a majority that lost entries goes on without them"
+        return "; then ".join(dict.fromkeys(map(_forced, forced[:SHOWN_MAX])))
+
+
+def table(
+    stores: Mapping[str, Sequence[RaSystem]], *, is_defined: Callable[[GroupLog], bool]
+) -> Table:
+    """Return the verdicts about the groups of these stores, by the stores' names.
+
+    `is_defined`: whether a queue is still defined; the log of one that is not is left out.
+    """
+    groups: dict[tuple[str, str, str, str], dict[str, GroupLog]] = {}
+    problems = []
+    for name, systems in stores.items():
+        for system in systems:
+            if system.problem:
+                problems.append(f"{name}: {system.problem}, so nothing is known of its logs")
+            for log in system.logs:
+                if not log.queue or is_defined(log):
+                    key = (system.system, log.vhost, log.queue or log.group, log.group)
+                    groups.setdefault(key, {})[name] = log
+    rows = []
+    for key in sorted(groups):
+        logs = groups[key]
+        verdict = judge([log.raft(name) for name, log in logs.items()], at_commit=False)
+        rows.append(Row(system=key[0], logs=logs, verdict=verdict, conflict=_conflict(logs)))
+    return Table(rows=tuple(rows), problems=tuple(problems))
+
+
+def _conflict(logs: Mapping[str, GroupLog]) -> str:
+    prints = {
+        name: {(at, term): said for at, term, said in log.prints} for name, log in logs.items()
+    }
+    for one, other in combinations(prints, 2):
+        if any(prints[one][at] != prints[other][at] for at in prints[one].keys() & prints[other]):
+            return (
+                f"{logs[one].node} and {logs[other].node} have different entries under one number"
+            )
+    return ""
+
+
+def _doubt(row: Row) -> str:
+    """Return why a group is not proven, without its name."""
+    verdict = row.verdict
+    if row.conflict:
+        return f"not proven: {row.conflict}; these are two queues of one name, or one was put back"
+    if verdict.went_back:
+        return f"not proven: {verdict.went_back[0]}"
+    if verdict.twice:
+        return f"not proven: {_and(verdict.twice)} are of one node"
+    missing = f"{verdict.needed} more of {_and(verdict.missing)}"
+    if not verdict.latest and not verdict.missing:
+        return "not proven: none of its logs counts, as is said below"
+    if not verdict.latest:
+        return f"not proven: none of its logs here counts; needed: {missing}"
+    return f"not proven: {_and(row.best)} has the latest log here; needed: {missing}"
+
+
+def _forced(row: Row) -> str:
+    """Return how the group is cut down to one node, and what is given up by that."""
+    verdict, node = row.verdict, row.best[0]
+    gone = [one for one in verdict.missing if one != node]
+    unsure = verdict.uncertain
+    given_up = (
+        f"what {_and(gone)} confirmed beyond it is given up" if gone else "nothing is given up"
+    )
+    entries = (
+        f"entries {unsure.start} to {unsure.stop - 1} of {node}, which may or may not have been"
+        " confirmed, are kept; "
+        if unsure
+        else ""
+    )
+    if row.is_khepri:
+        return f"rabbitmqctl -n {node} force_standalone_khepri_boot ({entries}{given_up})"
+    vhost, queue = row.any_log.vhost, row.any_log.queue
+    shrink = "rabbit_quorum_queue:force_shrink_member_to_current_member"
+    call = f'rabbitmqctl -n {node} eval \'{shrink}(<<"{vhost}">>, <<"{queue}">>).\''
+    return f"once {node} runs: {call} (3.12 and later; {entries}{given_up})"
+
+
+def _told(rows: Sequence[Row], said: Callable[[Row], str]) -> list[str]:
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(said(row), []).append(row.title)
+    return [f"{_few(titles)}: {why}" for why, titles in found.items()]
+
+
+def _count(rows: Sequence[Row]) -> str:
+    what = "queue" if all(row.any_log.queue for row in rows) else "Raft group"
+    return f"{len(rows)} {what}{'s' if len(rows) > 1 else ''}"
+
+
+def _few(titles: Sequence[str]) -> str:
+    if len(titles) > SHOWN_MAX:
+        return f"{', '.join(titles[:SHOWN_MAX])} and {len(titles) - SHOWN_MAX} others"
+    return ", ".join(titles)
+
+
+def _and(names: Sequence[str]) -> str:
+    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else "".join(names)

@@ -1,0 +1,60 @@
+"""The bytes of a file, in stretches: constant memory, however large the file is."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+
+from attrs import define
+
+STRETCH = 1 << 20
+
+Read = Callable[[int, int], bytes]
+"""(at, count) -> these bytes of the file, fewer at its end."""
+
+
+@define
+class Window:
+    """A file of `size` bytes, of which one stretch is kept."""
+
+    read: Read
+    size: int
+    _begin: int = 0
+    _kept: bytes = b""
+
+    def at(self, begin: int, count: int) -> bytes:
+        """Return `count` bytes from `begin` on, fewer at the end; at most `STRETCH`."""
+        assert count <= STRETCH
+        offset = begin - self._begin
+        if offset < 0 or offset + count > len(self._kept):
+            self._begin, offset = begin, 0
+            self._kept = (
+                self.read(begin, min(STRETCH, self.size - begin)) if begin < self.size else b""
+            )
+        return self._kept[offset : offset + count]
+
+    def checksum(
+        self, begin: int, count: int, *, by: Callable[[bytes, int], int], before: int
+    ) -> int | None:
+        """Return the checksum of a stretch of any size; None: the file ends in it."""
+        while count:
+            piece = self.at(begin, min(count, STRETCH))
+            if not piece:
+                return None
+            before = by(piece, before)
+            begin += len(piece)
+            count -= len(piece)
+        return before
+
+
+def of_bytes(data: bytes) -> Window:
+    """Return a window on bytes that are here already."""
+    return Window(lambda at, count: data[at : at + count], len(data))
+
+
+def crc32(data: bytes, before: int) -> int:
+    return zlib.crc32(data, before)
+
+
+def adler32(data: bytes, before: int) -> int:
+    return zlib.adler32(data, before)

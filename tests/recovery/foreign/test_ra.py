@@ -1,0 +1,364 @@
+"""RabbitMQ's Raft logs: what the files of real nodes say, and what is made of it for each queue."""
+
+from __future__ import annotations
+
+import lzma
+import random
+import shutil
+import tracemalloc
+from collections.abc import Mapping
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from joinproto.durable.filesystem import REAL
+from joinproto.pick.raft import Configuration
+from joinproto.recovery.cli_look import judgement_of
+from joinproto.recovery.foreign.ra import log, segment, snapshot, wal
+from joinproto.recovery.foreign.ra.folders import digests
+from joinproto.recovery.foreign.ra.log import RaSystem, system_from
+from joinproto.recovery.foreign.ra.table import table
+from joinproto.recovery.foreign.ra.window import STRETCH, Window, of_bytes
+from joinproto.recovery.foreign.text import NotAsWritten
+from joinproto.recovery.found import State
+from joinproto.recovery.gather import gather, read
+from joinproto.recovery.judgement import Judgement, told
+from joinproto.recovery.sources import look
+from tests.recovery.foreign import ra_files
+from tests.recovery.foreign.ra_files import NODES, command, node, real
+
+A, B, C = NODES
+MAJORITY_HAS = {"q1": 241, "q2": 45, "q4": 25}
+"""Of the real nodes: the last entry that a majority of each queue's voters has."""
+
+
+def judged(*directories: Path, lost: tuple[str, ...] = ()) -> Judgement:
+    return judgement_of(words=list(map(str, directories)), kind="auto", positions=[], lost=lost)
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    return real(tmp_path_factory.mktemp("ra"))
+
+
+# -- the real nodes --------------------------------------------------------------------------------
+
+
+def test_the_files_of_real_nodes_say_where_each_log_ends(nodes: Mapping[str, Path]) -> None:
+    """Members come from the log, or from the snapshot that replaced it."""
+    found = {name: read(gather(path, host="h")).raft for name, path in nodes.items()}
+
+    logs = {(one.queue, one.node): one for each in found.values() for s in each for one in s.logs}
+    ends = {key: (one.last_index, one.commit) for key, one in logs.items()}
+    assert {
+        ("q1", A): (241, 241),
+        ("q1", B): (241, 241),
+        ("q1", C): (241, 177),
+        ("q2", A): (45, 45),
+        ("q2", B): (45, 45),
+        ("q2", C): (24, 23),
+        ("q3", A): (13, 0),
+        ("q3", B): (13, 0),
+        ("q4", B): (25, 25),
+        ("q4", C): (25, 24),
+    } == ends
+    voters = [(one.index, set(one.voters)) for one in logs["q1", C].configurations]
+    assert [(0, {A, B, C}), (154, {A, B}), (166, {A, B, C})] == voters
+    assert [(178, {A, B, C})] == [(o.index, set(o.voters)) for o in logs["q1", A].configurations]
+    assert [{A, B, C}, {B, C}] == [set(one.voters) for one in logs["q4", B].configurations]
+    assert {("q3", A), ("q3", B)} == {key for key, one in logs.items() if one.damaged}
+
+
+def test_the_verdict_is_a_table_queue_by_queue(nodes: Mapping[str, Path]) -> None:
+    """q3 was declared a second before the kill: its name was not on the disk yet."""
+    found = judged(*nodes.values())
+
+    text = "\n".join(found.evidence)
+    assert f"{B} is best for 3 of 4 queues" in text
+    assert "q3 on a@localhost: names.dets does not name this log" in text
+    assert [
+        ("q1", True, NODES),
+        ("q2", True, (A, B)),
+        ("q3", False, ()),
+        ("q4", True, (B, C)),
+    ] == [(one.name, one.proven, one.best) for one in told(found).raft_groups or ()]
+    assert 5 == found.code
+    assert "save all these directories before any node starts" in found.next
+    assert "1 is not proven: q3: none of its logs counts" in found.sentence
+
+
+def test_a_queue_is_proven_by_a_majority_of_its_own_voters(nodes: Mapping[str, Path]) -> None:
+    """q4 is of b and c, so a tells nothing of it; c lacks the last of q2, and b has it."""
+    proven = {
+        pair: {row.title: row.best for row in found.raft.rows if row.is_proven}
+        for pair in combinations(NODES, 2)
+        if (found := judged(*(nodes[one] for one in pair))).raft is not None
+    }
+
+    assert {"q1": (A, B), "q2": (A, B)} == proven[A, B]
+    assert {"q1": (A, C), "q2": (A,)} == proven[A, C]
+    assert {"q1": (B, C), "q2": (B,), "q4": (B, C)} == proven[B, C]
+    alone = judged(nodes[C]).raft
+    assert alone is not None
+    assert not any(row.is_proven for row in alone.rows)
+
+
+def test_a_pack_says_the_same_of_the_logs(nodes: Mapping[str, Path], tmp_path: Path) -> None:
+    copied = tmp_path / "three.pack"
+    copied.write_bytes(lzma.decompress(ra_files.REAL.read_bytes()))
+
+    assert [read(gather(path, host="h")).raft for path in nodes.values()] == [
+        one.raft for one in look([str(copied)]).stores
+    ]
+
+
+# -- damage ----------------------------------------------------------------------------------------
+
+KINDS = ("*.wal", "*.segment", "snapshot.dat", "meta.dets", "names.dets", "config")
+
+
+def systems(place: Path) -> tuple[RaSystem, ...]:
+    directory = REAL.open_directory(place)
+    try:
+        return tuple(system_from(data) for _, data in digests(REAL, directory))
+    finally:
+        REAL.close(directory)
+
+
+def false_proofs(given: Mapping[str, tuple[RaSystem, ...]]) -> list[str]:
+    """Return which queues are called proven by a store without what a majority has."""
+    found = []
+    for some in (NODES, *combinations(NODES, 2)):
+        verdict = table({name: given[name] for name in some}, is_defined=lambda _: True)
+        for row in verdict.rows:
+            wanted = MAJORITY_HAS.get(row.title, 0)
+            ends = [one.last_index for one in row.logs.values() if one.node in row.best]
+            if row.is_proven and min(ends) < wanted:
+                found.append(f"{','.join(some)}: {row.title} {row.best} {ends}")
+    return found
+
+
+def mutated(data: bytes, chance: random.Random) -> bytes:
+    """Return a file with a bit flipped, a stretch overwritten, or its end cut off in a record."""
+    at = chance.randrange(len(data))
+    match chance.randrange(4):
+        case 0 | 1:
+            changed = bytearray(data)
+            changed[at] ^= 1 << chance.randrange(8)
+            return bytes(changed)
+        case 2:
+            length = chance.randint(1, 64)
+            return data[:at] + chance.choice([b"\0", b"\xff"]) * length + data[at + length :]
+    return data[:at]
+
+
+def mutate(nodes: Mapping[str, Path], kind: str, count: int, place: Path, seed: int) -> list[str]:
+    chance = random.Random(f"{kind} {seed}")
+    given = {name: systems(path) for name, path in nodes.items()}
+    assert [] == false_proofs(given)
+    files = sorted(path for path in place.rglob(kind) if "quorum" in path.parts)
+    found = []
+    for number in range(count):
+        file = chance.choice(files)
+        whole = file.read_bytes()
+        name = file.relative_to(place).parts[0]
+        file.write_bytes(mutated(whole, chance))
+        changed = {**given, name: systems(place / name)}
+        found += [f"{number}, {file.name} of {name}: {one}" for one in false_proofs(changed)]
+        file.write_bytes(whole)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damage_proves_nothing_that_is_not_so(tmp_path: Path, kind: str) -> None:
+    """No traceback, and no store without what a majority has is called proven."""
+    assert [] == mutate(real(tmp_path), kind, 40, tmp_path, 1)
+
+
+@pytest.mark.soak("rabbitmq")
+@pytest.mark.parametrize("kind", KINDS)
+def test_2_000_damages_of_each_file_prove_nothing_that_is_not_so(tmp_path: Path, kind: str) -> None:
+    assert [] == mutate(real(tmp_path), kind, 2_000, tmp_path, 2)
+
+
+# -- files made byte by byte -----------------------------------------------------------------------
+
+
+def taken(data: bytes) -> tuple[list[tuple[int, int]], str]:
+    found = log.Log()
+    found.start_from(0, Configuration(index=0, voters=frozenset(NODES)))
+    logs = {b"U": found}
+    torn = log.fed(logs, "x", wal.entries_in("x", of_bytes(data)))
+    return [found.last], torn or found.problem
+
+
+def record(index: int, term: int = 1, data: bytes = b"\x83data") -> ra_files.Record:
+    return b"U", index, term, data
+
+
+def test_an_entry_that_was_written_again_replaces_all_behind_it() -> None:
+    data = ra_files.wal([record(1), record(2), record(3), record(2, 2)])
+
+    assert ([(2, 2)], "") == taken(data)
+
+
+def test_a_file_that_was_allocated_ahead_ends_in_zeros() -> None:
+    assert ([(1, 1)], "") == taken(ra_files.wal([record(1)]) + bytes(10_000))
+
+
+def test_what_a_crash_or_damage_cut_off_is_told() -> None:
+    """Nobody can see which it was."""
+    whole = ra_files.wal([record(1), record(2)])
+    for size in range(len(ra_files.wal([record(1)])) + 1, len(whole)):
+        assert ([(1, 1)], True) == (
+            taken(whole[:size])[0],
+            "no whole record" in taken(whole[:size])[1],
+        )
+
+
+def test_a_record_that_is_not_as_it_was_written_ends_all() -> None:
+    """As Ra refuses to start, unless it is the last one."""
+    whole = bytearray(ra_files.wal([record(1), record(2)]))
+    whole[30] ^= 1
+
+    with pytest.raises(NotAsWritten, match="byte 5"):
+        taken(bytes(whole))
+
+
+def test_a_gap_in_a_log_is_a_problem() -> None:
+    assert ([(1, 1)], "x: entries 2 to 3 are not there") == taken(
+        ra_files.wal([record(1), record(4)])
+    )
+
+
+def test_a_large_log_is_read_in_stretches() -> None:
+    """Several megabytes, of which one is here at a time."""
+    whole = ra_files.wal(record(at, data=b"\x83" + bytes(65_536)) for at in range(1, 101))
+    asked = []
+
+    def piece(at: int, count: int) -> bytes:
+        asked.append(count)
+        return whole[at : at + count]
+
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in wal.entries_in("x", Window(piece, len(whole))))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (100, STRETCH) == (count, max(asked))
+    assert peak < 4 * STRETCH
+
+
+def test_a_segment_and_a_snapshot_say_what_was_written() -> None:
+    data = ra_files.segment([(5, 1, b"\x83a"), (6, 1, command("g", [A, B], [C]))])
+    entries = list(segment.entries_in("x", b"U", of_bytes(data)))
+    term, before = snapshot.snapshot_in(
+        "x", of_bytes(ra_files.snapshot(4, 1, b"l\0\0\0\1h\2w\1gw\1nj"))
+    )
+
+    assert [(5, 1), (6, 1)] == [(one.index, one.term) for one in entries]
+    assert (1, 4, {"n"}) == (term, before.index, set(before.voters))
+    assert list(segment.entries_in("x", b"U", of_bytes(ra_files.segment([])))) == []
+
+
+@pytest.mark.parametrize("version", [3, 0])
+def test_a_newer_file_is_not_guessed_at(version: int) -> None:
+    data = b"RASG" + version.to_bytes(2, "big") + bytes(100)
+
+    with pytest.raises(NotAsWritten, match="version"):
+        list(segment.entries_in("x", b"U", of_bytes(data)))
+
+
+# -- Khepri: files made by the sources' format, not by a node --------------------------------------
+
+
+def entries(count: int, term: int = 1) -> list[tuple[int, int, bytes]]:
+    return [(at, term, b"\x83data-%d" % at) for at in range(1, count + 1)]
+
+
+def test_a_majority_of_khepri_is_proven(tmp_path: Path) -> None:
+    a, b = node(tmp_path, A, entries=entries(7)), node(tmp_path, B, entries=entries(5))
+
+    found = judged(a, b)
+
+    assert ("proven", (A,)) == (found.verdict.value, tuple(one.member for one in found.latest))
+    assert "start all these nodes" in found.next
+    assert "a@localhost is best for 1 of 1 Raft group" in "\n".join(found.evidence)
+
+
+def test_the_minority_of_khepri_is_told_what_a_forced_boot_gives_up(tmp_path: Path) -> None:
+    """First the hosts that may still be reached; then the command, and what is lost by it."""
+    a = node(tmp_path, A, entries=entries(7), applied=5)
+
+    found, given_up = judged(a), judged(a, lost=(B, C))
+
+    assert 5 == found.code
+    assert found.next.startswith(
+        "on the hosts of b@localhost, c@localhost: joinproto recover collect"
+    )
+    assert given_up.next.startswith(f"rabbitmqctl -n {A} force_standalone_khepri_boot")
+    assert "entries 6 to 7" in given_up.next
+    assert "what b@localhost and c@localhost confirmed beyond it is given up" in given_up.next
+
+
+QUEUE = "queue 'q17' in vhost '/'"
+
+
+def test_a_queue_without_its_majority_is_shrunk(tmp_path: Path) -> None:
+    for name in NODES:
+        node(tmp_path, name, entries=entries(3))
+    folder = node(tmp_path / "queue", A, entries=entries(4), group="q17", system="quorum")
+    config = next(folder.rglob("config"))
+    config.write_bytes(
+        ra_files.config("q17", A, [A, "x@h", "y@h"], "UIDq17", "queue 'q17' in vhost '/'")
+    )
+    shutil.copytree(folder / "quorum", tmp_path / A / "quorum")
+
+    found = judged(*(tmp_path / name for name in NODES), lost=("x@h", "y@h"))
+
+    assert "But of 2 Raft groups 1 is not proven: q17" in found.sentence
+    assert f"rabbitmqctl -n {A} eval 'rabbit_quorum_queue:force_shrink_member" in found.next
+    assert '(<<"/">>, <<"q17">>)' in found.next
+
+
+def test_two_logs_that_contradict_each_other_prove_nothing(tmp_path: Path) -> None:
+    """Two queues of one name: Raft never has two entries under one index and term."""
+    a = node(tmp_path, A, entries=entries(7))
+    b = node(tmp_path, B, entries=[(at, 1, b"\x83other%d" % at) for at in range(1, 8)])
+
+    found = judged(a, b)
+
+    assert "unproven" == found.verdict.value
+    assert "different entries under one number" in found.sentence
+
+
+def test_a_log_that_is_not_named_does_not_count(tmp_path: Path) -> None:
+    """RabbitMQ would start it anew, and empty."""
+    a, b = (
+        node(tmp_path, name, entries=entries(7), is_named=named)
+        for name, named in ((A, True), (B, False))
+    )
+
+    assert "unproven" == judged(a, b).verdict.value
+
+
+def test_learners_do_not_count(tmp_path: Path) -> None:
+    changed = [*entries(2), (3, 1, command("rabbitmq_metadata", [A, B], [C]))]
+    a, c = (node(tmp_path, name, entries=changed) for name in (A, C))
+
+    assert "unproven" == judged(a, c).verdict.value
+    assert "proven" == judged(a, node(tmp_path, B, entries=changed)).verdict.value
+
+
+def test_files_that_cannot_be_read_are_not_corrupt_and_not_given_up(tmp_path: Path) -> None:
+    """Data that are merely unknown are never called so."""
+    a = node(tmp_path, A, entries=entries(3))
+    (a / "coordination" / A / "meta.dets").write_bytes(b"x" * 2000)
+
+    found = read(gather(a, host="h"))
+
+    assert State.UNKNOWN is found.state
+    assert "meta.dets: is no table of DETS" in found.problems[0]
+    assert "a majority has the latest by itself" in judged(a).next
