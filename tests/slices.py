@@ -93,6 +93,10 @@ SLICES: dict[str, Slice] = {
         "drawn histories of RabbitMQ: is `recover` right about what they left?",
         "{python} -m tools.histories rabbitmq --seed {seed}000 --count 999 --minutes {minutes}",
     ),
+    "histories-quorum": Slice(
+        "drawn histories of quorum queues: does a log that is called proven lack a message?",
+        "{python} -m tools.histories quorum --seed {seed}000 --count 999 --minutes {minutes}",
+    ),
     "histories-galera": Slice(
         "drawn histories of Galera: is `recover` right about what they left?",
         "{python} -m tools.histories galera --seed {seed}000 --count 999 --minutes {minutes}",

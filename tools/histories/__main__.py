@@ -1,6 +1,7 @@
 """`python -m tools.histories RIG`: play drawn histories, and judge the verdicts.
 
-RIG is rabbitmq, galera, joinproto (our own nodes) or standby (brokers of hot standby).
+RIG is rabbitmq, quorum (quorum queues of RabbitMQ), galera, joinproto (our own nodes) or standby
+(brokers of hot standby).
 
 `python -m tools.histories judge DIR` judges kept histories again, without any broker.
 
@@ -30,7 +31,7 @@ from tools.histories.judged import History, judged
 from tools.histories.kept import keep, kept, laid_out
 from tools.histories.report import Examined, Table
 
-RIGS = ("rabbitmq", "galera", "joinproto", "standby")
+RIGS = ("rabbitmq", "quorum", "galera", "joinproto", "standby")
 
 
 class Rig(Protocol):
@@ -53,7 +54,12 @@ def _examine(
     history: History, folder: Path | None, follow: Follow | None, damages: int = 0
 ) -> Examined:
     try:
-        found = tuple(judged(history))
+        if history.broker == "quorum":
+            from tools.histories import quorum
+
+            found = tuple(quorum.judged(history))
+        else:
+            found = tuple(judged(history))
     except JoinprotoError as error:
         return Examined(history=history, refused=error.message)
     followed = None
@@ -143,6 +149,7 @@ def _command(name: str) -> click.Command:
             click.echo(str(error), err=True)
             context.exit(error.code)
         finally:
+            getattr(rig, "end", lambda: None)()
             shutil.rmtree(top, ignore_errors=True)
         context.exit(int(is_wrong))
 

@@ -8,6 +8,8 @@
 %%   {stop, Id}.                                ends a writer after its declaration
 %%   {publish, Id, Port, Type, Queue, Count}.   done Id Confirmed: persistent messages to a queue
 %%                                              of this x-queue-type, which is declared first
+%%   {confirm, Id, Port, Queue, Mark, Count}.   done Id Numbers: those of the messages "Mark:Number;"
+%%                                              to a quorum queue that were confirmed, one by one
 -mode(compile).
 
 main([Plugins]) ->
@@ -38,6 +40,8 @@ handle({publish, Id, Port, Type, Queue, Count}) ->
             Reason -> io:format("failed ~w ~0tp~n", [Id, Reason])
         end
     end);
+handle({confirm, Id, Port, Queue, Mark, Count}) ->
+    spawn(fun() -> io:format("done ~w ~w~n", [Id, confirm(Port, Queue, Mark, Count)]) end);
 handle({write, Id, Node, Cookie, Prefix, Pause}) ->
     erlang:set_cookie(Node, Cookie),
     Pid = spawn(fun() -> write(Id, Node, Prefix, Pause, 0) end),
@@ -92,5 +96,53 @@ publish(Port, Type, Queue, Count) ->
         end,
     catch amqp_connection:close(Connection, 2000),
     Confirmed.
+
+%% A message counts once its confirmation is here, whatever becomes of the others.
+confirm(Port, Queue, Mark, Count) ->
+    process_flag(trap_exit, true),
+    Self = self(),
+    spawn_link(fun() -> Self ! {ended, catch publish_each(Self, Port, Queue, Mark, Count)} end),
+    confirmed(Count, []).
+
+confirmed(Count, Numbers) when length(Numbers) =:= Count ->
+    Numbers;
+confirmed(Count, Numbers) ->
+    receive
+        {'basic.ack', Tag, true} ->
+            confirmed(Count, lists:usort(lists:seq(1, Tag) ++ Numbers));
+        {'basic.ack', Tag, false} ->
+            confirmed(Count, lists:usort([Tag | Numbers]));
+        {ended, sent} ->
+            confirmed(Count, Numbers);
+        {ended, _} ->
+            Numbers
+    after 6000 ->
+        Numbers
+    end.
+
+publish_each(Owner, Port, Queue, Mark, Count) ->
+    {ok, Uri} = amqp_uri:parse("amqp://guest:guest@127.0.0.1:" ++ integer_to_list(Port)),
+    {ok, Connection} = amqp_connection:start(Uri),
+    {ok, Channel} = amqp_connection:open_channel(Connection),
+    Name = list_to_binary(Queue),
+    Declare =
+        {'queue.declare', 0, Name, false, true, false, false, false, [
+            {<<"x-queue-type">>, longstr, <<"quorum">>}
+        ]},
+    {'queue.declare_ok', Name, _, _} = amqp_channel:call(Channel, Declare),
+    {'confirm.select_ok'} = amqp_channel:call(Channel, {'confirm.select', false}),
+    ok = amqp_channel:register_confirm_handler(Channel, Owner),
+    Persistent = setelement(5, erlang:make_tuple(15, undefined, [{1, 'P_basic'}]), 2),
+    Publish = {'basic.publish', 0, <<>>, Name, false, false},
+    [
+        begin
+            Body = iolist_to_binary([Mark, $:, integer_to_list(Number), $;]),
+            ok = amqp_channel:call(Channel, Publish, {amqp_msg, Persistent, Body})
+        end
+     || Number <- lists:seq(1, Count)
+    ],
+    timer:sleep(6000),
+    catch amqp_connection:close(Connection, 2000),
+    sent.
 
 writer(Id) -> list_to_atom("writer" ++ integer_to_list(Id)).

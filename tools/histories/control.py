@@ -8,6 +8,7 @@ reports as acknowledged is what the node returned from the transaction.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -83,6 +84,14 @@ class Control:
         )
         is_done, answer = self._answer(number, 40)
         return int(answer) if is_done else 0
+
+    def confirm(self, port: int, queue: str, mark: str, count: int) -> frozenset[str]:
+        """Publish "MARK:NUMBER;" to a quorum queue; returns those that were confirmed."""
+        self._tell(
+            f'{{confirm, {(number := next(self._ids))}, {port}, "{queue}", "{mark}", {count}}}.'
+        )
+        _, answer = self._answer(number, 40)
+        return frozenset(f"{mark}:{word};" for word in re.findall(r"\d+", answer))
 
     def stop(self, *clients: int) -> None:
         """End clients; returns when all they were told has been recorded."""

@@ -32,7 +32,8 @@ class History:
     `acknowledged`: what clients were told is done.  `nodes`: of the whole cluster.
     `positions`: the log of `mariadbd --wsrep-recover` of each node (Galera).  `names`: of a kept
     history, what `recover` calls each store, to its node.  `confirmed`: messages in each queue;
-    what became of them is known only after a start.
+    what became of them is known only after a start.  `queues`: of messages that are known one by
+    one, the queue of each.
     """
 
     broker: str
@@ -46,6 +47,7 @@ class History:
     positions: Mapping[str, Path] = field(factory=dict)
     names: Mapping[str, str] = field(factory=dict)
     confirmed: Mapping[str, int] = field(factory=dict)
+    queues: Mapping[str, str] = field(factory=dict)
 
     @property
     def kept(self) -> frozenset[str]:
@@ -59,7 +61,11 @@ class History:
 
 @frozen(kw_only=True)
 class Judged:
-    """One subset of a history's stores.  `named`: nodes that the verdict calls the latest."""
+    """One subset of a history's stores.  `named`: nodes that the verdict calls the latest.
+
+    `assumed`: what is wrong where a store was lost or put back, and the verdict says that it
+    assumes otherwise.  `claims`: how many queues it calls proven.
+    """
 
     given: tuple[str, ...]
     verdict: Verdict
@@ -67,6 +73,8 @@ class Judged:
     next: str
     text: str = field(repr=False)
     wrong: tuple[str, ...]
+    assumed: tuple[str, ...] = ()
+    claims: int = 0
 
     @property
     def is_true_claim(self) -> bool:

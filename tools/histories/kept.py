@@ -14,7 +14,7 @@ from typing import Any
 from attrs import evolve
 
 from joinproto.recovery import info
-from joinproto.recovery.foreign import gcache
+from joinproto.recovery.foreign.ra.folders import DIGEST
 from joinproto.recovery.sources import look
 from tools.histories.judged import History
 
@@ -42,6 +42,7 @@ def keep(history: History, folder: Path) -> None:
         "has": {node: sorted(names) for node, names in history.has.items()},
         "acknowledged": sorted(history.acknowledged),
         "confirmed": dict(history.confirmed),
+        "queues": dict(history.queues),
     }
     (folder / FILE).write_text(json.dumps(told) + "\n", "utf-8")
 
@@ -49,7 +50,8 @@ def keep(history: History, folder: Path) -> None:
 def laid_out(history: History, folder: Path) -> History:
     """Return a kept history whose stores are directories again, with the files that were collected.
 
-    A digest stands for Galera's cache, which was not kept; there is none in the directory.
+    Digests stand for Galera's cache and for Ra's logs, which were not kept; there are none in the
+    directory.
     """
     stores = {}
     for node, collected in history.stores.items():
@@ -57,7 +59,7 @@ def laid_out(history: History, folder: Path) -> History:
         stores[node].mkdir(parents=True)
         (raw,) = info.read(collected.read_bytes(), name=node)
         for file in raw.files:
-            if file.data is not None and file.name != gcache.DIGEST:
+            if file.data is not None and not file.name.endswith(DIGEST):
                 (stores[node] / file.name).write_bytes(file.data)
     return evolve(history, stores=stores, names={})
 
@@ -81,5 +83,6 @@ def _read(file: Path) -> History:
         acknowledged=frozenset(told["acknowledged"]),
         nodes=told["nodes"],
         confirmed=told.get("confirmed", {}),
+        queues=told.get("queues", {}),
         positions={node: file.parent / f"{node}.log" for node in told["positions"]},
     )

@@ -65,6 +65,9 @@ class Examined:
         ]
         if self.followed is not None:
             lines.append(f"    followed: {self.followed.text}")
+        if claims := [each.claims for each in self.judged if each.claims]:
+            lines.append(f"    queues proven, by subsets of the stores: {sum(claims)}")
+        lines += [f"    assumed otherwise: {each}" for one in self.judged for each in one.assumed]
         lines += [f"    WRONG {reason}" for reason in self.wrong]
         return "\n".join(lines)
 
@@ -84,6 +87,8 @@ class Table:
             row["true"] += sum(each.is_true_claim for each in one.judged)
             row["wrong"] += sum(bool(each.wrong) for each in one.judged)
             row["wrong histories"] += bool(one.wrong)
+            row["queues proven"] += sum(each.claims for each in one.judged)
+            row["assumed"] += any(each.assumed for each in one.judged)
             if one.followed is not None:
                 row["followed"] += 1
                 row["lost unsaid"] += any(one.followed.wrong)
@@ -98,6 +103,8 @@ class Table:
             "true",
             "wrong",
             "wrong histories",
+            "queues proven",
+            "assumed",
             "followed",
             "lost unsaid",
             "not up",

@@ -13,6 +13,7 @@ import pytest
 from joinproto.pick.table import Verdict
 from tests.recovery.asking import ask, ask_json
 from tests.recovery.foreign.directories import DATA
+from tools.histories import quorum
 from tools.histories.damage import damage, damaged
 from tools.histories.judged import judge, judged
 from tools.histories.kept import kept, laid_out
@@ -53,6 +54,16 @@ def test_no_verdict_about_a_real_history_is_wrong(name: str) -> None:
 
     assert [] == [(one.given, one.wrong) for one in found if one.wrong]
     assert FULL[name] == (found[0].verdict, short(found[0].named))
+
+
+def test_no_queue_of_a_real_history_is_proven_by_a_log_without_its_messages() -> None:
+    """Of every subset: b was killed under writes, and the directory of c went back to a copy."""
+    [(_, history)] = kept(DATA / "ra" / "copy-1301")
+
+    found = list(quorum.judged(history))
+
+    assert [] == [(one.given, one.wrong, one.assumed) for one in found if one.wrong or one.assumed]
+    assert [6, 6, 3, 3, 0, 0, 0] == [one.claims for one in found]
 
 
 @pytest.mark.parametrize("name", FULL)

@@ -1,0 +1,252 @@
+"""Histories of quorum queues on three RabbitMQ 3.10 nodes: drawn from a seed, judged one by one.
+
+A boot takes ten seconds and more, so several histories come of one life of a cluster: at the end of
+each the nodes are frozen, their directories copied, and the life goes on.  What becomes of a store
+afterwards (a disk wiped, an older copy put in its place) is done to the copy.  Each history has
+three queues of its own; those of earlier ones in that life are judged with them.
+
+Clients know each message that was confirmed.  What a store has is asked of Ra itself, on copies
+(`ra_contents.escript`), and a log that `names.dets` does not name has nothing, as for RabbitMQ.
+
+    fresh         queues are seconds old, so `names.dets` may not name them on the disk yet
+    wiped, copy   a store was lost, or went back, and perhaps no file shows it: counted apart
+    the others    kills, stops, cuts, members that are away, changes of members, snapshots
+
+Source: RabbitMQ 3.10.8 of Debian 12, with Ra 2.2.0.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from itertools import combinations
+from pathlib import Path
+
+from joinproto.errors import EnvironmentProblem
+from joinproto.pick.table import Verdict
+from joinproto.recovery.cli_look import judgement_of
+from joinproto.recovery.foreign.ra.table import Row
+from tools.fixtures.rabbitmq import NODES
+from tools.fixtures.servers import require, wait_until
+from tools.histories import rabbitmq_nodes
+from tools.histories.followed import Followed, Steps
+from tools.histories.judged import History, Judged
+from tools.histories.quorum_play import IN_A_LIFE, Life, Play
+from tools.histories.rabbitmq import _formed
+from tools.histories.rabbitmq_nodes import Nodes, full, nodes
+
+CONTENTS = Path(__file__).with_name("ra_contents.escript")
+QUEUES = 3
+# Small files, so that there are segments and snapshots, too.
+CONFIGURATION = "raft.wal_max_size_bytes = 65536\nraft.segment_max_entries = 128\n"
+ADVANCED = "[{rabbit, [{quorum_snapshot_interval, 64}]}].\n"
+
+PLOTS: Mapping[str, str] = {
+    "killed": "publish kill publish kill-all",
+    "away": "publish kill publish back publish",
+    "stopped": "publish stop publish back publish",
+    "cut": "publish cut publish mend publish",
+    "members": "publish shrink publish grow publish",
+    "purged": "publish purge publish kill back publish",
+    "wiped": "publish kill publish wipe",
+    "copy": "publish kill publish put-back",
+    "fresh": "publish kill back publish",
+    "any": "",
+}
+KINDS = tuple(PLOTS)
+ASSUMED = ("wiped", "copy")
+EVENTS = ("publish", "publish", "kill", "stop", "back", "cut", "mend", "shrink", "grow", "purge")
+
+
+_LIVES: list[tuple[ExitStack, Life]] = []
+
+
+def _life(top: Path) -> Life:
+    """Return the cluster that runs, or a new one where it has had its histories."""
+    if _LIVES and _LIVES[0][1].histories < IN_A_LIFE and _LIVES[0][1].running:
+        return _LIVES[0][1]
+    end()
+    formed = _formed(top / "formed")
+    place = top / f"life-{time.monotonic_ns()}"
+    place.mkdir()
+    stack = ExitStack()
+    cluster = stack.enter_context(nodes(place / "play"))
+    cluster.prepare(formed)
+    with (cluster.root / "rabbitmq.conf").open("a") as file:
+        file.write(CONFIGURATION)
+    (cluster.root / "advanced.config").write_text(ADVANCED)
+    life = Life(cluster, place)
+    _LIVES.append((stack, life))
+    cluster.start(*NODES)
+    if not cluster.come_up(*NODES, seconds=120):
+        end()
+        raise EnvironmentProblem("the copy of a formed cluster does not start")
+    life.running = set(NODES)
+    return life
+
+
+def end() -> None:
+    """End the cluster that runs."""
+    while _LIVES:
+        stack, life = _LIVES.pop()
+        stack.close()
+        shutil.rmtree(life.top, ignore_errors=True)
+
+
+def draw(seed: int, folder: Path, kind: str | None = None) -> History:
+    """Play the history of a seed, in a life that may have had others before it."""
+    kind = kind or KINDS[seed % len(KINDS)]
+    life = _life(folder.parent)
+    chance = random.Random(f"{seed} quorum {kind}")
+    names = PLOTS[kind].split() or ["publish"]
+    for _ in range(chance.randint(0, 2) if PLOTS[kind] else 5):
+        names.insert(chance.randint(1, len(names)), chance.choice(EVENTS))
+    play = Play(life, chance, seed, [f"q{seed}-{number}" for number in range(QUEUES)])
+    play.declare(is_settled=kind != "fresh")
+    if kind == "copy":
+        # What goes back has to have been there before.
+        play.queues = [*play.queues, *life.queues]
+    life.queues = play.queues[:QUEUES]
+    for name in names:
+        play.event(name)
+    stores, after = play.frozen(folder / "stores")
+    life.histories += 1
+    for one in after:
+        play.events.append(one)
+    has = contents(stores, folder / "aside")
+    # Clusters go on with what they are, and a cluster that is cut, or half away, is mended.
+    play.whole_again()
+    wanted = frozenset().union(*life.confirmed.values()) if life.confirmed else frozenset()
+    return History(
+        broker="quorum",
+        seed=seed,
+        kind=kind,
+        events=tuple(play.events),
+        stores=stores,
+        has=has,
+        acknowledged=frozenset(wanted),
+        queues={one: queue for queue, those in life.confirmed.items() for one in those},
+        nodes=len(NODES),
+    )
+
+
+def contents(stores: Mapping[str, Path], aside: Path) -> Mapping[str, frozenset[str]]:
+    """Return which messages each store has, by Ra itself on copies."""
+    places = {}
+    for name, store in stores.items():
+        places[name] = aside / name
+        shutil.copytree(store / "quorum" / name, aside / name)
+    done = subprocess.run(
+        [
+            require("escript", "erlang-base"),
+            str(CONTENTS),
+            str(rabbitmq_nodes._plugins()),
+            *map(str, places.values()),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    has: dict[str, set[str]] = {name: set() for name in stores}
+    for line in done.stdout.splitlines():
+        verb, _, rest = line.partition(" ")
+        folder, _, said = rest.partition(" ")
+        if verb == "failed":
+            raise EnvironmentProblem(f"Ra cannot read {folder}: {said[:300]}")
+        if verb == "log":
+            has[Path(folder).name].update(said.split()[1:])
+    shutil.rmtree(aside)
+    return {name: frozenset(found) for name, found in has.items()}
+
+
+def follow(history: History, line: str, folder: Path) -> Followed | None:
+    """Start a cluster again that was killed whole, at the end of its life.
+
+    All nodes are given, so the order is theirs; what each proven queue has then is counted.
+    """
+    if not _LIVES or _LIVES[0][1].histories < IN_A_LIFE or not _LIVES[0][1].running:
+        return None
+    life = _LIVES[0][1]
+    cluster = life.cluster
+    cluster.servers.kill(*life.running)
+    words = [str(cluster.directory(node)) for node in NODES]
+    found = judgement_of(words=words, kind="auto", positions=[])
+    cluster.start(*NODES)
+    cluster.come_up(*NODES, seconds=120)
+    rows = () if found.raft is None else found.raft.rows
+    proven = {row.any_log.queue for row in rows if row.is_proven and row.any_log.queue}
+    lost = 0
+    for queue in sorted(proven):
+        wanted = len(life.confirmed.get(queue, ()))
+        lost += max(0, wanted - _count(cluster, queue))
+    not_up = [full(node) for node in NODES if not cluster.is_up(node)]
+    kept = sum(len(life.confirmed.get(queue, ())) for queue in proven)
+    return Followed(
+        steps=Steps(force="", stages=(tuple(map(full, NODES)),)),
+        kept=kept,
+        lost=lost,
+        is_said=False,
+        not_up=tuple(not_up),
+    )
+
+
+def _count(cluster: Nodes, queue: str) -> int:
+    """Return how many messages a queue has, once it has a leader."""
+    name = f'rabbit_misc:r(<<"/">>, queue, <<"{queue}">>)'
+    stat = "fun(Q) -> element(2, rabbit_amqqueue:stat(Q)) end"
+    found = [0]
+
+    def answers() -> bool:
+        with suppress(EnvironmentProblem, ValueError):
+            found[0] = int(cluster.ask("a", f"rabbit_amqqueue:with({name}, {stat})."))
+        return found[0] > 0
+
+    with suppress(EnvironmentProblem):
+        wait_until(f"{queue} has a leader", answers, seconds=30)
+    return found[0]
+
+
+def judged(history: History) -> Iterator[Judged]:
+    """Yield the verdict about every subset of the stores, group by group."""
+    given = sorted(history.stores)
+    for size in range(len(given), 0, -1):
+        for some in combinations(given, size):
+            yield judge(history, some)
+
+
+def judge(history: History, given: tuple[str, ...]) -> Judged:
+    """Return the verdict about these stores; wrong if a group's best lacks what was confirmed."""
+    found = judgement_of(
+        words=[str(history.stores[node]) for node in given], kind="auto", positions=[]
+    )
+    rows = () if found.raft is None else found.raft.rows
+    claims = [row for row in rows if row.is_proven and row.any_log.queue]
+    wrong = [
+        f"{row.title}: {node} is proven, and lacks {len(lost)} of {len(wanted)} confirmed"
+        for row in claims
+        for wanted in [_wanted(history, row)]
+        for node in row.best
+        if (lost := wanted - history.has[node])
+    ]
+    return Judged(
+        given=given,
+        verdict=Verdict.PROVEN if rows and len(claims) == len(rows) else Verdict.UNPROVEN,
+        named=tuple(sorted({node for row in claims for node in row.best})),
+        next=found.next,
+        text="\n".join((found.sentence, *found.evidence)),
+        wrong=() if history.kind in ASSUMED else tuple(wrong),
+        assumed=tuple(wrong) if history.kind in ASSUMED else (),
+        claims=len(claims),
+    )
+
+
+def _wanted(history: History, row: Row) -> frozenset[str]:
+    """Return what was confirmed in a queue: its messages tell the history, and its number."""
+    return frozenset(
+        one for one in history.acknowledged if history.queues.get(one) == row.any_log.queue
+    )
