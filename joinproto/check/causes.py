@@ -8,7 +8,7 @@ counter that still grew may be why it would never have ended by itself.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Collection, Iterator, Mapping, Sequence, Sized
 from inspect import isfunction
 from types import CodeType
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from attrs import Factory, define
 
 from joinproto.check.events import fields_of, plain
-from joinproto.check.freeze import thaw
+from joinproto.check.freeze import thaw, thaw_all
 from joinproto.check.properties import Property
 from joinproto.check.shared import names_in
 from joinproto.check.view import DOWN, Seen, View
@@ -242,10 +242,9 @@ class _Counter:
     values: set[int] | None = Factory(set)
     is_length: bool = False
 
-    def add(self, frozen: Hashable) -> None:
+    def add(self, value: Any) -> None:
         if self.values is None:
             return
-        value = thaw(frozen)
         if isinstance(value, Sized) and not isinstance(value, (str, bytes)):
             self.is_length, value = True, len(value)
         if type(value) is int:
@@ -272,7 +271,8 @@ def growing(member: str, names: Sequence[str], held: Sequence[Any], depth: int) 
     """
     counters = [_Counter() for _ in names]
     for values in held[:: 1 + len(held) // LOCALS_MAX]:
-        for counter, value in zip(counters, values, strict=False):
+        # All at once: one attribute may name what another one holds.
+        for counter, value in zip(counters, thaw_all(values), strict=False):
             counter.add(value)
     for name, counter in zip(names, counters, strict=True):
         if took := counter.words(depth):

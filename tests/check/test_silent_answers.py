@@ -574,6 +574,7 @@ class NeverStops(Steps):
     def __init__(self) -> None:
         super().__init__()
         self.log: list[int] = []
+        self.same = self.log
         self.phase = 0
 
     def choices(self) -> Any:
@@ -591,7 +592,7 @@ def test_a_counter_that_nothing_bounds_is_named_where_a_limit_ends_the_search() 
 
     for found in (check(given, states_max=300), small):
         assert found is not None
-        assert {"a.step", "a.log", "b.step", "b.log"} == {
+        assert {"a.step", "a.log", "a.same", "b.step", "b.log", "b.same"} == {
             said.split()[0] for said in found.coverage.growing
         }
         assert "grows a.step took values from 0 to" in " ".join(summary(found).split())

@@ -6,6 +6,7 @@ import pytest
 from attrs import evolve
 
 from joinproto.check.catalogue import load_world
+from joinproto.machine.world import copied
 from joinproto.prove.link.explore import Walk
 from joinproto.prove.link.run import Found, link
 from joinproto_claims.claims import wanted
@@ -35,8 +36,7 @@ def test_the_claims_of_hot_standby_are_all_there() -> None:
 
 def _played(scene: str, *acts: str) -> Played:
     """Return a story of a manager outside that does not fence, after these acts."""
-    it = begun(evolve(SCENES[scene].story, manager=Manager.UNFENCED))
-    it = evolve(it, brokers=dict(it.brokers), disks={}, links=dict(it.links), writing={})
+    it = copied(begun(evolve(SCENES[scene].story, manager=Manager.UNFENCED)))
     for act in acts:
         who, _, what = act.partition(" ")
         happens = Act("hears", who, what[-1]) if what.startswith("hears ") else Act(what, who)

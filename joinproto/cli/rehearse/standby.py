@@ -26,10 +26,9 @@ from joinproto.check.world import World
 from joinproto.standby.broker import Mark
 from joinproto.standby.catch_up import Message
 from joinproto.standby.chain import may_promote
-from joinproto.standby.events import Answer
 from joinproto.standby.leading import Leading, Who
 from joinproto.standby.line import Line
-from joinproto.standby.machine import Broker, step
+from joinproto.standby.machine import Broker
 from joinproto.standby.messages import View
 from joinproto.standby.stock import Queue, Stock, declared
 from joinproto.standby.tables import Verdict
@@ -334,11 +333,11 @@ def _shown(scene: Scene, it: Played) -> Shown:
 
 def _refused(it: Played) -> list[Refused]:
     found = []
-    for name, broker in it.brokers.items():
-        event = None if name in it.disks else it.promotion(name)
+    for name in it.brokers:
+        event = it.promotion(name) if it.runs(name) else None
         if event is None:
             continue
-        answer = next(one for one in step(broker, event).effects if isinstance(one, Answer))
+        answer = it.answer(name, event)
         if answer.verdict is Verdict.REFUSED:
             found.append(Refused(name, answer.rule, answer.why))
     return found

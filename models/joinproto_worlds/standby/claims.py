@@ -78,13 +78,14 @@ def _last(it: Played) -> Broker | None:
 def _is_stuck(it: Played) -> bool:
     """Say whether all are there, nobody serves, and all that may be promoted refuse.
 
-    One of them has a store that is clean: a person can do no more.
+    One of them has a store that is clean, and does not still catch up: a person can do no more.
     """
-    if it.disks or it.cut_off or any(one.serves for one in it.brokers.values()):
+    brokers = it.brokers.values()
+    if not all(map(it.runs, it.brokers)) or it.cut_off or any(one.serves for one in brokers):
         return False
     able = youngest(it).members
-    is_clean = any(it.brokers[name].mark is Mark.CLEAN for name in able)
-    return is_clean and all(refuses(it, name) for name in able)
+    whole = [one for one in map(it.brokers.__getitem__, able) if one.standing is not Role.CATCHUP]
+    return any(one.mark is Mark.CLEAN for one in whole) and all(refuses(it, name) for name in able)
 
 
 def _took_over(it: Played, view: messages.View) -> bool:

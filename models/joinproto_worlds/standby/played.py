@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from attrs import define, evolve, fields
+from attrs import Factory, define, evolve
 
 from joinproto.check.events import NOT_ENABLED, Maybe
+from joinproto.machine.world import Death, MachineWorld
 from joinproto.standby.around import Around, said_by
 from joinproto.standby.best import best
 from joinproto.standby.broker import Mark, Role, Store
@@ -27,7 +28,6 @@ from joinproto.standby.events import (
     Effect,
     Event,
     Gone,
-    KeepMark,
     Linked,
     More,
     Promote,
@@ -39,36 +39,40 @@ from joinproto.standby.events import (
     ViewWritten,
 )
 from joinproto.standby.leading import Leading
-from joinproto.standby.machine import Broker, step
+from joinproto.standby.machine import Broker
+from joinproto.standby.machine import step as stepped
 from joinproto.standby.managing import Due, Managing, appended, decided, is_over, promotion
-from joinproto.standby.messages import View
-from joinproto.standby.perform import perform
+from joinproto.standby.messages import Change, View
+from joinproto.standby.perform import perform as performed
 from joinproto.standby.stock import with_queue
 from joinproto.standby.tables import Verdict
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
-from joinproto_worlds.standby.ports import EFFECTS_MAX, WHOLE, Act, Disk, Dying, Ports
+from joinproto_worlds.standby.ports import Act, Disk, Ports
 from joinproto_worlds.standby.story import Manager, Op, Story, draft_of
 
 mutated = inside(lambda played: mutation(played.mutant))
 LATE = 1e9  # seconds: after every deadline
+WHOLE = ("dies", "stops in order", "is cut off", "is back in the network", "is marked clean")
+"""What a broker does not die in the middle of."""
 
 
 @define
-class Played:
+class Played(MachineWorld[Event, Effect]):
     """`op`: the next deed of the clients; `confirmed`: those that they were told are done.
 
     `chain`: the last view of the manager that is built in; `writing`: views under way to it, or
     promotions that are in it, and of which who is promoted has not heard.
     `newest`: the youngest generation in which anything was confirmed.  `failed`: there was a
     moment at which nobody ran.  `stops`: how often a broker may still stop in order.
+    `writes`: what is on its way to a disk, by token: the broker goes on meanwhile, and has told
+    others of it.
     """
 
     story: Story
     mutant: str | None
     brokers: dict[str, Broker]
     disks: dict[str, Disk]
-    links: dict[tuple[str, str], tuple[Any, ...]]
     chain: View
     writing: dict[str, View]
     op: int = 0
@@ -78,7 +82,7 @@ class Played:
     newest: int = 0
     failed: bool = False
     stops: int = 0
-    dying: Dying | None = None  # never at rest
+    writes: dict[str, tuple[tuple[int, tuple[Change, ...]], ...]] = Factory(dict)
 
     # -- what may happen ---------------------------------------------------------------------
 
@@ -89,20 +93,18 @@ class Played:
             yield choice
             act = choice if isinstance(choice, Act) else choice.event
             if self.story.halfway and deaths and act.what not in WHOLE:
-                for after in range(1, EFFECTS_MAX):
-                    yield Maybe(evolve(act, after=after))
-                    yield Maybe(evolve(act, after=after, arrives=True))
+                yield from map(Maybe, self.deaths(act))
 
     def _choices(self) -> Iterator[Any]:
         _, starts, _, _ = self.left
         for name in self.story.names:
-            if name in self.disks:
-                if starts:
-                    yield Maybe(Act("starts", name))
-                if _may_mark(self, name):
-                    yield Maybe(Act("is marked clean", name))
-            else:
+            if self.runs(name):
                 yield from self._of_one(name)
+                continue
+            if starts:
+                yield Maybe(Act("starts", name))
+            if _may_mark(self, name):
+                yield Maybe(Act("is marked clean", name))
         for (sender, to), content in self.links.items():
             if content:
                 yield Act("hears", to, sender)
@@ -122,6 +124,8 @@ class Played:
             yield Maybe(Act("is cut off", name))
         if name in self.writing and name != self.cut_off:
             yield Act("has its view written", name)
+        if name in self.writes:
+            yield Act("has written", name)
         if isinstance(broker.side, Leading):
             if broker.side.deadline is not None and not self.story.patient:
                 yield Maybe(Act("waits no longer", name))
@@ -136,53 +140,53 @@ class Played:
                     yield Act("connects to", name, other)
 
     @mutated
-    def receive(self, event: Act) -> Any:
-        found = _dies_halfway(self, event) if event.after else self._happens(event)
-        if self.story.at_once and found is not NOT_ENABLED:
+    def receive(self, event: Act | Death[Act]) -> Any:
+        if not self.enact(event):
+            return NOT_ENABLED
+        if self.story.at_once:
             settle(self)
-        return found
+        return None
 
-    def _happens(self, event: Act) -> Any:
-        name, other = event.who, event.other
+    def happen(self, act: Act) -> bool:
+        name, other = act.who, act.other
         deaths, starts, cuts, promotions = self.left
-        match event.what:
+        match act.what:
             case "starts":
                 self.left = (deaths, starts - 1, cuts, promotions)
-                self._start(name)
+                disk = self.disks[name]
+                self.tell(name, Start(mark=disk.mark, view=disk.view, stock=disk.read))
             case "is marked clean":
                 self.disks[name] = evolve(self.disks[name], mark=Mark.CLEAN)
             case "dies":
-                self.left = (deaths - 1, starts, cuts, promotions)
-                self._end(name, Mark.DIRTY)
+                self.dies(name)
             case "stops in order":
                 self.stops -= 1
-                (kept,) = step(self.brokers[name], Stop()).effects
-                assert isinstance(kept, KeepMark)
-                self._end(name, kept.mark)
+                self.tell(name, Stop())
+                self._end(name)
             case "is promoted":
-                return self._promote(name)
+                return self.promote(name)
             case "is cut off":
                 self.left = (deaths, starts, cuts - 1, promotions)
-                self._cut(name)
+                self.cut(name)
             case "is back in the network":
                 self.cut_off = ""
             case "waits no longer":
-                self._do(name, Tick(LATE))
+                self.tell(name, Tick(LATE))
             case "is told what a client does":
                 self.op += 1
-                self._does(name, self.op - 1, self.story.ops[self.op - 1])
+                self.does(name, self.op - 1, self.story.ops[self.op - 1])
             case "copies to":
-                self._do(name, More(other, self._copies(name, other)))
+                self.tell(name, More(other, self._copies(name, other)))
             case "connects to":
                 self.links[name, other] = self.links[other, name] = ()
-                self._do(name, Linked(other))
+                self.tell(name, Linked(other))
             case "has its view written":
                 self._written(name, self.writing.pop(name))
+            case "has written":
+                Ports(self, name).written()
             case "hears":
-                content, *rest = self.links[other, name]
-                self.links[other, name] = tuple(rest)
-                self._do(name, Received(self._bare(other), content))
-        return None
+                self.tell(name, Received(self._bare(other), self.take(other, name)))
+        return True
 
     # -- how it happens ----------------------------------------------------------------------
 
@@ -201,56 +205,57 @@ class Played:
         return next((queue for queue, line in sorted(lines.items()) if line.blocks), "")
 
     def _connects(self, name: str, other: str) -> bool:
-        if other in self.disks or self.cut_off in (name, other):
+        if not self.runs(other) or self.cut_off in (name, other):
             return False
         is_free = not any(one == name for one, _ in self.links)
         return is_free and self.brokers[other].serves
 
-    def _do(self, name: str, event: Event) -> tuple[Effect, ...]:
-        found = step(self.brokers[name], event)
+    def runs(self, name: str) -> bool:
+        return self.brokers[name].side is not None
+
+    def step(self, name: str, event: Event) -> tuple[Effect, ...]:
+        found = stepped(self.brokers[name], event)
         self.brokers[name] = found.state
-        dying = self.dying
-        for effect in found.effects:
-            if dying is not None and dying.name == name:
-                if not dying.left:
-                    dying.is_dead = True
-                    break
-                dying.left -= 1
-            perform(effect, Ports(self, name))
         return found.effects
 
-    def _part(self, one: str, other: str) -> None:
+    def perform(self, name: str, effect: Effect) -> None:
+        performed(effect, Ports(self, name))
+
+    def dies(self, name: str) -> None:
+        deaths, starts, cuts, promotions = self.left
+        self.left = (deaths - 1, starts, cuts, promotions)
+        for (sender, to), content in sorted(self.links.items()) if self.arrives else ():
+            for one in content if self._bare(sender) == name else ():
+                self.tell(to, Received(name, one))
+        self._end(name)
+
+    def _end(self, name: str) -> None:
+        for waiting in (self.writing, self.writes):
+            waiting.pop(name, None)
+        self.brokers[name] = Broker(who=self.brokers[name].who)
+        self.unlink(name)
+        self.failed |= not any(map(self.runs, self.brokers))
+
+    def part(self, one: str, other: str) -> None:
         for ends in [ends for ends in self.links if {*map(self._bare, ends)} == {one, other}]:
             del self.links[ends]
         for me, them in ((one, other), (other, one)):
-            if me not in self.disks:
-                self._do(me, Gone(them))
+            if self.runs(me):
+                self.tell(me, Gone(them))
 
-    def _unlink(self, name: str) -> None:
+    def unlink(self, name: str) -> None:
         for other in sorted({to for sender, to in self.links if sender == name}):
-            self._part(name, other)
+            self.part(name, other)
 
-    def _cut(self, name: str) -> None:
+    def cut(self, name: str) -> None:
         self.cut_off = name
-        self._unlink(name)
-
-    def _end(self, name: str, mark: Mark) -> None:
-        broker = self.brokers[name]
-        self.disks[name] = Disk(view=broker.view, stock=broker.stock, mark=mark)
-        self.writing.pop(name, None)
-        self._unlink(name)
-        self.brokers[name] = Broker(who=broker.who)
-        self.failed |= len(self.disks) == len(self.brokers)
-
-    def _start(self, name: str) -> None:
-        disk = self.disks.pop(name)
-        self._do(name, Start(mark=disk.mark, view=disk.view, stock=disk.stock))
+        self.unlink(name)
 
     def _may_promote(self, name: str) -> bool:
         """Return whether the manager would try; what the broker answers is another matter."""
         manager, broker = self.story.manager, self.brokers[name]
         able = self.story.able or self.story.names
-        if name not in able or len(self.brokers) - len(self.disks) < self.story.least:
+        if name not in able or sum(map(self.runs, self.brokers)) < self.story.least:
             return False
         if manager is Manager.UNFENCED:
             return not broker.serves
@@ -279,20 +284,23 @@ class Played:
             manager, self.brokers[name], around, continues=self.story.continues, view=view
         )
 
-    def _promote(self, name: str) -> Any:
+    def promote(self, name: str) -> bool:
         deaths, starts, cuts, promotions = self.left
         event = self._promotion(name)
-        is_late = self.story.late and event.view is not None
-        effects = step(self.brokers[name], event).effects if is_late else self._do(name, event)
-        answer = next(one for one in effects if isinstance(one, Answer))
-        if answer.verdict is not Verdict.ACCEPTED:
-            return NOT_ENABLED
+        if self.answer(name, event).verdict is not Verdict.ACCEPTED:
+            return False
         self.left = (deaths, starts, cuts, promotions - 1)
-        if event.view is not None:
-            self.chain = event.view
-            if is_late:
-                self.writing[name] = event.view
-        return None
+        self.chain = event.view or self.chain
+        if self.story.late and event.view is not None:
+            self.writing[name] = event.view
+        else:
+            self.tell(name, event)
+        return True
+
+    def answer(self, name: str, event: Promote) -> Answer:
+        """Return what this broker would answer."""
+        effects = stepped(self.brokers[name], event).effects
+        return next(one for one in effects if isinstance(one, Answer))
 
     def _written(self, name: str, view: View) -> None:
         """The chain takes a view right behind its last one, and no other."""
@@ -303,42 +311,30 @@ class Played:
             self.chain = manager.chain
         manager, due = decided(manager, view, fits=fits)
         if due is Due.PROMOTED:
-            self._do(name, self._promotion(name, view))
+            self.tell(name, self._promotion(name, view))
         elif due is Due.WRITTEN:
-            self._do(name, ViewWritten(view))
+            Ports(self, name).keep_view(view)
+            self.tell(name, ViewWritten(view))
         if is_over(manager, self.brokers[name]):
-            self._do(name, Superseded(self.chain))
+            self.tell(name, Superseded(self.chain))
 
-    def _does(self, name: str, token: int, op: Op) -> None:
-        stock = self.brokers[name].stock
+    def does(self, name: str, token: int, op: Op) -> None:
+        broker = self.brokers[name]
         if op.passes:
-            queue = stock.queues["q"]
-            stock = with_queue(stock, "q", evolve(queue, next=queue.next + op.passes))
-            broker = self.brokers[name]
+            queue = broker.stock.queues["q"]
+            stock = with_queue(broker.stock, "q", evolve(queue, next=queue.next + op.passes))
             assert broker.side is not None
-            self.brokers[name] = evolve(broker, side=evolve(broker.side, stock=stock))
+            self.disks[name] = disk = evolve(self.disks[name], stock=stock)
+            self.brokers[name] = evolve(broker, side=evolve(broker.side, stock=disk.read))
             self.confirmed |= {token}
         if op.declares is not None:
-            self._do(name, Declare(token, op.declares))
+            self.tell(name, Declare(token, op.declares))
         elif op.deletes is not None:
-            self._do(name, Delete(token, op.deletes))
+            self.tell(name, Delete(token, op.deletes))
         elif op.puts or op.takes:
             queues = sorted({queue for queue, _ in (*op.puts, *op.takes)})
-            self._do(
-                name,
-                Commit(
-                    token,
-                    tuple(
-                        draft_of(stock, op, queue, durable=self.story.halfway) for queue in queues
-                    ),
-                ),
-            )
-
-
-def copied(story: Played, **changes: Any) -> Played:
-    """Return another story that is as far as this one."""
-    own = {name: dict(getattr(story, name)) for name in ("brokers", "disks", "links", "writing")}
-    return evolve(story, **{**own, **changes})
+            drafts = tuple(draft_of(broker.stock, op, queue) for queue in queues)
+            self.tell(name, Commit(token, drafts))
 
 
 def youngest(it: Played) -> View:
@@ -350,15 +346,12 @@ def youngest(it: Played) -> View:
 
 def _may_mark(it: Played, name: str) -> bool:
     """An operator marks a store after a total failure: when nobody runs, or nobody serves."""
-    marks, runs = it.story.marks, {**it.brokers}
-    for stopped in it.disks:
-        del runs[stopped]
+    marks, runs = it.story.marks, any(map(it.runs, it.brokers))
     if it.disks[name].mark is Mark.CLEAN or (runs and marks != "left"):
         return False
-    if any(one.serves for one in runs.values()):
+    if any(one.serves for one in it.brokers.values()):
         return False
-    there = {one: Disk(has.view, has.stock, Mark.DIRTY) for one, has in runs.items()}
-    found = best([store_of(one, disk) for one, disk in sorted({**it.disks, **there}.items())])
+    found = best([store_of(one, disk) for one, disk in sorted(it.disks.items())])
     is_best = found.proven and found.store is not None and found.store.name == name
     return marks == "any" or (marks != "" and is_best)
 
@@ -366,36 +359,18 @@ def _may_mark(it: Played, name: str) -> bool:
 @mutated
 def refuses(it: Played, name: str) -> bool:
     """Return whether this broker would refuse to be primary."""
-    effects = step(it.brokers[name], it._promotion(name)).effects
-    return not any(isinstance(one, Answer) and one.is_accepted for one in effects)
-
-
-def _dies_halfway(story: Played, event: Act) -> Any:
-    """Let it happen, until the broker dies between two of its effects."""
-    name, broker = event.who, story.brokers[event.who]
-    kept = Disk(view=broker.view, stock=broker.stock, mark=Mark.DIRTY)
-    dying = Dying(name, story.disks.get(name, kept), event.after)
-    it = copied(story, dying=dying)
-    if it._happens(event) is NOT_ENABLED or not dying.is_dead:
-        return NOT_ENABLED
-    for (sender, to), content in sorted(it.links.items()) if event.arrives else ():
-        for one in content if sender == name else ():
-            it._do(to, Received(name, one))
-    it._end(name, Mark.DIRTY)
-    it.disks[name] = dying.kept
-    deaths, starts, cuts, promotions = it.left
-    it.left, it.dying = (deaths - 1, starts, cuts, promotions), None
-    for field in fields(Played):
-        setattr(story, field.name, getattr(it, field.name))
-    return None
+    return not it.answer(name, it._promotion(name)).is_accepted
 
 
 def _around(it: Played, name: str) -> Around:
     """Return what this broker hears of the others."""
-    away = {*it.disks, *(it.brokers if it.cut_off == name else (it.cut_off,))}
+    away = {*(it.brokers if it.cut_off == name else (it.cut_off,))}
     others = {other: one for other, one in it.brokers.items() if other != name}
     return Around(
-        others={other: None if other in away else said_by(one) for other, one in others.items()}
+        others={
+            other: said_by(one) if it.runs(other) and other not in away else None
+            for other, one in others.items()
+        }
     )
 
 
@@ -413,7 +388,7 @@ def settle(it: Played) -> None:
         act = next((one for one in acts if one.what in _BY_ITSELF), None)
         if act is None:
             return
-        it._happens(act)
+        it.enact(act)
 
 
-_BY_ITSELF = ("hears", "copies to", "has its view written")
+_BY_ITSELF = ("hears", "copies to", "has written", "has its view written")

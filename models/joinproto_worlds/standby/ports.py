@@ -5,10 +5,10 @@ Source: hot standby, H1 to H10.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, frozen
+from attrs import Factory, evolve, frozen
 
 from joinproto.standby.broker import Mark
 from joinproto.standby.events import ViewWritten, Written
@@ -22,45 +22,28 @@ if TYPE_CHECKING:
 
 @frozen
 class Act:
-    """One step: what happens, to whom, and to or from whom.
-
-    `after`: it dies when it has done so many effects; 0: it does not.  `arrives`: what it had sent.
-    """
+    """One step: what happens, to whom, and to or from whom."""
 
     what: str
     who: str
     other: str = ""
-    after: int = 0
-    arrives: bool = False
 
     def __str__(self) -> str:
-        dies = f", and dies after {self.after} of its effects" if self.after else ""
-        arrives = "; what it sent arrives" if self.arrives else ""
-        return " ".join(filter(None, (self.who, self.what, self.other))) + dies + arrives
+        return " ".join(filter(None, (self.who, self.what, self.other)))
 
 
 @frozen
 class Disk:
-    """What a stopped broker has."""
+    """What lies on the disk of a broker, whether it runs or not; `view`, `stock`: what it kept."""
 
-    view: View
-    stock: Stock
-    mark: Mark
+    view: View = View()
+    stock: Stock = Factory(Stock)
+    mark: Mark = Mark.CLEAN
 
-
-@define
-class Dying:
-    """A broker that dies after `left` more effects; `kept`: what its disk has by then."""
-
-    name: str
-    kept: Disk
-    left: int
-    is_dead: bool = False
-
-
-EFFECTS_MAX = 6
-"""No step in these stories has more effects."""
-WHOLE = ("dies", "stops in order", "is cut off", "is back in the network", "is marked clean")
+    @property
+    def read(self) -> Stock:
+        """Return its stock as who starts reads it: another object, as it is in another process."""
+        return Stock(things={**self.stock.things}, queues={**self.stock.queues})
 
 
 @frozen
@@ -85,51 +68,67 @@ class Ports:
         self.it.newest = max(self.it.newest, self.it.brokers[self.name].view.generation)
 
     def write(self, token: int, changes: Sequence[Change]) -> None:
-        self.keep(changes)
-        self.it._do(self.name, Written(token))
+        waiting = self.it.writes.get(self.name, ())
+        self.it.writes[self.name] = (*waiting, (token, tuple(changes)))
+        if not self.it.story.halfway:
+            self.written()
+
+    def written(self) -> None:
+        """What was to be written is on the disk, and the machine hears so."""
+        waiting = self.it.writes.pop(self.name, ())
+        self._append(changes for _, some in waiting for changes in some)
+        for token, _ in waiting:
+            self.it.tell(self.name, Written(token))
 
     def write_view(self, view: View) -> None:
         if self.it.story.manager is Manager.BUILT_IN:
             self.it.writing[self.name] = view
         else:
-            self._keeps(view=view)
-            self.it._do(self.name, ViewWritten(view))
+            self.keep_view(view)
+            self.it.tell(self.name, ViewWritten(view))
 
     def turn(self, why: str) -> None:
         self.it.writing.pop(self.name, None)
-        self.it._unlink(self.name)
+        self._append(change for _, some in self.it.writes.pop(self.name, ()) for change in some)
+        self.it.unlink(self.name)
 
     def leave(self, broker: str, why: str) -> None:
-        self.it._part(self.name, broker)
+        self.it.part(self.name, broker)
 
-    def _keeps(self, **changes: Any) -> None:
-        """Have it on the disk of a broker that is about to die; else it has what the broker has."""
-        dying = self.it.dying
-        if dying is not None and dying.name == self.name:
-            dying.kept = evolve(dying.kept, **changes)
+    def _now(self, **changes: Any) -> None:
+        self.it.disks[self.name] = evolve(self.it.disks[self.name], **changes)
 
-    @property
-    def _stock(self) -> Stock:
-        dying = self.it.dying
-        return Stock() if dying is None else dying.kept.stock
-
-    def keep_view(self, view: View) -> None:
-        self._keeps(view=view)
-
-    def keep_mark(self, mark: Mark) -> None:
-        self._keeps(mark=mark)
-
-    def keep(self, changes: Sequence[Change]) -> None:
-        stock = self._stock
+    def _append(self, changes: Iterable[Change]) -> None:
+        stock = self.it.disks[self.name].stock
         for change in changes:
             stock = changed(self.it.brokers[self.name].who.practice, stock, change)
-        self._keeps(stock=stock)
+        self._now(stock=stock)
+
+    def _behind(self) -> Stock:
+        """Return the stock on the disk once all that waits for it is there, too."""
+        waiting = self.it.writes.get(self.name, ())
+        if waiting:
+            self._append(change for _, some in waiting for change in some)
+            self.it.writes[self.name] = tuple((token, ()) for token, _ in waiting)
+        return self.it.disks[self.name].stock
+
+    def keep_view(self, view: View) -> None:
+        self._behind()
+        self._now(view=view)
+
+    def keep_mark(self, mark: Mark) -> None:
+        self._behind()
+        self._now(mark=mark)
+
+    def keep(self, changes: Sequence[Change]) -> None:
+        self._behind()
+        self._append(changes)
 
     def make(self, thing: Thing) -> None:
-        self._keeps(stock=declared(self._stock, thing))
+        self._now(stock=declared(self._behind(), thing))
 
     def remove(self, thing: Thing) -> None:
-        self._keeps(stock=deleted(self._stock, thing))
+        self._now(stock=deleted(self._behind(), thing))
 
     def _seen(self, *_: object) -> None:
         """Nothing more is done."""

@@ -10,6 +10,7 @@ from functools import cache, partial
 from attrs import evolve, frozen
 
 from joinproto.check.world import World
+from joinproto.machine.world import copied
 from joinproto.standby.broker import Variant
 from joinproto.standby.catch_up import SEQUENCE
 from joinproto.standby.events import Start
@@ -17,8 +18,8 @@ from joinproto.standby.leading import Who
 from joinproto.standby.machine import Broker
 from joinproto.standby.messages import View
 from joinproto_worlds.standby.claims import claims, shown
-from joinproto_worlds.standby.played import Played, copied, settle
-from joinproto_worlds.standby.ports import Act
+from joinproto_worlds.standby.played import Played, settle
+from joinproto_worlds.standby.ports import Act, Disk
 from joinproto_worlds.standby.story import (
     AGAIN,
     BINDING,
@@ -224,26 +225,28 @@ def begun(story: Story) -> Played:
     }
     keeps = story.manager if story.manager is Manager.BUILT_IN else Manager.UNFENCED
     at_first = evolve(story, manager=keeps, late=False)
-    it = Played(at_first, None, brokers, {}, {}, View(), {}, left=(0, 0, 0, 9))
+    disks = {name: Disk() for name in story.names}
+    it = Played(at_first, None, brokers, disks, View(), {}, left=(0, 0, 0, 9))
     for name in story.names:
-        it._do(name, Start())
+        it.tell(name, Start())
     first, *others = tuple(story.names)
     if story.warm:
-        it._promote(first)
+        it.promote(first)
         for at, op in enumerate((Op(declares=QUEUE), *story.before)):
-            it._does(first, -1 - at, op)
+            it.does(first, -1 - at, op)
         for name in others[: story.warm - 1]:
             it.receive(Act("connects to", name, first))
     settle(it)
     if story.succeeded:
-        it._cut(first)
-        it._promote(others[0])
+        it.cut(first)
+        it.promote(others[0])
         it.receive(Act("connects to", others[1], others[0]))
         settle(it)
         it.cut_off = ""
     it.story, it.confirmed, it.newest = story, frozenset(), 0
     it.left = (story.deaths, story.starts, story.cuts, story.promotions)
     it.stops = story.stops
+    it.rest()
     return it
 
 
@@ -259,7 +262,7 @@ def build(
 ) -> World:
     """`members`: the story is one; the scene says how many brokers there are.
 
-    `halfway`: a broker that dies may do so between any two effects of a step.
+    `halfway`: a broker may die before any effect of a step.
     """
     chosen = SCENES[scene]
     story = evolve(
@@ -279,4 +282,4 @@ def build(
 
 
 def _begin(story: Story, mutant: str | None) -> Played:
-    return copied(begun(story), mutant=mutant)
+    return evolve(copied(begun(story)), mutant=mutant)

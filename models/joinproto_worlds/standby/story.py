@@ -68,13 +68,13 @@ class Op:
         return ", ".join(words)
 
 
-def draft_of(stock: Stock, op: Op, queue: str, *, durable: bool = False) -> Draft:
+def draft_of(stock: Stock, op: Op, queue: str) -> Draft:
     """Return what an operation does to one queue."""
     line: tuple[Message, ...] = tuple(stock.queues[queue].line) if queue in stock.queues else ()
     taken = {one for of, one in op.takes if of == queue}
     return Draft(
         queue=queue,
-        puts=tuple(New(id=one, durable=durable) for of, one in op.puts if of == queue),
+        puts=tuple(New(id=one, durable=True) for of, one in op.puts if of == queue),
         takes=tuple(one for one in line if one.id in taken),
     )
 
@@ -104,8 +104,8 @@ class Story:
     `stops_late`: nobody stops in order before all have failed.
     `able`: only these are promoted; empty: whoever the manager would.  `least`: nobody is, while
     fewer run.  `at_once`: what is under way arrives before anything else happens.
-    `halfway`: who dies may do so between any two effects of a step: what it kept until then is on
-    its disk, and what it has sent arrives, or does not.
+    `halfway`: a broker may die before any effect of a step; what it has sent arrives, or does not;
+    and what a primary writes is on its disk some time after its backups were told, or never.
     """
 
     names: str | tuple[str, ...] = "ab"

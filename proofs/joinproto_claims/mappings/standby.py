@@ -192,7 +192,7 @@ def _counting(one: Leading) -> set[str]:
 def _of_each(it: dict[str, Any], what: str) -> Iterator[tuple[str, Any]]:
     """Yield the view or the stock of each broker; of a stopped one that on its disk."""
     for name, broker in it["brokers"].items():
-        yield name, getattr(it["disks"].get(name, broker), what)
+        yield name, getattr(it["disks"][name] if broker.side is None else broker, what)
 
 
 def _messages(stock: Stock) -> frozenset[str]:
