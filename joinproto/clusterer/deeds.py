@@ -49,21 +49,21 @@ def do(sim: Sim, deed: Deed) -> None:
         case Op.START:
             _start(sim, machine, deed)
         case Op.STOP:
-            sim.step(machine, Stop("stopped"))
+            sim.tell(name, Stop("stopped"))
         case Op.CRASH:
             sim.off(machine, "crashed", loses=True)
         case Op.RESET:
             sim.off(machine, "reset")
             machine.why = "reset"
-            machine.disk = sim.disks[name] = Disk()
+            machine.disk = Disk()
         case Op.DELETE:
             sim.off(machine, "deleted")
-            del sim.machines[name], sim.disks[name]
+            del sim.machines[name]
         case Op.PAUSE | Op.RESUME:
             _pause(sim, machine, pauses=deed.op is Op.PAUSE)
         case Op.APPLY:
             sim.replies[name] = Reply.OFF.value
-            sim.step(machine, Apply(_config(sim, deed)))
+            sim.tell(name, Apply(_config(sim, deed)))
 
 
 def _start(sim: Sim, machine: Machine, deed: Deed) -> None:
@@ -73,7 +73,7 @@ def _start(sim: Sim, machine: Machine, deed: Deed) -> None:
     who = Who(machine.name, sim.story.variant, sim.story.release)
     machine.state = State(who=who)
     fresh = f"{machine.name}#{sim.count(f'{machine.name}#')}"
-    sim.step(machine, Start(record=machine.disk.whole, given=_config(sim, deed), fresh=fresh))
+    sim.tell(machine.name, Start(record=machine.disk.whole, given=_config(sim, deed), fresh=fresh))
 
 
 def _pause(sim: Sim, machine: Machine, *, pauses: bool) -> None:
@@ -87,7 +87,7 @@ def _pause(sim: Sim, machine: Machine, *, pauses: bool) -> None:
         does = BootBroker(Boot.FIRST, state.config_now.config.nodes)
         broker.boot(machine.name, does, sim.disks, sim.reaches, lambda: sim.label(machine.name))
     sim.stir()
-    sim.step(machine, Paused(pauses))
+    sim.tell(machine.name, Paused(pauses))
 
 
 def _config(sim: Sim, deed: Deed) -> Config | None:
@@ -116,9 +116,8 @@ def _cut(sim: Sim, deed: Deed) -> None:
     sim.drop(lambda sender, to: frozenset((sender, to)) in pairs)
     for one, other in sorted(tuple(sorted(pair)) for pair in pairs):
         for name, gone in ((one, other), (other, one)):
-            machine = sim.machines.get(name)
-            if machine is not None:
-                sim.step(machine, Down(gone))
+            if sim.runs(name):
+                sim.tell(name, Down(gone))
 
 
 def _heal(sim: Sim, deed: Deed) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from joinproto.clusterer.broker import Disk
 from joinproto.clusterer.config import Config, Held
@@ -23,6 +23,7 @@ from joinproto.clusterer.status import Status
 from joinproto.clusterer.story import Deed, Op, Story
 from joinproto.clusterer.variants import Variant
 from joinproto.clusterer.writing import as_json
+from joinproto.machine.world import copied
 
 
 class Up(Enum):
@@ -59,12 +60,9 @@ class Now:
 
     def sim(self, choose: Choose | None) -> Sim:
         """Return a simulation that begins with these machines, and leaves them as they are."""
-        sim = Sim(Story(steps=(), release=self.release, variant=self.variant), choose)
-        for one in self.machines:
-            machine = evolve(one, disk=evolve(one.disk))
-            sim.machines[one.name], sim.disks[one.name] = machine, machine.disk
-        sim.made = dict(self.made)
-        return sim
+        story = Story(steps=(), release=self.release, variant=self.variant)
+        machines = {one.name: copied(one) for one in self.machines}
+        return Sim(story, choose, machines=machines, made=dict(self.made))
 
 
 def formed(

@@ -15,7 +15,7 @@ from enum import Enum
 from heapq import heappop, heappush
 from typing import Any, get_args
 
-from attrs import Factory, define, frozen
+from attrs import Factory, define, field, frozen
 
 from joinproto.clusterer import broker, coordinator
 from joinproto.clusterer.broker import Disk
@@ -29,6 +29,7 @@ from joinproto.clusterer.messages import (
     BrokerGone,
     Content,
     Down,
+    Effect,
     Event,
     NewConfig,
     Poke,
@@ -47,6 +48,7 @@ from joinproto.clusterer.status import WAITING, Status
 from joinproto.clusterer.story import Deed, Op, Story
 from joinproto.clusterer.variants import Variant
 from joinproto.errors import LimitReached
+from joinproto.machine.world import MachineWorld
 
 Choose = Callable[[int], int]
 Queues = dict[str, deque[Deed]]
@@ -59,7 +61,6 @@ whose name is the least could else begin so often that no other one's round come
 TOKENS = 16
 """Rounds of one node are told apart by their numbers modulo this: links keep the order of
 messages, so no answer is that late."""
-KILLED = "killed"
 RETRIES_MAX = 8
 """Rounds that are repeated without anything else having changed, after a refused lock or one that
 was given up: the real ones ask again for ever."""
@@ -70,8 +71,7 @@ class Machine:
     """One machine.  `state` None: the node is off, and `why` says since what.
 
     `boots`: what its broker is about to do.  `stirred`: something has changed since its last
-    round began.  `ends_at`: when its shutdown timer runs out, in story seconds.  `inbox`: what
-    comes while the effects of a step are performed; else None.
+    round began.  `ends_at`: when its shutdown timer runs out, in story seconds.
     """
 
     name: str
@@ -83,7 +83,6 @@ class Machine:
     token: int = 0
     retries: int = 0
     ends_at: float | None = None
-    inbox: deque[Event] | None = None
 
     @property
     def is_up(self) -> bool:
@@ -109,33 +108,35 @@ class Act:
     args: tuple[Any, ...]
 
 
-class Sim:
-    """All machines of one run of a story: at first blank ones, the story's, or `nodes`."""
+@define(kw_only=True)
+class Sim(MachineWorld[Event, Effect]):
+    """All machines of one run of a story: blank ones at first.
 
-    def __init__(
-        self, story: Story, choose: Choose | None = None, nodes: tuple[str, ...] | None = None
-    ) -> None:
-        self.story = story
-        self.choose = choose
-        self.machines: dict[str, Machine] = {}
-        self.disks: dict[str, Disk] = {}
-        self.links: dict[tuple[str, str], deque[Any]] = {}
-        self.cut: set[frozenset[str]] = set()
-        self.now = 0.0
-        self.made: dict[str, int] = {}
-        self.wiped: set[str] = set()
-        self.before: dict[str, str | None] = {}
-        self.replies: dict[str, str] = {}
-        self.events: list[str] = []
-        self.deeds_when = Deeds.FIRST
-        # Effects so far; the node that is about to perform this one more is killed.
-        self.performed, self.dies_at = 0, -1
-        # In the plain order: numbers of the links that hold something, the first one on top.
-        self._numbers: dict[tuple[str, str], int] = {}
-        self._keys: list[tuple[str, str]] = []
-        self._full: list[int] = []
-        for name in story.nodes if nodes is None else nodes:
-            self.create(name)
+    Of a step: `wiped`, `before`: whose data were thrown away, and what each had when it began;
+    `replies`, `events`: what is told of it.
+    """
+
+    story: Story = field(kw_only=False)
+    choose: Choose | None = field(default=None, kw_only=False)
+    machines: dict[str, Machine] = Factory(
+        lambda self: {name: Machine(name) for name in self.story.nodes}, takes_self=True
+    )
+    cut: set[frozenset[str]] = Factory(set)
+    now: float = 0.0
+    made: dict[str, int] = Factory(dict)
+    wiped: set[str] = Factory(set)
+    before: dict[str, str | None] = Factory(dict)
+    replies: dict[str, str] = Factory(dict)
+    events: list[str] = Factory(list)
+    deeds_when: Deeds = Deeds.FIRST
+    # In the plain order: numbers of the links that hold something, the first one on top.
+    _numbers: dict[tuple[str, str], int] = Factory(dict)
+    _keys: list[tuple[str, str]] = Factory(list)
+    _full: list[int] = Factory(list)
+
+    @property
+    def disks(self) -> dict[str, Disk]:
+        return {name: machine.disk for name, machine in self.machines.items()}
 
     # -- a step ------------------------------------------------------------------------------
 
@@ -204,7 +205,7 @@ class Sim:
             if state.status is Status.READY and any(
                 self._answers(one.name, name) for name in state.dead
             ):
-                acts.append(Act(f"poke {one.name}", self.step, (one, Poke())))
+                acts.append(Act(f"poke {one.name}", self.tell, (one.name, Poke())))
         return acts or deeds
 
     def _deed(self, queues: Queues, key: str) -> None:
@@ -216,7 +217,7 @@ class Sim:
     def _tick(self, machine: Machine) -> None:
         machine.stirred = False
         machine.token = (machine.token + 1) % TOKENS
-        self.step(machine, Tick(machine.token))
+        self.tell(machine.name, Tick(machine.token))
 
     def stir(self) -> None:
         """Let every node that waits look again."""
@@ -231,7 +232,7 @@ class Sim:
         boots = isinstance(does, BootBroker) and broker.boot(
             name, does, self.disks, self.reaches, lambda: self.label(name)
         )
-        self.step(machine, Booted() if boots else BootFailed())
+        self.tell(name, Booted() if boots else BootFailed())
 
     def count(self, what: str) -> int:
         """Return how often this was asked for: labels and identities are numbered by it."""
@@ -244,9 +245,7 @@ class Sim:
 
     def create(self, name: str) -> None:
         """Put a blank machine there, unless there is one of this name."""
-        if name not in self.machines:
-            machine = Machine(name)
-            self.machines[name], self.disks[name] = machine, machine.disk
+        self.machines.setdefault(name, Machine(name))
 
     # -- the network -------------------------------------------------------------------------
 
@@ -259,13 +258,13 @@ class Sim:
 
     def send(self, sender: str, to: str, content: Content) -> None:
         if self._answers(sender, to):
-            link = self.links.setdefault((sender, to), deque())
+            link = self.links.get((sender, to), ())
             if self.choose is None and not link:
                 number = self._numbers.setdefault((sender, to), len(self._keys))
                 if number == len(self._keys):
                     self._keys.append((sender, to))
                 heappush(self._full, number)
-            link.append(content)
+            self.links[sender, to] = (*link, content)
         else:
             self._lost(sender, to, content)
 
@@ -284,32 +283,33 @@ class Sim:
         if machine is None or not machine.is_up:
             return
         if isinstance(content, QUESTIONS):
-            self.step(machine, Silence(to, token_of(content)))
+            self.tell(sender, Silence(to, token_of(content)))
         elif isinstance(content, NewConfig):
-            self.step(machine, Down(to))
+            self.tell(sender, Down(to))
 
     def deliver(self, sender: str, to: str) -> None:
-        content = self.links[sender, to].popleft()
+        content = self.take(sender, to)
         if isinstance(content, NewConfig):
             self.events.append(f"{sender} tells {to} of {content.held.config}")
         machine = self.machines.get(to)
         if machine is not None and machine.is_up:
-            self.step(machine, Receive(sender, content))
+            self.tell(to, Receive(sender, content))
 
     def drop(self, lost: Callable[[str, str], bool]) -> None:
         """Lose what is under way on these links; what was asked there is answered by silence."""
         for (sender, to), link in list(self.links.items()):
             if lost(sender, to):
-                contents = list(link)
-                link.clear()
-                for content in contents:
+                self.links[sender, to] = ()
+                for content in link:
                     self._lost(sender, to, content)
         for machine in list(self.machines.values()):
             round_ = None if machine.state is None else machine.state.round
             for name in sorted(round_.left) if round_ is not None else ():
                 asked_in_vain = lost(machine.name, name) or lost(name, machine.name)
                 if asked_in_vain and not self._is_answered(machine.name, name):
-                    self.step(machine, Silence(name, round_.token if round_ is not None else 0))
+                    self.tell(
+                        machine.name, Silence(name, round_.token if round_ is not None else 0)
+                    )
 
     def _is_answered(self, asker: str, name: str) -> bool:
         """Say whether an answer is under way."""
@@ -318,17 +318,16 @@ class Sim:
 
     # -- a node ------------------------------------------------------------------------------
 
-    def step(self, machine: Machine, event: Event) -> None:
-        """Tell a node of an event, after those that came before, and do what follows."""
-        if machine.inbox is not None:
-            machine.inbox.append(event)
-            return
-        machine.inbox = deque([event])
-        while machine.inbox and machine.state is not None:
-            self._step(machine, machine.state, machine.inbox.popleft())
-        machine.inbox = None
+    def runs(self, name: str) -> bool:
+        machine = self.machines.get(name)
+        return machine is not None and machine.is_up
 
-    def _step(self, machine: Machine, before: State, event: Event) -> None:
+    def step(self, name: str, event: Event) -> tuple[Effect, ...]:
+        """Have a node take an event; one that is off takes none."""
+        machine = self.machines[name]
+        before = machine.state
+        if before is None:
+            return ()
         step = coordinator.step(before, event)
         after = machine.state = step.state
         if after.status is not before.status:
@@ -339,13 +338,10 @@ class Sim:
             machine.retries += 1
             if machine.retries <= RETRIES_MAX:
                 machine.stirred = True
-        ports = MachinePorts(self, machine)
-        for effect in step.effects:
-            if self.performed == self.dies_at:
-                self.off(machine, KILLED, loses=True)
-                return
-            self.performed += 1
-            perform(effect, ports)
+        return step.effects
+
+    def perform(self, name: str, effect: Effect) -> None:
+        perform(effect, MachinePorts(self, self.machines[name]))
 
     def stop_broker(self, machine: Machine) -> None:
         """Stop a broker.  The real ones are told by theirs at once; ours hear it from the nodes."""
@@ -354,7 +350,7 @@ class Sim:
         if runs and self.story.variant is not Variant.OURS:
             for name, other in self.machines.items():
                 if other is not machine and other.disk.runs and self.reaches(name, machine.name):
-                    self.step(other, BrokerGone(machine.name))
+                    self.tell(name, BrokerGone(machine.name))
 
     def off(self, machine: Machine, why: str, *, loses: bool = False) -> None:
         """End the node.  `loses`: what it has sent is lost, too."""
@@ -365,9 +361,9 @@ class Sim:
         self.stop_broker(machine)
         name = machine.name
         self.drop(lambda sender, to: to == name or (loses and sender == name))
-        for other in self.machines.values():
-            if other.is_up:
-                self.step(other, Down(name))
+        for other in self.machines:
+            if self.runs(other):
+                self.tell(other, Down(name))
 
     # -- time --------------------------------------------------------------------------------
 
@@ -388,7 +384,7 @@ class Sim:
             machine = self.machines[name]
             machine.ends_at = None
             if machine.state is not None:
-                self.step(machine, TimeUp(machine.state.timer))
+                self.tell(name, TimeUp(machine.state.timer))
             self._settle({})
 
 

@@ -43,14 +43,14 @@ COUNTS = {
     "clusterer-hole-11": (1_819, 4_459, 26),
     "clusterer-hole-12": (873, 1_445, 26),
     "clusterer-hole-7-again": (208, 265, 24),
-    "clusterer-form-killed": (8_099, 11_912, 38),
-    "clusterer-join-killed": (672, 904, 25),
-    "clusterer-gospel-killed": (5_754, 8_776, 34),
-    "clusterer-rejoin-killed": (3_419, 5_259, 49),
-    "clusterer-left-out-starts-killed": (1_425, 2_162, 26),
-    "clusterer-hole-1-killed": (650, 877, 25),
-    "clusterer-hole-4-killed": (8_087, 12_527, 36),
-    "clusterer-hole-7-again-killed": (21_444, 29_971, 79),
+    "clusterer-form-killed": (11_830, 16_622, 59),
+    "clusterer-join-killed": (1_044, 1_348, 47),
+    "clusterer-gospel-killed": (7_330, 10_531, 54),
+    "clusterer-rejoin-killed": (4_616, 6_923, 57),
+    "clusterer-left-out-starts-killed": (2_202, 3_120, 47),
+    "clusterer-hole-1-killed": (1_081, 1_418, 47),
+    "clusterer-hole-4-killed": (8_690, 12_391, 58),
+    "clusterer-hole-7-again-killed": (26_835, 37_129, 78),
 }
 """Distinct states, steps and depth."""
 

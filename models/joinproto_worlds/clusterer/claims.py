@@ -79,7 +79,7 @@ TOGETHER = {
 
 
 def _label(title: str, variant: str, node: str) -> str:
-    played = Played(title, variant)
+    played = Played.of(title, variant)
     played.start()
     found = played.shows().of(node).data
     return found or ""

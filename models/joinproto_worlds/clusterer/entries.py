@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from joinproto.check.entry import Entry, Family, Tier
 
 SEARCH = Family("joinproto_worlds.clusterer.search:build", prefix="clusterer-")
@@ -15,7 +17,7 @@ def _entry(
     real: int | None = None,
     steps: int | None = None,
     tier: Tier | None = None,
-    kills: int = 0,
+    **given: Any,
 ) -> Entry:
     """`real`: steps of the shortest run in which the shipped rules fail; `steps`: in which ours."""
     return SEARCH(
@@ -26,7 +28,7 @@ def _entry(
         mutants=mutants,
         scene=scene,
         variant="ours" if real is None else "real",
-        kills=kills,
+        **given,
     )
 
 
@@ -141,6 +143,8 @@ HOLES = (
 )
 KILLED = ("form", "join", "gospel", "rejoin", "left-out-starts", "hole-1", "hole-4", "hole-7-again")
 """Scenes in which a node may be killed between any two effects of a step."""
+DELIVERING = ("join", "hole-1")
+"""Of these, scenes in which what it has sent may arrive all the same."""
 ENTRIES: tuple[Entry, ...] = (
     *RULES,
     *(
@@ -150,6 +154,7 @@ ENTRIES: tuple[Entry, ...] = (
             f"`clusterer-{scene}`, and a node is killed between two effects of any step",
             tier="long" if scene in ("form", "gospel", "hole-4", "hole-7-again") else "quick",
             kills=1,
+            delivers=scene in DELIVERING,
         )
         for scene in KILLED
     ),

@@ -5,13 +5,14 @@ Source: Clusterer; the scenes are in `scenes.py`, the claims in `claims.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import define, frozen
+from attrs import Factory, define, frozen
 
 from joinproto.check.events import NOT_ENABLED
-from joinproto.clusterer.config import Config
+from joinproto.clusterer.broker import Disk
+from joinproto.clusterer.config import Config, Held
 from joinproto.clusterer.deeds import do
 from joinproto.clusterer.identities import of_node
 from joinproto.clusterer.messages import (
@@ -22,16 +23,16 @@ from joinproto.clusterer.messages import (
     ServiceTold,
     Told,
 )
-from joinproto.clusterer.sim import KILLED, Act, Queues, Sim, queued
+from joinproto.clusterer.sim import Act, Deeds, Machine, Queues, Sim, queued
 from joinproto.clusterer.story import Deed, Op
-from joinproto_worlds.clusterer.scenes import scene
-from joinproto_worlds.clusterer.snapshot import Snapshot, queues_of, restored, taken
+from joinproto.machine.world import Death
+from joinproto_worlds.clusterer.scenes import Scene, scene
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
 
 EAGER = AskStatus | Told | AskAwaited | Awaited | AskService | ServiceTold
 """What is asked in a round, and its answers."""
-DIES = ", killed before effect "
+KILLED = "killed"
 
 
 @frozen
@@ -86,125 +87,162 @@ class Shown:
 mutated = inside(lambda played: mutation(played.mutant))
 
 
-@define
-class Played:
+@define(kw_only=True)
+class Played(Sim):
     """A scene under way.  `mutant`: a rule that is not kept.
 
-    `kills`: how often a node may still be killed between two effects.  It is started again before
-    the story goes on.
+    `at`: the next step of the story; -1: it has not begun.  `queues`: what is left of the last one.
+    `kills`: how often a node may still be killed before an effect.  It is started again before
+    the story goes on.  `delivers`: what it has sent may arrive all the same.
     """
 
     title: str
     variant: str
-    mutant: str | None = None
-    kills: int = 0
-    shot: Snapshot | None = None
+    mutant: str | None
+    kills: int
+    delivers: bool
+    at: int = -1
+    queues: Queues = Factory(dict)
     broken: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        variant: str,
+        mutant: str | None = None,
+        kills: int = 0,
+        *,
+        delivers: bool = False,
+    ) -> Played:
+        return cls(
+            scene(title, variant).story,
+            title=title,
+            variant=variant,
+            mutant=mutant,
+            kills=kills,
+            delivers=delivers,
+        )
+
+    @property
+    def scene(self) -> Scene:
+        return scene(self.title, self.variant)
 
     def start(self) -> None:
         """Play what comes before, in the plain order and by all rules."""
-        if self.shot is not None:
+        if self.at >= 0:
             return
-        play = scene(self.title, self.variant)
-        sim = Sim(play.story)
-        for step in play.story.steps[: play.before]:
-            sim.play(step.do)
-            play.write(sim)
-        sim.begin()
-        self.shot = taken(sim, play.before, {})
+        for step in self.story.steps[: self.scene.before]:
+            self.play(step.do)
+            self.scene.write(self)
+        self.begun(self.scene.before)
+
+    def begun(self, at: int) -> None:
+        """Let the search begin with this step: from here on in every order."""
+        self.choose, self.deeds_when = _any, Deeds.BETWEEN
+        self.at = at
+        self.begin()
+        self.rest()
+        self._comes_to_rest()
 
     @mutated
-    def choices(self) -> Iterator[str]:
-        if self.shot is None:
+    def choices(self) -> Iterator[Any]:
+        if self.at < 0:
             return
-        story = scene(self.title, self.variant).story
-        names = [act.name for act in self._acts(*self._restored())]
+        names = [act.name for act in self._acts()]
         yield from names
-        if not names and self.shot.step < len(story.steps):
-            yield f"step {self.shot.step}"
+        if not names and self.at < len(self.story.steps):
+            yield f"step {self.at}"
         for name in names if self.kills else ():
-            sim, queues = self._restored()
-            self._do(name, sim, queues)
-            yield from (f"{name}{DIES}{at}" for at in range(sim.performed))
+            yield from self.deaths(name, {False, self.delivers})
 
     @mutated
-    def receive(self, event: Any) -> Any:
-        if self.shot is None or not isinstance(event, str):
+    def receive(self, event: str | Death[str]) -> Any:
+        if self.at < 0 or (isinstance(event, Death) and not self.kills):
             return NOT_ENABLED
-        before, play = self.shot, scene(self.title, self.variant)
-        sim, queues = self._restored()
-        step = before.step
-        name, _, at = event.partition(DIES)
-        if at and self.kills:
-            sim.dies_at = int(at)
-            self.kills -= 1
-        if not self._do(name, sim, queues):
-            if at or event != f"step {step}" or step == len(play.story.steps):
-                return NOT_ENABLED
-            if self._acts(sim, queues):
-                return NOT_ENABLED
-            play.write(sim)
-            sim.begin()
-            step, queues = step + 1, queued(play.story.steps[step].do)
-        self.shot = taken(sim, step, queues)
-        self.broken |= _broken(before, self.shot)
+        self._in_order()
+        before = {name: (disk.identity, disk.stored) for name, disk in self.disks.items()}
+        if not self.enact(event):
+            return NOT_ENABLED
+        self._comes_to_rest()
+        self.broken |= _broken(before, self.disks)
         return None
 
-    def _restored(self) -> tuple[Sim, Queues]:
-        story = scene(self.title, self.variant).story
-        if self.shot is None:
-            raise AssertionError("not started")
-        return restored(story, self.shot), queues_of(story, self.shot)
+    def happen(self, act: str) -> bool:
+        self._in_order()
+        chosen = next((one for one in self._acts() if one.name == act), None)
+        if chosen is not None:
+            chosen.do(*chosen.args)
+            if not self.scene.splits:
+                _exchange(self)
+            return True
+        if act != f"step {self.at}" or self.at == len(self.story.steps) or self._acts():
+            return False
+        self.scene.write(self)
+        self.begin()
+        self.queues = queued(self.story.steps[self.at].do)
+        self.at += 1
+        return True
 
-    def _acts(self, sim: Sim, queues: Queues) -> list[Act]:
-        """Return what may happen now: who was killed is started again."""
+    def dies(self, name: str) -> None:
+        self.kills -= 1
+        self.off(self.machines[name], KILLED, loses=not self.arrives)
+
+    def _acts(self) -> list[Act]:
+        """Return what may happen now, in any order: who was killed is started again."""
         killed = [
             one.name
-            for _, one in sorted(sim.machines.items())
+            for _, one in sorted(self.machines.items())
             if one.why == KILLED and not one.is_up
         ]
-        again = [Act(f"start {name}", do, (sim, self._start(name))) for name in killed]
-        return [*sim.possible(queues), *again]
+        again = [Act(f"start {name}", do, (self, self._start(name))) for name in killed]
+        return [*self.possible(self.queues), *again]
 
     def _start(self, name: str) -> Deed:
         """Return the start of a node that was killed: as it was started last."""
-        steps = scene(self.title, self.variant).story.steps[: self.shot.step if self.shot else 0]
-        deeds = [one for step in steps for one in step.do if (one.op, one.node) == (Op.START, name)]
-        return deeds[-1] if deeds else Deed(op=Op.START, node=name)
+        deeds = [one for step in self.story.steps[: self.at] for one in step.do]
+        starts = [one for one in deeds if (one.op, one.node) == (Op.START, name)]
+        return starts[-1] if starts else Deed(op=Op.START, node=name)
 
-    def _do(self, name: str, sim: Sim, queues: Queues) -> bool:
-        """Do what has this name, with what follows at once; False: it may not happen."""
-        act = next((one for one in self._acts(sim, queues) if one.name == name), None)
-        if act is None:
-            return False
-        act.do(*act.args)
-        if not scene(self.title, self.variant).splits:
-            _exchange(sim)
-        return True
+    def _in_order(self) -> None:
+        self.machines = dict(sorted(self.machines.items()))
+        self.links = dict(sorted(self.links.items()))
+
+    def _comes_to_rest(self) -> None:
+        """Keep nothing of what has happened but what is there now."""
+        self.links = {ends: link for ends, link in self.links.items() if link}
+        self.wiped, self.before, self.replies, self.events = set(), {}, {}, []
+        self._numbers, self._keys, self._full = {}, [], []
+        for machine in self.machines.values():
+            machine.stirred &= machine.state is not None and machine.state.waits
+            machine.ends_at = None
 
     @mutated
     def shows(self) -> Shown:
-        shot = self.shot
-        if shot is None:
+        if self.at < 0:
             return Shown((), 0, ended=False, broken=self.broken)
-        story = scene(self.title, self.variant).story
-        ended = shot.step == len(story.steps) and not self._acts(*self._restored())
-        nodes = tuple(
-            NodeShown(
-                name=one.name,
-                status="off" if one.state is None else one.state.status.value,
-                config=None
-                if one.state is None or one.state.held is None
-                else one.state.held.config,
-                stored=None if one.stored is None else one.stored.config.version,
-                data=one.data,
-                why=one.why if one.state is None else "",
-                first=one.state is not None and one.state.goes_first,
-                runs=one.runs,
-            )
-            for one in shot.machines
-        )
-        return Shown(nodes, shot.step, ended, self.broken)
+        nodes = tuple(_shown(one) for _, one in sorted(self.machines.items()))
+        ended = self.at == len(self.story.steps) and not self._acts()
+        return Shown(nodes, self.at, ended, self.broken)
+
+
+def _any(_: int) -> int:
+    """Say that all orders are wanted."""
+    return 0
+
+
+def _shown(machine: Machine) -> NodeShown:
+    state, disk = machine.state, machine.disk
+    return NodeShown(
+        name=machine.name,
+        status="off" if state is None else state.status.value,
+        config=None if state is None or state.held is None else state.held.config,
+        stored=None if disk.stored is None else disk.stored.config.version,
+        data=disk.data,
+        why=machine.why if state is None else "",
+        first=state is not None and state.goes_first,
+        runs=disk.runs,
+    )
 
 
 def _exchange(sim: Sim) -> None:
@@ -215,20 +253,17 @@ def _exchange(sim: Sim) -> None:
         if not heads:
             return
         for key in heads:
-            link = sim.links[key]
-            while link and isinstance(link[0], EAGER):
+            while sim.links[key] and isinstance(sim.links[key][0], EAGER):
                 sim.deliver(*key)
 
 
-def _broken(before: Snapshot, after: Snapshot) -> frozenset[str]:
-    was = {one.name: one for one in before.machines}
-    found = set()
-    for one in after.machines:
-        old = was.get(one.name)
-        if old is None or old.stored is None or one.stored is None:
+def _broken(
+    before: Mapping[str, tuple[str | None, Held | None]], disks: Mapping[str, Disk]
+) -> frozenset[str]:
+    for name, disk in disks.items():
+        identity, stored = before.get(name, (None, None))
+        if stored is None or disk.stored is None or of_node(disk.identity) != of_node(identity):
             continue
-        if of_node(one.identity) != of_node(old.identity):
-            continue
-        if one.stored.config.version < old.stored.config.version:
-            found.add("a version went down")
-    return frozenset(found)
+        if disk.stored.config.version < stored.config.version:
+            return frozenset({"a version went down"})
+    return frozenset()

@@ -16,14 +16,16 @@ def build(
     scene: str = "form",
     variant: str = "ours",
     kills: int = 0,
+    delivers: bool = False,
 ) -> World:
     """`members`: the simulation is one; the scene says how many nodes there are.
 
-    `kills`: how often a node may be killed between any two effects of a step.
+    `kills`: how often a node may be killed before an effect of a step; `delivers`: what it has
+    sent may arrive all the same.
     """
     return World(
         name=f"clusterer-{scene}" + ("-killed" if kills else ""),
-        members={"story": partial(Played, scene, variant, mutant, kills)},
+        members={"story": partial(Played.of, scene, variant, mutant, kills, delivers=delivers)},
         properties=list(claims(scene, variant)),
         about="a story in every order of what may happen",
     )

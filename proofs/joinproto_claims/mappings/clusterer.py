@@ -20,7 +20,7 @@ from joinproto.check.reference import State
 from joinproto.check.world import World
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.identities import of_node
-from joinproto.clusterer.sim import Sim
+from joinproto.clusterer.sim import Machine
 from joinproto.clusterer.state import Asking
 from joinproto.clusterer.state import State as NodeState
 from joinproto.clusterer.status import WAITING, Status
@@ -32,8 +32,6 @@ from joinproto_claims import clusterer_steps as clusterer
 from joinproto_claims.clusterer import LAYER
 from joinproto_claims.clusterer_steps import CONFIG, NODE, SET, VERSION
 from joinproto_worlds.clusterer.played import Played
-from joinproto_worlds.clusterer.scenes import scene
-from joinproto_worlds.clusterer.snapshot import MachineShot, taken
 
 n, m, c, s = (clusterer.n, clusterer.m, clusterer.c, clusterer.s)
 STORY = "story"
@@ -48,20 +46,19 @@ class Whole(Played):
     """
 
     def start(self) -> None:
-        if self.shot is None:
-            self.shot = taken(Sim(scene(self.title, self.variant).story), 0, {})
+        if self.at < 0:
+            self.begun(0)
 
     def choices(self) -> Iterator[str]:
         names = sorted(super().choices(), key=lambda name: not name.startswith("do "))
-        before = scene(self.title, self.variant).before
-        tells = self.shot is not None and self.shot.step <= before
+        tells = 0 <= self.at <= self.scene.before
         yield from islice(names, 1) if tells else names
 
 
 def whole(name: str, mutant: str | None) -> World:
     """Return a world of the Clusterer, from its very beginning."""
     given = entry(name).given
-    member = partial(Whole, given["scene"], given["variant"], mutant)
+    member = partial(Whole.of, given["scene"], given["variant"], mutant)
     return evolve(load_world(name, mutant=mutant), members={STORY: member})
 
 
@@ -144,21 +141,22 @@ class ClustererMapping(RefinementMapping):
         for asked, holder in now.rows[clusterer.lock] - goal.rows[clusterer.lock]:
             yield "unlock", {n: asked, m: holder}
 
-    def _machines(self, state: State) -> tuple[MachineShot, ...]:
-        shot = thaw(self.values_of(state, STORY)["shot"])
-        return () if shot is None else tuple(shot.machines)
+    def _machines(self, state: State) -> tuple[Machine, ...]:
+        values = self.values_of(state, STORY)
+        machines = thaw(values["machines"])
+        return tuple(one for _, one in sorted(machines.items())) if values["at"] >= 0 else ()
 
 
-def _status(one: MachineShot) -> Status | None:
+def _status(one: Machine) -> Status | None:
     return None if one.state is None else one.state.status
 
 
-def _add(found: dict[Relation, set[Any]], one: MachineShot) -> None:
+def _add(found: dict[Relation, set[Any]], one: Machine) -> None:
     """Add what one machine shows."""
-    name, state = one.name, one.state
-    data = None if one.data is None else one.data.partition("+")[0]
-    if one.stored is not None:
-        found[clusterer.kept].add((name, _content(one.stored.config, one.identity)))
+    name, state, disk = one.name, one.state, one.disk
+    data = None if disk.data is None else disk.data.partition("+")[0]
+    if disk.stored is not None:
+        found[clusterer.kept].add((name, _content(disk.stored.config, disk.identity)))
     if data is not None:
         found[clusterer.has].add((name, data))
     if state is None or state.held is None:
