@@ -12,20 +12,20 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, frozen
 
 from joinproto.check.events import NOT_ENABLED, Persist
 from joinproto.check.faults import Faults
 from joinproto.check.properties import always, always_possible, eventually, sometimes
 from joinproto.check.view import View
 from joinproto.check.world import Together, World
-from joinproto.machine.step import performing
+from joinproto.machine.world import MachineWorld
 from joinproto.reconcile.keeper import Ended, Intent, Keeper, Rules, Verdict
-from joinproto.reconcile.machine import Event, Read, Start, State, Told, step
+from joinproto.reconcile.machine import Effect, Event, Read, Start, State, Told, step
 from joinproto.reconcile.perform import perform
 from joinproto.reconcile.plan import Limits
 from joinproto.reconcile.queue import Kind, Settings
-from joinproto.reconcile.reading import Facts, Key, Replica, facts_of, replicas_of
+from joinproto.reconcile.reading import Key, Replica, facts_of, replicas_of
 from joinproto.reconcile.tables import Action
 from joinproto.reconcile.timers import Pace
 from joinproto_worlds.mutations.mutation import Mutation, applied
@@ -189,31 +189,32 @@ def _mutated(left_out: Mutation | None, steps: _Steps, view: View) -> list[Toget
         return list(steps(view))
 
 
-@define
-class _Round:
-    """The ports of a daemon in one round: what is kept is Begun, and a crash may come behind it.
+@define(kw_only=True)
+class _Round(MachineWorld[Event, Effect]):
+    """A daemon in one round, and its ports: what is kept is Begun, and a crash may come behind it.
 
     Only this queue's leader answers; what is changed is asked for in a step of its own.
     """
 
+    state: State
     key: Key
     replicas: tuple[Replica, ...]
     ended: Ended | None = None
     begins: Intent | None = None
-    _inbox: list[Event] = field(factory=list)
 
-    def played(self, rules: Rules, facts: Facts, intents: Mapping[Key, Intent]) -> _Round:
-        state = State(Keeper(rules), applies=True)
-        self._inbox += [Start(intents), Read(facts, 0)]
-        while self._inbox and self.begins is None:
-            taken = step(state, self._inbox.pop(0))
-            state = taken.state
-            for _ in performing(taken.effects, partial(perform, ports=self)):
-                raise AssertionError("nothing is waited for")
-        return self
+    def runs(self, name: str) -> bool:
+        return self.begins is None
+
+    def step(self, name: str, event: Event) -> tuple[Effect, ...]:
+        taken = step(self.state, event)
+        self.state = taken.state
+        return taken.effects
+
+    def perform(self, name: str, effect: Effect) -> None:
+        perform(effect, self)
 
     def ask(self, key: Key, kind: Kind, node: str) -> None:
-        self._inbox.append(Told(self.replicas if key == self.key else None, 0))
+        self.tell(KEEPER, Told(self.replicas if key == self.key else None, 0))
 
     def keep(self, intents: Mapping[Key, Intent]) -> None: ...
 
@@ -262,7 +263,13 @@ class _Steps:
                 events = {KEEPER: ("asked", key.name), BROKER: Did(asked)}
                 yield Together("asks", events, f"{key.name}: {intent.said}")
                 continue
-            found = _Round(key, self._status(broker, group)).played(self.rules, facts, intents)
+            found = _Round(
+                state=State(Keeper(self.rules), applies=True),
+                key=key,
+                replicas=self._status(broker, group),
+            )
+            found.tell(KEEPER, Start(intents))
+            found.tell(KEEPER, Read(facts, 0))
             still_runs = found.ended is Ended.UNDONE or key.name not in daemon.resumed
             if intent is not None and group.asked and still_runs:
                 continue  # the daemon waits for its call; `settle` is longer than one takes
