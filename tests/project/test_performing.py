@@ -1,7 +1,6 @@
-"""One performer for each effect, and hosts that decide nothing, read from the code itself.
+"""One performer for each effect, and hosts that decide nothing, of all five systems.
 
-The same of hot standby and the Clusterer: `tests/standby/test_performing.py` and
-`tests/clusterer/test_performing.py`.
+Read from the code itself.
 """
 
 from __future__ import annotations
@@ -16,9 +15,15 @@ from typing import Any, get_args
 import pytest
 from attrs import field, frozen
 
+import joinproto.clusterer.messages
+import joinproto.clusterer.perform
 import joinproto.discovery.perform
+import joinproto.join.messages
+import joinproto.join.perform
 import joinproto.reconcile.machine
 import joinproto.reconcile.perform
+import joinproto.standby.events
+import joinproto.standby.perform
 
 TOP = Path(__file__).parents[2]
 
@@ -27,7 +32,10 @@ TOP = Path(__file__).parents[2]
 class System:
     """`values`: attributes by which the machine decides.
 
-    `may_compare`: functions of the host that compare such values, each with the reason.
+    `performers`: the classes that have a method for each effect, the one of the product first.
+    `matchers`: files with a `match` on effects; none named: the system's `perform.py`.  `hosts`:
+    where it runs as a process.  `may_compare`: functions there that compare such values, each with
+    the reason.
     """
 
     name: str
@@ -35,7 +43,14 @@ class System:
     ports: type
     performers: tuple[str, ...]
     values: frozenset[str]
+    matchers: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
     may_compare: dict[str, str] = field(factory=dict)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Return where the system runs as a process."""
+        return self.hosts or (f"joinproto/apps/{self.name}",)
 
     @property
     def effects(self) -> set[str]:
@@ -83,7 +98,10 @@ DISCOVERY = System(
     name="discovery",
     effect=joinproto.discovery.perform.Effect,
     ports=joinproto.discovery.perform.Ports,
-    performers=("joinproto/apps/discovery/perform.py Acting",),
+    performers=(
+        "joinproto/apps/discovery/perform.py Acting",
+        "joinproto/discovery/asked.py Given",  # answers that are given
+    ),
     values=frozenset({"nodes", "node", "variant", "status", "rules", "step", "release", "kind"}),
     may_compare={
         **{f"conformance.py {name}": CHECKS for name in CONFORM},
@@ -97,7 +115,102 @@ DISCOVERY = System(
         "successors.py _view": "an answer that did not come is told once",
     },
 )
-SYSTEMS = [RECONCILE, DISCOVERY]
+STANDBY = System(
+    name="standby",
+    effect=joinproto.standby.events.Effect,
+    ports=joinproto.standby.perform.Ports,
+    performers=(
+        "joinproto/apps/standby/acting.py Acting",
+        "models/joinproto_worlds/standby/ports.py Ports",
+    ),
+    values=frozenset(
+        {"role", "standing", "mark", "view", "age", "generation", "number", "members", "chain"}
+        | {"verdict", "entrance", "level", "order", "cluster", "store", "said", "around", "state"}
+    ),
+    may_compare={
+        "acting.py keep_mark": "the disk has a flag where the machine has a word",
+        "agent.py _pid": "not a domain value: the state of a lock",
+        "bodies.py make": "only a queue has contents that are kept",
+        "bodies.py remove": "the same",
+        "core.py do": "whether the others are to be told of it: equality chooses nothing",
+        "core.py _reached": "whether the log is to say that the role changed",
+        "core.py promoted": "the one answer among the effects, for whoever asked",
+        "disk.py _require_both": "a store that lacks a part of itself is refused",
+        "disk.py _require_goes_on": "a store refuses what is older than it, whoever asks",
+        "form.py is_member": "the words of the machine for what the bytes say",
+        "form.py is_primary": "the same",
+        "form.py mark": "the same",
+        "form.py unpacked": "bytes that no version wrote are refused",
+        "links.py _received": "what a session says of its own name, and of which link it is",
+        "links.py link_of": "on which of two links an answer goes",
+        "managing.py _do": "one arm for each of what the machine says is due",
+        "managing.py _submit": "not a domain value: the member of the chain that runs here, if any",
+        "settings.py _chain": "two tables of a file name the same brokers",
+        "slots.py _went_back": "a store whose older half is younger is refused",
+        "telling.py status_of": "the flag of the disk, shown to a person",
+    },
+)
+HOLDER = "not a domain value: whether a service can say what it holds"
+BOOTS = "how it does what it is told"
+CLUSTERER = System(
+    name="clusterer",
+    effect=joinproto.clusterer.messages.Effect,
+    ports=joinproto.clusterer.perform.Ports,
+    performers=(
+        "joinproto/apps/clusterer/host.py Host",
+        "joinproto/clusterer/sim_ports.py MachinePorts",
+    ),
+    values=frozenset(
+        {"status", "says", "how", "config", "version", "identity", "ids", "since", "gospel"}
+        | {"members", "ran", "given_up", "stopped", "achieved", "held", "record", "lock", "round"}
+    ),
+    may_compare={
+        "commands.py boot": BOOTS,
+        "host.py _log": "what has changed is logged, and nothing else follows from it",
+        "host.py doubt": HOLDER,
+        "joinproto_node.py boot": BOOTS,
+        "process.py _status": "what is shown: a value that is not there is null",
+        "rabbitmq.py _boot": BOOTS,
+        "service.py holdings": HOLDER,
+        "service.py look": HOLDER,
+        "stored.py keep": "the disk's own guard: an older config replaces no younger one",
+    },
+)
+SHOWN = "what is logged, shown or raised for whoever waits: nothing follows from it in the cluster"
+REGISTER = "which of two questions goes to the register, and its answer back"
+JOIN = System(
+    name="join",
+    effect=joinproto.join.messages.Action,
+    ports=joinproto.join.perform.Ports,
+    performers=(
+        "joinproto/host/engine.py Engine",
+        "joinproto/swarm/host.py Process",
+        "models/joinproto_worlds/join/host.py Host",
+    ),
+    matchers=("joinproto/host/engine.py", "joinproto/swarm/host.py"),
+    hosts=("joinproto/host", "joinproto/apps/node"),
+    values=frozenset(
+        {"phase", "view", "record", "lineage", "tip", "position", "seat", "verdict", "ballot"}
+        | {"promised", "accepted", "closes", "is_frozen", "status", "choice"}
+    ),
+    may_compare={
+        "cluster.py _raise_if_ended": SHOWN,
+        "cluster.py _run": SHOWN,
+        "desk.py _ask": REGISTER,
+        "desk.py takes": REGISTER,
+        "discovering.py _decided": "how long a refusal of discovery's table is borne: time decides",
+        "discovering.py _recorded": SHOWN,
+        "discovering.py look": "a member that knows its view looks no more",
+        "engine.py act": "one arm for each action: it is the performer",
+        "engine.py runs": "a member that has ended is told nothing more",
+        "engine.py see": "which of what is seen the service wants to know",
+        "outcome.py outcome_of": SHOWN,
+        "process.py _until_ended": SHOWN,
+        "recorded.py value_as_json": SHOWN,
+        "stopped.py permit_restart": "an operator's command, who stops all: R3 says when it counts",
+    },
+)
+SYSTEMS = [JOIN, STANDBY, CLUSTERER, RECONCILE, DISCOVERY]
 each = pytest.mark.parametrize("system", SYSTEMS, ids=lambda one: one.name)
 
 
@@ -114,11 +227,13 @@ def matched(tree: ast.AST, effects: set[str]) -> set[str]:
 
 
 def performers(tree: ast.AST, methods: set[str]) -> Iterator[str]:
-    """Yield the classes that have a method for each effect."""
+    """Yield the classes that have a method for each effect; `a = b = _seen` are two of them."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.ClassDef):
             continue
-        if {getattr(one, "name", "") for one in node.body} >= methods:
+        targets = [to for one in node.body if isinstance(one, ast.Assign) for to in one.targets]
+        names = {getattr(one, "name", "") for one in node.body}
+        if names | {getattr(one, "id", "") for one in targets} >= methods:
             yield node.name
 
 
@@ -149,26 +264,37 @@ def comparing(tree: ast.AST, system: System) -> set[str]:
 
 @each
 def test_effects_are_matched_in_one_place(system: System) -> None:
-    """`perform`: it has an arm for each, which mypy proves (`assert_never`)."""
-    places = (f"{part}/{system.name}" for part in ("joinproto", "joinproto/apps", "tests"))
-    everywhere = trees(*places, f"models/joinproto_worlds/{system.name}", "tools/swarms")
-    found = {
-        path: effects for path, tree in everywhere if (effects := matched(tree, system.effects))
-    }
+    """`perform`: it has an arm for each, which mypy proves (`assert_never`).
 
-    assert {f"joinproto/{system.name}/perform.py": system.effects} == found
-    assert len(system.effects) == len(system.methods)
+    Join's `perform` has an order for the parts of a batch; the actions in it are told apart where
+    they are performed.
+    """
+    parts = (f"{part}/{system.name}" for part in ("joinproto", "tests"))
+    everywhere = trees(*parts, *system.places, "joinproto/swarm", "tools/swarms")
+    found = {
+        path: effects
+        for path, tree in everywhere
+        if (effects := matched(tree, system.effects)) and not path.startswith("tests/join")
+    }
+    places = system.matchers or (f"joinproto/{system.name}/perform.py",)
+
+    assert dict.fromkeys(places, system.effects) == found
+    assert system.matchers or len(system.effects) == len(system.methods)
 
 
 @each
 def test_one_class_of_the_product_performs_them(system: System) -> None:
-    """And one of the worlds, which runs the machine that ships."""
-    everywhere = trees("joinproto/apps", f"models/joinproto_worlds/{system.name}")
-    found = [
-        f"{path} {name}" for path, tree in everywhere for name in performers(tree, system.methods)
-    ]
+    """And one of the worlds, or of the simulation, which runs the machine that ships."""
+    parts = (f"joinproto/{system.name}", "joinproto/apps", "joinproto/host", "joinproto/swarm")
+    everywhere = trees(*parts, f"models/joinproto_worlds/{system.name}")
+    found = {
+        f"{path} {name}"
+        for path, tree in everywhere
+        for name in performers(tree, system.methods)
+        if path != f"joinproto/{system.name}/perform.py"
+    }
 
-    assert [*system.performers] == found
+    assert {*system.performers} == found
 
 
 @each
@@ -176,7 +302,7 @@ def test_the_host_compares_no_values_of_the_machine(system: System) -> None:
     """What two values mean beside each other is decided where it is searched."""
     found = {
         f"{Path(path).name} {name}"
-        for path, tree in trees(f"joinproto/apps/{system.name}")
+        for path, tree in trees(*system.places)
         for name in comparing(tree, system)
     }
 
