@@ -49,8 +49,8 @@ class Peer:
     `ready`: not known to be still booting.  `in_cluster`: it has a database.  Of the booting
     node only: `failed`, `selects` (the backend named one node, not a list), `only_me` (is listed),
     `wants_two` (a cluster of more than one is meant), `last` (no try is left), `expected` and
-    `majority` (of the members that are expected), `too_many` (more are listed than expected),
-    `locked`.
+    `majority` (of the members that are expected), `too_many` (more are listed than expected,
+    counting this node), `locked`.
     """
 
     name: str
@@ -153,7 +153,7 @@ WHY = {
     "the first one is not ready": "{chosen} is first, and still boots",
     "the first one": "of the nodes that answer {chosen} is first",
     "a member answers": "{chosen} is a member of a cluster",
-    "more are listed than expected": "{listed} nodes are listed, and {expected} are expected",
+    "more are listed than expected": "{known} nodes are listed, with {me}; {expected} are expected",
     "fewer are listed than expected": "{listed} nodes are listed, and {expected} are expected",
     "no majority answers": "{seen} nodes answer; of {expected}, {majority} are needed",
     "a majority answers": "{seen} of {expected} nodes answer, and none is a member of a cluster",

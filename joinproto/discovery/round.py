@@ -72,6 +72,7 @@ def decide(about: Round, rules: Rules) -> Decision:
         failed=about.answer.why if isinstance(about.answer, Failed) else "",
         seen=sum(peer.seen and peer.listed for peer in peers),
         listed=len(listed),
+        known=len(known_by(about)),
         hint=hint_of(about),
         expected=expected,
         majority=majority_of(expected),
@@ -126,8 +127,17 @@ def hint_of(about: Round) -> int:
 
 
 def expected_of(about: Round) -> int:
-    """Return how many members are expected: the setting, or as many as are listed."""
-    return about.expected or max(hint_of(about), 1)
+    """Return how many members are expected: the setting, or as many as this node knows of."""
+    return about.expected or max(about.hint, len(known_by(about)))
+
+
+def known_by(about: Round) -> tuple[str, ...]:
+    """Return the node itself and those that are listed.
+
+    It counts although the list lacks it.  Otherwise: 1 is expected, c is listed and has founded a
+    cluster; b, which is not listed and does not hear c, founds another one.
+    """
+    return tuple(dict.fromkeys((about.me, *named(about.answer))))
 
 
 def majority_of(expected: int) -> int:
@@ -137,10 +147,10 @@ def majority_of(expected: int) -> int:
 
 def peers_of(about: Round, rules: Rules, order: tuple[str, ...]) -> tuple[Peer, ...]:
     """Return the rows of the tables: facts, nothing is decided here."""
-    listed = named(about.answer)
+    listed, known = named(about.answer), known_by(about)
     expected = expected_of(about)
     peers = []
-    for name in dict.fromkeys((about.me, *listed)):
+    for name in known:
         told = about.seen.get(name)
         peers.append(
             Peer(
@@ -157,7 +167,7 @@ def peers_of(about: Round, rules: Rules, order: tuple[str, ...]) -> tuple[Peer, 
                 last=about.tries == 0,
                 expected=expected,
                 majority=majority_of(expected),
-                too_many=len(listed) > expected,
+                too_many=len(known) > expected,
                 locked=about.locked or about.ignores_locks,
             )
         )

@@ -70,13 +70,14 @@ def test_until_3_12_the_first_in_the_list_that_has_its_tables_is_joined() -> Non
         (Failed("503"), {"a": SERVES}, (Step.WAIT, "the backend failed")),
         (ABC, {"c": SERVES, "a": BLANK}, (Step.JOIN, "a member answers")),
         (Listed(("a", "b", "c", "d")), {}, (Step.REFUSE, "more are listed than expected")),
+        (Listed(("a", "c", "d")), {}, (Step.REFUSE, "more are listed than expected")),
         (Listed(("b", "c")), {"c": BLANK}, (Step.WAIT, "fewer are listed than expected")),
         (ABC, {}, (Step.WAIT, "no majority answers")),
         (ABC, {"c": BLANK}, (Step.FOUND, "a majority answers")),
     ],
 )
 def test_ours(answer: Answer, seen: dict[str, Properties], expected: tuple[Step, str]) -> None:
-    """Nobody ever stands alone; who waits says for whom."""
+    """No node ever stands alone; one that waits says for whom.  One that is not listed counts."""
     asked = Round(me="b", answer=answer, seen={"b": BLANK, **seen}, expected=3)
     found = decide(asked, Rules.OURS)
 

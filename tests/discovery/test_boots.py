@@ -235,7 +235,7 @@ def test_more_than_expected_is_refused_and_says_so(tmp_path: Path) -> None:
         some.start(1)
         some.start(2)
         assert [2, 2] == [some.processes[at].wait(WITHIN) for at in (1, 2)]
-        assert "3 nodes are listed, and 2 are expected" in some.said(1)
+        assert "3 nodes are listed, with n@127.0.0.31" in some.said(1)
         assert "nothing was founded" in some.said(1)
 
 
