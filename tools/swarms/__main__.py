@@ -165,9 +165,10 @@ def discovery(seed: int, events: int, runs: int) -> None:
         if played[-1].problem:
             break
     cpu, hours = time.process_time() - began, sum(one.seconds for one in played) / 3600
+    rounds, answers = sum(one.rounds for one in played), sum(one.answers for one in played)
     click.echo(
-        f"seeds {seed} to {seed + len(played) - 1}: {sum(one.steps for one in played):,} rounds,"
-        f" {sum(one.refused for one in played):,} refusals,"
+        f"seeds {seed} to {seed + len(played) - 1}: {rounds + answers:,} steps ({rounds:,} rounds,"
+        f" {answers:,} answers), {sum(one.refused for one in played):,} refusals,"
         f" {hours:,.1f} hours of virtual time in {cpu:,.1f} s of CPU"
     )
     if played[-1].problem:

@@ -3,11 +3,15 @@
 Shipped: the flows of Consul and etcd, the client that performs them (`Served`), and `decide`.
 Simulated: the service, which may be down, be asked in vain, or do what is asked and not say so;
 the network between nodes; and the founding by votes, of which a node keeps its own on its disk.
-Each round is a step.  What must be:
+A step is a round that a node decides, or an answer that a client's flow takes.  What must be:
 
     there is one cluster, or none
     once all links heal, all are started and the service answers, all nodes are in it within
     `REST_SECONDS`, unless more are listed than are expected, and a node has said so and ended
+
+A run ends early once all nodes are in one cluster, because none of them decides anything then.
+In some runs fewer nodes are expected than there are.  In these no record lapses: a node that reads
+as many records as it expects, and others than its peers read, cannot know that there are more.
 
 Source: discovery, D1 to D3.
 """
@@ -23,6 +27,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from joinproto.apps.discovery.port import Served
+from joinproto.discovery import round as rounds
 from joinproto.discovery.answers import Failed
 from joinproto.discovery.boot import Rules, Step
 from joinproto.discovery.consul import ConsulBackend
@@ -40,11 +45,12 @@ STRANGER = "rabbit@z"
 
 @frozen
 class Found:
-    """`steps`: rounds; `refused`: nodes that ended and said why."""
+    """`refused`: nodes that ended and said why."""
 
     seed: int
     problem: str
-    steps: int
+    rounds: int
+    answers: int
     seconds: float
     refused: int
 
@@ -56,10 +62,12 @@ class Service:
     chance: Random
     is_up: bool = True
     ill: float = 0.0
+    asked: int = 0
     records: dict[str, int] = field(factory=dict)
     _revision: int = 0
 
     async def exchange(self, request: Request) -> Response | Broken:
+        self.asked += 1
         await asyncio.sleep(self.chance.choice((0.0, 0.01, 0.3)))
         if not self.is_up:
             return Broken(why="nobody listens")
@@ -147,21 +155,23 @@ class Node:
             await pause()
         every = self.port.keep_alive_every
         lives = asyncio.get_running_loop().time() + (every or 0.0)
-        while not self.why:
-            if self.cluster is None:
-                await self._round()
+        while self.cluster is None and not self.why:
+            await self._round()
             if every and asyncio.get_running_loop().time() >= lives:
                 lives += every
                 await self.port.keep_alive()
             await asyncio.sleep(self.run.chance.choice((0.1, 1.0, 5.0)))
+        while every and not self.why:
+            await asyncio.sleep(every)
+            await self.port.keep_alive()
 
     async def _round(self) -> None:
         run = self.run
         answer = await self.port.list_nodes()
         seen = {one.name: one.says for one in run.heard_by(self)}
-        about = Round(me=self.name, answer=answer, seen=seen, tries=None, expected=len(run.nodes))
+        about = Round(me=self.name, answer=answer, seen=seen, tries=None, expected=run.expected)
         found = decide(about, run.rules)
-        run.steps += 1
+        run.rounds += 1
         await run.pause()
         match found.step:
             case Step.JOIN:
@@ -179,7 +189,7 @@ class Node:
         if any(one.cluster is not None for one in asked):
             return
         voters = [one for one in asked if one.vote in (None, self.name)]
-        if self not in voters or 2 * len(voters) <= len(self.run.nodes):
+        if self not in voters or len(voters) < rounds.majority_of(self.run.expected):
             return
         for one in voters:
             one.vote = self.name
@@ -188,7 +198,7 @@ class Node:
 
 @define(eq=False)
 class Run:
-    """One run of so many nodes with one backend."""
+    """One run of so many nodes with one backend.  `expected`: by their configuration."""
 
     seed: int
     rules: Rules = Rules.OURS
@@ -196,7 +206,8 @@ class Run:
     service: Service = field(init=False)
     nodes: dict[str, Node] = field(factory=dict)
     cut: set[str] = field(factory=set)
-    steps: int = 0
+    expected: int = 0
+    rounds: int = 0
 
     def __attrs_post_init__(self) -> None:
         self.chance = Random(self.seed)
@@ -205,6 +216,9 @@ class Run:
         for name in "abcde"[: self.chance.randint(1, 5)]:
             node = f"rabbit@{name}"
             self.nodes[node] = Node(node, Served(make(node), self.service.exchange), self)
+        self.expected = len(self.nodes)
+        if self.expected > 2 and self.chance.random() < 0.2:
+            self.expected -= self.chance.randint(1, 2)
 
     async def pause(self) -> None:
         await asyncio.sleep(self.chance.choice((0.0, 0.01, 0.5, 1.0, 5.0)))
@@ -221,6 +235,8 @@ class Run:
                 await self.pause()
                 if problem := self._two():
                     return problem
+                if not self._outside():
+                    return ""
             return await self._rests()
         finally:
             for one in self.nodes.values():
@@ -242,7 +258,7 @@ class Run:
                 service.is_up = not service.is_up
             case "ill":
                 service.ill = self.chance.choice((0.0, 0.2, 0.7))
-            case "lapse" if one.port.keep_alive_every is not None:
+            case "lapse" if one.port.keep_alive_every is not None and not self._are_too_many:
                 service.records.pop(one.name, None)
             case "stranger" if self.chance.random() < 0.1:
                 service.register(STRANGER)
@@ -258,14 +274,18 @@ class Run:
         while loop.time() < until:
             for one in self.nodes.values():
                 one.start()
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(3.0)
             if self._two() or not self._outside():
                 break
         is_told = any(one.why for one in self.nodes.values())
-        if STRANGER in self.service.records and is_told:
-            return self._two()  # its operator removes the record, and starts them again
+        if is_told and (STRANGER in self.service.records or self._are_too_many):
+            return self._two()  # its operator mends it, and starts them again
         stuck = [one.name for one in self._outside()]
         return self._two() or (f"stuck: {stuck}" if stuck else "")
+
+    @property
+    def _are_too_many(self) -> bool:
+        return self.expected < len(self.nodes)
 
     def _outside(self) -> list[Node]:
         return [one for one in self.nodes.values() if one.cluster is None]
@@ -286,4 +306,4 @@ def run(seed: int, events: int, rules: Rules = Rules.OURS) -> Found:
         problem = runner.run(playing.play(events))
         seconds = runner.get_loop().time()
     refused = sum(bool(one.why) for one in playing.nodes.values())
-    return Found(seed, problem, playing.steps, seconds, refused)
+    return Found(seed, problem, playing.rounds, playing.service.asked, seconds, refused)

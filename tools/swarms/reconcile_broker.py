@@ -6,7 +6,8 @@ moment when it does it:
 
     no queue that had a majority has none by it
     the last replica that holds all is not dropped
-    no replica is dropped that runs
+    no replica is dropped that runs, or that was said to run less than `LOST_SECONDS` ago
+    nothing is commanded of a queue of which was said, when last asked, that nobody leads it
     no queue has two commands under way
     no node takes part in more copies than the keeper was told
 
@@ -27,19 +28,25 @@ from typing import Any
 from attrs import define, field
 
 COPIES = 2
+LOST_SECONDS = 60.0
+"""How long a node must be away until its replicas may be dropped."""
 LATEST_SECONDS = 45.0
 """After which a command that was sent has taken effect or is refused; `settle` is longer."""
 
 
 @define(eq=False)
 class Node:
-    """`changed`: when it last came or went.  `member`: of the cluster."""
+    """`changed`: when it last came or went; `ran`: when the API last said that it runs.
+
+    `member`: of the cluster.
+    """
 
     name: str
     up: bool = True
     member: bool = True
     drained: bool = False
     changed: float = 0.0
+    ran: float = -LOST_SECONDS
 
 
 @define(eq=False)
@@ -53,7 +60,10 @@ class Replica:
 
 @define(eq=False)
 class Group:
-    """One queue.  `blind`: until then nobody leads.  `pending`: commands under way."""
+    """One queue.  `blind`: until then nobody leads.  `pending`: commands under way.
+
+    `is_led`: when its replicas were asked for last, one led.
+    """
 
     name: str
     kind: str
@@ -63,6 +73,7 @@ class Group:
     shown: str
     blind: float = 0.0
     pending: int = 0
+    is_led: bool = False
 
 
 @define
@@ -164,6 +175,9 @@ class Broker:
 
     def api_nodes(self) -> list[dict[str, Any]]:
         self.read_at = self.now
+        for one in self.nodes.values():
+            if one.up:
+                one.ran = self.now
         return [
             {"name": one.name, "running": one.up, "being_drained": one.drained}
             for one in self.nodes.values()
@@ -186,6 +200,7 @@ class Broker:
 
     def status(self, group: Group) -> list[dict[str, Any]]:
         leader = self.leader(group)
+        group.is_led = leader is not None
         rows: list[dict[str, Any]] = []
         for name, one in sorted(group.replicas.items()):
             at = 9 if one.whole else 3
@@ -217,6 +232,11 @@ class Broker:
             return
         if group.pending:
             self.problems.append(f"{queue}: {verb} {node} while another command is under way")
+        if not group.is_led:
+            self.problems.append(f"{queue}: {verb} {node} while nobody leads")
+        its = self.nodes[node]
+        if verb != "add" and its.member and self.now - its.ran < LOST_SECONDS:
+            self.problems.append(f"{queue}: {node} was dropped so soon")
         group.pending += 1
 
         def taken() -> None:
