@@ -79,7 +79,7 @@ SLICES: dict[str, Slice] = {
     ),
     "swarm-clusterer": Slice(
         "nodes of the Clusterer as they ship, in random orders and virtual time",
-        "{python} -m tools.swarms clusterer --steps 1000000000 --seconds {seconds} --seed {seed}",
+        "{python} -m tools.swarms clusterer --seconds {seconds} --seed {seed}000",
     ),
     "failover": Slice(
         "brokers of hot standby, killed, stopped and promoted from outside",

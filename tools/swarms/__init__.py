@@ -1,7 +1,7 @@
 """Random orders by program: whole hosts of a system in one process, in virtual time.
 
     python -m tools.swarms standby --seed 1 --events 200 --runs 100
-    python -m tools.swarms clusterer --seed 1 --events 30000
+    python -m tools.swarms clusterer --seed 1 --runs 100
     python -m tools.swarms reconcile --runs 1000
     python -m tools.swarms discovery --runs 1000
 

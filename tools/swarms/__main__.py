@@ -1,23 +1,102 @@
 """Systems as they ship, in random orders: `python -m tools.swarms SYSTEM`, of the four below.
 
 0  every claim held        1  one did not: its seed, the claim, and the shortest run found
+
+Ctrl-C ends it with what was played until then.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections import Counter
-from itertools import count
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import count, islice
 
 import click
+from attrs import frozen
 
 from tools.swarms.loop import silent
-from tools.swarms.standby.run import Outcome, run, shrunk
-from tools.swarms.standby.scenario import draw
 
-BURSTS = 40
+
+@frozen
+class Played:
+    """What one run came to.  `counts`: all steps, and what else is added up over runs.
+
+    `shorter`: within so many seconds, the lines of the shortest run found that fails alike.
+    """
+
+    seed: int
+    problem: str
+    counts: dict[str, float]
+    shorter: Callable[[float], Iterable[str]]
+
+
+def standby(seed: int, events: int) -> Played:
+    """Brokers of hot standby: killed, without power, cut off, promoted, on slow disks."""
+    from tools.swarms.standby.run import run, shrunk
+    from tools.swarms.standby.scenario import draw
+
+    found = run(draw(seed, events))
+
+    def shorter(seconds: float) -> Iterator[str]:
+        it = shrunk(found, seconds).scenario
+        yield f"{it.names}, manager {'built in' if it.built_in else 'outside'}"
+        yield from map(str, it.deeds)
+
+    names = ("steps", "ticks", "confirmed", "generations", "persons")
+    counts = {name: float(getattr(found, name)) for name in names}
+    return Played(seed, found.what if found.claim else "", counts, shorter)
+
+
+def clusterer(seed: int, bursts: int) -> Played:
+    """Nodes of the Clusterer: configs, kills, power cuts, resets, cuts, pauses, in bursts."""
+    from tools.swarms.clusterer import run
+
+    found = run(seed, bursts)
+    counts = {"steps": found.steps, "events": found.events, "messages": found.messages}
+    return Played(
+        seed,
+        "; ".join(found.problems),
+        {**counts, "hours": found.seconds / 3600, **found.kinds},
+        lambda _seconds: found.told,
+    )
+
+
+def reconcile(seed: int, events: int) -> Played:
+    """`reconcile run`, its loop and its file, beside a broker whose lists lie."""
+    from tools.swarms.reconcile import draw, run, shrunk
+
+    found = run(draw(seed, events))
+
+    def shorter(seconds: float) -> Iterator[str]:
+        less = shrunk(found, seconds)
+        yield less.problem
+        yield from map(str, less.scenario.happenings)
+
+    counts = {"steps": found.steps, "commands": found.commands, "hours": found.seconds / 3600}
+    return Played(seed, found.problem, counts, shorter)
+
+
+def discovery(seed: int, events: int) -> Played:
+    """Blank nodes that start by our rules, with the clients of Consul and etcd."""
+    from tools.swarms.discovery import run
+
+    found = run(seed, events)
+    counts = {
+        "steps": found.rounds + found.answers,
+        "rounds": found.rounds,
+        "refused": found.refused,
+        "hours": found.seconds / 3600,
+    }
+    return Played(seed, found.problem, counts, lambda _seconds: ())
+
+
+SYSTEMS: dict[Callable[[int, int], Played], int] = {
+    standby: 100, clusterer: 40, reconcile: 60, discovery: 40,
+}  # fmt: skip
+"""Each with the usual events of a run; the Clusterer's are bursts of events."""
 
 
 @click.group()
@@ -25,155 +104,77 @@ def main() -> None:
     """Play systems as they ship, in random orders and virtual time."""
 
 
-@main.command()
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--events", type=click.IntRange(min=1), default=100, show_default=True)
-@click.option("--runs", type=click.IntRange(min=1), default=None, help="[default: 1 or --seconds]")
-@click.option("--seconds", type=click.FloatRange(min=0), default=None, help="No run begins later.")
-@click.option(
-    "--shrink", default=60.0, show_default=True, help="Seconds to shorten a run that fails."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def standby(
-    seed: int, events: int, runs: int | None, seconds: float | None, shrink: float, as_json: bool
+def _play(
+    play: Callable[[int, int], Played],
+    seed: int,
+    events: int,
+    runs: int | None,
+    seconds: float | None,
+    steps: int | None,
+    shrink: float,
+    as_json: bool,
 ) -> None:
-    """Play brokers of hot standby, from this seed on, with so many events in each run."""
-    began, played, failed = time.process_time(), [], None
-    seeds = count(seed) if seconds is not None and runs is None else range(seed, seed + (runs or 1))
-    for each in seeds:
-        if seconds is not None and time.process_time() - began > seconds:
-            break
-        found = run(draw(each, events))
-        played.append(found)
-        if found.claim:
-            failed = found
-            break
-    spent = time.process_time() - began
-    facts = {
-        "runs": len(played),
-        "seeds": [seed, seed + len(played) - 1],
-        "steps": sum(one.steps for one in played),
-        "ticks": sum(one.ticks for one in played),
-        "cpu_seconds": round(spent, 1),
-        "confirmed": sum(one.confirmed for one in played),
-        "generations": sum(one.generations for one in played),
-        "persons": sum(one.persons for one in played),
-        "failed": None if failed is None else failed.what,
+    began, sums, last, failed = time.process_time(), Counter[str](), seed - 1, None
+    is_endless = runs is None and (seconds is not None or steps is not None)
+    try:
+        for each in islice(count(seed), None if is_endless else runs or 1):
+            is_late = seconds is not None and time.process_time() - began > seconds
+            if is_late or (steps is not None and sums["steps"] >= steps):
+                break
+            with silent():
+                found = play(each, events)
+            last = each
+            sums.update(found.counts)
+            if found.problem:
+                failed = found
+                break
+    except KeyboardInterrupt:
+        click.echo("ended by the keyboard", err=True)
+    told = {
+        "runs": last - seed + 1,
+        "seeds": [seed, last],
+        **{name: round(number, 1) if number % 1 else int(number) for name, number in sums.items()},
+        "cpu_seconds": round(time.process_time() - began, 1),
+        "failed": failed and failed.problem,
     }
-    click.echo(json.dumps(facts) if as_json else "\n".join(f"{k}: {v}" for k, v in facts.items()))
-    if failed is not None:
-        if not as_json:
-            _tell(shrunk(failed, shrink), events)
-        raise SystemExit(1)
-
-
-def _tell(outcome: Outcome, events: int) -> None:
-    it = outcome.scenario
-    click.echo(f"\n--seed {it.seed} --events {events}: {outcome.what}")
-    click.echo(f"{it.names}, manager {'built in' if it.built_in else 'outside'}, shortened to:")
-    for deed in it.deeds:
-        click.echo(str(deed))
-
-
-@main.command(epilog="Example: python -m tools.swarms clusterer --seed 7 --events 10000")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the first run.")
-@click.option("--events", type=click.IntRange(1), default=1_000, show_default=True)
-@click.option("--steps", type=int, help="Until so many steps of nodes were taken, not events.")
-@click.option(
-    "--bursts", type=click.IntRange(1), default=BURSTS, show_default=True, help="In a run."
-)
-@click.option("--seconds", type=float, help="Stop after so many seconds.")
-@click.option("--tell", is_flag=True, help="Tell all that was done in the run that fails.")
-def clusterer(
-    seed: int, events: int, steps: int | None, bursts: int, seconds: float | None, tell: bool
-) -> None:
-    """Nodes of the Clusterer: configs, kills, power cuts, resets, cuts, pauses."""
-    from tools.swarms.clusterer import run
-
-    kinds: Counter[str] = Counter()
-    began, done, taken, runs, virtual = time.process_time(), 0, 0, 0, 0.0
-    failed = None
-    while (taken < steps if steps else done < events) and failed is None:
-        if seconds is not None and time.process_time() - began > seconds:
-            break
-        with silent():
-            found = run(seed + runs, bursts)
-        runs, done, taken = runs + 1, done + found.events, taken + found.steps
-        kinds, virtual = kinds + found.kinds, virtual + found.seconds
-        failed = found if found.problems else None
-    cpu = time.process_time() - began
-    click.echo(
-        f"seeds {seed} to {seed + runs - 1}: {done:,} events, {taken:,} steps,"
-        f" {virtual / 3600:,.1f} hours of virtual time in {cpu:,.1f} s of CPU"
-        f" ({taken / max(cpu, 0.001):,.0f} steps a second)"
-    )
-    click.echo(", ".join(f"{count} {name}" for name, count in sorted(kinds.items())))
+    click.echo(json.dumps(told) if as_json else "\n".join(f"{k}: {v}" for k, v in told.items()))
     if failed is None:
         return
-    for line in failed.told if tell else failed.told[-25:]:
-        click.echo(line)
-    for problem in failed.problems:
-        click.echo(f"VIOLATED: {problem}")
-    click.echo(
-        f"again: python -m tools.swarms clusterer --seed {failed.seed} --bursts {bursts} --tell"
-    )
-    sys.exit(1)
+    if not as_json:
+        click.echo(f"\n--seed {failed.seed} --events {events}: {failed.problem}\nshortened to:")
+        with silent():
+            for line in failed.shorter(shrink):
+                click.echo(line)
+    raise SystemExit(1)
 
 
-@main.command(epilog="Example: python -m tools.swarms reconcile --seed 0 --runs 1000")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--events", type=click.IntRange(min=1), default=60, show_default=True)
-@click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option(
-    "--shrink", default=60.0, show_default=True, help="Seconds to shorten a run that fails."
-)
-def reconcile(seed: int, events: int, runs: int, shrink: float) -> None:
-    """Play `reconcile run`, its loop and its file beside a broker, from this seed on."""
-    from tools.swarms import reconcile as swarm
-
-    began, played = time.process_time(), []
-    for each in range(seed, seed + runs):
-        played.append(swarm.run(swarm.draw(each, events)))
-        if played[-1].problem:
-            break
-    steps, commands = sum(one.steps for one in played), sum(one.commands for one in played)
-    cpu, hours = time.process_time() - began, sum(one.seconds for one in played) / 3600
-    click.echo(
-        f"seeds {seed} to {seed + len(played) - 1}: {steps:,} steps, {commands:,} commands,"
-        f" {hours:,.1f} hours of virtual time in {cpu:,.1f} s of CPU"
-    )
-    if played[-1].problem:
-        shorter = swarm.shrunk(played[-1], shrink)
-        click.echo(f"--seed {each} --events {events}: {played[-1].problem}")
-        click.echo(f"shortened to a run with: {shorter.problem}")
-        for one in shorter.scenario.happenings:
-            click.echo(str(one))
-        raise SystemExit(1)
-
-
-@main.command(epilog="Example: python -m tools.swarms discovery --seed 0 --runs 1000")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--events", type=click.IntRange(min=1), default=40, show_default=True)
-@click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True)
-def discovery(seed: int, events: int, runs: int) -> None:
-    """Start blank nodes by our rules, with the clients of Consul and etcd, from this seed on."""
-    from tools.swarms.discovery import run
-
-    began, played = time.process_time(), []
-    for each in range(seed, seed + runs):
-        played.append(run(each, events))
-        if played[-1].problem:
-            break
-    cpu, hours = time.process_time() - began, sum(one.seconds for one in played) / 3600
-    rounds, answers = sum(one.rounds for one in played), sum(one.answers for one in played)
-    click.echo(
-        f"seeds {seed} to {seed + len(played) - 1}: {rounds + answers:,} steps ({rounds:,} rounds,"
-        f" {answers:,} answers), {sum(one.refused for one in played):,} refusals,"
-        f" {hours:,.1f} hours of virtual time in {cpu:,.1f} s of CPU"
-    )
-    if played[-1].problem:
-        click.echo(f"--seed {each} --events {events}: {played[-1].problem}")
-        raise SystemExit(1)
+for _play_one, _usual in SYSTEMS.items():
+    main.command(
+        _play_one.__name__,
+        help=_play_one.__doc__,
+        epilog=f"Example: python -m tools.swarms {_play_one.__name__} --seed 7 --runs 100",
+        params=[
+            click.Option(
+                ["--seed"],
+                type=click.IntRange(min=0),
+                default=0,
+                help="Of the first.",
+                show_default=True,
+            ),
+            click.Option(
+                ["--events"],
+                type=click.IntRange(min=1),
+                default=_usual,
+                show_default=True,
+                help="In each run.",
+            ),
+            click.Option(["--runs"], type=click.IntRange(min=1), help="[default: 1]"),
+            click.Option(["--seconds"], type=click.FloatRange(min=0), help="No run begins later."),
+            click.Option(["--steps"], type=click.IntRange(min=1), help="Until so many were taken."),
+            click.Option(["--shrink"], type=float, default=60.0, help="Seconds to shorten a run."),
+            click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object."),
+        ],
+    )(partial(_play, _play_one))
 
 
 if __name__ == "__main__":
