@@ -54,6 +54,10 @@ def joined(state: Leading, join: Join) -> Told:
         who.practice.generations
         and theirs.generation == state.view.generation
         and theirs.primary != state.view.primary
+        # Otherwise: c is promoted, waits for b, and dies before b hears of it; b is promoted into
+        # the same generation, and c would never follow it.  In a view of b nothing is confirmed
+        # without b, which followed no other primary of its generation.
+        and who.me not in theirs.members
     ):
         rule = "H2"
         why = (
