@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import trustme
-from attrs import Factory, define
+from attrs import Factory, define, evolve
 
-from joinproto.apps.clusterer import network
+from joinproto.apps.clusterer import network, wire
+from joinproto.apps.clusterer.channel import VERSIONS
 from joinproto.apps.clusterer.network import Heard, Network, Timing
 from joinproto.apps.clusterer.operator import ask
 from joinproto.apps.clusterer.wire import Hello
@@ -19,6 +21,7 @@ from joinproto.clusterer.messages import AskStatus
 from joinproto.clusterer.reading import Release
 from joinproto.errors import EnvironmentProblem, PeerError
 from joinproto.net.addresses import Address
+from joinproto.net.framing import framed
 from joinproto.net.tls import TlsFiles
 from tools.faults.ports import free_ports
 
@@ -66,14 +69,20 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def play(story: Callable[[Node, Node], Awaitable[None]], **more: Any) -> None:
-    """Let two nodes meet; `more` by name: of each one's network."""
+def play(
+    story: Callable[[Node, Node], Awaitable[None]],
+    versions: tuple[int, int] = VERSIONS,
+    **more: Any,
+) -> None:
+    """Let two nodes meet; `versions`: of b's connections; `more` by name: of each one's network."""
     ports = dict(zip("ab", free_ports(2), strict=True))
 
     async def told() -> None:
         pair = [node(name, ports, **more.get(name, {})) for name in "ab"]
         for one in pair:
-            await one.network.listen(Address("127.0.0.1", ports[one.network.me.node or ""]))
+            speaks = versions if one is pair[1] else VERSIONS
+            with mock.patch.object(network, "VERSIONS", speaks):
+                await one.network.listen(Address("127.0.0.1", ports[one.network.me.node or ""]))
         try:
             await story(*pair)
         finally:
@@ -93,6 +102,45 @@ def test_both_call_at_one_moment_and_each_message_comes_once() -> None:
         assert [("b", AskStatus("b", at)) for at in range(5)] == a.messages
 
     play(told)
+
+
+def test_a_node_of_the_next_version_speaks_with_one_of_this() -> None:
+    """The highest version of connections that both speak is taken; the hello says its own."""
+
+    async def told(a: Node, b: Node) -> None:
+        b.network.me = evolve(b.network.me, newest=wire.VERSIONS[1] + 1)
+        a.network.send("b", AskStatus("a", 1))
+        b.network.send("a", AskStatus("b", 2))
+        await until(lambda: bool(a.messages and b.messages))
+
+        assert ([("b", AskStatus("b", 2))], [("a", AskStatus("a", 1))]) == (a.messages, b.messages)
+
+    play(told, versions=(2, 3))
+
+
+def test_a_node_that_speaks_no_common_version_is_refused_by_name(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Both say what each speaks, and nothing that was sent counts as told."""
+    caplog.set_level("INFO")
+
+    async def told(a: Node, b: Node) -> None:
+        a.network.send("b", AskStatus("a", 1))
+        await until(lambda: bool(a.lost))
+        reader, writer = await asyncio.open_connection(*_place(a.network.addresses["b"]))
+        writer.write(framed(b'{"protocol": "joinproto-clusterer", "version": 1}'))
+        assert b"upgrade all nodes at once" in await reader.read()
+        writer.close()
+
+        assert not b.messages
+        told = ("it speaks wire versions 2 to 2, b 3 to 3", "3 to 3, a 2 to 2")
+        assert any(one in said for one in told for said in caplog.messages), caplog.messages
+
+    play(told, versions=(3, 3))
+
+
+def _place(address: Address) -> tuple[str, int]:
+    return address.host, address.port
 
 
 def test_what_is_said_to_a_node_that_is_not_there_is_lost_soon() -> None:

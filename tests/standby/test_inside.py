@@ -11,10 +11,12 @@ from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest import mock
 
 import pytest
 import trustme
 
+from joinproto.apps.standby import settings
 from joinproto.apps.standby.settings import Copying
 from joinproto.net.framing import framed
 from joinproto.net.security import Proofs
@@ -436,3 +438,24 @@ def test_a_transaction_is_not_confirmed_by_a_primary_that_is_one_no_more(tmp_pat
         assert await brokers.until(lambda: not core.clients.live)
 
     play(tmp_path, "ab", told, sync=lambda: slow[0])
+
+
+def test_brokers_of_two_versions_work_together_or_refuse_each_other_by_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A broker of the next version speaks this one; one without a common version is refused."""
+    caplog.set_level("INFO")
+
+    async def told(brokers: Inside) -> None:
+        for name, versions in (("a", (2, 2)), ("b", (2, 3)), ("c", (3, 3))):
+            with mock.patch.object(settings, "VERSIONS", versions):
+                await brokers.start(name)
+        assert "a" == await brokers.promote("a")
+        await brokers.publish("a", "1")
+
+        assert await brokers.until_in_view("a", "ab")
+        assert ["b"] == brokers.status("a")["peers"]
+        assert Role.PRIMARY is not brokers.cores["c"].role
+        assert any("it speaks wire versions 2 to 2, c 3 to 3" in said for said in caplog.messages)
+
+    play(tmp_path, "abc", told)
