@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from joinproto.apps.standby.core import Core
 from joinproto.apps.standby.keeping.disk import open_disk
 from joinproto.apps.standby.keeping.form import PREVIOUS
 from joinproto.apps.standby.peers import Envelope, Peers
+from joinproto.apps.standby.performing import Helper
 from joinproto.apps.standby.process import run_broker
 from joinproto.apps.standby.queues import Held, LiveQueue
 from joinproto.apps.standby.settings import read_settings
@@ -179,3 +181,20 @@ def test_what_could_not_be_sent_stays_in_its_queue() -> None:
         queue.add(Failing())
 
     assert 1 == len(queue)
+
+
+def test_what_blocks_does_not_hold_up_the_event_loop() -> None:
+    """The work waits for what the loop does meanwhile; ten seconds would be a loop that waits."""
+    gone_on, found = threading.Event(), list[bool]()
+
+    async def told() -> None:
+        loop, helper = asyncio.get_running_loop(), Helper()
+        done = loop.create_future()
+        loop.call_soon(gone_on.set)
+        helper.do(lambda: found.append(gone_on.wait(10)), done.set_result)
+        assert await done is None
+        helper.close()
+
+    asyncio.run(told())
+
+    assert [True] == found
