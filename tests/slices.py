@@ -75,7 +75,7 @@ SLICES: dict[str, Slice] = {
     ),
     "torture-clusterer": Slice(
         "four nodes of the Clusterer in a storm of faults",
-        "{python} -m tools.torture_clusterer --minutes {minutes} --seed {seed} --quiet",
+        "{python} -m tools.torture --system clusterer --minutes {minutes} --seed {seed} --quiet",
     ),
     "swarm-clusterer": Slice(
         "nodes of the Clusterer as they ship, in random orders and virtual time",
@@ -83,11 +83,12 @@ SLICES: dict[str, Slice] = {
     ),
     "failover": Slice(
         "brokers of hot standby, killed, stopped and promoted from outside",
-        "{python} -m tools.failover --faults 20 --seed {seed}",
+        "{python} -m tools.torture --system standby --minutes {minutes} --seed {seed} --quiet",
     ),
     "failover-built-in": Slice(
         "brokers of hot standby that promote themselves",
-        "{python} -m tools.failover --built-in --faults 20 --seed {seed}",
+        "{python} -m tools.torture --system standby --built-in --minutes {minutes} --seed {seed}"
+        " --quiet",
     ),
     "histories-rabbitmq": Slice(
         "drawn histories of RabbitMQ: is `recover` right about what they left?",

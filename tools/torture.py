@@ -1,6 +1,9 @@
-"""Torture: real nodes, real faults, writing clients; at the end nothing acknowledged is lost.
+"""Torture: real processes, real faults; at the end nothing acknowledged is lost.
 
-    tools/torture --minutes 10 --seed 7           or: python -m tools.torture ...
+    tools/torture --minutes 10 --seed 7                     nodes of the join protocol
+    tools/torture --system clusterer --minutes 10           nodes of the Clusterer
+    tools/torture --system standby --minutes 10             brokers of hot standby and clients
+    tools/torture --system standby --built-in --faults 5 --only two_at_once
 
 Exit code 0: all holds; 1: something does not, and the report says what.
 """
@@ -14,23 +17,21 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from itertools import repeat
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
-from joinproto.errors import EnvironmentProblem, JoinprotoError
+from joinproto.errors import EnvironmentProblem
 from tools.faults import namespaces
 from tools.faults.namespaces import Namespaces
-from tools.faults.network import Network
-from tools.faults.nodes import CLOCK, Fleet
 from tools.faults.register import Register
-from tools.faults.storm import Storm
-from tools.faults.verdict import Judged, judge
+from tools.faults.storm import Judged, Storm, System
 
-NAMES = "abcde"
+NAMES = "abcdef"
 MEMORY = Path("/dev/shm")
+USUAL = {"node": 3, "clusterer": 4, "standby": 3}
 
 MUTANTS = (
     "acknowledge-by-majority",  # the sequencer's own; the others are rules of the member
@@ -46,20 +47,29 @@ MUTANTS = (
     "promise-not-persisted",
     "update-in-place",
 )
-"""Rules whose lack shows in any storm; the lack of the others, in `joinproto check --mutant`."""
+"""Of nodes: rules whose lack shows in any storm; of the others, in `joinproto check --mutant`."""
+CLUSTERER_MUTANTS = ("older-wins", "ready-not-joined", "gospel-by-name")
 
 
 @click.command(epilog="Example: tools/torture --minutes 10 --seed 7")
+@click.option("--system", type=click.Choice([*USUAL]), default="node", show_default=True)
 @click.option("--minutes", type=float, default=1.0, show_default=True, help="How long it storms.")
+@click.option("--faults", type=click.IntRange(0), help="So many, and not for so many minutes.")
+@click.option("--only", help="Faults of this kind alone.")
 @click.option("--seed", type=int, help="The same storm again; else one of the clock's.")
-@click.option("--members", type=click.IntRange(2, 5), help="Usual: 3; with --register 2.")
+@click.option(
+    "--members", type=click.IntRange(2, len(NAMES)), help="Usual: 3; Clusterer 4; --register 2."
+)
 @click.option(
     "--register",
     type=click.Choice(["etcd"]),
     help="What chooses the views instead of the electors, and is cut off, killed and hung, too.",
 )
+@click.option("--built-in", is_flag=True, help="Brokers of hot standby promote themselves.")
 @click.option(
-    "--mutant", type=click.Choice(MUTANTS), help="A rule that no node keeps: the run must fail."
+    "--mutant",
+    type=click.Choice([*MUTANTS, *CLUSTERER_MUTANTS]),
+    help="A rule that no node keeps: the run must fail.",
 )
 @click.option(
     "--network",
@@ -73,29 +83,25 @@ MUTANTS = (
 @click.option("--quiet", is_flag=True, help="Do not tell each fault.")
 def main(
     minutes: float,
+    faults: int | None,
+    only: str | None,
     seed: int | None,
-    members: int | None,
-    register: str | None,
-    mutant: str | None,
-    network: str,
     out: Path | None,
     as_json: bool,
     quiet: bool,
+    **asked: Any,
 ) -> None:
-    """Let nodes run, and do to them what happens in a year."""
+    """Let processes run, and do to them what happens in a year."""
     seed = time.time_ns() % 1_000_000 if seed is None else seed
-    members = members or (2 if register else 3)
-    if members < 3 and not register:
-        raise click.UsageError("--members 2 needs --register: of two electors both must live")
-    if register and network == "namespaces":
-        raise click.UsageError("--register has links on loopback: --network proxy")
+    _refuse(**asked)
+    is_alone = asked["system"] != "node" or asked["register"]
     try:
-        kind = namespaces.possible("proxy" if register else network)
+        kind = namespaces.possible("proxy" if is_alone else asked["network"])
         if kind == "namespaces" and not namespaces.is_inside():
             namespaces.begin_inside("tools.torture", sys.argv[1:])
     except EnvironmentProblem as error:
         _give_up(error)
-    top = Path(tempfile.mkdtemp(prefix="joinproto-torture-", dir=_memory())) if out is None else out
+    top = Path(tempfile.mkdtemp(prefix="joinproto-torture-", dir=memory())) if out is None else out
     top.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
 
@@ -103,32 +109,66 @@ def main(
         if not quiet:
             click.echo(f"{time.monotonic() - began:7.1f} s  {line}", err=True)
 
-    # Whoever ends this ends the nodes, too.
+    # Whoever ends this ends the processes, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        outside = Register.start(top, NAMES[:members]) if register else None
-        between = Namespaces if kind == "namespaces" else None
-        fleet = make_fleet(top, members, mutant, between, outside)
+        system = made(top, kind=kind, **asked)
     except EnvironmentProblem as error:
         _give_up(error)
-    storm = Storm(fleet, seed, say=say)
-    failure = ""
     try:
-        try:
-            storm.run(60 * minutes)
-        except EnvironmentProblem as error:
-            # The storm could not be made: that says nothing about the nodes.
-            _give_up(error)
-        except JoinprotoError as error:
-            failure = str(error)
-        judged = judge(fleet, storm.ledger)
+        storm = Storm(system, seed, say)
+        if only is not None and only not in storm.faults:
+            raise click.UsageError(f"--only {only}: there are {', '.join(storm.faults)}")
+        kinds = None
+        if faults is not None or only is not None:
+            some = storm.chance.choices([*storm.faults], k=faults or 1)
+            kinds = some if only is None else [*repeat(only, faults or 1)]
+        judged = storm.run(60 * minutes, kinds)
+    except EnvironmentProblem as error:
+        # The storm could not be made: that says nothing about the processes.
+        _give_up(error)
     finally:
-        fleet.close()
-    holds = not judged.problems and not failure
-    _report(storm, judged, failure, seed=seed, top=top, kind=kind, as_json=as_json)
-    if holds and out is None:
+        system.close()
+    _report(storm, judged, asked["system"], seed=seed, top=top, kind=kind, as_json=as_json)
+    if not judged.problems and out is None:
         shutil.rmtree(top)
-    sys.exit(0 if holds else 1)
+    sys.exit(1 if judged.problems else 0)
+
+
+def _refuse(
+    *, system: str, members: int | None, register: str | None, built_in: bool, network: str,
+    mutant: str | None,
+) -> None:  # fmt: skip
+    if members == 2 and system == "node" and not register:
+        raise click.UsageError("--members 2 needs --register: of two electors both must live")
+    if register and network == "namespaces":
+        raise click.UsageError("--register has links on loopback: --network proxy")
+    if (register and system != "node") or (built_in and system != "standby"):
+        raise click.UsageError(f"--register is of nodes, --built-in of standby, not of {system}")
+    fits = {"node": MUTANTS, "clusterer": CLUSTERER_MUTANTS}.get(system, ())
+    if mutant is not None and mutant not in fits:
+        raise click.UsageError(f"--mutant {mutant} is not one of {system}: {', '.join(fits)}")
+
+
+def made(
+    top: Path, *, system: str, kind: str, members: int | None, register: str | None,
+    built_in: bool, mutant: str | None, **_network: object,
+) -> System:  # fmt: skip
+    """Return the processes of a storm, none of them started."""
+    names = NAMES[: members or (2 if register else USUAL[system])]
+    if system == "clusterer":
+        from tools.faults.storm_clusterer import Clusterer
+
+        return Clusterer.make(top, names, mutant)
+    if system == "standby":
+        from tools.failover.storm import Brokers
+
+        return Brokers.make(top, names, built_in=built_in)
+    from tools.faults.storm_node import Nodes
+
+    outside = Register.start(top, names) if register else None
+    between = Namespaces if kind == "namespaces" else None
+    return Nodes.make(top, names, mutant, between, outside)
 
 
 def _give_up(error: EnvironmentProblem) -> NoReturn:
@@ -136,33 +176,7 @@ def _give_up(error: EnvironmentProblem) -> NoReturn:
     sys.exit(error.code)
 
 
-def make_fleet(
-    top: Path,
-    members: int,
-    mutant: str | None,
-    network: Callable[[Mapping[str, int]], Network] | None = None,
-    register: Register | None = None,
-) -> Fleet:
-    """Return the nodes of a storm: quick to suspect each other, with clocks that can jump.
-
-    The last one leaves when it is stopped; the others stay members.
-    """
-    # A heartbeat is to be longer than a register takes to answer (join protocol, 3.7).
-    heard = (
-        "heartbeat = 0.2\nsilence = 1.5" if register is None else "heartbeat = 0.5\nsilence = 2.0"
-    )
-    tables = f"[timing]\npatience = 0.4\n{heard}\n[testing]\n"
-    tables += f'clock_offset = "{CLOCK}"'
-    names = NAMES[:members]
-    fleet = Fleet.make(
-        top, names, leaves=names[-1], tables=tables, register=register, network=network
-    )
-    for node in fleet.nodes.values():
-        node.mutant = mutant
-    return fleet
-
-
-def _memory() -> str | None:
+def memory() -> str | None:
     """Return a place in memory, if there is one: a kill is no loss of power, and the disk of a
     busy machine would be slower than the members' patience.
     """
@@ -170,54 +184,30 @@ def _memory() -> str | None:
 
 
 def _report(
-    storm: Storm,
-    judged: Judged,
-    failure: str,
-    *,
-    seed: int,
-    top: Path,
-    kind: str,
-    as_json: bool,
+    storm: Storm, judged: Judged, system: str, *, seed: int, top: Path, kind: str, as_json: bool
 ) -> None:
-    ledger, logs = storm.ledger, judged.logs
-    problems = [*([failure] if failure else []), *judged.problems]
+    kept = str(top) if judged.problems else None
     if as_json:
         tree = {
-            "result": "violated" if problems else "holds",
+            "result": "violated" if judged.problems else "holds",
+            "system": system,
             "seed": seed,
             "network": kind,
-            "members": len(storm.names),
-            "register": "votes" if storm.fleet.register is None else "etcd",
-            "faults": {one: storm.counts[one] for one in storm.kinds},
-            "recoveries": dict(storm.verdicts),
-            "writes": {
-                "acknowledged": len(ledger.acknowledged),
-                "refused": len(ledger.refused),
-                "open": len(ledger.open),
-            },
-            **judged.as_json(),
-            "problems": problems,
-            "kept": str(top) if problems else None,
+            "faults": {one: storm.counts[one] for one in storm.faults},
+            **judged.facts,
+            "problems": judged.problems,
+            "kept": kept,
         }
         click.echo(json.dumps(tree))
         return
-    faults = ", ".join(f"{storm.counts[one]} {one.replace('_', ' ')}" for one in storm.kinds)
-    click.echo(f"seed {seed}, {kind}: {storm.counts.total()} faults: {faults}")
-    click.echo(f"recovered {sum(storm.verdicts.values())} times: {dict(storm.verdicts)}")
-    click.echo(
-        f"{len(ledger.acknowledged)} writes acknowledged, {len(ledger.refused)} refused,"
-        f" {len(ledger.open)} without an answer; {judged.frames} frames in the log"
-    )
-    click.echo(
-        f"event logs: {logs.runs} runs, {logs.lines} events, {logs.views} views,"
-        f" {logs.openings} times active, {logs.committed} frames committed"
-    )
-    if not problems:
-        click.echo("everything that was acknowledged is there, and all members kept to the rules")
-    for problem in problems:
+    faults = ", ".join(f"{storm.counts[one]} {one.replace('_', ' ')}" for one in storm.faults)
+    click.echo(f"{system}, seed {seed}, {kind}: {storm.counts.total()} faults: {faults}")
+    for name, fact in judged.facts.items():
+        if name != "validate":
+            click.echo(f"{name}: {fact}")
+    for problem in judged.problems:
         click.echo(f"VIOLATED: {problem}")
-    if problems:
-        click.echo(f"everything is kept in {top}")
+    click.echo(storm.system.end if kept is None else f"everything is kept in {kept}")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
-"""A short storm over real nodes; `python -m tools.torture_clusterer --minutes 10` is long."""
+"""A short storm over real nodes; `tools/torture --system clusterer --minutes 10` is long."""
 
 from __future__ import annotations
-
-import random
 
 import pytest
 
 from tools.faults.clusterer import Fleet
-from tools.torture_clusterer import Storm
+from tools.faults.storm import Storm
+from tools.faults.storm_clusterer import Clusterer
 
 pytestmark = pytest.mark.soak("nodes")
 
@@ -16,22 +15,22 @@ SECONDS = 12.0
 
 def test_nothing_is_lost_in_a_storm(fleet: Fleet) -> None:
     """No version goes down, the gospel's data are there, and all are ready in the end."""
-    found = Storm(fleet, random.Random(3), say=lambda _: None).run(SECONDS)
+    storm = Storm(Clusterer(fleet), 3)
+    found = storm.run(SECONDS)
 
     assert () == found.problems
-    assert found.configs > 3
-    assert sum(found.faults.values()) > 10
+    assert found.facts["configs"] > 3
+    assert storm.counts.total() > 2
 
 
 def test_a_storm_over_nodes_without_a_rule_fails_and_says_why(fleet: Fleet) -> None:
     """`older-wins`: the cluster does not even form, and each node says what it waits for."""
     fleet.mutant = "older-wins"
-    storm = Storm(fleet, random.Random(3), say=lambda _: None)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tools.faults.clusterer.PATIENCE", 8.0)
         patch.setattr(Fleet.until_ready, "__defaults__", (8.0,))
-        found = storm.run(SECONDS)
+        found = Storm(Clusterer(fleet), 3).run(SECONDS)
 
     assert found.problems
     assert "never: " in found.problems[0]
@@ -41,6 +40,6 @@ def test_a_storm_begins_with_a_gospel_that_only_has_its_name(fleet: Fleet) -> No
     """`gospel-by-name`: its new data are to be everybody's, with any seed."""
     fleet.mutant = "gospel-by-name"
 
-    found = Storm(fleet, random.Random(3), say=lambda _: None).run(0.0)
+    found = Storm(Clusterer(fleet), 3).run(kinds=())
 
     assert "the gospel's data are lost at a" in found.problems[0]

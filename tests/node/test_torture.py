@@ -16,9 +16,10 @@ from tools.faults.node import main as node
 from tools.faults.nodes import ROOT
 from tools.faults.register import KINDS as REGISTER_KINDS
 from tools.faults.storm import KINDS
-from tools.faults.verdict import compare
+from tools.faults.storm_node import compare
 from tools.torture import main
 
+OWN = ("clock", "shutdown")
 SPACES = pytest.mark.needs("ip", "unshare", "network namespaces")
 
 
@@ -42,7 +43,7 @@ def test_a_short_storm_holds(network: str) -> None:
 
     assert (0, "holds", []) == (code, found["result"], found["problems"])
     assert network == found["network"]
-    assert set(KINDS) == set(found["faults"])
+    assert {*KINDS, *OWN} == set(found["faults"])
     assert sum(found["faults"].values()) >= 3
     assert found["writes"]["acknowledged"] > 10
     assert "holds" == found["validate"]["result"]
@@ -57,7 +58,7 @@ def test_two_members_whose_views_a_register_chooses_lose_nothing() -> None:
 
     assert (0, "holds", []) == (code, found["result"], found["problems"])
     assert (2, "etcd") == (found["members"], found["register"])
-    assert {*KINDS, *REGISTER_KINDS} == set(found["faults"])
+    assert {*KINDS, *OWN, *REGISTER_KINDS} == set(found["faults"])
     assert sum(found["faults"].values()) >= 3
     assert found["writes"]["acknowledged"] > 10
 
@@ -67,6 +68,8 @@ def test_two_members_whose_views_a_register_chooses_lose_nothing() -> None:
     [
         (("--members", "2"), "needs --register"),
         (("--register", "etcd", "--network", "namespaces"), "--network proxy"),
+        (("--system", "standby", "--register", "etcd"), "not of standby"),
+        (("--system", "clusterer", "--mutant", "minority"), "older-wins"),
     ],
 )
 def test_a_storm_that_cannot_be_is_refused(words: tuple[str, ...], says: str) -> None:

@@ -21,7 +21,7 @@ from tools.boots.places import BACKENDS, RECORDED, place
 from tools.boots.spaces import require_spaces, spaces
 from tools.boots.weather import FOUL, Weather
 from tools.faults.namespaces import begin_inside, is_inside
-from tools.torture import _memory
+from tools.torture import memory
 
 STORM_SECONDS = 4.0
 
@@ -76,7 +76,7 @@ def main(
     waits: Counter[str] = Counter()
     bad: list[Booted] = []
     began = time.monotonic()
-    top = Path(tempfile.mkdtemp(prefix="joinproto-boots-", dir=_memory()))
+    top = Path(tempfile.mkdtemp(prefix="joinproto-boots-", dir=memory()))
     try:
         with ExitStack() as stack:
             apart = stack.enter_context(spaces(nodes, cuts=cut_off)) if in_spaces else None

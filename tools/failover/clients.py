@@ -20,19 +20,19 @@ from proton.reactor import Container
 RETRY = [0.0, *[0.1] * 6_000]
 QUEUE = "storm"
 HEARTBEAT_SECONDS = 4
+END_SECONDS = 60.0
 
 
 class Storm(MessagingHandler):  # type: ignore[misc]
-    """Publishes `count` messages to one queue, and consumes until each confirmed one has come."""
+    """Publishes to one queue until it is told to end, and consumes each confirmed message."""
 
-    def __init__(self, urls: list[str], count: int, seconds: float, top: Path) -> None:
+    def __init__(self, urls: list[str], top: Path) -> None:
         super().__init__(auto_accept=False, auto_settle=True, prefetch=100)
-        self.urls, self.count = urls, count
+        self.urls = urls
         self.progress, self.gate = top / "progress", top / "gate"
-        self.allowed = 0
-        self.until = time.monotonic() + seconds
-        self.to_send: deque[int] = deque(range(count))
-        self.sent_once: set[int] = set()
+        self.allowed = self.count = 0
+        self.until: float | None = None
+        self.again: deque[int] = deque()
         self.waiting: dict[Delivery, int] = {}
         self.confirmed: set[int] = set()
         self.consumed: dict[int, int] = {}
@@ -63,9 +63,11 @@ class Storm(MessagingHandler):  # type: ignore[misc]
         self.progress.write_text(str(len(self.confirmed)))
         text = self.gate.read_text()
         self.allowed = int(text) if text.isdecimal() else self.allowed
+        if text == "end" and self.until is None:
+            self.allowed, self.until = self.count, time.monotonic() + END_SECONDS
         self.go_on()
         is_done = len(self.confirmed) == self.count and self.confirmed <= self.consumed.keys()
-        if is_done or time.monotonic() > self.until:
+        if self.until is not None and (is_done or time.monotonic() > self.until):
             self.connection.close()
             self.container.stop()
         else:
@@ -77,13 +79,14 @@ class Storm(MessagingHandler):  # type: ignore[misc]
         self.go_on()
 
     def go_on(self) -> None:
-        while self.sender is not None and self.sender.credit > 0 and self.to_send:
-            if self.to_send[0] >= self.allowed:
+        while self.sender is not None and self.sender.credit > 0:
+            is_again = bool(self.again)
+            if not is_again and self.count >= self.allowed:
                 return
-            number = self.to_send.popleft()
-            again = number in self.sent_once
-            self.sent_once.add(number)
-            message = Message(id=number, durable=True, body="x" * 100, properties={"again": again})
+            number = self.again.popleft() if is_again else self.count
+            self.count = max(self.count, number + 1)
+            told = {"again": is_again}
+            message = Message(id=number, durable=True, body="x" * 100, properties=told)
             self.waiting[self.sender.send(message)] = number
 
     def on_accepted(self, event: Event) -> None:
@@ -94,7 +97,7 @@ class Storm(MessagingHandler):  # type: ignore[misc]
     def on_rejected(self, event: Event) -> None:
         number = self.waiting.pop(event.delivery, None)
         if number is not None:
-            self.to_send.append(number)
+            self.again.append(number)
 
     def on_disconnected(self, event: Event) -> None:
         # Nobody knows what became of these.
@@ -107,7 +110,7 @@ class Storm(MessagingHandler):  # type: ignore[misc]
             self.session.free()
             self.sender = self.session = None
         self.resent.update(lost)
-        self.to_send.extendleft(reversed(lost))
+        self.again.extendleft(reversed(lost))
 
     # -- consuming -------------------------------------------------------------------------
 
@@ -136,13 +139,13 @@ class Storm(MessagingHandler):  # type: ignore[misc]
 
 
 def main() -> None:
-    """Run as `python -m tools.failover.clients COUNT SECONDS DIRECTORY URL...`.
+    """Run as `python -m tools.failover.clients DIRECTORY URL...`.
 
-    In the directory are two numbers: `progress`, how many are confirmed; `gate`, how many may be
-    published so far.
+    In the directory are `progress`, how many are confirmed, and `gate`, how many may be published
+    so far, or `end`.
     """
-    count, seconds, top, *urls = sys.argv[1:]
-    storm = Storm(urls, int(count), float(seconds), Path(top))
+    top, *urls = sys.argv[1:]
+    storm = Storm(urls, Path(top))
     Container(storm).run()
     print(json.dumps(storm.told()))
 

@@ -22,8 +22,8 @@ from proton import ConnectionException, Message, Timeout
 from proton.utils import BlockingConnection
 
 from joinproto.cli.validate.standby import validate_brokers
-from tools.failover.faults import SECONDS, cut_off, promote_at_the_same_time, stopped
 from tools.failover.manager import Manager, running
+from tools.failover.storm import SECONDS, cut_off, promote_at_the_same_time, stopped
 
 QUEUE = "q"
 

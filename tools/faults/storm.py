@@ -1,7 +1,10 @@
-"""A storm: faults of every kind, one after the other and into each other, from one seed.
+"""A storm over any system: faults of every kind, one after the other and into each other.
 
-The seed decides which fault comes when, whom it hits and how long it lasts.  The members'
+The seed decides which fault comes when, whom it hits and how long it lasts.  The processes'
 own timing is theirs, so the same seed is the same storm, and not the same run to the last bit.
+
+What differs between systems is an adapter (`System`): how a process is started, killed and asked,
+which faults it has of its own, when all are back, and what must be there in the end.
 """
 
 from __future__ import annotations
@@ -10,248 +13,244 @@ import random
 import signal
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from joinproto.errors import EnvironmentProblem, JoinprotoError
-from tools.faults.clients import Ledger, Writers
-from tools.faults.nodes import Fleet, until
-from tools.faults.recovering import recover
-from tools.faults.register import KINDS as REGISTER_KINDS
+from tools.faults.network import Network
 
 CALM_SECONDS = 60.0
 STUCK_SECONDS = 120.0
-CLOCK_SECONDS = 3_600
 ENDS_SECONDS = 30.0
+CUTS = frozenset({"partition", "one_way", "link"})
+
+
+@frozen
+class Judged:
+    """`problems`: one line each; none: the run holds.  `facts`: what else the report tells."""
+
+    problems: tuple[str, ...]
+    facts: Mapping[str, Any]
+
+
+class System(ABC):
+    """Processes of one system.  `lacks`: faults of all systems that are not done to it."""
+
+    names: tuple[str, ...]
+    network: Network
+    lacks: frozenset[str] = frozenset()
+    end = "everything that was acknowledged is there"
+
+    def own(self, storm: Storm) -> Mapping[str, Callable[[], None]]:
+        """Return the faults that only this system has, by kind."""
+        return {}
+
+    @abstractmethod
+    def form(self, storm: Storm) -> None:
+        """Return once all serve, with clients that go on until the end."""
+
+    @abstractmethod
+    def start(self, name: str) -> None:
+        """Start a process that does not run; nothing where it runs."""
+
+    @abstractmethod
+    def process(self, name: str) -> int | None:
+        """Return the id of the process; None: it does not run."""
+
+    @abstractmethod
+    def signal(self, name: str, number: int) -> None:
+        """Send a signal to a process, if it runs; `SIGKILL` returns once it is gone."""
+
+    @abstractmethod
+    def fill_disk(self, name: str) -> None:
+        """Have the next writes of a process fail."""
+
+    @abstractmethod
+    def settle(self, storm: Storm, seconds: float) -> None:
+        """Return once all are back and serve; raises where they do not within so long."""
+
+    def recover(self, storm: Storm) -> None:
+        """Do what an operator does after all were killed, and start them."""
+        for name in self.names:
+            self.start(name)
+
+    @abstractmethod
+    def judge(self) -> Judged:
+        """End all, and say what of what was promised is not so."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave nothing of it running."""
 
 
 @define
 class Storm:
-    """`counts`: faults by kind; `verdicts`: of the recovery tool; `say`: told what happens."""
+    """`counts`: faults by kind; `say`: told what happens."""
 
-    fleet: Fleet
+    system: System
     seed: int
-    writers: int = 6
     say: Callable[[str], None] = lambda line: None
-    ledger: Ledger = field(factory=Ledger)
     counts: Counter[str] = field(factory=Counter)
-    verdicts: Counter[str] = field(factory=Counter)
     chance: random.Random = field(init=False)
-    _clocks: dict[str, float] = field(factory=dict)
-    _bag: list[str] = field(factory=list)
+    faults: dict[str, Callable[[], None]] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.chance = random.Random(self.seed)
+        common = {
+            kind: getattr(self, f"_{kind}") for kind in KINDS if kind not in self.system.lacks
+        }
+        self.faults = {**common, **self.system.own(self)}
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """Return the faults of this storm."""
-        return KINDS if self.fleet.register is None else (*KINDS, *REGISTER_KINDS)
+    def run(self, seconds: float = 0.0, kinds: Iterable[str] | None = None) -> Judged:
+        """Rage for so many seconds, or through these kinds; then let all come back, and judge.
 
-    @property
-    def names(self) -> list[str]:
-        return sorted(self.fleet.nodes)
-
-    def run(self, seconds: float) -> None:
-        """Rage for so many seconds, then let all come back."""
-        fleet = self.fleet
-        fleet.start()
-        fleet.wait_active(seconds=STUCK_SECONDS)
-        addresses = [node.clients for node in fleet.nodes.values()]
-        writers = Writers(addresses, self.ledger, count=self.writers, seed=self.seed)
+        Raises `EnvironmentProblem` where the storm could not be made.
+        """
         try:
-            end = time.monotonic() + seconds
-            while time.monotonic() < end:
-                kind = self._next_kind()
-                if kind in REGISTER_KINDS and self.fleet.register is not None:
-                    self.fleet.register.strike(kind, self.chance, self.say)
-                else:
-                    getattr(self, f"_{kind}")()
+            self.system.form(self)
+            for kind in self._drawn(time.monotonic() + seconds) if kinds is None else kinds:
+                self.faults[kind]()
                 self.counts[kind] += 1
-                if self.chance.random() < 0.7:
+                if kinds is not None or self.chance.random() < 0.7:
                     self.calm()
                 else:
-                    self._pause(0.2, 1.0)
+                    self.pause(0.2, 1.0)
             self.calm(STUCK_SECONDS)
-        finally:
-            writers.stop()
+            failure: tuple[str, ...] = ()
+        except EnvironmentProblem:
+            raise
+        except (JoinprotoError, AssertionError, RuntimeError) as error:
+            failure = (str(error),)
+        judged = self.system.judge()
+        return Judged((*failure, *judged.problems), judged.facts)
 
-    def _next_kind(self) -> str:
-        """Return each kind as often as any other, in an order of chance."""
-        if not self._bag:
-            self._bag = list(self.kinds)
-            self.chance.shuffle(self._bag)
-        return self._bag.pop()
+    def _drawn(self, end: float) -> Iterator[str]:
+        """Yield each kind as often as any other, in an order of chance."""
+        bag: list[str] = []
+        while time.monotonic() < end:
+            if not bag:
+                bag = list(self.faults)
+                self.chance.shuffle(bag)
+            yield bag.pop()
+
+    def calm(self, seconds: float = CALM_SECONDS) -> None:
+        """Let all come back, as an operator would: what is down is started."""
+        self.system.network.heal()
+        for name in self.system.names:
+            self.system.signal(name, signal.SIGCONT)
+            self.system.start(name)
+        self.system.settle(self, seconds)
+
+    def one(self) -> str:
+        """Return any of the names."""
+        return self.chance.choice(self.system.names)
+
+    def pause(self, least: float, most: float) -> None:
+        time.sleep(self.chance.uniform(least, most))
+
+    def wait_end(self, name: str, seconds: float = ENDS_SECONDS) -> bool:
+        """Return whether a process has ended within so long."""
+        end = time.monotonic() + seconds
+        while self.system.process(name) is not None:
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.02)
+        return True
 
     # -- the faults ----------------------------------------------------------------------------
 
     def _kill(self) -> None:
-        name = self.chance.choice(self.names)
+        name = self.one()
         self.say(f"kill -9 {name}")
-        self.fleet[name].kill()
-        self._pause(0.1, 2.0)
-        self._start(name)
+        self.system.signal(name, signal.SIGKILL)
+        self.pause(0.1, 2.0)
+        self.system.start(name)
 
     def _stop(self) -> None:
-        name = self.chance.choice(self.names)
+        name = self.one()
         self.say(f"SIGSTOP {name}")
-        self.fleet[name].signal(signal.SIGSTOP)
-        self._pause(0.5, 4.0)
-        self.fleet[name].signal(signal.SIGCONT)
+        self.system.signal(name, signal.SIGSTOP)
+        self.pause(0.5, 4.0)
+        self.system.signal(name, signal.SIGCONT)
 
     def _partition(self) -> None:
-        count = self.chance.randrange(1, (len(self.names) + 1) // 2 + 1)
-        side = self.chance.sample(self.names, count)
+        names = self.system.names
+        side = self.chance.sample(names, self.chance.randrange(1, (len(names) + 1) // 2 + 1))
         self.say(f"partition {' '.join(sorted(side))}")
-        self.fleet.network.isolate(side)
-        self._pause(0.5, 4.0)
-        self.fleet.network.heal()
+        self.system.network.isolate(side)
+        self.pause(0.5, 4.0)
+        self.system.network.heal()
 
     def _one_way(self) -> None:
-        sender, receiver = self.chance.sample(self.names, 2)
+        sender, receiver = self.chance.sample(self.system.names, 2)
         self.say(f"drop {sender} -> {receiver}")
-        self.fleet.network.drop(sender, receiver)
-        self._pause(0.5, 4.0)
-        self.fleet.network.heal()
+        self.system.network.drop(sender, receiver)
+        self.pause(0.5, 4.0)
+        self.system.network.heal()
 
     def _link(self) -> None:
-        one, other = self.chance.sample(self.names, 2)
+        one, other = self.chance.sample(self.system.names, 2)
         self.say(f"cut {one} - {other}")
-        self.fleet.network.cut(one, other)
-        self._pause(0.5, 4.0)
-        self.fleet.network.heal()
+        self.system.network.cut(one, other)
+        self.pause(0.5, 4.0)
+        self.system.network.heal()
 
     def _full_disk(self) -> None:
-        name = self.chance.choice(self.names)
+        name = self.one()
         self.say(f"full disk {name}")
-        self.fleet[name].fill_disk()
-        with suppress(JoinprotoError):
-            until(lambda: not self.fleet[name].is_up, 10)
-        self.fleet[name].kill()
-        self._start(name)
-
-    def _clock(self) -> None:
-        name = self.chance.choice(self.names)
-        jump = self.chance.choice([-1, 1]) * self.chance.uniform(1, CLOCK_SECONDS)
-        self._clocks[name] = self._clocks.get(name, 0.0) + jump
-        self.say(f"clock of {name} {jump:+.0f} s")
-        self.fleet[name].set_clock(self._clocks[name])
-        self._pause(0.2, 1.0)
-
-    def _shutdown(self) -> None:
-        """The orderly shutdown of the whole cluster, at a moment that may not be a good one."""
-        name = self.chance.choice(self.names)
-        self.say(f"orderly shutdown, asked at {name}")
-        with suppress(EnvironmentProblem):
-            self.fleet[name].shutdown_cluster()
-        for node in self.fleet.nodes.values():
-            with suppress(subprocess.TimeoutExpired):
-                node.wait(8)
-            node.kill()
-        self._start_in_any_order()
+        self.system.fill_disk(name)
+        self.wait_end(name, 10.0)
+        self.system.signal(name, signal.SIGKILL)
+        self.system.start(name)
 
     def _sigterm(self) -> None:
         """One is stopped as by `systemctl stop`: it stays a member, or leaves, as configured."""
-        name = self.chance.choice(self.names)
-        self.say(f"SIGTERM {name}")
-        self.fleet[name].signal(signal.SIGTERM)
-        self._pause(0.1, 2.0)
-        self._require_end(name)
-        self._start(name)
+        self._end_in_order([self.one()], most=2.0)
 
     def _sigterm_all(self) -> None:
         """All are stopped one after the other, in any order, and started in any other."""
-        names = self.names
-        self.chance.shuffle(names)
+        self._end_in_order(self.chance.sample(self.system.names, len(self.system.names)), most=2.0)
+
+    def _end_in_order(self, names: list[str], most: float) -> None:
         self.say(f"SIGTERM {', '.join(names)}")
         for name in names:
-            self.fleet[name].signal(signal.SIGTERM)
-            self._pause(0.0, 2.0)
+            self.system.signal(name, signal.SIGTERM)
+            self.pause(0.0, most)
         for name in names:
-            self._require_end(name)
-        self._start_in_any_order()
+            if not self.wait_end(name):
+                raise JoinprotoError(
+                    f"{name} goes on {ENDS_SECONDS:g} s after SIGTERM",
+                    next="look at its log",
+                    code=1,
+                )
+        self.start_in_any_order(names)
+
+    def start_in_any_order(self, names: Iterable[str]) -> None:
+        chosen = list(names)
+        self.chance.shuffle(chosen)
+        for name in chosen:
+            self.system.start(name)
+            self.pause(0.0, 1.0)
 
     def _total_failure(self) -> None:
         """All are killed at once; the operator recovers, and starts them again."""
         self.say("total failure")
-        names = self.names
-        self.chance.shuffle(names)
-        for name in names:
-            self.fleet[name].kill()
-        self._recover()
-
-    # -- coming back ---------------------------------------------------------------------------
-
-    def calm(self, seconds: float = CALM_SECONDS) -> None:
-        """Let the cluster come back, as an operator would: what is down is started."""
-        self.fleet.network.heal()
-        end = time.monotonic() + seconds
-        while True:
-            for node in self.fleet.nodes.values():
-                node.signal(signal.SIGCONT)
-            self._start(*(name for name in self.names if not self.fleet[name].is_up))
-            try:
-                self.fleet.wait_active(seconds=5)
-            except JoinprotoError:
-                if self._needs_recovery():
-                    self._recover()
-                elif time.monotonic() > end:
-                    raise
-            else:
-                return
-
-    def _needs_recovery(self) -> bool:
-        """Say whether all who run wait for the operator."""
-        waits = [node.status().get("waiting") for node in self.fleet.nodes.values()]
-        return any(one is not None and one["reason"] == "no-clean-store" for one in waits)
-
-    def _recover(self) -> None:
-        for node in self.fleet.nodes.values():
-            node.kill()
-        verdict = recover(self.fleet, f"{sum(self.verdicts.values())}")
-        self.verdicts[verdict] += 1
-        self.say(f"recover: {verdict}")
-        self._start(*self.names)
-
-    def _require_end(self, name: str) -> None:
-        """Wait until a node that was told to end has ended; raises where it does not."""
-        try:
-            self.fleet[name].wait(ENDS_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise JoinprotoError(
-                f"{name} goes on {ENDS_SECONDS:g} s after SIGTERM",
-                next=f"look at {self.fleet[name].log}",
-                code=1,
-            ) from None
-
-    def _start_in_any_order(self) -> None:
-        names = self.names
-        self.chance.shuffle(names)
-        for name in names:
-            self._start(name)
-            self._pause(0.0, 1.0)
-
-    def _start(self, *names: str) -> None:
-        for name in names:
-            self.fleet[name].start()
-
-    def _pause(self, least: float, most: float) -> None:
-        time.sleep(self.chance.uniform(least, most))
+        for name in self.chance.sample(self.system.names, len(self.system.names)):
+            self.system.signal(name, signal.SIGKILL)
+        self.system.recover(self)
 
 
 KINDS = (
-    "kill",
-    "stop",
-    "partition",
-    "one_way",
-    "link",
-    "full_disk",
-    "clock",
-    "shutdown",
-    "sigterm",
-    "sigterm_all",
+    "kill", "stop", "partition", "one_way", "link", "full_disk", "sigterm", "sigterm_all",
     "total_failure",
-)
+)  # fmt: skip
+"""Of all systems."""
+
+
+def reap(process: subprocess.Popen[bytes] | None) -> int | None:
+    """Return the id of a process that runs; None: there is none."""
+    return process.pid if process is not None and process.poll() is None else None

@@ -20,8 +20,8 @@ from attrs import define, field
 from proton import Message, ProtonException
 from proton.utils import BlockingConnection
 
-from tools.failover.faults import recovered
 from tools.failover.manager import Manager, running
+from tools.failover.storm import recovered
 from tools.histories.followed import Followed, Steps, says_loss
 from tools.histories.judged import History
 

@@ -1,0 +1,382 @@
+"""Brokers of hot standby in a storm: a client publishes, consumes and counts.
+
+A manager outside promotes a broker where none serves: a member of the youngest view that it finds,
+with all brokers there or by the last word of the primary that it ends (docs/standby.md, the first
+guard).  It fences nobody, so nothing is cut between brokers then.  Brokers that promote themselves
+are cut off, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from joinproto.apps.standby.keeping.form import PREVIOUS
+from joinproto.cli.validate.standby import validate_brokers
+from tools.failover.manager import Manager, running
+from tools.faults.network import Network
+from tools.faults.storm import CUTS, Judged, Storm, System
+
+SECONDS = 30.0
+STUCK_SECONDS = 60.0
+AHEAD = 2_000
+"""So many more than are confirmed may be published."""
+FEW = 20
+"""So many must be confirmed until all is taken to be well."""
+
+
+class Ways(Network):
+    """What lies between brokers: a network for each of their ports."""
+
+    def __init__(self, names: tuple[str, ...], ways: tuple[Network, ...]) -> None:
+        self.names, self._ways = names, ways
+
+    def host(self, name: str) -> str:
+        return self._ways[0].host(name)
+
+    def way(self, caller: str, called: str) -> Any:
+        return self._ways[0].way(caller, called)
+
+    def drop(self, sender: str, receiver: str) -> None:
+        for way in self._ways:
+            way.drop(sender, receiver)
+
+    def heal(self) -> None:
+        for way in self._ways:
+            way.heal()
+
+    def close(self) -> None:
+        for way in self._ways:
+            way.close()
+
+
+@define
+class Brokers(System):
+    """`manager`: outside, or only who calls the agents."""
+
+    top: Path
+    manager: Manager
+    network: Network = field(init=False)
+    verdicts: list[str] = field(factory=list)
+    _client: subprocess.Popen[str] | None = None
+    end = "everything that was confirmed was consumed, and all brokers kept to the rules"
+
+    def __attrs_post_init__(self) -> None:
+        self.network = Ways(self.names, self.manager.ways)
+
+    @classmethod
+    def make(cls, top: Path, names: str, *, built_in: bool) -> Brokers:
+        more = 'events = "events"'
+        return cls(top, Manager.of(top, names, more=more, built_in=built_in, cuts=built_in))
+
+    @property
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(self.manager.files)
+
+    @property
+    def lacks(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset() if self.manager.is_built_in else CUTS
+
+    def own(self, storm: Storm) -> Mapping[str, Callable[[], None]]:
+        ways: tuple[Callable[[Storm], None], ...] = (
+            self.fail_over, self.switch, self.promote_at_once, self.in_order,
+        )  # fmt: skip
+        if self.manager.is_built_in:
+            ways += (self.cut_primary, self.stop_primary, self.two_at_once, self.die_promoted)
+        return {way.__name__: partial(way, storm) for way in ways}
+
+    # -- processes -----------------------------------------------------------------------------
+
+    def start(self, name: str) -> None:
+        self.manager.start(name)
+
+    def process(self, name: str) -> int | None:
+        return self.manager.agent(name)._pid()
+
+    def signal(self, name: str, number: int) -> None:
+        if number == signal.SIGKILL:
+            self.manager.kill(name)
+        elif (process := self.process(name)) is not None:
+            os.kill(process, number)
+
+    def fill_disk(self, name: str) -> None:
+        """Let its files grow no more: it ends at its next write."""
+        if (process := self.process(name)) is not None:
+            frames = self.manager.agent(name).settings.data / "frames.log"
+            size = frames.stat().st_size + 1_000
+            resource.prlimit(process, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.kill()
+            self._client.wait()
+        with running(self.manager):
+            pass
+
+    # -- all together --------------------------------------------------------------------------
+
+    def form(self, storm: Storm) -> None:
+        manager = self.manager
+        manager.start()
+        if not manager.is_built_in and not manager.promote():
+            raise RuntimeError(f"nobody could be promoted at first: {manager.refusals}")
+        (self.top / "progress").write_text("0")
+        self._opens()
+        words = [sys.executable, "-m", "tools.failover.clients", str(self.top), *manager.urls()]
+        self._client = subprocess.Popen(
+            words, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).resolve().parents[2]
+        )
+        storm.calm()
+
+    def _opens(self) -> int:
+        """Let the client publish some more; return how many are confirmed."""
+        text = (self.top / "progress").read_text()
+        done = int(text) if text.isdecimal() else 0
+        (self.top / "gate").write_text(str(done + AHEAD))
+        return done
+
+    def settle(self, storm: Storm, seconds: float) -> None:
+        """Wait until one serves, all others are backups, and something is confirmed."""
+        manager = self.manager
+        end, asked = time.monotonic() + seconds, time.monotonic()
+        confirmed = self._opens()
+        while True:
+            for name in self.names:
+                if self.process(name) is None:
+                    manager.start(name)
+            serves = manager.serving(1.0)
+            others = [name for name in self.names if name != serves]
+            away = [name for name in others if manager.status(name).get("role") != "backup"]
+            if serves and not away and self._opens() >= confirmed + FEW:
+                return
+            if serves:
+                asked = time.monotonic()
+            elif (able := self._able()) and manager.promote(*able):
+                storm.say(f"promoted {manager.primary}")
+            elif time.monotonic() > asked + SECONDS:
+                self.recover(storm)
+                asked = time.monotonic()
+            if time.monotonic() > end:
+                said = {name: manager.status(name).get("role") for name in self.names}
+                raise RuntimeError(
+                    f"after {seconds:g} s: {serves or 'nobody'} serves, not backups: {away}, of"
+                    f" {said}; {self._opens() - confirmed} confirmed; {manager.refusals[-3:]}"
+                )
+            time.sleep(0.1)
+
+    def _able(self) -> list[str]:
+        """Return whom a manager outside may promote; nobody where not all brokers answer."""
+        told: list[dict[str, Any]] = [dict(self.manager.status(name)) for name in self.names]
+        if self.manager.is_built_in or not all(told):
+            return []
+        youngest = max(told, key=lambda one: (one["generation"], one["view"]))
+        return list(youngest["up_to_date"])
+
+    def recover(self, storm: Storm) -> None:
+        """Mark the store that `recover pick` names, start all, and see that one be primary."""
+        for name in self.names:
+            self.manager.kill(name)
+        verdict = recover(self.manager)
+        storm.say(f"recover: {verdict}")
+        self.verdicts.append(verdict)
+
+    def judge(self) -> Judged:
+        """Let the client take what is confirmed, and hold the event logs against the claims."""
+        if self._client is None:
+            return Judged(("no client was there",), {})
+        (self.top / "gate").write_text("end")
+        try:
+            told, _ = self._client.communicate(timeout=2 * STUCK_SECONDS)
+        except subprocess.TimeoutExpired:
+            return Judged(("the client did not come to an end",), {})
+        found = json.loads(told)
+        problems = [f"confirmed and lost: {found['lost']}"] if found["lost_count"] else []
+        if found["confirmed"] != found["published"]:
+            problems.append(f"of {found['published']} only {found['confirmed']} are confirmed")
+        if found["twice_unmarked"]:
+            problems.append(f"{found['twice_unmarked']} came twice, and were not marked")
+        logs = validate_brokers([self.top / "events"])
+        problems += [f"{one.name}: {one.found[0]}" for one in logs.claims if one.found]
+        facts = {"recoveries": len(self.verdicts), "refusals": len(self.manager.refusals)}
+        return Judged(tuple(problems), {**found, **facts, "logs": logs.counted})
+
+    # -- its own faults ------------------------------------------------------------------------
+
+    def fail_over(self, storm: Storm) -> None:
+        """Kill the primary; once another one serves, start it again."""
+        dead = self.manager.primary
+        storm.say(f"kill -9 {dead}, the primary")
+        able = self._able()
+        self.manager.kill(dead)
+        self._takes_over(dead, able)
+        self.manager.start(dead)
+
+    def in_order(self, storm: Storm) -> None:
+        """Stop the primary in order, as for work on its machine."""
+        gone = self.manager.primary
+        storm.say(f"the agent stops {gone}, the primary")
+        able = self._able()
+        self.manager.call(gone, "stop")
+        self._takes_over(gone, able)
+        self.manager.start(gone)
+
+    def _takes_over(self, gone: str, able: list[str]) -> None:
+        """Promote one that may be, or wait until one serves; raises where none does."""
+        if self.manager.is_built_in:
+            self._another(gone)
+            return
+        others = [name for name in able if name != gone]
+        deadline = time.monotonic() + SECONDS
+        while others and not self.manager.promote(*others):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"nobody could be promoted: {self.manager.refusals[-2:]}")
+            time.sleep(0.2)
+
+    def _another(self, former: str) -> None:
+        if not self.manager.serving(SECONDS, but=former):
+            raise RuntimeError(f"nobody took over from {former} within {SECONDS:g} s")
+
+    def _backup(self, storm: Storm) -> str:
+        return storm.chance.choice([name for name in self.names if name != self.manager.primary])
+
+    def switch(self, storm: Storm) -> None:
+        """Promote a backup while the primary runs."""
+        name = self._backup(storm)
+        storm.say(f"promote {name} while {self.manager.primary} is primary")
+        self.manager.promote(name)
+
+    def promote_at_once(self, storm: Storm) -> None:
+        """Kill a backup, start it, and promote it before it has caught up."""
+        name = self._backup(storm)
+        storm.say(f"kill -9 {name}, start it, and promote it")
+        self.manager.kill(name)
+        self.manager.start(name)
+        primary = self.manager.primary
+
+        def hears() -> bool:
+            return primary in str(self.manager.status(name).get("peers"))
+
+        if self.manager.is_built_in or self.manager.agent(name)._until(hears, SECONDS):
+            self.manager.promote(name)
+
+    def cut_primary(self, storm: Storm) -> None:
+        """Cut the primary off from the others, but not from its clients, until another serves."""
+        storm.say(f"cut off {self.manager.primary}, the primary")
+        with cut_off(self.manager, former := self.manager.primary):
+            self._another(former)
+
+    def stop_primary(self, storm: Storm) -> None:
+        """Stop the primary's process until another one serves."""
+        storm.say(f"SIGSTOP {self.manager.primary}, the primary")
+        with stopped(self.manager, former := self.manager.primary):
+            self._another(former)
+
+    def two_at_once(self, storm: Storm) -> None:
+        """Promote all others at once, while the primary runs, is cut off, or is stopped."""
+        others = [name for name in self.names if name != self.manager.primary]
+        way = storm.chance.choice((left_alone, cut_off, stopped))
+        storm.say(f"promote {' and '.join(others)} at once; {self.manager.primary}: {way.__name__}")
+        with way(self.manager, self.manager.primary):
+            promote_at_the_same_time(self.manager, others)
+
+    def die_promoted(self, storm: Storm) -> None:
+        storm.say("kill all when a promotion is in the chain, and was not kept")
+        die_promoted(self.manager)
+
+
+def die_promoted(manager: Manager) -> None:
+    """Kill all when a promotion is in the chain, and its broker has not kept that view."""
+    rooms = [path.with_suffix("") / "standby" for path in manager.files.values()]
+    others = [room for room in rooms if room.parent.name != manager.primary]
+    for room in others:
+        # A directory in the place of the file: the next write of metadata ends the process.
+        (room / PREVIOUS).unlink(missing_ok=True)
+        (room / PREVIOUS).mkdir()
+    manager.kill(manager.primary)
+    deadline = time.monotonic() + SECONDS
+    while all(manager.status(room.parent.name) for room in others):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"nobody was promoted within {SECONDS:g} s")
+        time.sleep(0.1)
+    for room in others:
+        manager.kill(room.parent.name)
+        (room / PREVIOUS).rmdir()
+    recover(manager)
+
+
+def recover(manager: Manager) -> str:
+    """Mark the store that `recover pick` names, start all, and see that one be primary."""
+    paths = [path.with_suffix("") for path in manager.files.values()]
+    found = recovered("pick", *paths)
+    if found["verdict"] != "proven":
+        raise RuntimeError(f"after total failure: {found['verdict']}: {found['evidence']}")
+    best = Path(found["latest"][0].partition(":")[2])
+    others = [path for path in paths if path != best]
+    made = recovered("mark-clean", best, *others)["error"]["next"].rpartition(" ")[2]
+    recovered("mark-clean", best, *others, "--yes", "--plan-hash", made)
+    manager.start()
+    if manager.is_built_in:
+        serving = manager.serving(SECONDS)
+        if serving != best.name:
+            raise RuntimeError(f"{serving or 'nobody'} serves, and not {best.name}")
+    elif not manager.promote(best.name):
+        raise RuntimeError(f"the best one refused: {manager.refusals[-1]}")
+    return f"{found['verdict']}: {best.name}"
+
+
+def recovered(*words: object) -> dict[str, Any]:
+    command = [sys.executable, "-m", "joinproto", "recover", *map(str, words), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def promote_at_the_same_time(manager: Manager, names: list[str]) -> None:
+    """Promote all of these; return when each has answered."""
+    calls = [threading.Thread(target=manager.promote, args=(name,)) for name in names]
+    for call in calls:
+        call.start()
+    for call in calls:
+        call.join()
+
+
+@contextmanager
+def cut_off(manager: Manager, name: str) -> Iterator[None]:
+    """Part a broker from the others while the block lasts."""
+    manager.isolate(name)
+    try:
+        yield
+    finally:
+        manager.heal()
+
+
+@contextmanager
+def stopped(manager: Manager, name: str) -> Iterator[None]:
+    """Have a broker's process stand still while the block lasts."""
+    pid = manager.agent(name)._pid()
+    if pid is None:
+        raise RuntimeError(f"{name} does not run")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def left_alone(_manager: Manager, _name: str) -> Iterator[None]:
+    """Let it run."""
+    yield

@@ -1,0 +1,292 @@
+"""Nodes of the Clusterer in a storm: configs at several at once, in the middle of transitions.
+
+Two contents of one version are among them.  Claimed: no version ever decreases on a node's disk,
+the gospel's messages are there at the end and nobody else's, and all nodes are ready in the end.
+Real: processes, TCP, disks, kill -9; each node manages a broker that is a process with a file of
+messages.
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from attrs import Factory, define, field
+
+from joinproto.clusterer.config import Config
+from joinproto.errors import MisuseError
+from joinproto.net.addresses import Address
+from tools.faults.clusterer import Fleet
+from tools.faults.network import Network
+from tools.faults.storm import Judged, Storm, System, reap
+
+WAIT_SECONDS = 3.0
+MESSAGES = 5
+
+
+class Links(Network):
+    """What lies between the nodes of a fleet."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.names, self._fleet = fleet.names, fleet
+
+    def host(self, name: str) -> str:
+        return "127.0.0.1"
+
+    def way(self, caller: str, called: str) -> Address:
+        raise MisuseError("a fleet of the Clusterer writes its own addresses", next="ask it")
+
+    def drop(self, sender: str, receiver: str) -> None:
+        self._fleet.links[sender, receiver].cut(back=False)
+        self._fleet.links[receiver, sender].cut(there=False)
+
+    def heal(self) -> None:
+        self._fleet.heal()
+
+    def close(self) -> None:
+        """The fleet closes its links."""
+
+
+@define
+class Clusterer(System):
+    """`label`: of the gospel's data; `messages`: what was acknowledged to be in them, in order,
+    published whenever all were ready with one config.  `keeper`: the gospel of all configs.
+
+    It is killed and cut like the others.  It is reset, too, in the middle of a transition, once all
+    others have its data; while it is `blank`, configs are given to those alone that know which one
+    it was, and all name a `witness`: one given to the blank machine would mean the blank one's
+    data, and those of who is left out do not count any more, by rights.
+    """
+
+    fleet: Fleet
+    network: Network = field(init=False)
+    version: int = 1
+    label: str = ""
+    blank: bool = False
+    witness: str = ""
+    messages: list[str] = Factory(list)
+    end = "no version went down, the gospel's data are there, and all are ready"
+
+    def __attrs_post_init__(self) -> None:
+        self.network = Links(self.fleet)
+
+    @classmethod
+    def make(cls, top: Path, names: str, mutant: str | None) -> Clusterer:
+        return cls(Fleet(top, tuple(names), mutant=mutant))
+
+    @property
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.fleet.names
+
+    @property
+    def keeper(self) -> str:
+        return self.fleet.names[0]
+
+    @property
+    def others(self) -> list[str]:
+        return list(self.fleet.names[1:])
+
+    def own(self, storm: Storm) -> Mapping[str, Callable[[], None]]:
+        ways = (self.apply, self.apply_apart, self.reset, self.replace)
+        return {way.__name__: partial(way, storm) for way in ways}
+
+    # -- processes -----------------------------------------------------------------------------
+
+    def start(self, name: str) -> None:
+        self.fleet.start(name)
+
+    def process(self, name: str) -> int | None:
+        return reap(self.fleet.running.get(name))
+
+    def signal(self, name: str, number: int) -> None:
+        if number == signal.SIGKILL:
+            self.fleet.kill(name)
+        elif self.process(name) is not None:
+            self.fleet.running[name].send_signal(number)
+
+    def fill_disk(self, name: str) -> None:
+        if (process := self.process(name)) is not None:
+            resource.prlimit(process, resource.RLIMIT_FSIZE, (0, 0))
+
+    def close(self) -> None:
+        self.fleet.close()
+
+    # -- forming -------------------------------------------------------------------------------
+
+    def form(self, storm: Storm) -> None:
+        """The gospel comes as a blank machine, and then with a younger config: that means its data.
+
+        It is cut off until it has some: the others would hand it theirs.
+        """
+        fleet, keeper = self.fleet, self.keeper
+        first = self._config(fleet.names)
+        for name in fleet.names:
+            fleet.start(name, first if name == keeper else None)
+        fleet.until_ready(fleet.names, self.version)
+        storm.say(f"reset {keeper}, the gospel, which comes back with a younger config")
+        fleet.cut([keeper], self.others)
+        fleet.reset(keeper)
+        fleet.start(keeper)
+        fleet.until_ready([keeper], 0)
+        self.label = str(fleet.label(keeper))
+        self.version += 1
+        fleet.stop(keeper)
+        fleet.heal()
+        fleet.start(keeper, self._config(fleet.names))
+        fleet.until_ready(fleet.names, self.version)
+        for name in fleet.names:
+            if fleet.label(name) != self.label:
+                raise AssertionError(
+                    f"the gospel's data are lost at {name}: {fleet.label(name)}, and they were"
+                    f" {self.label}, which {keeper} had when the config was given to it"
+                )
+        self._publish()
+
+    def _publish(self) -> None:
+        """A few messages, each acknowledged by the brokers of all nodes."""
+        for _ in range(MESSAGES):
+            self.messages.append(f"message {len(self.messages)}")
+            for name in self.fleet.names:
+                if not self.fleet.publish(name, self.messages[-1]):
+                    raise AssertionError(f"{name} is ready, and its broker takes no message")
+
+    def _config(self, names: tuple[str, ...]) -> Config:
+        nodes = frozenset({*names, self.keeper, self.witness} - {""})
+        return Config(self.version, nodes, gospel=self.keeper, shutdown_timeout=1_000)
+
+    # -- its own faults ------------------------------------------------------------------------
+
+    def apply(self, storm: Storm) -> None:
+        """Configs at several nodes at once; each names the gospel, and who else is chance."""
+        self._apply(storm, self._knowing())
+
+    def apply_apart(self, storm: Storm) -> None:
+        """The same while one is cut off from some, or killed."""
+        victim = storm.one()
+        away = [name for name in self.fleet.names if name != victim]
+        far = storm.chance.sample(away, storm.chance.randint(1, len(away)))
+        storm.say(f"cut {victim} from {' '.join(sorted(far))}")
+        self.fleet.cut([victim], far)
+        self.apply(storm)
+        if storm.chance.random() < 0.5:
+            storm.faults["kill"]()
+        storm.pause(0.0, 2.0)
+
+    def reset(self, storm: Storm) -> None:
+        """Never the gospel, and nobody while that is blank: the others have its data."""
+        if not self.is_blank():
+            victim = storm.chance.choice(self.others)
+            storm.say(f"reset {victim}")
+            self.fleet.reset(victim)
+
+    def replace(self, storm: Storm) -> None:
+        """The gospel comes as a blank machine, while the others go on to another config."""
+        if self.is_blank():
+            return
+        storm.calm()
+        self.witness = storm.chance.choice(self.others)
+        self._apply(storm, self.others)
+        storm.pause(0.0, 0.4)
+        storm.say(f"reset {self.keeper}, the gospel")
+        self.fleet.reset(self.keeper)
+        self.blank = True
+        if storm.chance.random() < 0.5:
+            victim = storm.chance.choice(self.others)
+            storm.say(f"kill -9 {victim}")
+            self.fleet.kill(victim)
+        self.fleet.start(self.keeper)
+
+    def is_blank(self) -> bool:
+        """Return whether the gospel was reset, and has not yet got its data from the others.
+
+        That they are on its disk is not enough: killed before it is ready, it throws them away.
+        """
+        said = self.fleet.status(self.keeper) if self.blank else None
+        is_ready = said is not None and said["status"] == "ready"
+        if is_ready and self.fleet.label(self.keeper) == self.label:
+            self.blank, self.witness = False, ""
+        return self.blank
+
+    def _knowing(self) -> list[str]:
+        """Return who may be given a config."""
+        if not self.is_blank():
+            return list(self.fleet.names)
+        return [name for name in self.fleet.names if self.fleet.label(name) == self.label]
+
+    def _apply(self, storm: Storm, knowing: list[str]) -> None:
+        fleet, chance = self.fleet, storm.chance
+        if not knowing:
+            raise AssertionError(f"nobody has the gospel's data any more: {self.label}")
+        at = chance.sample(knowing, chance.randint(1, min(3, len(knowing))))
+        wanted = []
+        for name in at:
+            # Now and then two contents of one version: who waits ends, who is ready keeps its own.
+            self.version += chance.random() < 0.8 or name == at[0]
+            some = chance.sample(fleet.names, chance.randint(2, len(fleet.names)))
+            wanted.append((name, self._config(tuple(some))))
+        storm.say("; ".join(f"{config} at {name}" for name, config in wanted))
+        threads = [Thread(target=fleet.apply, args=one, daemon=True) for one in wanted]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(WAIT_SECONDS)
+
+    # -- what must be --------------------------------------------------------------------------
+
+    def settle(self, storm: Storm, seconds: float) -> None:
+        """Bring all back, by one config more; what they have then is the gospel's."""
+        fleet = self.fleet
+        fleet.until("the gospel answers", lambda: fleet.status(self.keeper) is not None, seconds)
+        if not self.is_blank() and fleet.label(self.keeper) != self.label:
+            raise AssertionError(
+                f"the gospel {self.keeper} has lost its data: {fleet.label(self.keeper)}, and they"
+                f" were {self.label}"
+            )
+        self.version += 1
+        last = self._config(fleet.names)
+        end = time.monotonic() + seconds
+        while not all(fleet.is_ready(name, self.version) for name in fleet.names):
+            for name in fleet.names:
+                fleet.start(name)  # who saw two contents of one version has ended
+            fleet.apply(next(iter(self._knowing()), self.keeper), last)
+            if time.monotonic() > end:
+                raise AssertionError(f"not all are ready in the end:\n{fleet.told()}")
+            time.sleep(0.5)
+        wanted = [self.label, *self.messages]
+        for name in fleet.names:
+            if (found := fleet.data(name)) != wanted:
+                lost = len(set(wanted) - set(found))
+                raise AssertionError(
+                    f"the gospel's data are lost at {name}: {found[:1]} with {len(found)} lines,"
+                    f" and they were {self.label} with {len(wanted)}; {lost} of them are not there"
+                )
+        self.is_blank()
+        self._publish()
+
+    def judge(self) -> Judged:
+        """Say where a version went down on one disk, from what the nodes wrote of themselves."""
+        highest: dict[str, int] = {}
+        problems = []
+        runs = self.fleet.events()
+        for run, lines in sorted(runs.items(), key=_begun):
+            for line in lines:
+                if line["kind"] != "stored":
+                    continue
+                whose = str(line["identity"]).partition("+")[0]
+                if line["version"] < highest.get(whose, 0):
+                    problems.append(
+                        f"{run}: version {line['version']} was stored after {highest[whose]}"
+                    )
+                highest[whose] = max(line["version"], highest.get(whose, 0))
+        facts = {"configs": self.version, "runs": len(runs), "messages": len(self.messages)}
+        return Judged(tuple(problems), facts)
+
+
+def _begun(item: tuple[str, list[dict[str, Any]]]) -> int:
+    return int(item[1][0]["t"]) if item[1] else 0
