@@ -18,7 +18,6 @@ from joinproto.check.report import Trace
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows, padded
 from spark_explore.step import BAD_MAX, Task
-from spark_explore.storage import Storage
 from spark_explore.trace import trace_to
 
 BYTES_PER_STEP = 100
@@ -88,7 +87,7 @@ def judge_deadlocks(frontier: Frontier, context: Any, claim: Claim, found: Findi
     job = Stuck(frontier.task(context), faults, claim.bit)
     lots = [
         [(level, file) for level, file in enumerate(share.files) if file]
-        for share in frontier.shares()
+        for share in frontier.shares
     ]
     found_ = context.parallelize(lots, len(lots)).flatMap(job.look).collect()
     faults.destroy()
@@ -114,7 +113,7 @@ class Stuck:
     def look(self, files: list[tuple[int, str]]) -> Iterator[tuple[int, Rows]]:
         """Yield the first level with stuck rows, and those rows."""
         for level, file in files:
-            every = Storage(self.task.folder).load(file)
+            every = self.task.storage.load(file)
             stuck = [
                 self._stuck(np.array(every[begin : begin + (1 << 16)]))
                 for begin in range(0, len(every), 1 << 16)

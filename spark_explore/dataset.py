@@ -1,17 +1,16 @@
 """The explored states as Parquet, whichever engine explored them.
 
-Parts are written beside the dataset and become it by one rename: there is a whole one or none.
+In a folder, parts are written beside the dataset and become it by one rename.  On a store, which
+renames nothing, `_about.json` is written last, and a dataset without it is none.
 """
 
 from __future__ import annotations
 
 import itertools
-import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,8 +30,8 @@ from spark_explore.columns import About, Columns, columns_of
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows, padded
 from spark_explore.parents import Parents
+from spark_explore.places import Folder, Place
 from spark_explore.step import Task
-from spark_explore.storage import Storage
 
 STATES, EDGES, ABOUT = "states", "edges", "_about.json"
 """The folders of a run that hold the dataset.  Readers skip what begins with `_`."""
@@ -48,7 +47,7 @@ _CHUNK_ROWS = 1 << 16
 class Parts:
     """Writes tables as files of a million rows, under names that begin with `name`."""
 
-    folder: Path
+    place: Place
     name: str
     _tables: list[Any] = field(init=False, factory=list)
     _rows: int = field(init=False, default=0)
@@ -65,13 +64,12 @@ class Parts:
         if not self._tables:
             return
         whole = pa.concat_tables(self._tables).unify_dictionaries()
-        path = self.folder / f"{self.name}-{self._number}.parquet"
-        other = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
+        content = pa.BufferOutputStream()
         # One row group, so that columns are encoded once and readers may skip by level.
         plain = [name for name in whole.column_names if name not in ASCENDING]
         pq.write_table(
             whole,
-            other,
+            content,
             compression="zstd",
             row_group_size=_PART_ROWS,
             use_dictionary=plain,
@@ -79,7 +77,9 @@ class Parts:
                 name: "DELTA_BINARY_PACKED" for name in ASCENDING if name in whole.column_names
             },
         )
-        other.replace(path)
+        # A task that runs again writes the same under the same name.
+        name = f"{self.name}-{self._number}.parquet"
+        self.place.write(name, memoryview(content.getvalue()))
         self._tables, self._rows, self._number = [], 0, self._number + 1
 
 
@@ -137,11 +137,11 @@ def _with_stuck(table: Any, stuck: npt.NDArray[np.bool_], expanded: npt.NDArray[
 # -- of a local search -------------------------------------------------------------------
 
 
-def write_local(search: Search, out: Path, *, edges: bool = False) -> Path:
-    """Write the states of a finished local search, and its steps; returns the states' folder."""
+def write_local(search: Search, out: Place, *, edges: bool = False) -> None:
+    """Write the states of a finished local search, and its steps, to folders of `out`."""
     columns, ends = columns_of(search), search.found.levels
     if not edges:
-        shutil.rmtree(out / EDGES, ignore_errors=True)
+        (out / EDGES).clear()
     with ExitStack() as replacing:
         folder = replacing.enter_context(_Replacing(out / STATES))
         parts, steps = Parts(folder, "part"), None
@@ -152,7 +152,6 @@ def write_local(search: Search, out: Path, *, edges: bool = False) -> Path:
         for written in filter(None, (parts, steps)):
             written.flush()
         _describe(folder, columns, search, ends[-1])
-    return out / STATES
 
 
 def _write_rows(search: Search, columns: Columns, parts: Parts, parents: Parents) -> None:
@@ -197,7 +196,7 @@ class Decoding:
     task: Task
     columns: Any
     faults: Any
-    folder: Path
+    place: Place
     unexpanded: int
 
     def write(self, number: int, files: Iterable[tuple[int, str]]) -> Iterator[int]:
@@ -205,9 +204,9 @@ class Decoding:
         columns: Columns = self.columns.value
         cache = self.task.cache()
         cache.catch_up()
-        parts, count = Parts(self.folder, f"part-{number}"), 0
+        parts, count = Parts(self.place, f"part-{number}"), 0
         for level, name in files:
-            every = Storage(self.task.folder).load(name)
+            every = self.task.storage.load(name)
             for begin in range(0, len(every), _CHUNK_ROWS):
                 tables = cache.tables
                 rows = padded(np.array(every[begin : begin + _CHUNK_ROWS]), tables.layout.words)
@@ -227,12 +226,12 @@ class Decoding:
         yield count
 
 
-def write_frontier(frontier: Frontier, context: Any, out: Path) -> Path:
-    """Write the states of a search on Spark; returns the dataset's folder."""
+def write_frontier(frontier: Frontier, context: Any, out: Place) -> None:
+    """Write the states of a search on Spark to a folder of `out`."""
     columns = columns_of(frontier.search)
     shared = context.broadcast(columns)
     faults = context.broadcast(Faults.of(frontier.search.tables))
-    shares = frontier.shares()
+    shares = frontier.shares
     # Each task has one owner's files: as many states as any other.
     lots = [[(level, file) for level, file in enumerate(share.files) if file] for share in shares]
     with _Replacing(out / STATES) as folder:
@@ -247,34 +246,40 @@ def write_frontier(frontier: Frontier, context: Any, out: Path) -> Path:
         _describe(folder, columns, frontier.search, count)
     shared.destroy()
     faults.destroy()
-    return out / STATES
 
 
-def _describe(folder: Path, columns: Columns, search: Search, count: int) -> None:
-    schema = pq.read_schema(next(iter(sorted(folder.glob("*.parquet")))))
+def _describe(folder: Place, columns: Columns, search: Search, count: int) -> None:
+    with folder.open(next(name for name in folder.names() if name.endswith(".parquet"))) as file:
+        schema = pq.read_schema(file)
     kinds = {
         item.name: str(item.type.value_type if pa.types.is_dictionary(item.type) else item.type)
         for item in schema
     }
     about = About(search.world.name, columns.members, count, kinds, dict(columns.about))
-    (folder / ABOUT).write_text(about.to_json(), encoding="utf-8")
+    folder.write(ABOUT, about.to_json().encode())
 
 
 @define
 class _Replacing:
     """A folder that takes the place of another when all is written."""
 
-    folder: Path
-    _other: Path = field(init=False)
+    place: Place
+    _other: Place = field(init=False)
 
-    def __enter__(self) -> Path:
-        self._other = self.folder.with_name(f".{self.folder.name}-{uuid.uuid4().hex}")
-        self._other.mkdir(parents=True)
+    def __enter__(self) -> Place:
+        self._other = self.place
+        if isinstance(self.place, Folder):
+            path = self.place.path
+            self._other = Folder(path.with_name(f".{path.name}-{uuid.uuid4().hex}"))
+        else:
+            self.place.remove([ABOUT])
+            self.place.clear()
+        self._other.make()
         return self._other
 
     def __exit__(self, kind: Any, *_: object) -> None:
         if kind is not None:
-            shutil.rmtree(self._other, ignore_errors=True)
-            return
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self._other.replace(self.folder)
+            self._other.clear()
+        elif isinstance(self.place, Folder) and isinstance(self._other, Folder):
+            self.place.clear()
+            self._other.path.replace(self.place.path)

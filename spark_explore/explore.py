@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from attrs import field, frozen
+from attrs.converters import optional
 
 from joinproto.check.check import conclude
 from joinproto.check.engine.search import Search
@@ -22,8 +21,9 @@ from spark_explore import cost, reports
 from spark_explore.frontier import Frontier
 from spark_explore.handover import Seeding, take_over
 from spark_explore.journal import Journal
+from spark_explore.places import Folder, Place, as_place
 from spark_explore.session import cores_of, explained, open_context, ready
-from spark_explore.storage import Storage, refuse_other_than_a_path, seen_by_all
+from spark_explore.storage import Storage, seen_by_all
 from spark_explore.table_server import Outgrown
 from spark_explore.temporary import own_folder
 
@@ -47,7 +47,7 @@ class Plan:
 
     limits: Limits = field(factory=Limits)
     master: str | None = None
-    out: Path | None = None
+    out: Place | None = field(default=None, converter=optional(as_place))
     resume: bool = False
     symmetry: bool = False
     witnesses: bool = False
@@ -84,8 +84,6 @@ def run(world: World, plan: Plan) -> Report:
             f"world {world.name} has {unknown}, which executors do not know",
             next="leave out --engine spark, or this",
         )
-    if plan.out is not None:
-        refuse_other_than_a_path(plan.out)
     with cost.Watch() as watch, _context(plan.master) as context:
         return explore(world, plan, context, watch)
 
@@ -93,8 +91,8 @@ def run(world: World, plan: Plan) -> Report:
 def explore(world: World, plan: Plan, context: Any, watch: cost.Watch) -> Report:
     """The same in a session that is there."""
     spent = cost.Spent.now(watch)
-    with explained(), _folder(plan) as folder:
-        journal = _journal(folder, plan)
+    with explained(), _storage(plan) as storage:
+        journal = Journal(storage, plan.out, dict(plan.identity))
         search = Search(
             world,
             limits=plan.limits,
@@ -114,7 +112,7 @@ def explore(world: World, plan: Plan, context: Any, watch: cost.Watch) -> Report
                 )
                 return reports.of_local(search, spent)
             frontier = take_over(
-                search, seeding, Storage(folder), owners=_owners(plan, context), host=_host(context)
+                search, seeding, storage, owners=_owners(plan, context), host=_host(context)
             )
         return _on_spark(frontier, plan, context, journal, spent)
 
@@ -138,7 +136,7 @@ def _concluded(search: Search, plan: Plan, began: float, cpu: float) -> Report:
     report = conclude(search, began=began, cpu=cpu, witnesses=plan.witnesses)
     if plan.out is not None:
         # Of a run before this one, on Spark.
-        (plan.out / "search" / "growth.json").unlink(missing_ok=True)
+        (plan.out / "search").remove(["growth.json"])
     problem = _keep_states(
         plan, lambda out: dataset().write_local(search, out, edges=plan.keeps_edges)
     )
@@ -152,7 +150,7 @@ def dataset() -> Any:
     return module
 
 
-def _keep_states(plan: Plan, write: Callable[[Path], Any]) -> str:
+def _keep_states(plan: Plan, write: Callable[[Place], None]) -> str:
     """Write the dataset; return what prevented it, if only a package did."""
     if plan.out is None or not plan.keeps_states:
         return ""
@@ -198,8 +196,6 @@ def auto(world: World, plan: Plan) -> Report:
                 " the driver would hold, too",
                 next="",
             )
-        if plan.out is not None:
-            refuse_other_than_a_path(plan.out)
     except (EnvironmentProblem, UsageProblem) as problem:
         # It paused for a cluster, and is no whole search.
         search.found.stopped_by = search.found.stopped_by or "a large frontier, left to a cluster"
@@ -211,13 +207,11 @@ def auto(world: World, plan: Plan) -> Report:
         f" {search.found.stopped_by or 'a large frontier, and a cluster'}; its processes take"
         " memory of their own"
     )
-    with cost.Watch() as watch, explained(), _folder(plan) as folder:
+    with cost.Watch() as watch, explained(), _storage(plan) as storage:
         spent = cost.Spent.now(watch, began=began)
-        journal = _journal(folder, plan)
+        journal = Journal(storage, plan.out, dict(plan.identity))
         # Before the session: what lies in files then is no longer in memory.
-        frontier = take_over(
-            search, seeding, Storage(folder), owners=_owners(plan, None), host="127.0.0.1"
-        )
+        frontier = take_over(search, seeding, storage, owners=_owners(plan, None), host="127.0.0.1")
         with _context(plan.master) as context:
             frontier.host = _host(context)
             return _on_spark(frontier, plan, context, journal, spent)
@@ -232,7 +226,7 @@ def _on_spark(
                 f"a cluster ({context.master}) needs a folder that all its machines can open",
                 next="name one with --out DIR",
             )
-        seen_by_all(context, frontier.storage.folder)
+        seen_by_all(context, frontier.storage.place)
     frontier.open()
     try:
         journal.keep(frontier)
@@ -288,19 +282,19 @@ def _host(context: Any) -> str:
     return "127.0.0.1" if local else str(context.getConf().get("spark.driver.host"))
 
 
-def _journal(folder: Path, plan: Plan) -> Journal:
-    return Journal(folder, None if plan.out is None else dict(plan.identity))
-
-
 @contextmanager
-def _folder(plan: Plan) -> Iterator[Path]:
-    if plan.out is not None:
-        folder = plan.out / "search"
-        if not plan.resume:
-            # What another run left there, ended or not.
-            shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True, exist_ok=True)
-        yield folder
+def _storage(plan: Plan) -> Iterator[Storage]:
+    if plan.out is None:
+        with own_folder() as folder:
+            yield Storage(Folder(folder))
         return
-    with own_folder() as folder:
-        yield folder
+    place = plan.out.absolute() / "search"
+    if not plan.resume:
+        # What another run left there, ended or not.
+        place.clear()
+    place.make()
+    if isinstance(place, Folder):
+        yield Storage(place)
+        return
+    with own_folder() as cache:
+        yield Storage(place, cache)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import Factory, define, field
+from attrs import Factory, define, evolve, field
 
 from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.search import Search
@@ -63,7 +63,7 @@ class Frontier:
     states of each level.  `outcomes`: how many were numbered on the way there; a job may have
     gone further than what is found, also one that had to be done again, which is why
     `numbered` says how many there were after each level.  `counts`: values of each field when
-    rows were last packed.
+    rows were last packed.  `shares`: what every owner has after the last level.
     """
 
     search: Search
@@ -83,7 +83,7 @@ class Frontier:
     verdicts: Verdicts = field(init=False)
     table_server: TableServer = field(init=False)
     rpc_server: RpcServer | None = field(init=False, default=None)
-    job_of_last: int = 0
+    shares: list[Share] = Factory(list)
     counts: list[int] = Factory(list)
     _everything: Any = field(init=False, default=None)
     _told: int = field(init=False, default=0)
@@ -113,7 +113,7 @@ class Frontier:
         shares = [Share(-1, owner, 0, (), ()) for owner in range(self.owners)]
         for level in range(len(self.levels)):
             shares = self.store_level(shares, rows_of(level))
-        self.job_of_last = self.job
+        self.shares = shares
 
     def store_level(self, shares: list[Share], rows: Rows) -> list[Share]:
         """Store one level whose rows are here; return everybody's new share."""
@@ -158,12 +158,6 @@ class Frontier:
         size = self.levels[-1]
         return 6 if size < SMALL else 3 if size < MIDDLE else 1
 
-    def shares(self) -> list[Share]:
-        """Return what every owner had after the last level."""
-        return [
-            self.storage.share(self.job_of_last, self.level, owner) for owner in range(self.owners)
-        ]
-
     def task(self, context: Any) -> Task:
         """Return what every step of the present job knows."""
         assert self.rpc_server is not None
@@ -171,7 +165,7 @@ class Frontier:
         if self._everything is None or self.table_server.asked > 2 * self._told + 1000:
             self._everything = context.broadcast(packed(self.table_server.everything()))
             self._told = self.table_server.asked
-        judge = self.search.judge
+        judge, local = self.search.judge, cores_of(str(context.master)) is not None
         always = sum(1 << c.bit for c in judge.whole if c.property.kind == "always")
         always |= sum(1 << c.bit for c in judge.implementing)
         wanted = always or any(
@@ -182,28 +176,27 @@ class Frontier:
         )
         return Task(
             address=address,
-            folder=self.storage.folder,
+            storage=self.storage if local else evolve(self.storage, cache=None),
             owners=self.owners,
             job=self.job,
-            before=self.job_of_last,
             first=self.level,
             wide=self.wide,
             flags=1 if wanted else 0,
             always=always,
             everything=self._everything,
-            by_files=cores_of(str(context.master)) is not None,
+            parcels=self.storage.here / parcels.FOLDER if local else None,
         )
 
     def _run(self, context: Any, task: Task, length: int) -> list[tuple[Any, ...]]:
         owners = task.owners
-        flow = context.parallelize(range(owners), owners).mapPartitionsWithIndex(_first(task))
+        flow = context.parallelize(self.shares, owners).mapPartitionsWithIndex(_first(task))
         for level in range(task.first + 1, task.first + length):
             flow = _exchanged(flow, owners).mapPartitionsWithIndex(_middle(task, level))
         flow = _exchanged(flow, owners).mapPartitionsWithIndex(_end(task, task.first + length))
-        parcels.forget(self.storage.folder)
+        parcels.forget(self.storage.here / parcels.FOLDER)
         found: list[tuple[Any, ...]] = flow.collect()
         # Also before it: a run that was killed, or a job that failed, leaves some.
-        parcels.forget(self.storage.folder)
+        parcels.forget(self.storage.here / parcels.FOLDER)
         return found
 
     @staticmethod
@@ -222,23 +215,13 @@ class Frontier:
     def repack(self, context: Any) -> None:
         """Make room for numbers that no longer fit, in all rows there are."""
         tables, old = self.search.tables, self.search.tables.layout
-        files = [
-            [share.files[level] for share in self.shares() if share.files[level]]
-            for level in range(len(self.levels))
-        ]
         layout = roomy(tables, self.counts)
         self.counts = tables.value_counts()
         self.job += 1
-        job = Repack(
-            self.storage.folder,
-            self.owners,
-            self.job,
-            old,
-            layout,
-            min(old.capacity, tables.slots),
-        )
-        job.run(context, files)
-        self.job_of_last = self.job
+        storage = self.task(context).storage
+        messages = min(old.capacity, tables.slots)
+        job = Repack(storage, self.owners, self.job, old, layout, messages)
+        self.shares = job.run(context, self.levels, self.shares)
         self.search.expander.repack(tables.grow_layout(layout))
         self.search.expander.refresh()
         self.epoch += 1
@@ -248,7 +231,7 @@ class Frontier:
 
     def forget(self) -> None:
         """Remove files that nothing needs any more; no job may be running."""
-        self.storage.forget(self.job_of_last, self.shares())
+        self.storage.forget(self.shares)
 
     # -- results -------------------------------------------------------------------------
 
@@ -265,7 +248,7 @@ class Frontier:
                     self.done = True
                     break
                 self.levels.append(new)
-                self.job_of_last = task.job
+                self.shares = _shares_of(parts)
                 self.growth.append(Growth(level, new, "spark", seconds=seconds * new / total))
                 self.verdicts.judge(level, parts)
             self._count(level, parts)
@@ -314,8 +297,14 @@ def _itself(owner: int) -> int:
     return owner
 
 
+def _shares_of(parts: list[Counts]) -> list[Share]:
+    shares = sorted((item.share for item in parts if item.share), key=lambda share: share.owner)
+    assert [*range(len(parts))] == [share.owner for share in shares]
+    return shares
+
+
 def _first(task: Task) -> Callable[[int, Iterable[Any]], Iterator[Any]]:
-    return lambda owner, _: step.start(task, owner)
+    return lambda owner, shares: step.start(task, owner, shares)
 
 
 def _middle(task: Task, level: int) -> Callable[[int, Iterable[Any]], Iterator[Any]]:

@@ -1,8 +1,9 @@
 """What a run needs to go on after its driver died: where it stands, and every number's meaning.
 
-    state.json    what run this is, and how far it is; written last, so it is never ahead
-    world-N.bin   values behind the numbers, tables, counters, as of job N
-    owners/, levels/, runs/   what each owner had then: see `spark_explore/storage.py`
+    state.json        what run this is, how far it is, and which files every owner has; written
+                      last, so it is never ahead: what it does not name is nobody's
+    world-N-....bin   values behind the numbers, tables, counters, as of job N
+    levels/, runs/    what each owner had then: see `spark_explore/storage.py`
 
 The driver notes its state between jobs, and removes nothing that the last note needs.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import secrets
 import sys
 import time
 from pathlib import Path
@@ -36,10 +38,11 @@ from joinproto.check.problems import ModelProblem
 from joinproto.check.sources import sources_of
 from joinproto.errors import EnvironmentProblem, UsageProblem
 from spark_explore.frontier import Frontier, Growth
+from spark_explore.places import Place
 from spark_explore.session import full_disk, is_full
-from spark_explore.storage import KINDS, Storage
+from spark_explore.storage import Storage, share_of
 
-FORMAT = 4
+FORMAT = 5
 
 SAMPLES = 1_000
 """So many answers of each kind and member are asked for again when a run goes on."""
@@ -49,11 +52,13 @@ SAMPLES = 1_000
 class Journal:
     """The notes of one run.
 
-    `identity`: what makes it this run and no other; None: nobody will go on with it.
+    `out`: where it was told to write; None: nobody will go on with it.  `identity`: what makes
+    it this run and no other.
     """
 
-    folder: Path
-    identity: dict[str, Any] | None
+    storage: Storage
+    out: Place | None
+    identity: dict[str, Any]
     _kept: float = field(init=False, factory=time.monotonic)
     _took: float = field(init=False, default=0.0)
     _names: Names | None = field(init=False, default=None)
@@ -66,23 +71,23 @@ class Journal:
     def keep(self, frontier: Frontier) -> None:
         """Note where the run stands, and remove what is not needed; no job may be running."""
         began = time.monotonic()
-        if self.identity is not None:
+        if self.out is not None:
             self._note(frontier)
         frontier.forget()
         self._kept = time.monotonic()
         self._took = self._kept - began
 
     def _note(self, frontier: Frontier) -> None:
-        storage, job, verdicts = frontier.storage, frontier.job, frontier.verdicts
+        place, verdicts = frontier.storage.place, frontier.verdicts
         state = {
             "format": FORMAT,
             "version": __version__,
             "run": self.identity,
             "code": code_of(frontier.search),
-            "numbers": f"world-{job}.bin",
+            "numbers": f"world-{frontier.job}-{secrets.token_hex(4)}.bin",
             "owners": frontier.owners,
             "job": frontier.job,
-            "job_of_last": frontier.job_of_last,
+            "shares": [attrs.asdict(share) for share in frontier.shares],
             "epoch": frontier.epoch,
             "wide": frontier.wide,
             "levels": frontier.levels,
@@ -99,40 +104,40 @@ class Journal:
         }
         try:
             self._names = self._names or _names(frontier.search)
-            storage.write(f"world-{job}.bin", _written(frontier, self._names))
-            storage.write("state.json", (json.dumps(state, indent=1) + "\n").encode())
+            place.write(str(state["numbers"]), _written(frontier, self._names), sync=True)
+            place.write("state.json", (json.dumps(state) + "\n").encode(), sync=True)
+            # Also what a killed run had not written to its end.
+            left = [name for name in place.names() if re.match(r"world-.*\.bin$|\..*-", name)]
+            place.remove(name for name in left if name != state["numbers"])
         except OSError as error:
             if is_full(error):
-                raise full_disk(f"{self.folder}") from error
+                raise full_disk(f"{place}") from error
             raise EnvironmentProblem(
-                f"cannot write to {self.folder}: {error.strerror or error}",
+                f"cannot write to {place}: {error.strerror or error}",
                 next="--resume goes on from the last level kept",
             ) from error
-        # Also what a killed run had not written to its end.
-        for path in (*self.folder.glob("world-*.bin"), *self.folder.glob(".*-*")):
-            if path.name != state["numbers"]:
-                path.unlink(missing_ok=True)
 
     def keep_growth(self, frontier: Frontier) -> None:
         """Write down what each level cost, for the page of the run."""
         levels = [attrs.asdict(item) for item in frontier.growth]
         text = json.dumps({"levels": levels}, indent=1)
-        frontier.storage.write("growth.json", text.encode())
+        frontier.storage.place.write("growth.json", text.encode())
 
     def has_begun(self) -> bool:
         """Return whether there is something to go on with; raises where there never was a run.
 
         A run that died before its first note is begun anew.
         """
-        if (self.folder / "state.json").exists():
+        assert self.out is not None
+        if "state.json" in self.storage.place.names():
             return True
         try:
-            run = json.loads((self.folder.parent / "run.json").read_bytes())
-        except (OSError, ValueError):
+            run = json.loads(self.out.read("run.json"))
+        except (FileNotFoundError, ValueError):
             run = None
         if run != json.loads(json.dumps(self.identity)):
             raise UsageProblem(
-                f"{self.folder.parent} holds no search to go on with",
+                f"{self.out} holds no search to go on with",
                 next="leave out --resume, and it begins anew",
             )
         return False
@@ -143,19 +148,18 @@ class Journal:
         """Return the frontier as it was last noted; `search` is fresh, of the same world."""
         state = self._state(search)
         self._names = _names(search)
-        content = _content(self.folder / state["numbers"], self._names)
+        content = _content(self.storage.place, state["numbers"], self._names)
         _put_back(search, content)
         claims = {claim.property.name: claim for claim in search.judge.claims}
         frontier = Frontier(
             search=search,
-            storage=Storage(self.folder),
+            storage=self.storage,
             owners=state["owners"],
             # Executors of the run before, if any still ask, are not ours.
             run=f"{state['job']}-{time.time_ns()}",
             host=host,
-            job_of_last=state["job_of_last"],
-            # Files of jobs that were not noted are nobody's; their names must not come again.
-            job=_last_job(self.folder, state["job"]),
+            shares=[share_of(share) for share in state["shares"]],
+            job=state["job"],
             epoch=state["epoch"],
             wide=state["wide"],
             levels=state["levels"],
@@ -175,10 +179,10 @@ class Journal:
         return frontier
 
     def _state(self, search: Search) -> dict[str, Any]:
-        state: dict[str, Any] = json.loads((self.folder / "state.json").read_bytes())
+        state: dict[str, Any] = json.loads(self.storage.place.read("state.json"))
         if state.get("format") != FORMAT:
             raise UsageProblem(
-                f"{self.folder} was written in format {state.get('format')}, this is {FORMAT}",
+                f"{self.out} was written in format {state.get('format')}, this is {FORMAT}",
                 next=f"resume it with joinproto {state.get('version')}, or begin anew",
             )
         here = {"version": __version__, "run": self.identity, "code": code_of(search)}
@@ -187,7 +191,7 @@ class Journal:
         if differs:
             told = "; ".join(_difference(name, state[name], here[name]) for name in differs)
             raise UsageProblem(
-                f"{self.folder.parent} holds another run: {told}",
+                f"{self.out} holds another run: {told}",
                 next="give what it was started with, or begin anew in another folder",
             )
         return state
@@ -215,17 +219,6 @@ def code_of(search: Search) -> str:
     return found.hexdigest()[:16]
 
 
-def _last_job(folder: Path, least: int) -> int:
-    """Return a number behind that of every job that ran, or may still be running."""
-    numbers = [least]
-    for kind in KINDS:
-        for path in (folder / kind).iterdir():
-            found = re.search(r"\d+", path.name)
-            numbers += [int(found[0])] if found else []
-    # The last one may not have written anything yet.
-    return max(numbers) + 1
-
-
 # -- values and tables -----------------------------------------------------------------
 
 
@@ -248,12 +241,12 @@ def _written(frontier: Frontier, names: Names) -> bytes:
         ) from error
 
 
-def _content(file: Path, names: Names) -> dict[str, Any]:
+def _content(place: Place, name: str, names: Names) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = read(file.read_bytes(), names)
+        found: dict[str, Any] = read(place.read(name), names)
     except Exception as error:
         raise UsageProblem(
-            f"{file} cannot be read: {error}", next="begin anew in another folder"
+            f"{place}/{name} cannot be read: {error}", next="begin anew in another folder"
         ) from error
     return found
 

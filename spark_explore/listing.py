@@ -10,9 +10,7 @@ A step leads to a row; which state that is, one join on keys says.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,12 +18,13 @@ import pyarrow as pa
 from attrs import define, field, frozen
 
 from joinproto.errors import EnvironmentProblem
+from spark_explore import frames
 from spark_explore.dataset import Parts
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows, padded
+from spark_explore.places import Place
 from spark_explore.session import frames_of
 from spark_explore.step import Task
-from spark_explore.storage import Storage
 
 _CHUNK_ROWS = 1 << 14
 _OWNER_BITS = 40
@@ -36,12 +35,12 @@ class Kept:
     """A DataFrame that lies in files.  `wanted`: of how many rows the column asked of is true."""
 
     frame: Any
-    path: Path
+    place: Place
     rows: int
     wanted: int
 
     def drop(self) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        self.place.clear()
 
 
 @define
@@ -49,9 +48,10 @@ class Listed:
     """The two tables, in a folder that is removed at the end; `session`: makes DataFrames."""
 
     session: Any
-    folder: Path
+    place: Place
     wide: bool
     _kept: int = field(init=False, default=0)
+    _files: dict[str, list[str]] = field(init=False, factory=dict)
 
     @property
     def states(self) -> Any:
@@ -67,7 +67,7 @@ class Listed:
         return "binary" if self.wide else "long"
 
     def _read(self, name: str, kinds: str) -> Any:
-        return self.session.read.schema(kinds).parquet((self.folder / name).as_uri())
+        return frames.read(self.session, self.place / name, kinds, self._files.get(name, ()))
 
     def keep(self, frame: Any, wanted: Any = None) -> Kept:
         """Write a DataFrame: what it was made of need not be made again.
@@ -78,12 +78,13 @@ class Listed:
         from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
 
         self._kept += 1
-        path = self.folder / f"kept-{self._kept}"
+        place = self.place / f"kept-{self._kept}"
         seen = Observation()
         chosen = F.lit(True) if wanted is None else wanted
         of = F.coalesce(F.sum(F.when(chosen, 1).otherwise(0)), F.lit(0)).alias("wanted")
-        frame.observe(seen, F.count(F.lit(1)).alias("rows"), of).write.parquet(path.as_uri())
-        return Kept(self.session.read.schema(frame.schema).parquet(path.as_uri()), path, **seen.get)
+        names = frames.write(frame.observe(seen, F.count(F.lit(1)).alias("rows"), of), place)
+        found = frames.read(self.session, place, frame.schema, names)
+        return Kept(found, place, **seen.get)
 
     def resolve(self, count: int) -> None:
         """Turn the rows that `count` steps lead to into ids of states."""
@@ -95,8 +96,8 @@ class Listed:
         )
         steps = self._read("listed", kinds).join(states, "key")
         names = ["source", "target", "flags", "then", "info", "changes"]
-        steps.select(*names).write.parquet((self.folder / "steps").as_uri())
-        shutil.rmtree(self.folder / "listed")
+        self._files["steps"] = frames.write(steps.select(*names), self.place / "steps")
+        (self.place / "listed").clear()
         if (found := self.steps.count()) != count:
             raise EnvironmentProblem(
                 f"{count:,} steps lead out of the states found, and {found:,} to one of them",
@@ -111,7 +112,7 @@ class Listed:
         return np.stack([np.frombuffer(key, np.uint64) for key in keys])
 
     def remove(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.place.clear()
 
 
 @frozen
@@ -119,17 +120,17 @@ class Listing:
     """One job: every task lists some files of states, and the steps out of them."""
 
     task: Task
-    folder: Path
+    place: Place
 
     def write(self, number: int, files: Iterable[tuple[int, str]]) -> Iterator[int]:
         """Write the states of files, each with its level; yields how many steps they have."""
         cache = self.task.cache()
         cache.catch_up()
-        states = Parts(self.folder / "states", f"part-{number}")
-        steps = Parts(self.folder / "listed", f"part-{number}")
+        states = Parts(self.place / "states", f"part-{number}")
+        steps = Parts(self.place / "listed", f"part-{number}")
         at, count = number << _OWNER_BITS, 0
         for level, name in files:
-            every = Storage(self.task.folder).load(name)
+            every = self.task.storage.load(name)
             for begin in range(0, len(every), _CHUNK_ROWS):
                 rows = np.array(every[begin : begin + _CHUNK_ROWS])
                 rows = padded(rows, cache.tables.layout.words)
@@ -172,19 +173,19 @@ def _table(**columns: Any) -> Any:
 
 def listed(frontier: Frontier, context: Any) -> Listed:
     """Return all states and steps of a search that came to its end."""
-    folder = frontier.storage.folder / "listed"
-    shutil.rmtree(folder, ignore_errors=True)
+    place = frontier.storage.place / "listed"
+    place.clear()
     for name in ("states", "listed"):
-        (folder / name).mkdir(parents=True)
+        (place / name).make()
     lots = [
         [(level, file) for level, file in enumerate(share.files) if file]
-        for share in frontier.shares()
+        for share in frontier.shares
     ]
-    job = Listing(frontier.task(context), folder)
+    job = Listing(frontier.task(context), place)
     flow = context.parallelize(lots, len(lots))
     counts = flow.mapPartitionsWithIndex(
         lambda number, lot: job.write(number, (item for items in lot for item in items))
     ).collect()
-    found = Listed(frames_of(context, frontier.owners), folder, frontier.wide)
+    found = Listed(frames_of(context, frontier.owners), place, frontier.wide)
     found.resolve(sum(counts))
     return found

@@ -35,13 +35,11 @@ class Parcel:
 Content = bytes | Parcel
 
 
-def sent(
-    folder: Path, parts: Iterable[tuple[int, Rows]], *, by_files: bool
-) -> Iterator[tuple[int, Content]]:
-    """Yield each owner with its rows, as they can be sent."""
-    if by_files:
+def sent(parts: Iterable[tuple[int, Rows]], folder: Path | None) -> Iterator[tuple[int, Content]]:
+    """Yield each owner with its rows, in files of `folder`; None: as they are."""
+    if folder is not None:
         # Under a name of its own: a step that runs again sends again.
-        path = folder / FOLDER / f"{secrets.token_hex(16)}"
+        path = folder / secrets.token_hex(16)
         found = []
         # Not `tofile`: on a full disk that says how many rows it wrote, and not why.
         with path.open("wb") as file:
@@ -65,5 +63,5 @@ def received(content: Content, words: int) -> Rows:
 
 def forget(folder: Path) -> None:
     """Remove all that was sent; no job may be running."""
-    for path in (folder / FOLDER).glob("*"):
+    for path in folder.glob("*"):
         path.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from attrs import frozen
 
 from joinproto.errors import UsageProblem
+from spark_explore.places import Place, StoreFailure, as_place, problem_with
 from spark_explore.questions import QUESTIONS
 
 STATES, EDGES, ABOUT = "states", "edges", "_about.json"
@@ -15,9 +16,13 @@ STATES, EDGES, ABOUT = "states", "edges", "_about.json"
 
 @frozen
 class Dataset:
-    """A folder of Parquet.  `columns`: name to type; `about`: what some of them say."""
+    """`folder`: Parquet, below `out` or `out` itself.
 
-    folder: Path
+    `columns`: name to type; `about`: what some of them say.
+    """
+
+    out: Place
+    folder: Place
     world: str
     members: tuple[str, ...]
     states: int
@@ -25,17 +30,20 @@ class Dataset:
     about: dict[str, str]
 
 
-def dataset_in(out: Path) -> Dataset:
+def dataset_in(given: Path | Place) -> Dataset:
     """Return the dataset of a run's folder; raises `UsageProblem` where there is none."""
-    folder = out / STATES if (out / STATES).is_dir() else out
+    out = as_place(given)
     try:
-        found = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        folder = out / STATES if ABOUT in (out / STATES).names() else out
+        found = json.loads(folder.read(ABOUT))
+    except StoreFailure as error:
+        raise problem_with(out, error) from error
     except (OSError, ValueError) as error:
         raise UsageProblem(
             f"{out} holds no explored states",
             next="joinproto check WORLD --out DIR writes them",
         ) from error
-    return Dataset(folder, members=tuple(found.pop("members")), **found)
+    return Dataset(out, folder, members=tuple(found.pop("members")), **found)
 
 
 def question(dataset: Dataset, name: str) -> str:

@@ -6,7 +6,6 @@ Rows of another layout have other keys, so other owners, so everything moves onc
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,51 +25,54 @@ Item = tuple[int, tuple[int, bytes]]
 class Repack:
     """One job.  `files`: by level.  `messages`: how many the old layout has bits for."""
 
-    folder: Path
+    storage: Storage
     owners: int
     job: int
     old: Layout
     new: Layout
     messages: int
 
-    def run(self, context: Any, files: list[list[str]]) -> None:
-        """Write all levels anew, as `job`."""
+    def run(self, context: Any, levels: list[int], shares: list[Share]) -> list[Share]:
+        """Write all `levels`, of so many states, anew; return what every owner has then."""
         batch: list[tuple[int, str]] = []
-        size = first = 0
-        for level, names in enumerate(files):
-            size += sum((self.folder / name).stat().st_size for name in names)
-            batch += [(level, name) for name in names]
-            if size > _BATCH_BYTES or level == len(files) - 1:
-                self._run(context, batch, first, level)
-                batch, size, first = [], 0, level + 1
+        found = [Share(-1, owner, 0, (), ()) for owner in range(self.owners)]
+        size = 0
+        for level, count in enumerate(levels):
+            size += 8 * self.old.words * count
+            batch += [(level, one.files[level]) for one in shares if one.files[level]]
+            if size > _BATCH_BYTES or level == len(levels) - 1:
+                found = self._run(context, batch, found, level)
+                batch, size = [], 0
+        return found
 
-    def _run(self, context: Any, batch: list[tuple[int, str]], first: int, last: int) -> None:
+    def _run(
+        self, context: Any, batch: list[tuple[int, str]], shares: list[Share], last: int
+    ) -> list[Share]:
         flow = context.parallelize(batch, max(1, min(len(batch), self.owners)))
         flow = flow.mapPartitions(self.send).partitionBy(self.owners, int)
-        flow.mapPartitionsWithIndex(
-            lambda owner, items: self.keep(owner, items, first, last)
-        ).count()
+        return list(
+            flow.mapPartitionsWithIndex(
+                lambda owner, items: self.keep(shares[owner], items, last)
+            ).collect()
+        )
 
     def send(self, files: Iterable[tuple[int, str]]) -> Iterator[Item]:
         """Yield the rows of some files, packed anew, to their owners."""
         for level, name in files:
-            every = Storage(self.folder).load(name)
+            every = self.storage.load(name)
             for begin in range(0, len(every), _CHUNK_ROWS):
                 part = padded(np.array(every[begin : begin + _CHUNK_ROWS]), self.old.words)
                 rows = self.new.repack(part, len(part), self.old, self.messages)
                 for owner, mine in by_owner(rows, self.owners, wide=self.new.words > 1):
                     yield owner, (level, mine.tobytes())
 
-    def keep(self, owner: int, items: Iterable[Item], first: int, last: int) -> Iterator[int]:
-        """Write an owner's part of some levels."""
-        storage, words = Storage(self.folder), self.new.words
-        arrived = [Gathering(self.folder, words > 1) for _ in range(first, last + 1)]
+    def keep(self, share: Share, items: Iterable[Item], last: int) -> Iterator[Share]:
+        """Write an owner's part of the levels up to `last` behind those it has."""
+        storage, words, first = self.storage, self.new.words, share.level + 1
+        arrived = [Gathering(storage.here, words > 1) for _ in range(first, last + 1)]
         for _, (level, content) in items:
             arrived[level - first].add(np.frombuffer(content, np.uint64).reshape(-1, words))
-        share = Share(-1, owner, 0, (), ())
-        if first:
-            share = storage.share(self.job, first - 1, owner)
         for gathering in arrived:
             pieces = met(gathering.blocks(), words)
             share = storage.extend(self.job, share, pieces, words, wide=words > 1)
-        yield share.level
+        yield share

@@ -17,6 +17,7 @@ from typing import Any
 
 from joinproto.check.packages import places
 from joinproto.errors import EnvironmentProblem, JoinprotoError, UsageProblem
+from spark_explore.places import StoreFailure
 
 JAVA_LEAST = 17
 _INSTALL = (
@@ -132,6 +133,10 @@ def explained() -> Iterator[None]:
         yield
     except JoinprotoError:
         raise
+    except StoreFailure as error:
+        raise EnvironmentProblem(
+            f"the store of the run fails: {error}", next="--resume goes on from the last level kept"
+        ) from error
     except OSError as error:
         if not is_full(error):
             raise

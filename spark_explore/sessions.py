@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from attrs import define, frozen
 
 from joinproto.errors import UsageProblem, not_installed
+from spark_explore.places import Address, Folder, Place
 from spark_explore.query import EDGES, STATES, Dataset
 
 Engine = Literal["duckdb", "spark"]
@@ -50,6 +50,7 @@ def engine_for(wanted: str, master: str | None) -> Engine:
 def session_over(dataset: Dataset, engine: Engine, master: str | None) -> Iterator[Session]:
     """Yield a session in which the dataset is the table `states`."""
     if engine == "spark":
+        from spark_explore.frames import read
         from spark_explore.session import open_session
 
         # Whoever asked is told what is wrong with the query, and needs no trace of it as well.
@@ -57,7 +58,7 @@ def session_over(dataset: Dataset, engine: Engine, master: str | None) -> Iterat
         spark = open_session(master)
         try:
             for name, folder in _tables(dataset).items():
-                spark.read.parquet(str(folder)).createOrReplaceTempView(name)
+                read(spark, folder).createOrReplaceTempView(name)
             yield _Spark(dataset, spark)
         finally:
             spark.stop()
@@ -66,15 +67,33 @@ def session_over(dataset: Dataset, engine: Engine, master: str | None) -> Iterat
 
     with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
         for name, folder in _tables(dataset).items():
-            files = sorted(map(str, folder.glob("*.parquet")))
-            connection.from_parquet(files).create_view(name)
+            files = [one for one in folder.names() if one.endswith(".parquet")]
+            if isinstance(folder, Folder):
+                paths = [str(folder.path / one) for one in files]
+                connection.from_parquet(paths).create_view(name)
+            else:
+                connection.register(name, _arrow(folder, files))
         yield _DuckDb(dataset, connection)
 
 
-def _tables(dataset: Dataset) -> dict[str, Path]:
+def _tables(dataset: Dataset) -> dict[str, Place]:
     """Return the folder of each table: `states`, and `edges` where they were written."""
-    edges = dataset.folder.parent / EDGES
-    return {STATES: dataset.folder, **({EDGES: edges} if edges.is_dir() else {})}
+    edges = dataset.out / EDGES
+    return {STATES: dataset.folder, **({EDGES: edges} if edges.names() else {})}
+
+
+def _arrow(folder: Address, files: list[str]) -> Any:
+    """Return files of a store as one table, of which DuckDB reads what it needs."""
+    from pyarrow import dataset as arrow
+    from pyarrow import parquet
+
+    from spark_explore.frames import plain
+
+    with folder.open(files[0]) as file:
+        # Texts as such, or they would be sorted by their numbers in a dictionary.
+        kinds = plain(parquet.read_schema(file))
+    paths = [folder.at(one) for one in files]
+    return arrow.dataset(paths, kinds, format="parquet", filesystem=folder.store)
 
 
 @define

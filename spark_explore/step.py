@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import Factory, define, field, frozen
+from attrs import Factory, define, evolve, field, frozen
 
 from joinproto.check.engine.rows.rowset import RowSet
 from spark_explore.blocks import Block, Gathering, met
 from spark_explore.keys import Keys, Rows, by_owner, padded
 from spark_explore.parcels import received, sent
 from spark_explore.session import is_full
-from spark_explore.storage import Storage
+from spark_explore.storage import Share, Storage
 from spark_explore.worker_cache import (
     Address,
     Stopped,
@@ -48,7 +48,7 @@ class Counts:
     about a member or two), `seen` (observations by watched field), `flags_any` and
     `flags_bad` (of combinations: those that hold in some state; rows that break an
     `always`).  Then, of the steps out of them: `generated`, `taken` (outcome, times),
-    `events`.  `sent`: bytes of rows; `written`: of files.
+    `events`.  `sent`: bytes of rows; `written`: of files.  `share`: what the owner has then.
     """
 
     level: int
@@ -64,36 +64,37 @@ class Counts:
     sent: int = 0
     written: int = 0
     expanded: bool = False
+    share: Share | None = None
 
 
 @frozen
 class Task:
     """One job, as every step of it sees it.
 
-    `job`, `before`: this job's number, and that of the job that left the first level.
+    `job`: its number.  `first`: the level that it begins with.
     `flags`: combinations are numbered: always (2), for claims alone (1), or never (0).
-    `always`: the flags that every state must have.  `by_files`: rows are sent in files.
+    `always`: the flags that every state must have.  `parcels`: a folder of the machine on which
+    all is, where rows are sent in files; None: Spark carries them.
     """
 
     address: Address
-    folder: Path
+    storage: Storage
     owners: int
     job: int
-    before: int
     first: int
     wide: bool
     flags: int
     always: int
     everything: Any = field(repr=False)
-    by_files: bool = False
+    parcels: Path | None = None
 
     def cache(self) -> WorkerCache:
         return worker_cache_of(self.address, lambda: bytes(self.everything.value))
 
 
-def start(task: Task, owner: int) -> Iterator[Item]:
-    """Expand the owner's part of the first level."""
-    yield from _guarded(task, owner, lambda: _expand_stored(task, owner), [])
+def start(task: Task, owner: int, shares: Iterable[Share]) -> Iterator[Item]:
+    """Expand the owner's part of the first level; `shares`: the owner's, alone."""
+    yield from _guarded(task, owner, lambda: _expand_stored(task, *shares), [])
 
 
 def middle(task: Task, owner: int, level: int, items: Iterable[Item]) -> Iterator[Item]:
@@ -133,17 +134,15 @@ def _leaving(items: Iterator[Item]) -> Iterator[Item]:
         raise
 
 
-def _expand_stored(task: Task, owner: int) -> Iterator[Item]:
-    storage = Storage(task.folder)
-    share = storage.share(task.before, task.first, owner)
+def _expand_stored(task: Task, share: Share) -> Iterator[Item]:
     cache = task.cache()
     cache.catch_up()
-    counts = Counts(task.first, owner)
+    counts = Counts(task.first, share.owner, share=share)
     if share.count:
-        rows = storage.level_rows(share, cache.tables.layout.words)
+        rows = task.storage.level_rows(share, cache.tables.layout.words)
         yield from _expand(task, cache, rows, counts)
     counts.expanded = True
-    yield owner, (COUNTS, counts)
+    yield share.owner, (COUNTS, counts)
 
 
 def _middle(
@@ -179,14 +178,13 @@ def _take_in(
     def note(size: int) -> None:
         counts.written += size
 
-    storage = Storage(task.folder, note)
+    storage = evolve(task.storage, written=note)
     blocks = _gather(task, items, rest)
     # Rows may hold what was numbered since, and words that were added since.
     cache.catch_up()
     words = max(block.rows.shape[1] for block in blocks)
     words = max(words, cache.tables.layout.words if task.wide else 1)
-    before = task.before if level == task.first + 1 else task.job
-    share = storage.share(before, level - 1, owner)
+    share = _share_before(counts, rest)
 
     def new() -> Iterator[tuple[Keys, Rows]]:
         for arrived in met(blocks, words):
@@ -196,13 +194,22 @@ def _take_in(
                 yield keys, rows
 
     share = storage.extend(task.job, share, new(), words, wide=task.wide)
-    counts.new = share.count
+    counts.new, counts.share = share.count, share
     return counts, storage.level_rows(share, words)
+
+
+def _share_before(counts: Counts, rest: list[Item]) -> Share:
+    for _, (kind, *what) in rest:
+        if kind == COUNTS and what[0].level == counts.level - 1 and what[0].share is not None:
+            share: Share = what[0].share
+            return share
+    # The step before failed, and what it says of it is in `rest`.
+    raise Stopped
 
 
 def _gather(task: Task, items: Iterable[Item], rest: list[Item]) -> list[Block]:
     """Return the keys and rows that arrived, in sorted blocks; what is no row goes to `rest`."""
-    gathering = Gathering(task.folder, task.wide)
+    gathering = Gathering(task.storage.here, task.wide)
     for owner, (kind, *what) in items:
         if kind == ROWS:
             words, content = what
@@ -267,7 +274,7 @@ class _Outbox:
             return
         self.sent += rows.nbytes
         parts = by_owner(rows, task.owners, wide=task.wide)
-        for owner, content in sent(task.folder, parts, by_files=task.by_files):
+        for owner, content in sent(parts, task.parcels):
             yield owner, (ROWS, rows.shape[1], content)
         self._set.clear()
 

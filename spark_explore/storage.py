@@ -1,43 +1,46 @@
-"""Files that every executor can open: levels, sorted runs, and what each owner has seen.
+"""Files that every executor can open: levels, and sorted runs.
 
     levels/    the new states of one level, of one owner, in the order of their keys
     runs/      keys of many levels, sorted; with wide rows, where each row lies as well
-    owners/    for one owner after one level: its level file, and the runs of all it has seen
 
-Every file is written under another name and renamed, and none is written twice with another
-content: its name has the number of the job.  A step of level k reads what was noted of
-level k - 1 and nothing newer, so a step that runs again finds what it found before.
+No file is written twice: each attempt of a step takes names that were not taken before.  An owner's
+`Share` names the files that count.  It travels with what the step counted, and the driver's note
+(`journal.py`), written last, makes a level valid.  A step that was killed, that ran twice, or that
+still runs although its job is over leaves files that no share names; they are removed later.
+
+Files are mapped into memory.  Of a folder as they lie there; of a store's address each machine
+keeps those it needs in a folder of its own, which is a cache: what is missing is fetched again.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
 import os
-import re
 import secrets
 import socket
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import reduce
+from functools import cache, reduce
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import asdict, define, evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
 from joinproto.check.engine.rows.merging import merged, merged_pairs
 from joinproto.errors import UsageProblem
 from spark_explore import parcels
 from spark_explore.blocks import ranges
 from spark_explore.keys import Ints, Keys, Rows, known, padded
+from spark_explore.places import Address, Folder, Place, as_place, replacing
 
 _PLACE_BITS = 40
 _PLACE = np.int64((1 << _PLACE_BITS) - 1)
 
 
-KINDS = ("levels", "runs", "owners")
+KINDS = ("levels", "runs")
 
 
 @frozen
@@ -61,6 +64,17 @@ class Share:
     count: int
     files: tuple[str, ...]
     runs: tuple[Run, ...]
+
+    def names(self) -> set[str]:
+        """Return the names of all its files."""
+        runs = {name for run in self.runs for name in (run.keys, run.places)}
+        return {*self.files, *runs} - {""}
+
+
+def share_of(found: dict[str, Any]) -> Share:
+    """Return a share from what `attrs.asdict` made of it."""
+    runs = tuple(Run(**run) for run in found["runs"])
+    return Share(**{**found, "files": tuple(found["files"]), "runs": runs})
 
 
 @define
@@ -91,21 +105,34 @@ class Growing:
 
 @frozen
 class Storage:
-    """A folder.  `written`: called with the bytes of each file, for whoever counts them."""
+    """The files of a search at a place.
 
-    folder: Path
+    `cache`: the folder for files of a store; None: this executor's own.  `written`: called with
+    the bytes of each file, for whoever counts them.
+    """
+
+    place: Place = field(converter=as_place)
+    cache: Path | None = None
     written: Callable[[int], None] = field(default=lambda _: None, repr=False)
 
+    @property
+    def here(self) -> Path:
+        """The folder in which files are mapped: the place itself, or the cache."""
+        if isinstance(self.place, Folder):
+            return self.place.path
+        return self.cache or _cache_of(str(self.place))
+
     def make(self) -> None:
+        self.place.make()
         for name in (*KINDS, parcels.FOLDER):
-            (self.folder / name).mkdir(parents=True, exist_ok=True)
+            (self.here / name).mkdir(parents=True, exist_ok=True)
 
     # -- whole files -------------------------------------------------------------------
 
     @contextmanager
     def growing(self, name: str, dtype: type, shape: tuple[int, ...] = ()) -> Iterator[Growing]:
-        """Write an array piece by piece, all of it or nothing; no file where it stays empty."""
-        with self._replacing(name) as file:
+        """Write an array here piece by piece, all or nothing; no file where it stays empty."""
+        with replacing(self.here / name) as file:
             array = Growing(file, dtype, shape)
             yield array
             if array.count:
@@ -113,49 +140,23 @@ class Storage:
                 array.head()
                 file.seek(0, os.SEEK_END)
         if not array.count:
-            (self.folder / name).unlink()
+            (self.here / name).unlink()
         self.written(array.count * int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize)
 
     def load(self, name: str) -> npt.NDArray[Any]:
         """Map an array into memory; it cannot be changed."""
-        found: npt.NDArray[Any] = np.load(self.folder / name, mmap_mode="r")
-        return found
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write bytes, all of them or nothing, and not before they are on the disk."""
-        with self._replacing(name, sync=True) as file:
-            file.write(content)
-
-    @contextmanager
-    def _replacing(self, name: str, *, sync: bool = False) -> Iterator[IO[bytes]]:
-        path = self.folder / name
-        handle, other = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                yield file
-                file.flush()
-                if sync:
-                    os.fsync(file.fileno())
-            Path(other).chmod(0o644)
-            Path(other).replace(path)
-        except BaseException:
-            Path(other).unlink(missing_ok=True)
-            raise
+        while True:
+            try:
+                found: npt.NDArray[Any] = np.load(self.here / name, mmap_mode="r")
+            except FileNotFoundError:
+                if isinstance(self.place, Folder):
+                    raise
+                # Again, because another process may remove it between the two.
+                self.place.fetch(name, self.here / name)
+            else:
+                return found
 
     # -- shares ------------------------------------------------------------------------
-
-    def note(self, job: int, share: Share) -> None:
-        """Write down what an owner has."""
-        text = json.dumps(asdict(share))
-        name = _share_name(job, share.level, share.owner)
-        with self._replacing(name) as file:
-            file.write(text.encode())
-
-    def share(self, job: int, level: int, owner: int) -> Share:
-        """Return what `owner` had after `level`, as `job` left it."""
-        found = json.loads((self.folder / _share_name(job, level, owner)).read_bytes())
-        runs = tuple(Run(**run) for run in found.pop("runs"))
-        return Share(runs=runs, files=tuple(found.pop("files")), **found)
 
     def level_rows(self, share: Share, words: int) -> Rows:
         """Map the rows of the share's last level, words of its file."""
@@ -196,10 +197,10 @@ class Storage:
     ) -> Share:
         """Write a new level of an owner: sorted keys with their rows, a range after the other.
 
-        `words`: of a row.  Returns the owner's share.
+        `words`: of a row.  Returns the owner's share, whose files are then at the place.
         """
         level, owner = share.level + 1, share.owner
-        name = f"{job}-{level}-{owner}.npy"
+        name = f"{job}-{level}-{owner}-{secrets.token_hex(6)}.npy"
         file = f"levels/{name}"
         # A level's rows of one word are a run as they are.
         run = Run(f"runs/keys-{name}", f"runs/places-{name}", 0) if wide else Run(file, "", 0)
@@ -221,12 +222,22 @@ class Storage:
             new = evolve(run, count=count)
             runs = (*kept, self._merged(name, (*tail, new)) if tail else new)
         after = Share(level, owner, count, (*share.files, file if count else ""), runs)
-        self.note(job, after)
         if wide and (not runs or runs[-1].keys != run.keys):
             # Merged into another, and nobody else's.
             for one in (run.keys, run.places):
-                (self.folder / one).unlink(missing_ok=True)
+                (self.here / one).unlink(missing_ok=True)
+        if isinstance(self.place, Address):
+            for one in sorted(after.names() - share.names()):
+                self.place.put(one, self.here / one)
+            self._tidy(owner, share.names() | after.names())
         return after
+
+    def _tidy(self, owner: int, used: set[str]) -> None:
+        """Remove from the cache what an owner does not need any more."""
+        for kind in KINDS:
+            for path in (self.here / kind).glob(f"*-{owner}-{'?' * 12}.npy"):
+                if f"{kind}/{path.name}" not in used:
+                    path.unlink(missing_ok=True)
 
     def _merged(self, name: str, runs: tuple[Run, ...]) -> Run:
         """Write sorted runs as one."""
@@ -256,18 +267,15 @@ class Storage:
         # Mapped anew each time: what was read of it does not stay in memory.
         return self.load(run.keys).reshape(-1)
 
-    def forget(self, job: int, shares: list[Share]) -> None:
-        """Remove what `shares`, as `job` left them, do not need.
+    def forget(self, shares: list[Share]) -> None:
+        """Remove what `shares` do not need.
 
         Never while a job runs: a step that runs again reads what its first run read.
         """
-        used = {name for share in shares for name in share.files}
-        used |= {name for share in shares for run in share.runs for name in (run.keys, run.places)}
-        used |= {_share_name(job, share.level, share.owner) for share in shares}
+        used = {name for share in shares for name in share.names()}
         for kind in KINDS:
-            for path in (self.folder / kind).iterdir():
-                if f"{kind}/{path.name}" not in used:
-                    path.unlink(missing_ok=True)
+            folder = self.place / kind
+            folder.remove(name for name in folder.names() if f"{kind}/{name}" not in used)
 
 
 def _split(runs: tuple[Run, ...], count: int) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
@@ -279,41 +287,39 @@ def _split(runs: tuple[Run, ...], count: int) -> tuple[tuple[Run, ...], tuple[Ru
     return runs[:at], runs[at:]
 
 
-def _share_name(job: int, level: int, owner: int) -> str:
-    return f"owners/{job}-{level}-{owner}.json"
+@cache
+def _cache_of(place: str) -> Path:
+    """Return the folder in which this executor keeps what it fetched; it goes with Spark's own."""
+    spark = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
+    # Spark's Python workers are told of a folder of the executor's own, which ends with it.
+    name = hashlib.sha256(place.encode()).hexdigest()[:16]
+    found = Path(spark or tempfile.gettempdir()) / f"joinproto-cache-{os.getuid()}-{name}"
+    for kind in KINDS:
+        (found / kind).mkdir(parents=True, exist_ok=True)
+    return found
 
 
-# -- folders ---------------------------------------------------------------------------
-
-
-def refuse_other_than_a_path(folder: Path) -> None:
-    """Refuse a place that only Spark could open: the search maps its files into memory."""
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(folder)):
-        scheme = str(folder).partition(":")[0]
-        raise UsageProblem(
-            f"--out {folder}: a run needs a path, and this is an address of {scheme}",
-            next="a folder that every executor can open: local with local[N], else shared (NFS)",
-        )
-
-
-def seen_by_all(context: Any, folder: Path) -> None:
+def seen_by_all(context: Any, place: Place) -> None:
     """Raise `UsageProblem` where an executor does not see what the driver writes here."""
-    word = secrets.token_hex(16)
-    probe = folder / "probe"
-    probe.write_text(word)
+    word, name = secrets.token_hex(16), f"probe-{secrets.token_hex(4)}"
+    place.write(name, word.encode())
 
     def look(_: Iterable[int]) -> Iterator[tuple[str, str]]:
         try:
-            yield socket.gethostname(), "" if probe.read_text() == word else "it holds another file"
+            there = place.read(name) == word.encode()
+            yield socket.gethostname(), "" if there else "it holds another file"
         except OSError as error:
             yield socket.gethostname(), error.strerror or str(error)
 
     many = 4 * context.defaultParallelism
     looked = context.parallelize(range(many), many).mapPartitions(look).collect()
-    probe.unlink()
+    place.remove([name])
     for host, problem in looked:
         if problem:
             raise UsageProblem(
-                f"the executor on {host} cannot open {folder}: {problem}",
-                next="give --out a folder that all machines share under the same path (NFS)",
+                f"the executor on {host} cannot open {place}: {problem}",
+                next="give --out a folder that all machines share under the same path (NFS), or an"
+                " address (s3://BUCKET/PATH)"
+                if isinstance(place, Folder)
+                else "executors need the store's credentials and endpoint in their environment",
             )

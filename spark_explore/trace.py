@@ -14,7 +14,6 @@ from joinproto.check.engine.search import Search
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows, padded
 from spark_explore.step import Task
-from spark_explore.storage import Storage
 from spark_explore.worker_cache import UncountedBudget
 
 HERE_MAX = 100_000
@@ -47,7 +46,7 @@ def _set_of(rows: Rows) -> RowSet:
 
 
 def _files(frontier: Frontier, level: int) -> list[str]:
-    shares = frontier.shares()
+    shares = frontier.shares
     return [share.files[level] for share in shares if share.files[level]]
 
 
@@ -88,7 +87,7 @@ class Backward:
         cache.catch_up()
         words = cache.tables.layout.words
         towards = _set_of(padded(np.array(self.targets.value), words))
-        every = Storage(self.task.folder).load(file)
+        every = self.task.storage.load(file)
         for begin in range(0, len(every), 1 << 16):
             rows = padded(np.array(every[begin : begin + (1 << 16)]), words)
             joint = cache.combinations(rows)[0] if cache.tables.shape().joint else None

@@ -51,6 +51,7 @@ SLICES: dict[str, Slice] = {
     # Spark.
     "spark-worlds": Slice("every quick world on Spark", spread="loadfile"),
     "spark-faults": Slice("killed workers, drivers and executors of Spark", spread="alone"),
+    "spark-apart": Slice("workers of Spark that share nothing but a store", spread="alone"),
     # Proofs.
     "proofs": Slice("walks of large worlds against the relation; runs that a dropped guard allows"),
     # The protocol, mutated and at random.

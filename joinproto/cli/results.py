@@ -1,4 +1,4 @@
-"""The folder of `--out`: the report, the level counts, and the run in every format.
+"""What `--out` holds: the report, the level counts, and the run in every format.
 
     run.json       what was searched: world, options, symmetry
     report.json    the object that --json prints
@@ -15,6 +15,7 @@ report beside another run's trace would be read as one.
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,34 +25,33 @@ from joinproto.errors import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
     from joinproto.cli.show.page_growth import Level
+    from spark_explore.places import Place
 
 RUN, REPORT, LEVELS, PAGE = "run.json", "report.json", "levels.csv", "report.html"
 TRACES = ("trace.html", "trace.txt", "trace.itf.json", "test_trace.py")
 
 
-def prepare(folder: Path, run: Mapping[str, Any]) -> None:
-    """Make `folder` ready for `run`, before the search; raises where it is not free."""
+def prepare(out: Place, run: Mapping[str, Any]) -> None:
+    """Make `out` ready for `run`, before the search; raises where it is not free."""
+    from spark_explore.places import Folder, problem_with
+
     try:
-        if folder.exists() and not folder.is_dir():
-            raise UsageProblem(f"{folder} is a file", next="give --out a folder")
-        folder.mkdir(parents=True, exist_ok=True)
-        _refuse_other(folder, run)
+        if isinstance(out, Folder) and out.path.exists() and not out.path.is_dir():
+            raise UsageProblem(f"{out} is a file", next="give --out a folder")
+        out.make()
+        _refuse_other(out, run)
         # Written first, and so the rights are tried before the search and not after.
-        (folder / RUN).write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
-        for name in (REPORT, LEVELS, PAGE, *TRACES):
-            (folder / name).unlink(missing_ok=True)
+        out.write(RUN, (json.dumps(run, indent=2) + "\n").encode())
+        out.remove([REPORT, LEVELS, PAGE, *TRACES])
     except (OSError, ValueError) as error:
-        raise EnvironmentProblem(
-            f"cannot write to {folder}: {getattr(error, 'strerror', None) or error}",
-            next="give --out a folder that may be written",
-        ) from error
+        raise problem_with(out, error) from error
 
 
-def _refuse_other(folder: Path, run: Mapping[str, Any]) -> None:
-    held = sorted(item.name for item in folder.iterdir())
+def _refuse_other(folder: Place, run: Mapping[str, Any]) -> None:
+    held = folder.names()
     if not held:
         return
-    other = _read(folder / RUN)
+    other = _read(folder, RUN)
     if other is None:
         raise UsageProblem(
             f"{folder} is not empty, and what it holds is not a run of ours: {held[0]}",
@@ -70,9 +70,9 @@ def _refuse_other(folder: Path, run: Mapping[str, Any]) -> None:
         )
 
 
-def _read(file: Path) -> dict[str, Any] | None:
+def _read(folder: Place, name: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = json.loads(folder.read(name))
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None
@@ -87,9 +87,28 @@ def _said(value: Any) -> str:
 
 
 def keep(
-    folder: Path, report: Report, as_json: Mapping[str, Any], options: Mapping[str, Any]
-) -> list[Path]:
-    """Write the finished search into `folder`; return the files."""
+    out: Place, report: Report, as_json: Mapping[str, Any], options: Mapping[str, Any]
+) -> list[str]:
+    """Write the finished search to `out`; return the names of the files."""
+    from spark_explore.places import Folder
+
+    if isinstance(out, Folder):
+        names = _keep(out, out.path, report, as_json, options)
+    else:
+        with tempfile.TemporaryDirectory() as made:
+            names = _keep(out, Path(made), report, as_json, options)
+            for name in names:
+                out.put(name, Path(made, name))
+    return [RUN, *names, *(["states"] if (out / "states").names() else [])]
+
+
+def _keep(
+    out: Place,
+    folder: Path,
+    report: Report,
+    as_json: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> list[str]:
     # Here and not above: most searches keep nothing.
     from joinproto.cli.show.page import page
     from joinproto.cli.show.write import write_trace
@@ -100,27 +119,24 @@ def keep(
         rows = [f"{depth},{count}" for depth, count in enumerate(report.levels, start=1)]
         text = "\n".join(["depth,distinct", *rows]) + "\n"
         (folder / LEVELS).write_text(text, encoding="utf-8")
-        made = page(report, options=options, levels=_levels(folder, report))
+        made = page(report, options=options, levels=_levels(out, report))
         (folder / PAGE).write_text(made, encoding="utf-8")
     except OSError as error:
         raise EnvironmentProblem(
             f"cannot write to {folder}: {error.strerror or error}",
             next="free some space there, or give --out another folder",
         ) from error
-    written = [folder / RUN, folder / REPORT, folder / LEVELS, folder / PAGE]
-    if (folder / "states").is_dir():
-        written.append(folder / "states")
-    if report.trace is not None:
-        for name in TRACES:
-            write_trace(report, folder / name, options=options)
-            written.append(folder / name)
-    return written
+    if report.trace is None:
+        return [REPORT, LEVELS, PAGE]
+    for name in TRACES:
+        write_trace(report, folder / name, options=options)
+    return [REPORT, LEVELS, PAGE, *TRACES]
 
 
-def _levels(folder: Path, report: Report) -> list[Level]:
+def _levels(out: Place, report: Report) -> list[Level]:
     """Return how the run grew; Spark's engine leaves what each level cost."""
     from joinproto.cli.show.page_growth import Level
 
-    told = _read(folder / "search" / "growth.json") or {}
+    told = _read(out / "search", "growth.json") or {}
     cost = {item["level"]: Level(**item) for item in told.get("levels", ())}
     return [cost.get(at, Level(at, new)) for at, new in enumerate(report.levels)]

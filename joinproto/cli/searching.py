@@ -27,6 +27,7 @@ from joinproto.errors import LimitReached
 if TYPE_CHECKING:
     from joinproto.check.engine.tables.answers import Answers
     from joinproto.cli.show.progress import Progress
+    from spark_explore.places import Place
 
 WORKERS_MOST = 16
 """Of those that nobody asked for."""
@@ -46,7 +47,7 @@ class Settings:
     memory_bytes: int | None
     seconds_max: float | None
     trace: Path | None
-    out: Path | None
+    out: Place | None
     estimate: bool | None
     engine: str
     master: str | None
@@ -275,7 +276,7 @@ def _plan(loaded: Loaded, settings: Settings, progress: Progress, interrupt: Int
             interrupted=interrupt.was_asked,
         ),
         master=settings.master,
-        out=None if settings.out is None else settings.out.resolve(),
+        out=settings.out,
         resume=settings.resume,
         keeps_states=settings.states,
         keeps_edges=settings.edges,

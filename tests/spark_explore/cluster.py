@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,31 +27,37 @@ class Cluster:
     environment: dict[str, str]
     address: str = ""
     workers: list[subprocess.Popen[bytes]] = field(factory=list)
+    host: str = "127.0.0.1"
     _master: subprocess.Popen[bytes] | None = None
 
     def start(self, workers: int) -> None:
         log = self.folder / "master.log"
         ports = ("--port", "0", "--webui-port", "0")
-        self._master = self._spawn("master.Master", log, "--host", "127.0.0.1", *ports)
-        self.address = self._told(log, r"(spark://127\.0\.0\.1:\d+)", self._master)
+        self._master = self._spawn("master.Master", log, "--host", self.host, *ports)
+        self.address = self._told(log, r"(spark://[\d.]+:\d+)", self._master)
         for _ in range(workers):
             self.add_worker()
 
-    def add_worker(self) -> None:
-        """Start a worker with one core, and wait until it is part of the cluster."""
+    def add_worker(self, host: str = "127.0.0.1", within: Sequence[str] = ()) -> None:
+        """Start a worker with one core, and wait until it is part of the cluster.
+
+        `within`: the words of a command that runs another one, in a place of its own.
+        """
         log = self.folder / f"worker-{len(self.workers)}.log"
         size = ("--cores", "1", "--memory", "1g", "--webui-port", "0")
         place = ("--work-dir", str(self.folder / f"work-{len(self.workers)}"))
-        words = ("--host", "127.0.0.1", *size, *place, self.address)
-        worker = self._spawn("worker.Worker", log, *words)
+        words = ("--host", host, *size, *place, self.address)
+        worker = self._spawn("worker.Worker", log, *words, within=within)
         self.workers.append(worker)
         self._told(log, r"(Successfully registered)", worker)
 
-    def _spawn(self, name: str, log: Path, *words: str) -> subprocess.Popen[bytes]:
+    def _spawn(
+        self, name: str, log: Path, *words: str, within: Sequence[str] = ()
+    ) -> subprocess.Popen[bytes]:
         home = os.environ.get("JAVA_HOME")
         java = str(Path(home) / "bin" / "java") if home else "java"
         opens = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED]
-        command = [java, "-Xmx256m", "-XX:TieredStopAtLevel=1", *opens]
+        command = [*within, java, "-Xmx256m", "-XX:TieredStopAtLevel=1", *opens]
         command += ["-cp", f"{SPARK_HOME}/jars/*", f"org.apache.spark.deploy.{name}", *words]
         with log.open("wb") as out:
             # A group of its own, so that all it starts can be ended with it.
@@ -113,18 +119,21 @@ def kill_tree(root: int) -> None:
 
 
 @contextmanager
-def cluster(folder: Path, *, workers: int, path: str = str(ROOT)) -> Iterator[Cluster]:
-    """Yield a cluster; `path`: PYTHONPATH of its workers."""
+def cluster(
+    folder: Path, *, workers: int, path: str = str(ROOT), host: str = "127.0.0.1"
+) -> Iterator[Cluster]:
+    """Yield a cluster whose master is at `host`; `path`: PYTHONPATH of its workers."""
     environment = {
         **os.environ,
         "SPARK_HOME": str(SPARK_HOME),
         # Without it a worker looks for the folders of Spark's own build.
         "SPARK_SCALA_VERSION": "2.13",
-        "SPARK_LOCAL_IP": "127.0.0.1",
+        # Of other hosts each process is told its own.
+        **({"SPARK_LOCAL_IP": host} if host == "127.0.0.1" else {}),
         "PYTHONPATH": path,
         "PYSPARK_PYTHON": sys.executable,
     }
-    found = Cluster(folder, environment)
+    found = Cluster(folder, environment, host=host)
     try:
         found.start(workers)
         yield found

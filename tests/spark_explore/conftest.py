@@ -15,13 +15,15 @@ from spark_explore import session
 from tests.needs import need
 
 HERE = Path(__file__).parent
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "somebody", "AWS_SECRET_ACCESS_KEY": "hush-hush"}
+"""Of the store that stands for S3: it looks at none, but takes what is not signed otherwise."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     """Mark what starts Spark for the landing, unless it is in the soak."""
     for item in items:
-        asks = {"context", "_java"} & set(getattr(item, "fixturenames", ()))
+        asks = {"context", "lasting", "_java"} & set(getattr(item, "fixturenames", ()))
         if asks and item.path.parent == HERE and item.get_closest_marker("soak") is None:
             item.add_marker(pytest.mark.landing)
 
@@ -30,9 +32,13 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
 def context() -> Iterator[Any]:
     """Return a local session's context; skips with the reason where Spark cannot run."""
     need("pyspark", "java")
-    found = session.open_session("local[2]")
-    yield found.sparkContext
-    found.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        # Executors inherit what stands here now; a store's tests come later.
+        for name, value in CREDENTIALS.items():
+            patch.setenv(name, value)
+        found = session.open_session("local[2]")
+        yield found.sparkContext
+        found.stop()
 
 
 @pytest.fixture

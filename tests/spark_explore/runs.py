@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.spark_explore.cluster import ROOT, SECONDS_MAX
+from spark_explore.places import Place, as_place
+from tests.spark_explore.cluster import ROOT, SECONDS_MAX, kill_tree
 
 WORDS = ("--engine", "spark", "--json")
 
@@ -40,12 +41,20 @@ def finished(*words: str, **environment: str) -> tuple[int, dict[str, Any]]:
     return process.returncode, json.loads(out)
 
 
-def wait_for_level(out: Path, level: int, process: subprocess.Popen[str]) -> None:
-    """Return when the run in `out` has noted so many levels."""
+def command_line(process: int) -> bytes:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def wait_for_level(search: Path | Place, level: int, process: subprocess.Popen[str]) -> None:
+    """Return when the run with this folder `search` has noted so many levels."""
+    place = as_place(search)
     end = time.monotonic() + 2 * SECONDS_MAX
     while time.monotonic() < end:
         try:
-            state = json.loads((out / "search" / "state.json").read_bytes())
+            state = json.loads(place.read("state.json"))
         except OSError:
             state = {"levels": ()}
         if len(state["levels"]) >= level:
@@ -53,4 +62,6 @@ def wait_for_level(out: Path, level: int, process: subprocess.Popen[str]) -> Non
         if process.poll() is not None:
             break
         time.sleep(0.05)
-    raise AssertionError(f"it never came to level {level}")
+    kill_tree(process.pid)
+    told = "".join(process.communicate())
+    raise AssertionError(f"it never came to level {level}: {told}")

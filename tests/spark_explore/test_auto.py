@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,18 +104,6 @@ def test_what_a_cluster_should_have_gone_on_with_is_not_finished(
 
     assert ("local", "incomplete") == (report.engine, report.result)
     assert "a large frontier, left to a cluster" == report.stopped_by
-
-
-def test_an_address_is_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also when it is only needed at the hand-over."""
-    monkeypatch.setattr(explore, "ready", lambda: None)
-    monkeypatch.setattr(explore, "_keep_states", lambda *_: "")
-    plan = Plan(limits=tight(), out=Path("s3:/bucket"))
-
-    report = auto(load_world("two-phase-commit", members=10), plan)
-
-    assert "incomplete" == report.result
-    assert "s3" in report.notes[0]
 
 
 def test_a_finished_search_leaves_no_states_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,8 +81,8 @@ def test_levels_in_small_blocks_are_the_sets_they_are(
         monkeypatch.setattr(blocks, "keys_of", lambda rows, wide: rows[:, 0] % 19 * wide)
     most = 40 if wide else 4000
     address = Address("run", "127.0.0.1", 1, "")
-    task = Task(address, tmp_path, 1, 1, 0, 0, wide, 0, 0, everything=None)
     storage = Storage(tmp_path)
+    task = Task(address, storage, 1, 1, 0, wide, 0, 0, everything=None)
     storage.make()
     share, stored = Share(-1, 0, 0, (), ()), 0
     met: set[tuple[int, ...]] = set()
@@ -101,7 +101,7 @@ def test_levels_in_small_blocks_are_the_sets_they_are(
 
     assert stored > 5
     assert sum(run.count for run in share.runs) == len(met)
-    storage.forget(1, [share])
+    storage.forget([share])
     kept = {name for run in share.runs for name in (run.keys, run.places)} | set(share.files)
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.glob("[lr]*/*")}
     assert kept - {""} == left
@@ -117,7 +117,10 @@ def test_a_run_that_was_merged_at_once_leaves_no_file(tmp_path: Path) -> None:
         rows = RANDOM.integers(0, 1 << 63, (100, 2), dtype=np.uint64)
         piece = unique(keys_of(rows, wide=True), rows)
         share = storage.extend(share.level + 2, share, [piece], 2, wide=True)
-        last = {f"runs/{path.name}" for path in (tmp_path / "runs").glob(f"*{share.level + 1}-*")}
+        last = {
+            f"runs/{path.name}"
+            for path in (tmp_path / "runs").glob(f"*-{share.level + 1}-{share.level}-*")
+        }
         assert {name for run in share.runs for name in (run.keys, run.places)} == last
 
 
@@ -143,10 +146,11 @@ def test_levels_that_are_packed_anew_need_not_fit_into_memory(
         for level, rows in enumerate(levels)
     ]
 
-    list(Repack(tmp_path, 1, 1, layout, layout, 0).keep(0, items, 0, 1))
+    storage = Storage(tmp_path)
+    none = Share(-1, 0, 0, (), ())
+    (share,) = Repack(storage, 1, 1, layout, layout, 0).keep(none, items, 1)
 
     for level, rows in enumerate(levels):
-        storage = Storage(tmp_path)
-        found = storage.level_rows(storage.share(1, level, 0), 1)
+        found = storage.load(share.files[level])
         assert np.sort(rows, axis=0).tolist() == found.tolist()
     assert len(stored) > 10

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.errors import EnvironmentProblem, UsageProblem
+from joinproto.errors import EnvironmentProblem
 from spark_explore import session
-from spark_explore.storage import refuse_other_than_a_path
 
 
 def test_no_java_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -48,19 +47,6 @@ def test_a_wrong_java_home_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
     with pytest.raises(EnvironmentProblem, match=r"JAVA_HOME is .*none"):
         session.need_java()
-
-
-@pytest.mark.parametrize("place", ["s3:/bucket/run", "hdfs:/run", "gs:/bucket"])
-def test_a_place_that_only_spark_could_open_is_refused_by_name(place: str) -> None:
-    """Runs are mapped into memory: a path every executor can open, nothing else."""
-    with pytest.raises(UsageProblem, match=place.partition(":")[0]):
-        refuse_other_than_a_path(Path(place))
-
-
-def test_a_folder_is_a_path(tmp_path: Path) -> None:
-    """Also one with a colon in it."""
-    refuse_other_than_a_path(tmp_path / "a:b")
-    refuse_other_than_a_path(Path("run:1"))
 
 
 @pytest.mark.parametrize(

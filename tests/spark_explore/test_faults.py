@@ -16,7 +16,7 @@ from joinproto.check.check import check
 from joinproto.codec.json_form import encoded
 from tests.needs import need
 from tests.spark_explore.cluster import ROOT, below, cluster, kill_tree, parent_of
-from tests.spark_explore.runs import WORDS, begin, command, finished, wait_for_level
+from tests.spark_explore.runs import WORDS, begin, command, command_line, finished, wait_for_level
 
 SAME = ("distinct", "generated", "depth", "levels", "result", "properties", "coverage")
 
@@ -45,7 +45,7 @@ def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, level: int) -
     with cluster(tmp_path, workers=2) as spark:
         words = ("two-phase-commit", "--members", "8", "--master", spark.address)
         process = begin("check", *words, *WORDS, "--out", str(out))
-        wait_for_level(out, level, process)
+        wait_for_level(out / "search", level, process)
 
         spark.kill_worker(1)
 
@@ -56,16 +56,9 @@ def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, level: int) -
 
 def python_workers_below(root: int) -> list[int]:
     """Return the processes in which Spark runs our code, not the daemon that makes them."""
-    daemons = [one for one in below(root) if b"pyspark.worker" in cmdline(one)]
+    daemons = [one for one in below(root) if b"pyspark.worker" in command_line(one)]
     parents = {one: parent_of(one) for one in daemons}
     return [one for one in daemons if parents[one] in parents]
-
-
-def cmdline(process: int) -> bytes:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 def is_running(process: int) -> bool:
@@ -80,7 +73,7 @@ def test_a_killed_python_worker_is_replaced(tmp_path: Path) -> None:
     """In local mode, where Spark's own default is to end the run."""
     words = ("two-phase-commit", "--members", "8", *WORDS, "--out", str(tmp_path))
     process = begin("check", *words, "--master", "local[2]")
-    wait_for_level(tmp_path, 10, process)
+    wait_for_level(tmp_path / "search", 10, process)
 
     killed = 0
     while killed < 3 and process.poll() is None:
@@ -100,7 +93,7 @@ def test_a_killed_driver_is_resumed_on_other_cores(tmp_path: Path, level: int, c
     """kill -9 of the driver and all below it, then --resume: the same counts."""
     words = ("check", "two-phase-commit", "--members", "8", *WORDS, "--out", str(tmp_path))
     process = begin(*words, "--master", "local[2]")
-    wait_for_level(tmp_path, level, process)
+    wait_for_level(tmp_path / "search", level, process)
 
     kill_tree(process.pid)
     process.communicate()
@@ -115,7 +108,7 @@ def test_a_resumed_run_shows_the_same_shortest_run(tmp_path: Path) -> None:
     options = ("--members", "7", "--mutant", "one-vote-short")
     words = ("check", "two-phase-commit", *options, *WORDS, "--out", str(tmp_path))
     process = begin(*words, "--master", "local[2]")
-    wait_for_level(tmp_path, 8, process)
+    wait_for_level(tmp_path / "search", 8, process)
 
     kill_tree(process.pid)
     process.communicate()

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from spark_explore import parcels
-from spark_explore.storage import Storage
 
 RANDOM = np.random.default_rng(5)
 
@@ -19,18 +18,17 @@ def test_rows_arrive_as_they_were_sent(
 ) -> None:
     """In pieces or whole, twice if a step runs twice; nothing is left once they are forgotten."""
     monkeypatch.setattr(parcels, "_PIECE_BYTES", 1 << 8)
-    Storage(tmp_path).make()
     rows = {
         owner: RANDOM.integers(0, 1 << 63, (70 * owner, 2), dtype=np.uint64) for owner in (1, 2)
     }
 
-    first = list(parcels.sent(tmp_path, rows.items(), by_files=by_files))
-    again = list(parcels.sent(tmp_path, rows.items(), by_files=by_files))
+    first = list(parcels.sent(rows.items(), tmp_path if by_files else None))
+    again = list(parcels.sent(rows.items(), tmp_path if by_files else None))
 
     for found in (first, again):
         for owner, part in rows.items():
             arrived = [parcels.received(what, 2) for other, what in found if other == owner]
             assert (np.concatenate(arrived) == part).all()
-    assert 2 * by_files == len(list((tmp_path / parcels.FOLDER).iterdir()))
+    assert 2 * by_files == len(list(tmp_path.iterdir()))
     parcels.forget(tmp_path)
-    assert [] == list((tmp_path / parcels.FOLDER).iterdir())
+    assert [] == list(tmp_path.iterdir())

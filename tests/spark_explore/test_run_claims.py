@@ -24,6 +24,7 @@ from spark_explore import analyses, fair, run_claims
 from spark_explore.dataset import Parts
 from spark_explore.fair import Analysis, bits_of
 from spark_explore.listing import Listed
+from spark_explore.places import Folder
 from spark_explore.session import frames_of
 from tests.check.slow_ltl import breaks, is_broken
 from tests.check.test_fair_runs import Plan, build, lock, plans
@@ -169,10 +170,10 @@ class Graphs:
         }
         for name, held in columns.items():
             (folder / name).mkdir()
-            parts = Parts(folder / name, "part")
+            parts = Parts(Folder(folder / name), "part")
             parts.add(pa.table(held))
             parts.flush()
-        return Listed(session, folder, False)
+        return Listed(session, Folder(folder), False)
 
 
 def duty(strong: bool, *kinds: int) -> Duties:

@@ -30,6 +30,7 @@ from joinproto.check.parameters import takes_text
 from joinproto.check.problems import ModelProblem
 from joinproto.check.report import PropertyResult, Report
 from joinproto.cli import completing, loading
+from joinproto.cli.options import PlaceType
 from joinproto.cli.output import Terminal, alone_on_stdout, is_terminal
 from joinproto.cli.reports.verdicts import Outcome, Verdict, verdict_of
 from joinproto.cli.reports.write import refuse_folder, refuse_unknown
@@ -75,7 +76,10 @@ class Checked:
 @click.option("--master", metavar="URL", help="Spark's master.")
 @click.option("--resume", is_flag=True, help="Go on with the search in --out, on Spark.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Keep all results in a folder."
+    "--out",
+    type=PlaceType(),
+    metavar="DIR",
+    help="Keep all results in a folder, or at an address: s3://BUCKET/PATH.",
 )
 @click.option(
     "--states/--no-states", default=True, help="With --out: write every state, as a table."
@@ -203,7 +207,8 @@ def _refuse_what_belongs_to_spark(settings: Settings) -> None:
     if settings.engine == "spark" and settings.resume and settings.out is None:
         raise UsageProblem("--resume without --out", next="name the folder with --out DIR")
     if settings.master and not re.match(
-        r"local(\[[\d*, ]+\])?$|spark://|yarn$|k8s://", settings.master
+        r"local(\[[\d*, ]+\])?$|local-cluster\[\d+, *\d+, *\d+\]$|spark://|yarn$|k8s://",
+        settings.master,
     ):
         raise UsageProblem(
             f"--master {settings.master}: no master of Spark's is called so",
@@ -378,7 +383,7 @@ def _write(loaded: Loaded, found: Checked, settings: Settings) -> None:
         from joinproto.cli import results
 
         written = results.keep(settings.out, named, encoded(found), loaded.options)
-        names = ", ".join(file.name for file in written)
+        names = ", ".join(written)
         click.echo(f"wrote to {settings.out}: {names}", err=True)
 
 

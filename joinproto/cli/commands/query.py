@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 from attrs import frozen
 
 from joinproto.cli import completing
+from joinproto.cli.options import PlaceType
 from joinproto.cli.output import Terminal
 from joinproto.cli.show.pieces import Piece, Role, line
 from joinproto.codec.json_form import Count, Seconds, printed
 from joinproto.errors import UsageProblem
 
 if TYPE_CHECKING:
+    from spark_explore.places import Place
     from spark_explore.query import Dataset
     from spark_explore.reached import Way
     from spark_explore.sessions import Session
@@ -91,7 +92,7 @@ class Described:
 
 
 @click.command(epilog=EXAMPLE)
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=PlaceType())
 @click.argument("sql", metavar="[SQL]", required=False)
 @click.option(
     "--ask",
@@ -113,7 +114,7 @@ class Described:
 @click.option("--master", metavar="URL", help="Spark's master.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def query(
-    folder: Path,
+    folder: Place,
     sql: str | None,
     name: str | None,
     rows_max: int,

@@ -1,0 +1,325 @@
+"""Where a run lies: a folder, or an address of a store that `pyarrow.fs` knows.
+
+Both write a file as a whole or not at all.  A folder does it by a rename.  An object of S3 or GCS
+is there once it is closed; HDFS renames, too.  Credentials and endpoints come from where the
+store's own tools look for them: the environment, files, the machine's role.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from attrs import frozen
+
+from joinproto.errors import EnvironmentProblem, JoinprotoError, UsageProblem, not_installed
+
+STORES = ("s3", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss")
+S3_OPTIONS = ("endpoint_override", "region", "role_arn", "scheme", "tls_ca_file_path")
+_RENAMES = ("hdfs", "viewfs")
+_AT_ONCE = 16
+_PIECE_BYTES = 1 << 23
+
+
+@frozen
+class Folder:
+    """A folder of this machine, or one that several share under the same path."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def __truediv__(self, name: str) -> Folder:
+        return Folder(self.path / name)
+
+    def absolute(self) -> Folder:
+        """Return the same for processes that work in another folder."""
+        return Folder(self.path.resolve())
+
+    def open(self, name: str) -> IO[bytes]:
+        return (self.path / name).open("rb")
+
+    def read(self, name: str) -> bytes:
+        """Return a file's content; raises `FileNotFoundError`, other `OSError`."""
+        return (self.path / name).read_bytes()
+
+    def write(self, name: str, content: bytes | memoryview, *, sync: bool = False) -> None:
+        """Write a file, all of it or nothing; `sync`: and not before it is on the disk."""
+        with replacing(self.path / name, sync=sync) as file:
+            file.write(content)
+
+    def put(self, name: str, file: Path) -> None:
+        """Take in a file of this machine."""
+        if file != self.path / name:
+            with replacing(self.path / name) as to, file.open("rb") as content:
+                shutil.copyfileobj(content, to, _PIECE_BYTES)
+
+    def names(self) -> list[str]:
+        """Return the names of all that lies directly in it, in order; none where it is not."""
+        return sorted(item.name for item in self.path.iterdir()) if self.path.is_dir() else []
+
+    def make(self) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove files, those that are there."""
+        for name in names:
+            (self.path / name).unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Remove it and all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+@frozen
+class Address:
+    """A folder of a store.  `url`: SCHEME://BUCKET/PATH; `options`: what stood behind its `?`."""
+
+    url: str
+    options: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return self.url
+
+    def __truediv__(self, name: str) -> Address:
+        return Address(f"{self.url}/{name}", self.options)
+
+    def absolute(self) -> Address:
+        return self
+
+    def open(self, name: str) -> Any:
+        with self._explained():
+            return self.store.open_input_file(self.at(name))
+
+    def read(self, name: str) -> bytes:
+        with self._explained(), self.store.open_input_stream(self.at(name)) as stream:
+            return bytes(stream.read())
+
+    def write(self, name: str, content: bytes | memoryview, *, sync: bool = False) -> None:
+        with self._replacing(name) as stream:
+            stream.write(content)
+
+    def put(self, name: str, file: Path) -> None:
+        with self._replacing(name) as stream, file.open("rb") as content:
+            while piece := content.read(_PIECE_BYTES):
+                stream.write(piece)
+
+    def fetch(self, name: str, file: Path) -> None:
+        """Copy an object to a file of this machine, all of it or nothing."""
+        with (
+            self._explained(),
+            self.store.open_input_stream(self.at(name)) as stream,
+            replacing(file) as to,
+        ):
+            while piece := stream.read(_PIECE_BYTES):
+                to.write(piece)
+
+    def names(self) -> list[str]:
+        from pyarrow.fs import FileSelector
+
+        with self._explained():
+            found = self.store.get_file_info(FileSelector(self.at(), allow_not_found=True))
+        return sorted(item.base_name for item in found)
+
+    def make(self) -> None:
+        """Raise where it cannot be written to; a store makes no folders, but HDFS does."""
+        if self._scheme in _RENAMES:
+            with self._explained():
+                self.store.create_dir(self.at())
+
+    def remove(self, names: Iterable[str]) -> None:
+        def one(name: str) -> None:
+            with self._explained(), suppress(FileNotFoundError):
+                self.store.delete_file(self.at(name))
+
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            list(threads.map(one, names))
+
+    def clear(self) -> None:
+        from pyarrow.fs import FileType
+
+        with self._explained():
+            if self.store.get_file_info(self.at()).type == FileType.Directory:
+                self.store.delete_dir_contents(self.at())
+
+    @property
+    def store(self) -> Any:
+        """The file system of `pyarrow.fs`, made once in a process."""
+        return _store(self.url, self.options)[0]
+
+    def at(self, name: str = "") -> str:
+        """Return the path of a file in `store`."""
+        # Of the whole address: which bucket it is in.
+        path = _store(self.url, self.options)[1]
+        return f"{path}/{name}" if name else str(path)
+
+    @property
+    def _scheme(self) -> str:
+        return self.url.partition(":")[0]
+
+    @contextmanager
+    def _replacing(self, name: str) -> Iterator[Any]:
+        with self._explained():
+            if self._scheme not in _RENAMES:
+                # An object is there when its stream is closed: whole, in the place of the old one.
+                with self.store.open_output_stream(self.at(name)) as stream:
+                    yield stream
+                return
+            other = self.at(f".{name.replace('/', '-')}-{os.urandom(8).hex()}")
+            with self.store.open_output_stream(other) as stream:
+                yield stream
+            with suppress(FileNotFoundError):
+                self.store.delete_file(self.at(name))
+            self.store.move(other, self.at(name))
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say what a store says in one line, as an `OSError`."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            lines = str(error).partition(" (Request ID")[0].splitlines()
+            raise StoreFailure((lines or ["it says nothing"])[0][:400]) from error
+
+
+class StoreFailure(OSError):
+    """What a store answers, in its own words."""
+
+
+Place = Folder | Address
+
+
+def as_place(given: Path | Place) -> Place:
+    """Return a place as it is, and the folder of a path."""
+    return Folder(given) if isinstance(given, Path) else given
+
+
+def place_of(text: str) -> Place:
+    """Return the place that a path or an address names; raises `UsageProblem` for a bad one."""
+    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]+)://?", text)
+    if found is None:
+        return Folder(Path(text))
+    scheme, parts = found[1].lower(), urlsplit(text)
+    if scheme == "file":
+        if parts.netloc not in ("", "localhost"):
+            raise UsageProblem(f"{text} names another machine", next="file:///PATH, or a path")
+        return Folder(Path(unquote(parts.path)))
+    if scheme in ("s3a", "s3n"):
+        raise UsageProblem(f"{scheme}:// is Hadoop's name for it", next="the same with s3://")
+    if scheme not in STORES:
+        raise UsageProblem(
+            f"no store is called {scheme}://",
+            next=f"a path, file:///PATH, or an address of {', '.join(STORES)}",
+        )
+    if "@" in parts.netloc and not scheme.startswith("abfs"):
+        raise UsageProblem(
+            f"an address of {scheme} holds a name or a password, which others could read",
+            next="give them in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY), in the"
+            " store's own files, or as the machine's role",
+        )
+    path = parts.path.strip("/")
+    if not path or (not parts.netloc and scheme not in _RENAMES):
+        raise UsageProblem(
+            f"{scheme}://{parts.netloc}{parts.path} names no folder of a bucket",
+            next=f"{scheme}://BUCKET/PATH",
+        )
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    unknown = [name for name, _ in options if scheme == "s3" and name not in S3_OPTIONS]
+    if unknown:
+        raise UsageProblem(
+            f"an address of s3 has no option {unknown[0]}", next=f"one of {', '.join(S3_OPTIONS)}"
+        )
+    return Address(f"{scheme}://{parts.netloc}/{path}", tuple(options))
+
+
+@cache
+def _store(url: str, options: tuple[tuple[str, str], ...]) -> tuple[Any, str]:
+    """Return the file system of an address, and the path in it."""
+    try:
+        from pyarrow import fs
+    except ModuleNotFoundError as error:
+        raise not_installed("pyarrow", "spark") from error
+    parts = urlsplit(url)
+    if parts.scheme == "s3":
+        return _s3(parts.netloc, options), f"{parts.netloc}{parts.path}"
+    query = "&".join(f"{name}={value}" for name, value in options)
+    found, path = fs.FileSystem.from_uri(f"{url}?{query}" if query else url)
+    return found, path
+
+
+@cache
+def _s3(bucket: str, options: tuple[tuple[str, str], ...]) -> Any:
+    from pyarrow import fs
+
+    given = dict(options)
+    own = given.keys() | {
+        name
+        for name, variables in {
+            "region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
+            "endpoint_override": ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"),
+        }.items()
+        if any(os.environ.get(variable) for variable in variables)
+    }
+    if not own & {"region", "endpoint_override"}:
+        given["region"] = fs.resolve_s3_region(bucket)
+    return fs.S3FileSystem(
+        **given,
+        connect_timeout=10,
+        request_timeout=60,
+        # A small object takes one request, and not three.
+        allow_delayed_open=True,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=5),
+    )
+
+
+@contextmanager
+def replacing(path: Path, *, sync: bool = False) -> Iterator[IO[bytes]]:
+    """Write a file of this machine under another name, and rename it when all is written."""
+    handle, other = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        Path(other).chmod(0o644)
+        Path(other).replace(path)
+    except BaseException:
+        Path(other).unlink(missing_ok=True)
+        raise
+
+
+def problem_with(place: Place, error: Exception) -> JoinprotoError:
+    """Return what to tell of a place that cannot be read or written: exit code 2, or 4."""
+    said = getattr(error, "strerror", None) or str(error)
+    if isinstance(place, Folder):
+        return EnvironmentProblem(
+            f"cannot write to {place}: {said}", next="give --out a folder that may be written"
+        )
+    if "NO_SUCH_BUCKET" in said or "NoSuchBucket" in said:
+        return UsageProblem(f"{place}: there is no such bucket", next="make it, or name another")
+    if re.search("ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|HTTP status 40[13]", said):
+        return EnvironmentProblem(
+            f"{place}: the store denies access: {said}",
+            next="credentials are looked for in the environment, the store's files and the"
+            " machine's role; they need to read, list, write and delete below that address",
+        )
+    return EnvironmentProblem(
+        f"{place}: the store does not do it: {said}",
+        next="name its endpoint and region (?endpoint_override=...&region=..., or in the"
+        " environment), and see that it can be reached from here and from the executors",
+    )

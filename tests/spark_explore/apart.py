@@ -1,0 +1,99 @@
+"""Two workers on machines of their own, as far as they can tell, and a store that all three reach.
+
+    unshare --net python -m tests.spark_explore.apart FOLDER
+
+Each worker has a network namespace with one link, and a mount namespace in which FOLDER, where
+temporary files go, is another one: it shares no file with the driver or the other worker but for
+the programs.  All that they have in common is S3, which moto's server plays.  A worker, the driver
+and an executor are killed on the way.  Prints the report of the run that came to its end.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+from spark_explore.places import place_of
+from tests.spark_explore.cluster import SECONDS_MAX, Cluster, below, cluster, kill_tree
+from tests.spark_explore.runs import WORDS, begin, command_line, wait_for_level
+from tools.faults.namespaces import BRIDGE_HOST, Namespaces
+
+STORE = f"http://{BRIDGE_HOST}:5000"
+OUT = f"s3://runs/apart?endpoint_override={STORE}&region=us-east-1"
+MEMBERS = "8"
+
+
+def main(folder: Path) -> int:
+    os.environ |= {"AWS_ACCESS_KEY_ID": "somebody", "AWS_SECRET_ACCESS_KEY": "hush-hush"}
+    os.environ |= {"TMPDIR": str(folder), "SPARK_LOCAL_DIRS": str(folder)}
+    network = Namespaces({"one": 0, "two": 0})
+    words = [sys.executable, "-m", "moto.server", "-H", BRIDGE_HOST, "-p", "5000"]
+    with (folder / "store.log").open("wb") as log:
+        store = subprocess.Popen(words, stdout=log, stderr=log)
+    try:
+        make_bucket()
+        with cluster(folder, workers=0, host=BRIDGE_HOST) as spark:
+            return go_through(spark, network, folder)
+    finally:
+        store.kill()
+        network.close()
+
+
+def make_bucket() -> None:
+    end = time.monotonic() + SECONDS_MAX
+    while True:
+        try:
+            asking = urllib.request.Request(f"{STORE}/runs", method="PUT")
+            urllib.request.urlopen(asking).close()
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
+        else:
+            return
+
+
+def add_worker(spark: Cluster, network: Namespaces, name: str, folder: Path) -> None:
+    script = f'mount -t tmpfs none {folder} && exec "$@"'
+    within = [*network.enter(name), "unshare", "--mount", "sh", "-ec", script, "sh"]
+    spark.add_worker(network.host(name), within)
+
+
+def executors_of(spark: Cluster, number: int) -> list[int]:
+    """Return the JVMs of a worker's executors."""
+    found = below(spark.workers[number].pid)
+    return [one for one in found if b"ExecutorBackend" in command_line(one)]
+
+
+def go_through(spark: Cluster, network: Namespaces, folder: Path) -> int:
+    for name in ("one", "two"):
+        add_worker(spark, network, name, folder)
+    search = place_of(OUT) / "search"
+    words = ["check", "two-phase-commit", "--members", MEMBERS, *WORDS, "--out", OUT]
+    words += ["--master", spark.address]
+
+    process = begin(*words)
+    wait_for_level(search, 11, process)
+    spark.kill_worker(1)
+    wait_for_level(search, 14, process)
+    kill_tree(process.pid)
+    process.communicate()
+
+    add_worker(spark, network, "two", folder)
+    process = begin(*words, "--resume")
+    wait_for_level(search, 17, process)
+    for executor in executors_of(spark, 0):
+        os.kill(executor, signal.SIGKILL)
+    out, err = process.communicate(timeout=600)
+    sys.stderr.write(err)
+    print(out)
+    return process.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

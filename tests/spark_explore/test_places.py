@@ -1,0 +1,231 @@
+"""Runs at an address: moto's server stands for S3, real sockets and all."""
+
+from __future__ import annotations
+
+import json
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from joinproto.check import load_world
+from joinproto.check.check import check
+from joinproto.errors import JoinprotoError, UsageProblem
+from spark_explore import analyses
+from spark_explore.explore import Plan, here
+from spark_explore.keys import keys_of, unique
+from spark_explore.places import Address, Folder, Place, place_of
+from spark_explore.query import dataset_in
+from spark_explore.sessions import Engine, session_over
+from spark_explore.storage import KINDS, Share, Storage
+from tests.cli.running import run_here
+from tests.needs import need
+from tests.spark_explore.compare import on_spark
+from tests.spark_explore.conftest import CREDENTIALS
+
+RANDOM = np.random.default_rng(3)
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    """Return the address of a store with an empty bucket `runs`."""
+    need("moto", "pyarrow")
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    url = f"http://{host}:{port}"
+    urllib.request.urlopen(urllib.request.Request(f"{url}/runs", method="PUT")).close()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in CREDENTIALS.items():
+            patch.setenv(name, value)
+        yield url
+    server.stop()
+
+
+def address(endpoint: str, path: str) -> str:
+    return f"s3://{path}?endpoint_override={endpoint}&region=us-east-1"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("run:1", Folder(Path("run:1"))),
+        ("a/b", Folder(Path("a/b"))),
+        ("file:///a%20b", Folder(Path("/a b"))),
+        ("s3://b/run/", Address("s3://b/run")),
+        ("gs://b/run", Address("gs://b/run")),
+        ("hdfs://name:8020/run", Address("hdfs://name:8020/run")),
+        ("s3://b/run?region=x", Address("s3://b/run", (("region", "x"),))),
+    ],
+)
+def test_a_place_is_a_path_or_an_address(text: str, place: Place) -> None:
+    assert place == place_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("ftp://host/run", "no store is called ftp"),
+        ("s3a://bucket/run", "Hadoop's name"),
+        ("s3://bucket", "names no folder"),
+        ("s3:///run", "names no folder"),
+        ("s3://bucket/run?secret_key=hush-hush", "no option secret_key"),
+        ("s3://AKIA1:hush-hush@bucket/run", "holds a name or a password"),
+        ("file://other/run", "another machine"),
+    ],
+)
+def test_a_bad_address_is_refused_and_its_secrets_are_not_repeated(text: str, why: str) -> None:
+    with pytest.raises(UsageProblem, match=why) as caught:
+        place_of(text)
+
+    assert "hush-hush" not in f"{caught.value.message} {caught.value.next}"
+
+
+@pytest.fixture(params=["folder", "store"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "folder":
+        return Folder(tmp_path / "place")
+    return place_of(address(request.getfixturevalue("endpoint"), "runs/place"))
+
+
+def test_a_store_does_what_a_folder_does(place: Place, tmp_path: Path) -> None:
+    """Whole files, written again, taken in, listed, removed."""
+    part = place / "part"
+    part.make()
+    assert [] == part.names()
+
+    (tmp_path / "large").write_bytes(b"x" * 20_000_000)
+    part.put("large", tmp_path / "large")
+    for content in (b"old", b"new"):
+        part.write("small", content)
+
+    assert ["large", "small"] == part.names()
+    assert b"new" == part.read("small")
+    assert (20_000_000, b"x") == (len(part.read("large")), part.read("large")[-1:])
+    part.remove(["small", "not there"])
+    assert ["large"] == part.names()
+    with pytest.raises(FileNotFoundError):
+        part.read("small")
+    place.clear()
+    assert [] == part.names()
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_levels_are_found_by_a_machine_that_did_not_write_them(
+    endpoint: str, tmp_path: Path, words: int
+) -> None:
+    """Each step by another machine, one of them twice; what no share names goes."""
+    place = place_of(address(endpoint, f"runs/levels{words}"))
+    share = before = Share(-1, 3, 0, (), ())
+    machine, everything = Storage(place), np.zeros((0, words), np.uint64)
+
+    for level in range(7):
+        machine = Storage(place, tmp_path / f"{level}")
+        machine.make()
+        rows = RANDOM.integers(0, 400, (90, words), dtype=np.uint64)
+        arrived = unique(keys_of(rows, wide=words > 1), rows)
+        before = share
+        for _ in range(2 if level == 4 else 1):
+            new = machine.drop_known(before, *arrived)
+            share = machine.extend(1, before, [new], words, wide=words > 1)
+        everything = np.concatenate([everything, rows])
+
+    reader = Storage(place, tmp_path / "reader")
+    reader.make()
+    found = np.concatenate([reader.load(name) for name in share.files])
+    assert sorted({*map(tuple, everything.tolist())}) == sorted(map(tuple, found.tolist()))
+    assert share.names() < {f"{kind}/{name}" for kind in KINDS for name in (place / kind).names()}
+    reader.forget([share])
+    assert share.names() == {f"{kind}/{name}" for kind in KINDS for name in (place / kind).names()}
+    kept = {f"{kind}/{path.name}" for kind in KINDS for path in (machine.here / kind).iterdir()}
+    assert kept <= share.names() | before.names()
+
+
+@pytest.mark.needs("duckdb")
+def test_a_dataset_at_an_address_answers_as_one_in_a_folder(endpoint: str, tmp_path: Path) -> None:
+    asked = "SELECT a_phase, count(*) AS n, min(level) FROM states GROUP BY 1 ORDER BY 1"
+    answers = []
+
+    for place in (Folder(tmp_path), place_of(address(endpoint, "runs/dataset"))):
+        for _ in range(2):
+            here(load_world("note-hasty-abort"), Plan(out=place))
+        dataset = dataset_in(place)
+        with session_over(dataset, "duckdb", None) as session:
+            answers.append((dataset.states, dataset.columns, session.ask(asked, 99)))
+
+    assert answers[0] == answers[1]
+    assert 39 == answers[0][0]
+
+
+def test_a_run_at_an_address_is_one_run(endpoint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """As in a folder: the report and the run found are there, and another run is refused."""
+    words = ("check", "note-hasty-abort", "--engine", "local", "--json", "--out")
+    out = address(endpoint, "runs/one")
+
+    found = run_here(capsys, *words, out)
+    other = run_here(capsys, "check", "two-phase-commit", *words[2:], out)
+
+    place = place_of(out)
+    names = {"run.json", "report.json", "report.html", "levels.csv", "states", "trace.html"}
+    assert names <= {*place.names()}
+    assert found.object == json.loads(place.read("report.json"))
+    assert 2 == other.code
+    assert "s3://runs/one holds another run" in other.error["message"]
+
+
+def test_what_a_store_refuses_is_told(endpoint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """2: no such bucket; 4: access denied, nobody there.  No credentials are shown."""
+    words = ("check", "note-hasty-abort", "--json", "--out")
+
+    def with_checks(rest: str) -> None:
+        """Let the store look at who asks, after `rest` requests."""
+        kind = {"Content-Type": "text/plain"}
+        asking = urllib.request.Request(f"{endpoint}/moto-api/reset-auth", rest.encode(), kind)
+        urllib.request.urlopen(asking).close()
+
+    missing = run_here(capsys, *words, address(endpoint, "nothing/run"))
+    with_checks("0")
+    denied = run_here(capsys, *words, address(endpoint, "runs/denied"))
+    with_checks("inf")
+
+    assert (2, 4) == (missing.code, denied.code)
+    assert "there is no such bucket" in missing.error["message"]
+    assert "denies access" in denied.error["message"]
+    for told in (missing, denied):
+        assert "hush-hush" not in told.out + told.err
+
+
+def test_an_absent_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+    with pytest.raises(JoinprotoError, match="pyarrow is not installed"):
+        place_of("s3://never/asked").names()
+
+
+def test_executors_judge_runs_and_answer_questions_at_an_address(
+    endpoint: str, lasting: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables of all steps, with no client of Hadoop's; then Spark's SQL as DuckDB's."""
+    monkeypatch.setattr(analyses, "BYTES_PER_STEP", 1 << 50)
+    out = place_of(address(endpoint, "runs/claims"))
+    asked = "SELECT level, count(*) AS n FROM states GROUP BY 1 ORDER BY 1"
+
+    world = load_world("dining-left-handed")
+    report = on_spark(world, lasting, Plan(seed=1, out=out))
+    answers = []
+    engines: tuple[Engine, ...] = ("duckdb", "spark")
+    for engine in engines:
+        with session_over(dataset_in(out), engine, "local[2]") as session:
+            answers.append(session.ask(asked, 99))
+
+    here = check(world)
+    assert [one.result for one in here.properties] == [one.result for one in report.properties]
+    assert any("executors judged" in note for note in report.notes)
+    assert answers[0] == answers[1]
+    assert list(here.levels) == [count for _, count in answers[0].rows]
