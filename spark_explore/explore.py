@@ -22,7 +22,7 @@ from spark_explore.frontier import Frontier
 from spark_explore.handover import Seeding, take_over
 from spark_explore.journal import Journal
 from spark_explore.places import Folder, Place, as_place
-from spark_explore.session import cores_of, explained, open_context, ready
+from spark_explore.session import cores_of, explained, is_here, open_context, owners_for, ready
 from spark_explore.storage import Storage, seen_by_all
 from spark_explore.table_server import Outgrown
 from spark_explore.temporary import own_folder
@@ -221,10 +221,10 @@ def _on_spark(
     frontier: Frontier, plan: Plan, context: Any, journal: Journal, spent: cost.Spent
 ) -> Report:
     if cores_of(str(context.master)) is None:
-        if plan.out is None:
+        if plan.out is None and not is_here(str(context.master)):
             raise UsageProblem(
-                f"a cluster ({context.master}) needs a folder that all its machines can open",
-                next="name one with --out DIR",
+                f"a cluster ({context.master}) needs a place that all its machines can open",
+                next="name one with --out: s3://BUCKET/PATH, or a shared folder",
             )
         seen_by_all(context, frontier.storage.place)
     frontier.open()
@@ -273,13 +273,19 @@ def _context(master: str | None) -> Iterator[Any]:
 
 
 def _owners(plan: Plan, context: Any) -> int:
-    cores = cores_of(plan.master or "local[*]") if context is None else context.defaultParallelism
-    return plan.owners or max(2, cores or 2)
+    if plan.owners is not None:
+        return plan.owners
+    if context is not None:
+        return owners_for(context)
+    return max(2, cores_of(plan.master or "local[*]") or 2)
 
 
 def _host(context: Any) -> str:
-    local = cores_of(str(context.master)) is not None
-    return "127.0.0.1" if local else str(context.getConf().get("spark.driver.host"))
+    return (
+        "127.0.0.1"
+        if is_here(str(context.master))
+        else str(context.getConf().get("spark.driver.host"))
+    )
 
 
 @contextmanager

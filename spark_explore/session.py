@@ -26,6 +26,17 @@ _INSTALL = (
 )
 
 
+def refuse_connect(master: str | None) -> None:
+    """Raise `UsageProblem` for an address of Spark Connect."""
+    if (master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://"):
+        raise UsageProblem(
+            "Spark Connect carries DataFrames alone, and a search sends executors its own steps, as"
+            " RDDs, and is asked by them",
+            next="start it where the cluster is, with spark-submit, or with the cluster's own"
+            " master (spark://, yarn, k8s://)",
+        )
+
+
 def need_java() -> None:
     """Raise `EnvironmentProblem` where Spark would find no Java it can run on."""
     home = os.environ.get("JAVA_HOME")
@@ -75,14 +86,40 @@ def _that_tries_again(master: str) -> str:
 
 
 def is_local(master: str) -> bool:
+    """Return whether executors are this machine's JVM, the driver's own."""
+    return re.match(r"local($|\[)", master) is not None
+
+
+def is_here(master: str) -> bool:
+    """Return whether all executors are on this machine, also where they are processes."""
     return master.startswith("local")
+
+
+def owners_for(context: Any) -> int:
+    """Return how many shares the states get: one for each core, there already or only asked for.
+
+    Executors of YARN and Kubernetes, and those that are allocated dynamically, come later than
+    the context, which then knows of two cores.
+    """
+    conf = context.getConf()
+
+    def number(name: str, otherwise: int = 0) -> int:
+        found = conf.get(name, "")
+        # Spark's default for the most executors is the largest number there is.
+        return int(found) if found.isdigit() and int(found) < 2**31 - 1 else otherwise
+
+    if conf.get("spark.default.parallelism", "") or is_here(str(context.master)):
+        return max(2, context.defaultParallelism)
+    executors = number("spark.executor.instances")
+    if conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+        executors = max(executors, number("spark.dynamicAllocation.maxExecutors"))
+    asked = executors * number("spark.executor.cores", 1)
+    return max(2, context.defaultParallelism, asked)
 
 
 def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
     """Return Spark's settings for a search."""
-    # Where an archive made by tools/spark_archive.py is unpacked; `rooms` is its name of before.
-    parts = ["packages", "rooms", *places(), os.environ.get("PYTHONPATH", "")]
-    path = os.pathsep.join(filter(None, parts))
+    path = os.pathsep.join(filter(None, [*places(), os.environ.get("PYTHONPATH", "")]))
     return {
         # Blocks of rows are bytes to Spark, so the JVM needs little: it moves them.
         "spark.driver.memory": heap,
@@ -151,8 +188,8 @@ def explained() -> Iterator[None]:
         if absent:
             raise EnvironmentProblem(
                 f"an executor's Python has no module {absent[1]}",
-                next="install joinproto[check] for it, or, from a checkout, send it along: python"
-                " -m tools.spark_archive, then spark-submit --archives (see docs/spark.md)",
+                next="send an environment along (spark-submit --archives), or the wheel"
+                " (--py-files), or install joinproto[check] there: see docs/spark.md",
             ) from error
         raise EnvironmentProblem(
             f"Spark gave up: {_reason(text)}",
@@ -181,7 +218,7 @@ def _reason(text: str) -> str:
 
 def _own_address(master: str) -> str:
     """Return this machine's address as seen from the master; "" where that is unknown."""
-    if is_local(master):
+    if is_here(master):
         return "127.0.0.1"
     found = re.match(r"spark://\[?([^/,]+?)\]?:(\d+)", master)
     if found is None:
@@ -209,6 +246,7 @@ def open_context(master: str | None, *, more: dict[str, str] | None = None) -> A
     `master`: None takes what spark-submit gave, else all cores here.  A search makes no session:
     its start takes seconds, and few searches need DataFrames.
     """
+    refuse_connect(master)
     ready()
     import pyspark
     from pyspark import SparkConf, SparkContext
@@ -219,14 +257,19 @@ def open_context(master: str | None, *, more: dict[str, str] | None = None) -> A
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     # Spark's launcher looks for the one that belongs to this pyspark.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
-    local = is_local(master or "local")
-    if local:
-        # Or a machine whose name is no address greets with a warning.
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        _for_local_workers()
-    chosen = SparkConf().setAppName("joinproto")
     # Then spark-submit started us, and has a master of its own.
     submitted = master is None and "PYSPARK_GATEWAY_PORT" in os.environ
+    if submitted:
+        SparkContext._ensure_initialized()
+        master = str(SparkConf().get("spark.master"))
+    local = is_local(master or "local")
+    if is_here(master or "local"):
+        # Or a machine whose name is no address greets with a warning.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        # Without it workers of a local-cluster look for the folders of Spark's own build.
+        os.environ.setdefault("SPARK_SCALA_VERSION", "2.13")
+        _for_local_workers()
+    chosen = SparkConf().setAppName("joinproto")
     if not submitted:
         chosen.setMaster(_that_tries_again(master or "local[*]"))
     for name, value in {**settings(master or "local[*]"), **(more or {})}.items():

@@ -40,6 +40,8 @@ def answers_file(name: str, options: Mapping[str, Any]) -> Path | None:
 def loops_name() -> str:
     """Return the name of the folder with the engine's compiled loops: it holds their hash."""
     found = sha256()
+    # Where all is one archive, as Spark sends it, that is the source.
+    found.update(b"".join(one.read_bytes() for one in _ENGINE.parents if one.is_file()))
     for file in sorted(_ENGINE.rglob("*.py")):
         content = file.read_bytes()
         if b"numba" in content and file != _ENGINE / "__init__.py":

@@ -76,10 +76,7 @@ class Checked:
 @click.option("--master", metavar="URL", help="Spark's master.")
 @click.option("--resume", is_flag=True, help="Go on with the search in --out, on Spark.")
 @click.option(
-    "--out",
-    type=PlaceType(),
-    metavar="DIR",
-    help="Keep all results in a folder, or at an address: s3://BUCKET/PATH.",
+    "--out", type=PlaceType(), metavar="DIR", help="Keep all results: DIR, or s3://BUCKET/PATH."
 )
 @click.option(
     "--states/--no-states", default=True, help="With --out: write every state, as a table."
@@ -207,13 +204,17 @@ def _refuse_what_belongs_to_spark(settings: Settings) -> None:
     if settings.engine == "spark" and settings.resume and settings.out is None:
         raise UsageProblem("--resume without --out", next="name the folder with --out DIR")
     if settings.master and not re.match(
-        r"local(\[[\d*, ]+\])?$|local-cluster\[\d+, *\d+, *\d+\]$|spark://|yarn$|k8s://",
+        r"local(\[[\d*, ]+\])?$|local-cluster\[\d+, *\d+, *\d+\]$|spark://|yarn$|k8s://|sc://",
         settings.master,
     ):
         raise UsageProblem(
             f"--master {settings.master}: no master of Spark's is called so",
-            next="local[2], spark://HOST:PORT, yarn or k8s://...",
+            next="local[2], local-cluster[2,1,1024], spark://HOST:PORT, yarn or k8s://...",
         )
+    if settings.master and settings.master.startswith("sc://"):
+        from spark_explore.session import refuse_connect
+
+        refuse_connect(settings.master)
     local = settings.engine == "local"
     if settings.edges and not (
         local and settings.out is not None and settings.states and not settings.symmetry
