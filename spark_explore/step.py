@@ -38,6 +38,8 @@ Item = tuple[int, tuple[Any, ...]]
 _CHUNK_BYTES = 1 << 22
 _BLOCK_BYTES = 1 << 24
 BAD_MAX = 1 << 16
+Times = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+"""Numbers in order, and how often each was met."""
 
 
 @define
@@ -48,7 +50,8 @@ class Counts:
     about a member or two), `seen` (observations by watched field), `flags_any` and
     `flags_bad` (of combinations: those that hold in some state; rows that break an
     `always`).  Then, of the steps out of them: `generated`, `taken` (outcome, times),
-    `events`.  `sent`: bytes of rows; `written`: of files.  `share`: what the owner has then.
+    `events`.  `sent`: bytes of rows; `written`: of files.  `shares`: what the owner has
+    then; of several owners that were counted together, of each.
     """
 
     level: int
@@ -59,12 +62,33 @@ class Counts:
     flags_any: int = 0
     flags_bad: Rows | None = None
     generated: int = 0
-    taken: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
+    taken: Times | None = None
     events: npt.NDArray[np.int64] | None = None
     sent: int = 0
     written: int = 0
     expanded: bool = False
-    share: Share | None = None
+    shares: tuple[Share, ...] = ()
+
+    def with_other(self, other: Counts) -> Counts:
+        """Return what both owners found in one level, as if they were one."""
+        pairs = zip_longest(self.seen, other.seen, fillvalue=list[int]())
+        seen = [sorted({*mine, *others}) for mine, others in pairs]
+        return Counts(
+            self.level,
+            self.owner,
+            new=self.new + other.new,
+            bad=_either(self.bad, other.bad),
+            seen=seen,
+            flags_any=self.flags_any | other.flags_any,
+            flags_bad=_either(self.flags_bad, other.flags_bad),
+            generated=self.generated + other.generated,
+            taken=_times(self.taken, other.taken),
+            events=_sum(self.events, other.events),
+            sent=self.sent + other.sent,
+            written=self.written + other.written,
+            expanded=self.expanded and other.expanded,
+            shares=self.shares + other.shares,
+        )
 
 
 @frozen
@@ -110,6 +134,46 @@ def end(task: Task, owner: int, level: int, items: Iterable[Item]) -> Iterator[t
         yield what
 
 
+def together(found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Yield what several owners' `end` yields, with one `Counts` for each level."""
+    levels: dict[int, Counts] = {}
+    for kind, *what in found:
+        if kind == COUNTS:
+            (counts,) = what
+            before = levels.get(counts.level)
+            levels[counts.level] = counts if before is None else before.with_other(counts)
+        else:
+            yield kind, *what
+    yield from ((COUNTS, counts) for counts in levels.values())
+
+
+def _either(rows: Rows | None, others: Rows | None) -> Rows | None:
+    if rows is None or others is None:
+        return others if rows is None else rows
+    words = max(rows.shape[1], others.shape[1])
+    return np.concatenate([padded(rows, words), padded(others, words)])
+
+
+def _times(one: Times | None, other: Times | None) -> Times | None:
+    if one is None or other is None:
+        return other if one is None else one
+    which, at = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
+    times = np.zeros(len(which), np.int64)
+    np.add.at(times, at, np.concatenate([one[1], other[1]]))
+    return which, times
+
+
+def _sum(
+    one: npt.NDArray[np.int64] | None, other: npt.NDArray[np.int64] | None
+) -> npt.NDArray[np.int64] | None:
+    if one is None or other is None:
+        return other if one is None else one
+    total = np.zeros(max(len(one), len(other)), np.int64)
+    total[: len(one)] += one
+    total[: len(other)] += other
+    return total
+
+
 def _guarded(task: Task, owner: int, work: Any, rest: list[Item]) -> Iterator[Item]:
     """What goes wrong travels to the driver like everything else: it knows what to say.
 
@@ -137,7 +201,7 @@ def _leaving(items: Iterator[Item]) -> Iterator[Item]:
 def _expand_stored(task: Task, share: Share) -> Iterator[Item]:
     cache = task.cache()
     cache.catch_up()
-    counts = Counts(task.first, share.owner, share=share)
+    counts = Counts(task.first, share.owner, shares=(share,))
     if share.count:
         rows = task.storage.level_rows(share, cache.tables.layout.words)
         yield from _expand(task, cache, rows, counts)
@@ -194,14 +258,15 @@ def _take_in(
                 yield keys, rows
 
     share = storage.extend(task.job, share, new(), words, wide=task.wide)
-    counts.new, counts.share = share.count, share
+    counts.new, counts.shares = share.count, (share,)
     return counts, storage.level_rows(share, words)
 
 
 def _share_before(counts: Counts, rest: list[Item]) -> Share:
     for _, (kind, *what) in rest:
-        if kind == COUNTS and what[0].level == counts.level - 1 and what[0].share is not None:
-            share: Share = what[0].share
+        if kind == COUNTS and what[0].level == counts.level - 1:
+            share: Share
+            (share,) = what[0].shares
             return share
     # The step before failed, and what it says of it is in `rest`.
     raise Stopped

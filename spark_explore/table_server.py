@@ -8,7 +8,9 @@ is told to stop, and the driver's own thread finds the reason in `stopped`.
 
 from __future__ import annotations
 
+import errno
 import hmac
+import resource
 import secrets
 import socket
 import threading
@@ -21,6 +23,7 @@ from attrs import Factory, define, field
 from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.tables import kernel
+from joinproto.errors import EnvironmentProblem
 from spark_explore import rpc
 from spark_explore.table_updates import UpdateLog, since
 
@@ -145,7 +148,10 @@ class RpcServer:
 
     def __init__(self, table_server: TableServer, host: str) -> None:
         self._tables = table_server
-        self._socket = socket.create_server((host, 0), backlog=512)
+        # One connection for each core of the cluster, and the usual limit is 1,024.
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        self._socket = socket.create_server((host, 0), backlog=4096)
         self.port: int = self._socket.getsockname()[1]
         self.password = secrets.token_hex(16)
         self._callers: list[socket.socket] = []
@@ -155,8 +161,18 @@ class RpcServer:
         while True:
             try:
                 caller, _ = self._socket.accept()
-            except OSError:  # closed
-                return
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE):
+                    # Or executors would wait for an answer that never comes.
+                    self._tables.stopped = EnvironmentProblem(
+                        f"{len(self._callers):,} executors ask the driver, which may open no more"
+                        " connections",
+                        next="raise its limit of open files (ulimit -n) to twice the cores of the"
+                        " cluster, and --resume",
+                    )
+                    for caller in self._callers:
+                        caller.close()
+                return  # closed
             caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._callers.append(caller)
             threading.Thread(target=self._serve, args=(caller,), daemon=True).start()

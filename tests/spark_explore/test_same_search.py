@@ -8,11 +8,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 
 from joinproto.check import load_world
+from joinproto.check.check import check
+from spark_explore import frontier
+from spark_explore.explore import Plan
 from tests.census import QUICK
 from tests.check.chosen import CHOSEN
 from tests.check.compare import explored
-from tests.check.random_models import LIVENESS, SAFETY, Plan, build, plans
-from tests.spark_explore.compare import same
+from tests.check.random_models import LIVENESS, SAFETY, build, plans
+from tests.check.random_models import Plan as ModelPlan
+from tests.spark_explore.compare import FOUND, on_spark, same
 
 SOAK = pytest.mark.soak("spark-worlds")
 
@@ -45,6 +49,19 @@ def test_a_world_is_the_same_on_spark(
     same(load_world(name, mutant=mutant), context, seed=seed)
 
 
+@pytest.mark.parametrize("mutant", [None, pytest.param("one-vote-short", marks=SOAK)])
+def test_owners_that_are_counted_together_are_counted_once(
+    context: Any, monkeypatch: pytest.MonkeyPatch, mutant: str | None
+) -> None:
+    """What more than 128 owners counted is added up before the driver hears of it."""
+    monkeypatch.setattr(frontier, "OWNERS_APART", 4)
+    world = load_world("two-phase-commit", members=4, mutant=mutant)
+    here, there = check(world), on_spark(world, context, Plan(seed=1, owners=5))
+
+    for name in FOUND:
+        assert getattr(here, name) == getattr(there, name), name
+
+
 @pytest.mark.parametrize(("members", "distinct"), [(5, 8_832)])
 def test_two_phase_commit_has_its_closed_form(context: Any, members: int, distinct: int) -> None:
     """2^N + 4^N + 6^N, with all rows packed anew on the way: the first layout is too small."""
@@ -72,7 +89,7 @@ def test_larger_two_phase_commit_has_its_closed_form(context: Any, members: int)
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 @given(plans(kinds=(*SAFETY, *LIVENESS)))
-def test_random_models_are_the_same_on_spark(context: Any, plan: Plan) -> None:
+def test_random_models_are_the_same_on_spark(context: Any, plan: ModelPlan) -> None:
     """Whatever a world can have: each network, each fault, joint steps, a monitor."""
     world = build(plan)
     found = explored(world, 600)
