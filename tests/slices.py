@@ -103,6 +103,14 @@ SLICES: dict[str, Slice] = {
         "drawn histories of Galera: is `recover` right about what they left?",
         "{python} -m tools.histories galera --seed {seed}000 --count 999 --minutes {minutes}",
     ),
+    "histories-etcd": Slice(
+        "drawn histories of etcd: is `recover` right about what they left?",
+        "{python} -m tools.histories etcd --seed {seed}000 --count 999 --minutes {minutes}",
+    ),
+    "histories-postgresql": Slice(
+        "drawn histories of PostgreSQL: is the fork point where pg_rewind finds it?",
+        "{python} -m tools.histories postgresql --seed {seed}000 --count 999 --minutes {minutes}",
+    ),
     "histories-joinproto": Slice(
         "drawn histories of our own nodes: is `recover` right about what they left?",
         "{python} -m tools.histories joinproto --seed {seed}000 --count 999 --minutes {minutes}",

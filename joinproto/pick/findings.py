@@ -17,7 +17,8 @@ class Missing:
     `is_member`: of the newest view that may have been active.  `may_know_more`: with others
     that are missing it may have chosen a later view.  `may_have_data`: no supplied store has
     every committed frame, so this one may be the one that has.  `was_older`: by what is here it
-    stopped before others; whether it was started alone after them, only it can tell.
+    stopped before others; whether it was started alone after them, only it can tell.  `said`: this
+    instead, where there are no views.
     """
 
     member: str = field(kw_only=False)
@@ -27,10 +28,13 @@ class Missing:
     may_know_more: bool = False
     may_have_data: bool = False
     was_older: bool = False
+    said: str = ""
 
     @property
     def why(self) -> str:
         """Return what it could change, in words."""
+        if self.said:
+            return self.said
         if self.was_older:
             return "it may have been started again after the others stopped, and have run alone"
         if self.may_know_more:

@@ -45,6 +45,8 @@ What a reader has to fill in:
     node                 a `NodeList`, where the broker keeps whom a node waits for at its
                          start, under names that never change (RabbitMQ); None otherwise
     raft                 the logs of its Raft groups, where each group has a verdict of its own
+    raft_log             what its log of Raft says, where the store is one member of one group
+                         (etcd, KRaft); judged in `rafts.py`
     record               None: only stores of joinproto have one
 
 What follows from several of these (which is latest, what is missing) is not decided here but
@@ -69,6 +71,7 @@ from joinproto.pick.candidate import Candidate, LastView, State
 from joinproto.pick.wait_graph import NodeList
 from joinproto.recovery.foreign.ra.log import RaSystem
 from joinproto.recovery.frames import Journal
+from joinproto.recovery.raft_facts import RaftFacts
 from joinproto.recovery.words import shown
 
 __all__ = ["Fact", "Format", "Found", "LastView", "Raw", "RawFile", "State"]
@@ -85,6 +88,9 @@ class Format(Enum):
     QPID = "qpid"
     GALERA = "galera"
     RABBITMQ = "rabbitmq"
+    ETCD = "etcd"
+    POSTGRESQL = "postgresql"
+    KRAFT = "kraft"
 
 
 def _packed(data: bytes | None) -> str | None:
@@ -218,6 +224,7 @@ class Found:
     history: Mapping[int, bytes] | None = field(default=None, repr=False)
     node: NodeList | None = field(default=None, repr=False)
     raft: tuple[RaSystem, ...] = field(default=(), repr=False)
+    raft_log: RaftFacts | None = field(default=None, repr=False)
     problems: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
     label: str = ""

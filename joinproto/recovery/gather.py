@@ -21,8 +21,10 @@ from joinproto.durable.lock import LockState, look_at_lock
 from joinproto.errors import StoreError, UsageProblem
 from joinproto.recovery import own
 from joinproto.recovery.foreign import gcache
-from joinproto.recovery.foreign.others import TELLING, other_in
+from joinproto.recovery.foreign.others import NOBODY, NOT_DATA, TELLING, other_in
 from joinproto.recovery.foreign.ra import folders as ra
+from joinproto.recovery.foreign.text import NotAsWritten
+from joinproto.recovery.foreign.tree import OnDisk
 from joinproto.recovery.found import FILE_BYTES_MAX, Format, Found, Raw, RawFile, State
 from joinproto.recovery.frames import look_at_journal
 from joinproto.recovery.known import Known
@@ -34,8 +36,17 @@ _READERS = {
     Format.QPID: "joinproto.recovery.foreign.qpid",
     Format.GALERA: "joinproto.recovery.foreign.galera",
     Format.RABBITMQ: "joinproto.recovery.foreign.rabbitmq",
+    Format.ETCD: "joinproto.recovery.foreign.etcd",
+    Format.POSTGRESQL: "joinproto.recovery.foreign.postgresql",
+    Format.KRAFT: "joinproto.recovery.foreign.kraft",
 }
 """Reached when a directory is none of ours: most never are."""
+
+_DIGESTED = (Format.ETCD, Format.POSTGRESQL, Format.KRAFT)
+"""Their files are too large to be carried: what they say is read in place, by a `Tree`."""
+
+NAMES_MAX = 16
+"""Names that are carried of a directory of which nothing is read."""
 
 _ROOMS = {Format.JOINPROTO: ROOM, Format.STANDBY: "standby"}
 """Directories with a lock; beside them the journal."""
@@ -54,6 +65,8 @@ def read(raw: Raw, known: Known | None = None) -> Found:
     if raw.format is None:
         if other := other_in([file.name for file in raw.files]):
             said = f"a data directory of {other.name}, which is not read here"
+            if other is NOBODY:
+                said = f"holds {', '.join(file.name for file in raw.files)}: of {other.name}"
             return Found.of(raw, state=State.UNKNOWN, problems=(said,))
         found = (raw.problem,) if raw.problem else ("no store of a known format is here",)
         state = State.UNREADABLE if raw.problem else State.NONE
@@ -93,8 +106,12 @@ def gather(
         raw = Raw(path=shown, host=host, format=kind, problem=problem, called=called, read_at=now)
         return evolve(raw, errnos=frozenset({errno}))
     try:
-        there = {}
+        there: dict[Format, tuple[RawFile, ...]] = {}
         for each in [kind] if kind else list(Format):
+            if each in _DIGESTED:
+                if digest := _large(files, directory, each, is_asked=kind is not None):
+                    there[each] = (digest,)
+                continue
             # The previous generation before the current one: a member may be writing.
             names = reversed(reader_of(each).NAMES)
             read_files = tuple(_read(files, directory, name) for name in names)[::-1]
@@ -129,12 +146,14 @@ def gather(
                 recovered=recovered,
                 read_at=now,
             )
+            if each in _DIGESTED:
+                return evolve(raw, in_use=_user_of(path, reader_of(each).LOCKED))
             if each not in _ROOMS:
                 return raw
             raw = evolve(raw, journal=look_at_journal(files, directory))
             return _with_room(files, directory, raw, _ROOMS[each])
-        telling = _telling(files, directory)
-        problem = "" if telling else _hint(files, directory, path)
+        problem = _hint(files, directory, path)
+        telling = () if problem else _telling(files, directory)
         raw = Raw(path=shown, host=host, format=None, problem=problem, called=called, read_at=now)
         return evolve(raw, files=telling)
     finally:
@@ -159,7 +178,8 @@ def _has_data(found: Sequence[RawFile]) -> bool:
 
 def stores_inside(path: Path) -> tuple[Path, ...]:
     """Return the directories directly in `path` that look like stores, sorted."""
-    names = [name for kind in Format for name in reader_of(kind).NAMES]
+    readers = [reader_of(kind) for kind in Format]
+    names = [name for one in readers for name in getattr(one, "SIGNS", one.NAMES)]
     try:
         inside = sorted(path.iterdir())
     except OSError:
@@ -200,13 +220,53 @@ def _logs(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
         return (RawFile(ra.UNREAD, problem=reason(error), errno=error.errno),)
 
 
-def _telling(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
-    """Return what tells whose directory it is, of those that are not read."""
+def _large(
+    files: JournalFileSystem, directory: int, kind: Format, *, is_asked: bool
+) -> RawFile | None:
+    """Return what is carried of a directory with large files; None: it is none of this format."""
+    reader = reader_of(kind)
+    tree = OnDisk(files, directory)
     try:
-        names = TELLING & {*files.names(directory)}
+        if not is_asked and not reader.is_here(tree):
+            return None
+        return RawFile(reader.NAMES[0], reader.digest(tree))
+    except NotAsWritten as error:
+        errno = getattr(error.__cause__, "errno", None)
+        return RawFile(reader.NAMES[0], problem=str(error), errno=errno)
+    finally:
+        tree.close()
+
+
+def _user_of(path: Path, locked: Sequence[str]) -> str:
+    """Return which process has locked one of these files, "" if none that this system tells of.
+
+    A lock is not tried, because a program that starts in this moment would find it.
+    """
+    try:
+        locks = Path("/proc/locks").read_text("ascii")
+    except (OSError, ValueError):
+        return ""
+    for name in locked:
+        try:
+            status = (path / name).stat()
+        except OSError:
+            continue
+        device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+        for line in locks.splitlines():
+            words = line.split()
+            if device in words and "->" not in words:
+                return f"process {words[words.index(device) - 1]}"
+    return ""
+
+
+def _telling(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
+    """Return what tells whose directory it is, of those that are not read; else what is in it."""
+    try:
+        names = {name for name in files.names(directory) if name[0] != "."} - NOT_DATA
     except OSError:
         return ()
-    return tuple(map(RawFile, sorted(names))) if other_in(names) else ()
+    known = TELLING & names if other_in(TELLING & names) not in (None, NOBODY) else names
+    return tuple(map(RawFile, sorted(known)[:NAMES_MAX]))
 
 
 def _names(files: JournalFileSystem, directory: int) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from joinproto.join.ids import short
 from joinproto.pick.findings import Findings, Missing, row_of
 from joinproto.pick.pick import Pick, group, pick
 from joinproto.pick.table import Verdict
-from joinproto.recovery import schema
+from joinproto.recovery import rafts, schema
 from joinproto.recovery.advice import in_order, next_step, not_examined, sentence, without
 from joinproto.recovery.foreign.choice import broker_would
 from joinproto.recovery.foreign.ra.table import Row, Table
@@ -99,6 +99,14 @@ def judge(
         return _of_brokers(chosen, lost=lost, notes=(*notes, *others), words=words)
     if any(one.raft and one.node is None for one in chosen if one.state.is_readable):
         return _of_khepri(chosen, lost=lost, notes=(*notes, *others))
+    if {one.format for one in chosen} & set(rafts.FORMATS):
+        group_of = rafts.judged(chosen, lost=lost, words=words)
+        return _of_product(chosen, group_of, lost=lost, notes=(*notes, *others))
+    if Format.POSTGRESQL in {one.format for one in chosen}:
+        from joinproto.recovery import timelines
+
+        system = timelines.judged(chosen, nodes=nodes, words=words)
+        return _of_product(chosen, system, lost=lost, notes=(*notes, *others))
     uncounted = nodes is None and Format.GALERA in formats
     found = pick(
         [one.candidate for one in chosen],
@@ -241,6 +249,25 @@ def _groups(stores: Sequence[Found]) -> Table | None:
     return nodes.groups(stores)
 
 
+def _of_product(
+    stores: Sequence[Found], found: rafts.Judged, *, lost: Collection[str], notes: Sequence[str]
+) -> Judgement:
+    """Return the verdict about stores of a product that has rules of its own."""
+    claimed = [f"the store of {name} is lost for good: that is what you say" for name in lost]
+    return Judgement(
+        stores=tuple(stores),
+        pick=found.pick,
+        sentence=found.sentence,
+        evidence=(*found.lines, *claimed, *_problems(stores)),
+        not_examined=(
+            *notes,
+            "the data themselves: only the log, and what is said of it, was read",
+            "whether a member runs on a machine that is not named here",
+        ),
+        next=found.next,
+    )
+
+
 def _problems(stores: Sequence[Found]) -> list[str]:
     """Return what is wrong with stores; what is so with several is said once."""
     names: dict[str, list[str]] = {}
@@ -315,6 +342,7 @@ def store_told(found: Found) -> schema.Store:
         lineage_length=None if record is None else record.lineage.length,
         view=str(tip.id) if tip else None if last is None else last.id,
         seq=found.seq,
+        raft=found.raft_log,
         problems=tuple(found.problems),
         facts={fact.name: fact.value for fact in found.facts},
         history={

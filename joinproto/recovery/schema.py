@@ -13,6 +13,7 @@ from attrs import field, frozen
 from joinproto.codec.json_form import Absent, Count, Merged, schema_of
 from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Format, State
+from joinproto.recovery.raft_facts import RaftFacts
 
 
 @frozen(kw_only=True)
@@ -44,6 +45,7 @@ class Store:
         """its last write-sets, number to hash (galera): stores with two hashes for one number have
         two histories; empty: not known""",
     ] = field(factory=dict)
+    raft: Annotated[RaftFacts | None, Absent(), "only of etcd and KRaft: what its log says"] = None
 
 
 @frozen

@@ -144,6 +144,9 @@ def _cells(found: Found) -> tuple[str, ...]:
             position = f"{record.position.seq} in {number or '?'}"
         if record.update_unfinished:
             position = "unfinished"
+    elif found.raft_log is not None and found.raft_log.member:
+        tip = f"{found.raft_log.last_index} of term {found.raft_log.last_term}"
+        position = f"committed {found.raft_log.commit}"
     elif found.last_view is not None:
         last = found.last_view
         tip = " ".join(sorted(map(called, last.members)))

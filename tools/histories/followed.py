@@ -24,6 +24,7 @@ class Steps:
 class Followed:
     """What came of it.  `lost`: of what was kept.  `is_said`: the line says that some is lost.
 
+    `is_assumed`: a store went back unseen, and the line rests on that it did not.
     `messages`: how many confirmed ones each queue lacks.
     """
 
@@ -33,6 +34,7 @@ class Followed:
     is_said: bool
     not_up: tuple[str, ...]
     messages: Mapping[str, int] = field(factory=dict)
+    is_assumed: bool = False
 
     @property
     def text(self) -> str:
@@ -47,7 +49,7 @@ class Followed:
 
     @property
     def wrong(self) -> Iterator[str]:
-        if self.lost and not self.is_said:
+        if self.lost and not self.is_said and not self.is_assumed:
             yield f"following the last line lost {self.lost} of {self.kept}, and it does not say so"
 
 

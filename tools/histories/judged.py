@@ -33,7 +33,9 @@ class History:
     `positions`: the log of `mariadbd --wsrep-recover` of each node (Galera).  `names`: of a kept
     history, what `recover` calls each store, to its node.  `confirmed`: messages in each queue;
     what became of them is known only after a start.  `queues`: of messages that are known one by
-    one, the queue of each.
+    one, the queue of each.  `is_unseen`: a store was put
+    back or wiped in a way that no file need show.  `faults`: what a reader says and the product
+    contradicts.
     """
 
     broker: str
@@ -48,6 +50,8 @@ class History:
     names: Mapping[str, str] = field(factory=dict)
     confirmed: Mapping[str, int] = field(factory=dict)
     queues: Mapping[str, str] = field(factory=dict)
+    is_unseen: bool = False
+    faults: tuple[str, ...] = ()
 
     @property
     def kept(self) -> frozenset[str]:
@@ -78,7 +82,7 @@ class Judged:
 
     @property
     def is_true_claim(self) -> bool:
-        return self.verdict in CLAIMS and not self.wrong
+        return self.verdict in CLAIMS and not self.wrong and not self.assumed
 
 
 def judged(history: History) -> Iterator[Judged]:
@@ -104,13 +108,16 @@ def judge(history: History, given: tuple[str, ...]) -> Judged:
     )
     node_of = {str(path.resolve()): node for node, path in history.stores.items()}
     named = tuple(sorted(history.names.get(one.name) or node_of[one.path] for one in found.latest))
+    wrong = tuple(_wrong(history, found, named, given))
+    is_assumed = history.is_unseen and any("assumed:" in line for line in found.evidence)
     return Judged(
         given=given,
         verdict=found.verdict,
         named=named,
         next=found.next,
         text="\n".join((found.sentence, *found.evidence, *found.not_examined)),
-        wrong=tuple(_wrong(history, found, named, given)),
+        wrong=() if is_assumed else wrong,
+        assumed=wrong if is_assumed else (),
     )
 
 

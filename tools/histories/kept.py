@@ -43,6 +43,7 @@ def keep(history: History, folder: Path) -> None:
         "acknowledged": sorted(history.acknowledged),
         "confirmed": dict(history.confirmed),
         "queues": dict(history.queues),
+        "is_unseen": history.is_unseen,
     }
     (folder / FILE).write_text(json.dumps(told) + "\n", "utf-8")
 
@@ -84,5 +85,6 @@ def _read(file: Path) -> History:
         nodes=told["nodes"],
         confirmed=told.get("confirmed", {}),
         queues=told.get("queues", {}),
+        is_unseen=told.get("is_unseen", False),
         positions={node: file.parent / f"{node}.log" for node in told["positions"]},
     )

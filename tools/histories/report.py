@@ -46,6 +46,7 @@ class Examined:
         if self.followed is not None:
             found += self.followed.wrong
         found += [f"damaged: {reason}" for reason in self.worse]
+        found += self.history.faults
         return [*found, *([f"refused: {self.refused}"] if self.refused else [])]
 
     @property
@@ -67,7 +68,11 @@ class Examined:
             lines.append(f"    followed: {self.followed.text}")
         if claims := [each.claims for each in self.judged if each.claims]:
             lines.append(f"    queues proven, by subsets of the stores: {sum(claims)}")
-        lines += [f"    assumed otherwise: {each}" for one in self.judged for each in one.assumed]
+        lines += [
+            f"    not so, as it assumes: [{','.join(map(_short, one.given))}] {reason}"
+            for one in self.judged
+            for reason in one.assumed
+        ]
         lines += [f"    WRONG {reason}" for reason in self.wrong]
         return "\n".join(lines)
 
@@ -85,10 +90,10 @@ class Table:
             row["subsets"] += len(one.judged)
             row.update(each.verdict.value for each in one.judged)
             row["true"] += sum(each.is_true_claim for each in one.judged)
+            row["assumed"] += sum(bool(each.assumed) for each in one.judged)
             row["wrong"] += sum(bool(each.wrong) for each in one.judged)
             row["wrong histories"] += bool(one.wrong)
             row["queues proven"] += sum(each.claims for each in one.judged)
-            row["assumed"] += any(each.assumed for each in one.judged)
             if one.followed is not None:
                 row["followed"] += 1
                 row["lost unsaid"] += any(one.followed.wrong)
@@ -101,10 +106,10 @@ class Table:
             "subsets",
             *(verdict.value for verdict in COLUMNS),
             "true",
+            "assumed",
             "wrong",
             "wrong histories",
             "queues proven",
-            "assumed",
             "followed",
             "lost unsaid",
             "not up",

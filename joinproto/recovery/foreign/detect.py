@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from joinproto.errors import UsageProblem
 from joinproto.recovery import brokers, own
-from joinproto.recovery.foreign import galera, qpid, rabbitmq
+from joinproto.recovery.foreign import etcd, galera, kraft, postgresql, qpid, rabbitmq
 from joinproto.recovery.found import Format
 
 AUTO = "auto"
@@ -22,6 +22,9 @@ NAMES: Mapping[Format, tuple[str, ...]] = {
     Format.QPID: qpid.NAMES,
     Format.GALERA: galera.NAMES,
     Format.RABBITMQ: rabbitmq.NAMES,
+    Format.ETCD: etcd.NAMES,
+    Format.POSTGRESQL: postgresql.NAMES,
+    Format.KRAFT: kraft.NAMES,
 }
 """The files of each format, relative to the data directory."""
 

@@ -32,8 +32,7 @@ OTHERS = (
         " force_standalone_khepri_boot on a node that runs; what the others had beyond it is lost",
         lacks=frozenset({"schema.DAT"}),
     ),
-    Other("etcd", frozenset({"member"}), f"{MAJORITY}; else etcdutl snapshot restore"),
-    Other("etcd (its member directory)", frozenset({"snap", "wal"}), MAJORITY),
+    Other("etcd (its member directory)", frozenset({"snap", "wal"}), "give the directory above"),
     Other("ZooKeeper", frozenset({"version-2"}), MAJORITY),
     Other(
         "Kafka",
@@ -42,7 +41,6 @@ OTHERS = (
     ),
     Other("Elasticsearch or OpenSearch", frozenset({"_state"}), MAJORITY),
     Other("MongoDB", frozenset({"WiredTiger", "storage.bson"}), MAJORITY),
-    Other("PostgreSQL", frozenset({"PG_VERSION", "global"}), "compare with pg_controldata DIR"),
     Other(
         "ActiveMQ Artemis",
         frozenset({"bindings", "journal"}),
@@ -50,11 +48,19 @@ OTHERS = (
     ),
 )
 
+NOBODY = Other(
+    "a program that no reader here knows",
+    frozenset(),
+    "find out which program wrote it, and keep it: that it is not read here says nothing of it",
+)
+NOT_DATA = frozenset({"lost+found"})
+
 TELLING = frozenset[str]().union(*(one.has | one.lacks for one in OTHERS))
 """All names that tell one from another."""
 
 
 def other_in(entries: Collection[str]) -> Other | None:
-    """Return whose directory it is, None if nobody known."""
+    """Return whose directory it is, None if it is empty."""
     names = frozenset(entries)
-    return next((one for one in OTHERS if one.has <= names and not one.lacks & names), None)
+    known = (one for one in OTHERS if one.has <= names and not one.lacks & names)
+    return next(known, NOBODY if names else None)

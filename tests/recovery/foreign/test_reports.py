@@ -90,12 +90,11 @@ def test_a_store_of_khepri_is_named_and_not_given_up(capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("names", "whose"),
     [
-        (("member",), "etcd"),
+        (("snap", "wal"), "etcd"),
         (("version-2",), "ZooKeeper"),
         (("meta.properties", "topic-0"), "Kafka"),
         (("_state",), "Elasticsearch"),
         (("WiredTiger", "storage.bson"), "MongoDB"),
-        (("PG_VERSION", "global", "base"), "PostgreSQL"),
     ],
 )
 def test_a_directory_of_another_program_is_named(
@@ -131,3 +130,17 @@ def test_positions_are_taken_as_people_have_them(
         _, said = ask_json(capsys, "pick", node, "--position", f"{node}={given}")
 
         assert 12 == said["stores"][0]["seq"]
+
+
+def test_data_of_nobody_known_are_not_called_corrupt_and_not_given_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "segments.000001").write_bytes(b"what nobody here knows")
+
+    code, said = ask_json(capsys, "pick", tmp_path / "a")
+
+    assert (5, "unproven", "not-read") == (code, said["verdict"], said["stores"][0]["state"])
+    assert "a program that no reader here knows" in said["evidence"][0]
+    assert "keep it" in said["next"]
+    assert "--lost" not in said["next"]

@@ -1,0 +1,139 @@
+"""etcd 3.4 to 3.6: the log, the newest snapshot, and a little of the database.
+
+    member/wal, member/snap/*.snap   see `etcd_wal.py`
+    member/snap/db                   the keys: the last entry that is in it, the last revision, the
+                                     members' names, the release
+
+3.4 was read as the real program wrote it; 3.5 and 3.6 write the same files, with more fields in the
+database, by their source.
+
+Source: etcd 3.4.23; `server/mvcc/buckets`, `server/etcdserver/bootstrap.go` of 3.6.
+"""
+
+from __future__ import annotations
+
+import json
+
+from attrs import evolve
+
+from joinproto.recovery.foreign import etcd_wal
+from joinproto.recovery.foreign.bbolt import Database
+from joinproto.recovery.foreign.text import NotAsWritten
+from joinproto.recovery.foreign.tree import Tree, packed, unpacked
+from joinproto.recovery.found import Fact, Format, Found, Raw, State
+from joinproto.recovery.raft_facts import RaftFacts, Voting
+
+FORMAT = Format.ETCD
+NAMES = ("etcd facts",)
+"""What a `Raw` carries in the place of the files, which are too large."""
+
+SIGNS = ("member",)
+DATABASE = f"{etcd_wal.SNAP}/db"
+LOCKED = (DATABASE,)
+REVISION_BYTES = 17
+
+
+def is_here(tree: Tree) -> bool:
+    """Return whether this looks like a data directory of etcd."""
+    return "member" in tree.names("")
+
+
+def digest(tree: Tree) -> bytes:
+    """Return what is carried of a directory, however damaged it is."""
+    return packed(facts_of(tree))
+
+
+def facts_of(tree: Tree) -> RaftFacts:
+    """Return what a data directory says; `damaged` says what is wrong with it."""
+    log, why = etcd_wal.read_log(tree)
+    facts = RaftFacts(
+        cluster=log.cluster,
+        member=log.member,
+        term=log.term,
+        vote=log.vote,
+        last_term=log.last_term,
+        last_index=log.last_index,
+        commit=log.commit,
+        configurations=tuple(map(Voting.of, log.configurations)),
+        names=log.names,
+        damaged=why,
+    )
+    try:
+        facts = _with_database(tree, facts)
+    except NotAsWritten as error:
+        facts = evolve(facts, damaged=why or str(error))
+    is_older = facts.applied is not None and facts.applied < log.start.index
+    if not facts.damaged and facts.applied is None and log.start.index:
+        facts = evolve(facts, damaged=f"{DATABASE}: is not there, or says nothing")
+    if (
+        not facts.damaged
+        and is_older
+        and f"{log.start.index:016x}.snap.db" not in tree.names(etcd_wal.SNAP)
+    ):
+        said = f"{DATABASE}: is older than the snapshot at {log.start.index}"
+        facts = evolve(facts, damaged=said)
+    if not facts.damaged and (facts.applied or 0) > facts.last_index:
+        said = f"{DATABASE} has entry {facts.applied}, and the log ends at {facts.last_index}"
+        facts = evolve(facts, damaged=f"{said}: one of both was put back")
+    return facts
+
+
+def _with_database(tree: Tree, facts: RaftFacts) -> RaftFacts:
+    if tree.size(DATABASE) is None:
+        return facts
+    base = Database.open(tree, DATABASE)
+    meta = dict(base.items(b"meta"))
+    applied = meta.get(b"consistent_index", b"")
+    last = base.last(b"key") or b""
+    release = dict(base.items(b"cluster")).get(b"clusterVersion", b"")
+    return evolve(
+        facts,
+        applied=int.from_bytes(applied, "big") if len(applied) == 8 else None,
+        revision=int.from_bytes(last[:8], "big") if len(last) >= REVISION_BYTES else None,
+        release=release.decode("ascii", "replace")[:20],
+        names={**facts.names, **dict(map(_named, base.items(b"members")))},
+    )
+
+
+def _named(member: tuple[bytes, bytes]) -> tuple[str, str]:
+    key, value = member
+    try:
+        who, told = f"{int(key, 16):x}", json.loads(value)
+        name = told.get("name") or told["peerURLs"][0]
+    except (ValueError, RecursionError, AttributeError, TypeError, IndexError, KeyError):
+        raise NotAsWritten(f"{DATABASE}: a member is not as etcd writes it") from None
+    return who, str(name)
+
+
+def read(raw: Raw) -> Found:
+    """Return what was collected of a directory; never raises, whatever the bytes are."""
+    file = raw.file(NAMES[0])
+    if raw.problem or file.problem or file.data is None:
+        said = raw.problem or file.problem or "no data of etcd is here"
+        return Found.of(raw, state=State.UNREADABLE, problems=(said,))
+    try:
+        facts = unpacked(RaftFacts, file.data)
+    except NotAsWritten as error:
+        return Found.of(raw, state=State.CORRUPT, problems=(str(error),))
+    is_nothing = not facts.member and facts.damaged.startswith(f"{etcd_wal.WAL}: has 0 files")
+    state = State.CORRUPT if facts.damaged else State.DIRTY
+    now = facts.configurations[-1] if facts.configurations else Voting(index=0)
+    return Found.of(
+        raw,
+        state=State.NONE if is_nothing else state,
+        member=facts.names.get(facts.member, facts.member),
+        cluster=facts.cluster,
+        raft_log=facts,
+        problems=(facts.damaged,) if facts.damaged else (),
+        facts=(
+            Fact("cluster", facts.cluster),
+            Fact("member", facts.member),
+            Fact("term, vote", f"{facts.term}, {facts.vote or 'nobody'}"),
+            Fact("last entry", f"{facts.last_index} of term {facts.last_term}"),
+            Fact("committed", f"up to {facts.commit}, as far as it knows"),
+            Fact("in the database", f"up to {facts.applied}, revision {facts.revision}"),
+            Fact("voters", " ".join(facts.names.get(one, one) for one in now.voters)),
+            Fact("learners", " ".join(facts.names.get(one, one) for one in now.learners) or "none"),
+            Fact("release", facts.release or "not written"),
+        ),
+    )

@@ -1,0 +1,333 @@
+"""Kafka's controllers (KRaft): the metadata log, who votes, and whose directory it is.
+
+    meta.properties                        cluster, node, and since 3.7 the directory's own id
+    __cluster_metadata-0/quorum-state      the last epoch and vote; voters, if they are fixed
+    __cluster_metadata-0/OFFSET.log        batches, each with its epoch and a checksum
+    __cluster_metadata-0/OFFSET-EPOCH.checkpoint   a snapshot: what is before it is committed
+
+Voters are in control records of the log: the voters themselves (since 3.9) with the ids of their
+directories, or who elected a leader.  A directory whose id is none of them was formatted again: it
+is no voter, although its node is one.  So is one that has nothing, where voters have no ids.
+
+An index is an offset and one: the log of a new directory ends at 0.
+
+Source: Kafka 3.3 to 4.1 (`FileQuorumStateStore`, `QuorumStateData.json`, `DefaultRecordBatch`,
+`ControlRecordType`, `VotersRecord.json`, `LeaderChangeMessage.json`, `Snapshots`).
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+from collections.abc import Iterator, Mapping
+
+from attrs import define, evolve, field
+
+from joinproto.codec.json_text import parsed
+from joinproto.codec.malformed import Malformed
+from joinproto.recovery.foreign.crc32c import crc32c
+from joinproto.recovery.foreign.text import TEXT_BYTES_MAX, NotAsWritten
+from joinproto.recovery.foreign.tree import Tree, packed, unpacked
+from joinproto.recovery.found import Fact, Format, Found, Raw, State
+from joinproto.recovery.raft_facts import RaftFacts, Voting
+
+FORMAT = Format.KRAFT
+NAMES = ("kraft facts",)
+SIGNS = ("__cluster_metadata-0",)
+LOCKED = (".lock",)
+META, FOLDER = "meta.properties", "__cluster_metadata-0"
+STATE = f"{FOLDER}/quorum-state"
+SEGMENT = re.compile(r"([0-9]{20})\.log")
+CHECKPOINT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
+HEAD = struct.Struct(">qiibIhiqqqhii")
+CHECKED_AT = 21  # the checksum is over what follows it
+BATCH_BYTES_MAX = 64 << 20
+BATCHES_MAX = 10_000_000
+IS_CONTROL, IS_PACKED = 0x20, 0x07
+LEADER, VOTERS = 2, 6
+NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+def is_here(tree: Tree) -> bool:
+    """Return whether this looks like a directory of a controller."""
+    return FOLDER in tree.names("")
+
+
+def digest(tree: Tree) -> bytes:
+    """Return what is carried of a directory, however damaged it is."""
+    try:
+        return packed(facts_of(tree))
+    except NotAsWritten as error:
+        return packed(RaftFacts(damaged=str(error)))
+
+
+@define
+class Log:
+    """What the metadata log says, as far as it was read.  `end`: behind its last record.
+
+    `voting`: who votes, with directories; `fixed`: who elected the last leader.
+    """
+
+    end: int = 0
+    epoch: int = 0
+    voting: list[Voting] = field(factory=list)
+    fixed: list[Voting] = field(factory=list)
+    batches: int = 0
+
+    def take(self, head: bytes, rest: bytes) -> None:
+        """Take a batch; raises `NotAsWritten`."""
+        first, _, epoch, magic, checksum, attributes, delta, *_, count = HEAD.unpack(head)
+        if magic != 2 or crc32c(rest, crc32c(head[CHECKED_AT:])) != checksum:
+            raise NotAsWritten("a checksum is wrong")
+        if first != self.end or delta < 0 or epoch < self.epoch or count < 0:
+            raise NotAsWritten(f"a batch at {first} of epoch {epoch} follows {self.end}")
+        self.batches += 1
+        if self.batches > BATCHES_MAX:
+            raise NotAsWritten(f"more than {BATCHES_MAX} batches")
+        self.end, self.epoch = first + delta + 1, epoch
+        if attributes & IS_CONTROL and not attributes & IS_PACKED:
+            for key, value in _records(rest, count):
+                kind = int.from_bytes(key[2:4], "big") if len(key) >= 4 else 0
+                if kind == VOTERS:
+                    self.voting.append(_voting(_voters(value), first + 1, epoch))
+                elif kind == LEADER:
+                    self.fixed = [_voting(_leader(value), first + 1, epoch)]
+
+
+def facts_of(tree: Tree) -> RaftFacts:
+    """Return what a directory says; raises `NotAsWritten` where it does not say whose it is."""
+    said = _properties(tree)
+    node, own = said.get("node.id", ""), said.get("directory.id", "")
+    if not node.isdecimal() or not said.get("cluster.id"):
+        raise NotAsWritten(f"{META}: names no node, or no cluster")
+    log, why = Log(), ""
+    committed = 0
+    try:
+        committed = _read(tree, log)
+    except NotAsWritten as error:
+        why = str(error)
+    fixed: tuple[str, ...] = ()
+    epoch, vote = log.epoch, ""
+    try:
+        fixed, epoch, vote = _state(tree)
+    except NotAsWritten as error:
+        why = why or str(error)
+    voting = log.voting or log.fixed or [Voting(index=0, voters=fixed)]
+    has_ids = any("@" in one for one in voting[-1].voters)
+    if fixed and set(fixed) != _nodes(voting[-1]):
+        why = why or f"{STATE}: names other voters than the log"
+    member = f"{node}@{own}" if has_ids else node
+    if not log.end and not committed:
+        why = (
+            why or "was formatted, and has nothing: its node may have voted with another directory"
+        )
+    elif has_ids and member not in voting[-1].voters and node in _nodes(voting[-1]):
+        why = why or f"was formatted again: node {node} votes with another directory than {own}"
+    return RaftFacts(
+        cluster=said["cluster.id"],
+        member=member,
+        term=max(epoch, log.epoch),
+        vote=vote,
+        last_term=log.epoch,
+        last_index=log.end,
+        commit=committed,
+        configurations=tuple(voting),
+        names={one: one.partition("@")[0] for each in voting for one in (*each.voters, member)},
+        damaged=why,
+    )
+
+
+def _nodes(one: Voting) -> set[str]:
+    return {each.partition("@")[0] for each in one.voters}
+
+
+def _properties(tree: Tree) -> Mapping[str, str]:
+    size = tree.size(META)
+    if size is None or size > TEXT_BYTES_MAX:
+        raise NotAsWritten(f"{META}: is not there, or has {size} bytes")
+    try:
+        lines = tree.read(META, 0, size).decode("ascii").splitlines()
+    except UnicodeDecodeError:
+        raise NotAsWritten(f"{META}: is not text") from None
+    pairs = [line.partition("=") for line in lines if line and not line.startswith("#")]
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _state(tree: Tree) -> tuple[tuple[str, ...], int, str]:
+    """Return voters that are fixed, the last epoch, and the vote in it."""
+    size = tree.size(STATE)
+    if size is None:
+        raise NotAsWritten(f"{STATE}: is not there: it may have voted, and forgot it")
+    try:
+        told = parsed(tree.read(STATE, 0, min(size, TEXT_BYTES_MAX)))
+        voters = told.get("currentVoters") or []
+        fixed = tuple(sorted(str(int(one["voterId"])) for one in voters))
+        epoch, vote = int(told["leaderEpoch"]), int(told["votedId"])
+    except (Malformed, AttributeError, KeyError, TypeError, ValueError):
+        raise NotAsWritten(f"{STATE}: is not as Kafka writes it") from None
+    if not 0 <= epoch < 1 << 31:
+        raise NotAsWritten(f"{STATE}: epoch {epoch}")
+    return fixed, epoch, str(vote) if vote >= 0 else ""
+
+
+def _read(tree: Tree, log: Log) -> int:
+    """Read the newest snapshot and the log behind it; return up to where all is committed."""
+    names = tree.names(FOLDER)
+    snapshots = [match for name in names if (match := CHECKPOINT.fullmatch(name))]
+    committed = 0
+    if snapshots:
+        match = snapshots[-1]
+        committed, epoch = int(match[1]), int(match[2])
+        inside = Log()
+        _batches(tree, f"{FOLDER}/{match[0]}", inside)
+        log.voting = [evolve(one, index=committed, term=epoch) for one in inside.voting]
+        log.fixed = inside.fixed
+        log.epoch, log.end = epoch, committed
+    begins = [int(match[1]) for name in names if (match := SEGMENT.fullmatch(name))]
+    since = max((one for one in begins if one <= committed), default=None)
+    if since is None and (begins or not committed):
+        raise NotAsWritten(f"{FOLDER}: its log begins behind its snapshot, or is not there")
+    if since is not None:
+        behind = Log(end=since)
+        for begin in begins:
+            if begin >= since:
+                if begin != behind.end:
+                    raise NotAsWritten(f"{FOLDER}: no file has what is at {behind.end}")
+                _batches(tree, f"{FOLDER}/{begin:020}.log", behind)
+        log.voting += [one for one in behind.voting if one.index > committed]
+        log.fixed = behind.fixed or log.fixed
+        if behind.end >= committed:
+            log.end, log.epoch = behind.end, max(log.epoch, behind.epoch)
+    return committed
+
+
+def _batches(tree: Tree, name: str, log: Log) -> None:
+    at, size = 0, tree.size(name) or 0
+    while at < size:
+        head = tree.read(name, at, HEAD.size)
+        try:
+            if len(head) < HEAD.size:
+                raise NotAsWritten("is cut off")
+            length = int.from_bytes(head[8:12], "big")
+            if not HEAD.size - 12 <= length <= min(BATCH_BYTES_MAX, size - at - 12):
+                raise NotAsWritten("is cut off, or is none")
+            log.take(head, tree.read(name, at + HEAD.size, length + 12 - HEAD.size))
+        except NotAsWritten as error:
+            raise NotAsWritten(f"{name}: the batch at byte {at}: {error}") from None
+        at += 12 + length
+
+
+def _records(data: bytes, count: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield key and value of each record of a batch."""
+    at = 0
+    for _ in range(count):
+        size, at = _number(data, at)
+        end = at + size
+        if not 0 <= size <= len(data) - at:
+            raise NotAsWritten("a record is cut off")
+        at += 1
+        _, at = _number(data, at)
+        _, at = _number(data, at)
+        pair = []
+        for _ in range(2):
+            length, at = _number(data, at)
+            if length > end - at:
+                raise NotAsWritten("a record is cut off")
+            pair.append(data[at : at + max(length, 0)])
+            at += max(length, 0)
+        yield pair[0], pair[1]
+        at = end
+
+
+def _number(data: bytes, at: int, *, is_signed: bool = True) -> tuple[int, int]:
+    found = 0
+    for shift, byte in enumerate(data[at : at + 10]):
+        found |= (byte & 127) << (7 * shift)
+        if byte < 128:
+            return ((found >> 1) ^ -(found & 1)) if is_signed else found, at + shift + 1
+    raise NotAsWritten("a number is cut off")
+
+
+def _voting(voters: Iterator[str], index: int, epoch: int) -> Voting:
+    """Return who votes from a control record on."""
+    try:
+        found = tuple(sorted(voters))
+    except (struct.error, IndexError):
+        raise NotAsWritten("a control record is cut off") from None
+    if not found:
+        raise NotAsWritten("a control record names no voters")
+    return Voting(index=index, term=epoch, voters=found)
+
+
+def _leader(value: bytes) -> Iterator[str]:
+    """Yield the voters of which a leader was elected; with their directories since version 1."""
+    (version,) = struct.unpack_from(">h", value)
+    count, at = _number(value, 6, is_signed=False)
+    for _ in range(count - 1):
+        (node,) = struct.unpack_from(">i", value, at)
+        own = _id(value[at + 4 : at + 20]) if version else NO_ID
+        yield str(node) if own == NO_ID else f"{node}@{own}"
+        at = _tags(value, at + (20 if version else 4))
+
+
+def _voters(value: bytes) -> Iterator[str]:
+    count, at = _number(value, 2, is_signed=False)
+    for _ in range(count - 1):
+        (node,) = struct.unpack_from(">i", value, at)
+        yield f"{node}@{_id(value[at + 4 : at + 20])}"
+        ends, at = _number(value, at + 20, is_signed=False)
+        for _ in range(ends - 1):
+            for _ in range(2):  # its name, its host
+                length, at = _number(value, at, is_signed=False)
+                at += length - 1
+            at = _tags(value, at + 2)
+        at = _tags(value, _tags(value, at + 4))
+
+
+def _tags(value: bytes, at: int) -> int:
+    """Return what is behind the fields that later versions may have added."""
+    count, at = _number(value, at, is_signed=False)
+    for _ in range(count):
+        _, at = _number(value, at, is_signed=False)
+        size, at = _number(value, at, is_signed=False)
+        at += size
+    return at
+
+
+def _id(data: bytes) -> str:
+    """Return an id as Kafka shows it."""
+    if len(data) < 16:
+        raise NotAsWritten("an id is cut off")
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def read(raw: Raw) -> Found:
+    """Return what was collected of a directory; never raises, whatever the bytes are."""
+    file = raw.file(NAMES[0])
+    if raw.problem or file.problem or file.data is None:
+        said = raw.problem or file.problem or "no data of a controller is here"
+        return Found.of(raw, state=State.UNREADABLE, problems=(said,))
+    try:
+        facts = unpacked(RaftFacts, file.data)
+    except NotAsWritten as error:
+        return Found.of(raw, state=State.CORRUPT, problems=(str(error),))
+    is_blank = facts.damaged.startswith("was formatted")
+    state = State.UNFINISHED if is_blank else State.CORRUPT if facts.damaged else State.DIRTY
+    now = facts.configurations[-1] if facts.configurations else Voting(index=0)
+    return Found.of(
+        raw,
+        state=state,
+        member=facts.member.partition("@")[0],
+        cluster=facts.cluster,
+        raft_log=facts,
+        problems=(facts.damaged,) if facts.damaged else (),
+        facts=(
+            Fact("cluster", facts.cluster),
+            Fact("node, directory", facts.member),
+            Fact("epoch, vote", f"{facts.term}, {facts.vote or 'nobody'}"),
+            Fact("log ends", f"before offset {facts.last_index}, in epoch {facts.last_term}"),
+            Fact("committed", f"before offset {facts.commit}, as far as it knows"),
+            Fact("voters", " ".join(now.voters) or "not written"),
+        ),
+    )

@@ -1,0 +1,424 @@
+"""PostgreSQL 12 to 18: which history of the log a directory is on, and where its log ends.
+
+    global/pg_control          a checksum over: system identifier, state, last checkpoint, timeline,
+                               how far a standby has to go before it is consistent
+    pg_wal/TIMELINE.history    the timelines before this one, and where each was left
+    pg_wal/TIMELINE..SEGMENT   the log: followed from the last checkpoint, record by record, to the
+                               last one whose checksum is right
+
+Two directories of one system have a common beginning.  It ends where one of them left a timeline
+on which the other one went on: the fork point.  A directory whose log ends before it is behind the
+other one; one that goes beyond has what the other one has not.  Two standbys of one primary that
+are promoted each by itself number their timelines alike; `pg_rewind` takes them for one, here the
+first records tell.
+
+15 was read as the real program wrote it, the others by their source.  Read where bytes are in the
+order of x86 and ARM.
+
+Source: PostgreSQL, `catalog/pg_control.h`, `access/xlogrecord.h`, `xlog_internal.h`,
+`pg_rewind.c` (`findCommonAncestorTimeline`), `timeline.c`.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from attrs import evolve, frozen
+
+from joinproto.recovery.foreign.crc32c import crc32c
+from joinproto.recovery.foreign.text import NotAsWritten
+from joinproto.recovery.foreign.tree import Tree, packed, unpacked
+from joinproto.recovery.found import Fact, Format, Found, Raw, State
+
+FORMAT = Format.POSTGRESQL
+NAMES = ("postgresql facts",)
+SIGNS = ("global/pg_control",)
+LOCKED = ()
+CONTROL, WAL = "global/pg_control", "pg_wal"
+VERSIONS = {1201: "12", 1300: "13 to 16", 1700: "17", 1800: "18"}
+CONTROL_BYTES = 8192
+CHECKSUMS_AT = (292, 288)  # of 18, and of those before
+STATES = (
+    "starting up",
+    "shut down",
+    "shut down in recovery",
+    "shutting down",
+    "in crash recovery",
+    "in archive recovery",
+    "in production",
+)
+STOPPED = (1, 2)
+LINE = re.compile(rb"([1-9][0-9]{0,9})\t([0-9A-F]{1,8})/([0-9A-F]{1,8})\t.*")
+TIMELINES_MAX = 10_000
+HISTORY_BYTES_MAX = 4 << 20
+RECORD = struct.Struct("<IIQBBxxI")
+PAGE = struct.Struct("<HHIQI")
+RECORD_BYTES_MAX = 1 << 30
+SWITCH = (0, 0x40)
+BIRTH_RECORDS = 4
+PAGE_BYTES = 8192
+PAGES_AHEAD = 64
+
+
+@frozen(kw_only=True)
+class Stretch:
+    """A timeline from one place in the log to another one; of the last, to the end of the log."""
+
+    timeline: Annotated[int, "its number"]
+    begin: Annotated[int, "where it begins"]
+    end: Annotated[int, "where it was left, or the log ends"]
+    birth: Annotated[str, "checksums of its first records; empty: they are gone"] = ""
+
+
+@frozen(kw_only=True)
+class Control:
+    """What a directory says.  Places in the log are counted in bytes."""
+
+    system: Annotated[str, "the system identifier"] = ""
+    release: Annotated[str, "which wrote it"] = ""
+    state: Annotated[int, "as `STATES` counts"] = 0
+    checkpoint: Annotated[int, "the last one"] = 0
+    timeline: Annotated[int, "the last one"] = 0
+    consistent: Annotated[int, "how far a standby has to go"] = 0
+    is_standby: Annotated[bool, "standby.signal or recovery.signal is there"] = False
+    history: Annotated[tuple[Stretch, ...], "timelines, the first one first"] = ()
+    why_end: Annotated[str, "what stands at the end of the log"] = ""
+    damaged: Annotated[str, "why it is not believed"] = ""
+
+    @property
+    def end(self) -> int:
+        return self.history[-1].end if self.history else 0
+
+
+def is_here(tree: Tree) -> bool:
+    """Return whether this looks like a data directory of PostgreSQL."""
+    return {"PG_VERSION", "global"} <= set(tree.names(""))
+
+
+def digest(tree: Tree) -> bytes:
+    """Return what is carried of a directory, however damaged it is."""
+    try:
+        return packed(facts_of(tree))
+    except NotAsWritten as error:
+        return packed(Control(damaged=str(error)))
+
+
+def facts_of(tree: Tree) -> Control:
+    """Return what a directory says; raises `NotAsWritten`."""
+    data = tree.read(CONTROL, 0, CONTROL_BYTES) if tree.size(CONTROL) else b""
+    if not any(
+        len(data) >= at + 4 and crc32c(data[:at]) == int.from_bytes(data[at : at + 4], "little")
+        for at in CHECKSUMS_AT
+    ):
+        raise NotAsWritten(f"{CONTROL}: {'its checksum is wrong' if data else 'is not there'}")
+    system, version, _, state, checkpoint = struct.unpack_from("<QIIi12xQ", data)
+    (timeline,) = struct.unpack_from("<I", data, 48)
+    consistent, consistent_timeline = struct.unpack_from("<QI", data, 136)
+    (segment,) = struct.unpack_from("<I", data, 228)
+    if version not in VERSIONS or not 0 <= state < len(STATES):
+        raise NotAsWritten(f"{CONTROL}: version {version}, which is not one of 12 to 18")
+    if segment not in (1 << bits for bits in range(20, 31)):
+        raise NotAsWritten(f"{CONTROL}: files of the log have {segment} bytes")
+    names = tree.names("")
+    control = Control(
+        system=str(system),
+        release=VERSIONS[version],
+        state=state,
+        checkpoint=checkpoint,
+        timeline=max(timeline, consistent_timeline),
+        consistent=consistent,
+        is_standby="standby.signal" in names or "recovery.signal" in names,
+    )
+    before = _history(tree, control.timeline)
+    known = [*before, (control.timeline, 0)]
+    walks = [_Walk(tree, segment, control.system, known[: at + 1]) for at in range(len(known))]
+    end, why, is_damaged = walks[-1].end(checkpoint)
+    if is_damaged:
+        control = evolve(control, damaged=f"{WAL}: at {place(end)}: {why}")
+    if end <= checkpoint:
+        why = f"the log from the last checkpoint on is not there ({why})"
+        control = evolve(control, damaged=why)
+    begins = [0, *(left for _, left in before)]
+    ends = [*(left for _, left in before), max(end, consistent)]
+    numbers = [*(number for number, _ in before), control.timeline]
+    stretches = [
+        Stretch(timeline=number, begin=begin, end=stop, birth=walk.birth(begin, stop))
+        for number, begin, stop, walk in zip(numbers, begins, ends, walks, strict=True)
+    ]
+    last = stretches[-1]
+    if last.begin and not last.birth and walks[-1].is_there(last.begin):
+        said = f"{WAL}: timeline {last.timeline} does not begin at {place(last.begin)}"
+        control = evolve(control, damaged=control.damaged or said)
+    # A standby goes on to the end of what it has, and leaves the timeline only there.
+    if before and any(one > last.begin // segment for one in walks[-1].written(before[-1][0])):
+        said = f"{WAL}: timeline {before[-1][0]} goes on behind {place(last.begin)}"
+        control = evolve(control, damaged=control.damaged or said)
+    return evolve(control, history=tuple(stretches), why_end=why)
+
+
+def _history(tree: Tree, timeline: int) -> list[tuple[int, int]]:
+    """Return the timelines before this one, and where each was left."""
+    if timeline == 1:
+        return []
+    name = f"{WAL}/{timeline:08X}.history"
+    size = tree.size(name)
+    if size is None or size > HISTORY_BYTES_MAX:
+        raise NotAsWritten(f"{name}: is not there" if size is None else f"{name}: has {size} bytes")
+    found: list[tuple[int, int]] = []
+    for line in tree.read(name, 0, size).splitlines():
+        if not line.strip() or line.lstrip().startswith(b"#"):
+            continue
+        said = LINE.fullmatch(line)
+        if said is None or len(found) == TIMELINES_MAX:
+            raise NotAsWritten(f"{name}: a line is not as PostgreSQL writes it")
+        number, left = int(said[1]), (int(said[2], 16) << 32) | int(said[3], 16)
+        if found and (number <= found[-1][0] or left < found[-1][1]):
+            raise NotAsWritten(f"{name}: its timelines are not in order")
+        found.append((number, left))
+    if not found or found[-1][0] >= timeline:
+        raise NotAsWritten(f"{name}: names no timeline before it")
+    return found
+
+
+class _Overwritten(Exception):
+    """A page tells that the record before it was given up after a crash, and the log goes on."""
+
+
+class _Over(NotAsWritten):
+    """The log ends here as a crash leaves it: the rest of a record is not there."""
+
+
+class _Walk:
+    """The log, from one record to the next."""
+
+    def __init__(
+        self, tree: Tree, segment: int, system: str, timelines: Sequence[tuple[int, int]]
+    ) -> None:
+        self.tree = tree
+        self.segment = segment
+        self.system = int(system)
+        begins = [0, *(left for _, left in timelines[:-1])]
+        self.timelines = [
+            (number, begin) for (number, _), begin in zip(timelines, begins, strict=True)
+        ]
+        self.names = set(tree.names(WAL))
+        self.checksum = 0
+
+    def end(self, at: int) -> tuple[int, str, bool]:
+        """Return where the last whole record behind this one ends, why, and if that is damage.
+
+        The server writes whole pages, blank behind the last record; so anything else in its page,
+        or a whole record behind a bad one, was written and is lost.  A record that goes on in a
+        page that was never written is what a crash leaves.
+        """
+        before = 0
+        while True:
+            try:
+                start, following = self._record(at, before)
+            except _Overwritten as found:
+                before, at = 0, found.args[0]
+                continue
+            except NotAsWritten as error:
+                rest = -at % PAGE_BYTES
+                is_written = rest and any(self._peek(at, rest)) and not isinstance(error, _Over)
+                return at, str(error), bool(is_written) or self._goes_on(at)
+            before, at = start, following
+
+    def _goes_on(self, bad: int) -> bool:
+        """Return whether a whole record lies behind the end."""
+        at = bad
+        for _ in range(PAGES_AHEAD):
+            page = self._peek(at, PAGE_BYTES - at % PAGE_BYTES)
+            if len(page) < RECORD.size or (
+                at % PAGE_BYTES == 0 and PAGE.unpack_from(page)[3] != at
+            ):
+                return False
+            for offset in range(0, len(page) - RECORD.size + 1, 8):
+                size, _, link, _, _, checksum = RECORD.unpack_from(page, offset)
+                data = page[offset : offset + size]
+                is_next = bad <= link < at + offset and RECORD.size <= size == len(data)
+                if is_next and crc32c(data[:20], crc32c(data[24:])) == checksum:
+                    return True
+            at += len(page)
+        return False
+
+    def written(self, timeline: int) -> Iterator[int]:
+        """Yield the number of each file of a timeline that was not only reserved."""
+        per = (1 << 32) // self.segment
+        for name in self.names:
+            if re.fullmatch(f"{timeline:08X}[0-9A-F]{{16}}", name):
+                number = int(name[8:16], 16) * per + int(name[16:], 16)
+                head = self.tree.read(f"{WAL}/{name}", 0, PAGE.size)
+                if len(head) == PAGE.size and PAGE.unpack(head)[3] == number * self.segment:
+                    yield number
+
+    def is_there(self, at: int) -> bool:
+        """Return whether the log still has this place."""
+        return bool(self._peek(at, 1))
+
+    def _peek(self, at: int, count: int) -> bytes:
+        try:
+            return self._read(at, count)
+        except NotAsWritten:
+            return b""
+
+    def birth(self, begin: int, end: int) -> str:
+        """Return what tells this timeline from another one of its number that began there, too."""
+        found: list[str] = []
+        at = begin
+        while begin and at < end and len(found) < BIRTH_RECORDS:
+            try:
+                _, at = self._record(at, 0)
+            except (NotAsWritten, _Overwritten):
+                break
+            found.append(f"{self.checksum:08x}")
+        return " ".join(found)
+
+    def _record(self, at: int, before: int) -> tuple[int, int]:
+        """Return where a record begins, and where the one behind it may begin."""
+        at = self._first(at)
+        head, _ = self._bytes(at, 4)
+        (size,) = struct.unpack("<I", head)
+        if not RECORD.size <= size <= RECORD_BYTES_MAX:
+            raise NotAsWritten("no record follows" if not size else "the next record is damaged")
+        data, following = self._bytes(at, size)
+        _, _, link, info, manager, checksum = RECORD.unpack_from(data)
+        if before and link != before:
+            raise NotAsWritten("what follows is of an earlier time")
+        if crc32c(data[:20], crc32c(data[24:])) != checksum:
+            raise NotAsWritten("the next record is cut off")
+        self.checksum = checksum
+        if (manager, info & 0xF0) == SWITCH:
+            return at, -(-following // self.segment) * self.segment
+        return at, -(-following // 8) * 8
+
+    def _first(self, at: int) -> int:
+        """Return the place of a record that begins at the beginning of a page."""
+        return at if at % PAGE_BYTES else at + self._head(at, 0)
+
+    def _bytes(self, at: int, count: int) -> tuple[bytes, int]:
+        """Return the bytes of a record, which may go over several pages, and where they end."""
+        found = bytearray()
+        while len(found) < count:
+            if at % PAGE_BYTES == 0:
+                at += self._head(at, count - len(found))
+            room = min(count - len(found), PAGE_BYTES - at % PAGE_BYTES)
+            piece = self._read(at, room)
+            found += piece
+            at += room
+        return bytes(found), at
+
+    def _head(self, at: int, rest: int) -> int:
+        """Return how long the head of a page is; `rest`: bytes of a record that goes on in it."""
+        _, info, timeline, place, left = PAGE.unpack(self._read(at, PAGE.size))
+        is_long = at % self.segment == 0
+        if place != at or bool(info & 2) is not is_long or timeline > self.timelines[-1][0]:
+            raise _Over("no page follows")
+        if info & 8 and rest and info & 1 == 0:
+            raise _Overwritten(at + (40 if is_long else 24))
+        # Of a record that was read with its first bytes alone, not all of the rest is asked for.
+        if bool(info & 1) is not bool(rest) or left < rest:
+            raise _Over("the next page does not go on with the record")
+        if is_long and struct.unpack("<Q", self._read(at + 24, 8))[0] != self.system:
+            raise NotAsWritten("the next file is of another system")
+        return 40 if is_long else 24
+
+    def _read(self, at: int, count: int) -> bytes:
+        number = at // self.segment
+        per = (1 << 32) // self.segment
+        for timeline, begin in reversed(self.timelines):
+            name = f"{timeline:08X}{number // per:08X}{number % per:08X}"
+            for one in (name, f"{name}.partial"):
+                if number >= begin // self.segment and one in self.names:
+                    if self.tree.size(f"{WAL}/{one}") != self.segment:
+                        raise NotAsWritten(f"{one} is cut off")
+                    return self.tree.read(f"{WAL}/{one}", at % self.segment, count)
+        raise _Over("no file follows")
+
+
+def read(raw: Raw) -> Found:
+    """Return what was collected of a directory; never raises, whatever the bytes are."""
+    file = raw.file(NAMES[0])
+    if raw.problem or file.problem or file.data is None:
+        said = raw.problem or file.problem or "no data of PostgreSQL is here"
+        return Found.of(raw, state=State.UNREADABLE, problems=(said,))
+    try:
+        control = unpacked(Control, file.data)
+    except NotAsWritten as error:
+        return Found.of(raw, state=State.CORRUPT, problems=(str(error),))
+    stopped = State.CLEAN if control.state in STOPPED else State.DIRTY
+    return Found.of(
+        raw,
+        state=State.CORRUPT if control.damaged else stopped,
+        cluster=control.system,
+        seq=control.end or None,
+        problems=(control.damaged,) if control.damaged else (),
+        facts=(
+            Fact("system", control.system),
+            Fact("release", control.release),
+            Fact("state", STATES[control.state] if control.state < len(STATES) else "?"),
+            Fact("is", "a standby" if control.is_standby else "a primary"),
+            Fact("timeline", str(control.timeline)),
+            Fact("checkpoint", place(control.checkpoint)),
+            Fact("consistent from", place(control.consistent)),
+            Fact("the log ends", f"{place(control.end)}: {control.why_end}"),
+            Fact("timelines", lineage(control) or "none"),
+        ),
+    )
+
+
+def control_of(found: Found) -> Control | None:
+    """Return what a directory says, None if it is not to be believed."""
+    data = found.raw.file(NAMES[0]).data
+    if data is None or not (found.state.is_readable or found.state is State.IN_USE):
+        return None
+    return unpacked(Control, data)
+
+
+def place(at: int) -> str:
+    """Return a place in the log as PostgreSQL writes it."""
+    return f"{at >> 32:X}/{at & 0xFFFFFFFF:X}"
+
+
+def lineage(control: Control) -> str:
+    return ", ".join(f"{one.timeline} to {place(one.end)}" for one in control.history)
+
+
+@frozen
+class Parting:
+    """How two directories stand: to `at` on `timeline` they have the same, then each its own bytes.
+
+    `left`: where the first of them left this timeline, which is the fork point; None: neither did.
+    """
+
+    timeline: int
+    at: int
+    left: int | None
+    mine: int
+    theirs: int
+
+
+def _differ(mine: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Return whether the first records of two timelines are others; the shorter one may be cut."""
+    both = min(len(mine), len(theirs))
+    return mine[:both] != theirs[:both]
+
+
+def parting(one: Control, other: Control) -> Parting | None:
+    """Return where the histories of two directories part, None if they have no beginning alike."""
+    common: Parting | None = None
+    for mine, theirs in zip(one.history, other.history, strict=False):
+        if (mine.timeline, mine.begin) != (theirs.timeline, theirs.begin):
+            break
+        if _differ(mine.birth.split(), theirs.birth.split()):
+            break
+        at = min(mine.end, theirs.end)
+        ends = {last.end for last, of in ((mine, one), (theirs, other)) if last != of.history[-1]}
+        left = min(ends, default=None)
+        common = Parting(mine.timeline, at, left, one.end - at, other.end - at)
+        if mine.end != theirs.end:
+            break
+    return common

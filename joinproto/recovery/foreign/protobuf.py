@@ -1,0 +1,66 @@
+"""Protocol Buffers, as far as etcd writes them: numbers and bytes, each field's last value.
+
+Source: protobuf.dev, "Encoding".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from joinproto.recovery.foreign.text import NotAsWritten
+
+VARINT_BYTES_MAX = 10
+Value = int | bytes
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number at this place, and where the next one begins."""
+    number = 0
+    for shift, byte in enumerate(data[at : at + VARINT_BYTES_MAX]):
+        number |= (byte & 127) << (7 * shift)
+        if byte < 128:
+            return number & 0xFFFFFFFFFFFFFFFF, at + shift + 1
+    raise NotAsWritten("a number is cut off")
+
+
+def fields(data: bytes) -> Iterator[tuple[int, Value]]:
+    """Yield the number and the value of each field; raises `NotAsWritten`."""
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        match key & 7:
+            case 0:
+                number, at = varint(data, at)
+                yield key >> 3, number
+            case 2:
+                size, at = varint(data, at)
+                if size > len(data) - at:
+                    raise NotAsWritten("a field is cut off")
+                yield key >> 3, data[at : at + size]
+                at += size
+            case kind:
+                raise NotAsWritten(f"a field of kind {kind}")
+
+
+class Message(dict[int, Value]):
+    """Fields by their number.  A field of another kind, or that is not known, is refused."""
+
+    @classmethod
+    def read(cls, data: bytes, numbers: str = "", texts: str = "", more: bool = False) -> Message:
+        """Return a message; `numbers`, `texts`: which fields are what (digits); `more`: others,
+        too."""
+        found = cls()
+        for field, value in fields(data):
+            known = numbers if isinstance(value, int) else texts
+            if str(field) not in known.split() and not more:
+                raise NotAsWritten(f"field {field} is none of this message")
+            found[field] = value
+        return found
+
+    def number(self, field: int) -> int:
+        value = self.get(field, 0)
+        return value if isinstance(value, int) else 0
+
+    def text(self, field: int) -> bytes:
+        value = self.get(field, b"")
+        return value if isinstance(value, bytes) else b""

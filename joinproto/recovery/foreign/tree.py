@@ -1,0 +1,143 @@
+"""A directory with large files, of which a reader asks for pieces: never a whole file in memory.
+
+A reader of such a format is a pure function from a `Tree` to its facts.  What it finds goes into a
+`RawFile` as JSON, because nobody carries gigabytes to another machine; tests give bytes (`Bytes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from typing import Any, Protocol, TypeVar
+
+from attrs import define, field, frozen
+
+from joinproto.codec.json_form import encoded
+from joinproto.codec.json_form import read as read_as
+from joinproto.codec.json_text import ascii_line, parsed
+from joinproto.codec.malformed import Malformed
+from joinproto.durable.filesystem import JournalFileSystem, let_go, read_range, reason
+from joinproto.recovery.foreign.text import NotAsWritten
+
+Facts = TypeVar("Facts")
+
+PIECE_BYTES = 1 << 20
+BLANK = bytes(PIECE_BYTES)
+
+
+class Tree(Protocol):
+    """Files below a directory; names are relative, with `/`.  Each call raises `NotAsWritten`."""
+
+    def names(self, folder: str) -> Sequence[str]:
+        """Return what is in a folder, sorted; nothing if it is not there."""
+
+    def size(self, name: str) -> int | None:
+        """Return how many bytes a file has, None if it is not there."""
+
+    def read(self, name: str, at: int, count: int) -> bytes:
+        """Return `count` bytes from `at`, fewer at the end of the file."""
+
+
+@frozen
+class Bytes:
+    """Files in memory."""
+
+    files: Mapping[str, bytes]
+
+    def names(self, folder: str) -> Sequence[str]:
+        parts = PurePosixPath(folder).parts
+        below = (PurePosixPath(name).parts for name in self.files)
+        return sorted(
+            {one[len(parts)] for one in below if one[: len(parts)] == parts and one != parts}
+        )
+
+    def size(self, name: str) -> int | None:
+        return len(self.files[name]) if name in self.files else None
+
+    def read(self, name: str, at: int, count: int) -> bytes:
+        return self.files[name][at : at + count]
+
+
+@define
+class OnDisk:
+    """Files below an open directory.  Links are refused, nothing is written and nothing locked."""
+
+    files: JournalFileSystem
+    directory: int
+    _file: tuple[str, int] | None = field(default=None, init=False)
+
+    def names(self, folder: str) -> Sequence[str]:
+        try:
+            with self._inside(folder) as place:
+                return sorted(self.files.names(place))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise NotAsWritten(f"{folder}: {reason(error)}") from error
+
+    def size(self, name: str) -> int | None:
+        try:
+            return self.files.size(self._open(name))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise NotAsWritten(f"{name}: {reason(error)}") from error
+
+    def read(self, name: str, at: int, count: int) -> bytes:
+        try:
+            return read_range(self.files, self._open(name), at, count)
+        except OSError as error:
+            raise NotAsWritten(f"{name}: {reason(error)}") from error
+
+    def close(self) -> None:
+        if self._file is not None:
+            let_go(self.files, self._file[1])
+            self._file = None
+
+    def _open(self, name: str) -> int:
+        if self._file is not None and self._file[0] == name:
+            return self._file[1]
+        self.close()
+        folder, _, last = name.rpartition("/")
+        with self._inside(folder) as place:
+            self._file = (name, self.files.open_to_read(place, last))
+        return self._file[1]
+
+    @contextmanager
+    def _inside(self, folder: str) -> Iterator[int]:
+        opened: list[int] = []
+        try:
+            for part in filter(None, folder.split("/")):
+                inside = opened[-1] if opened else self.directory
+                opened.append(self.files.open_directory_in(inside, part))
+            yield opened[-1] if opened else self.directory
+        finally:
+            for each in reversed(opened):
+                let_go(self.files, each)
+
+
+def pieces(tree: Tree, name: str, at: int, end: int) -> Iterator[bytes]:
+    """Yield the bytes of a file between two places, a piece at a time."""
+    while at < end and (piece := tree.read(name, at, min(PIECE_BYTES, end - at))):
+        yield piece
+        at += len(piece)
+
+
+def is_blank(tree: Tree, name: str, at: int, end: int) -> bool:
+    """Return whether there are zeros only."""
+    return all(piece == BLANK[: len(piece)] for piece in pieces(tree, name, at, end))
+
+
+def packed(facts: Any) -> bytes:
+    """Return facts as they are carried."""
+    return ascii_line(encoded(facts))
+
+
+def unpacked(kind: type[Facts], data: bytes) -> Facts:
+    """Return facts that were carried; raises `NotAsWritten`."""
+    try:
+        found: Facts = read_as(kind, parsed(data))
+    except Malformed as error:
+        raise NotAsWritten(f"what was collected cannot be read: {error}") from None
+    return found

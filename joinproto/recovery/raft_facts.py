@@ -1,0 +1,66 @@
+"""What the store of one member of a Raft group says: of etcd, and of Kafka's controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from attrs import field, frozen
+
+from joinproto.pick.raft import Configuration, RaftLog
+
+
+@frozen(kw_only=True)
+class Voting:
+    """Who votes from an entry on."""
+
+    index: Annotated[int, "of the entry, or of the snapshot"]
+    term: Annotated[int, "of that entry; 0: not known"] = 0
+    voters: Annotated[tuple[str, ...], "members that vote"] = ()
+    learners: Annotated[tuple[str, ...], "members that only listen"] = ()
+
+    @classmethod
+    def of(cls, one: Configuration) -> Voting:
+        voters, learners = sorted(one.voters), sorted(one.learners)
+        return cls(index=one.index, term=one.term, voters=tuple(voters), learners=tuple(learners))
+
+
+@frozen(kw_only=True)
+class RaftFacts:
+    """Where the log of a member ends, what it promised, and who votes."""
+
+    cluster: Annotated[str, "the cluster's id"] = ""
+    member: Annotated[str, "the member's id"] = ""
+    term: Annotated[int, "the last term that it knows"] = 0
+    vote: Annotated[str, "whom it voted for in it"] = ""
+    last_term: Annotated[int, "term of its last entry"] = 0
+    last_index: Annotated[int, "its last entry"] = 0
+    commit: Annotated[int, "entries up to it are known to be committed"] = 0
+    configurations: Annotated[tuple[Voting, ...], "who votes, the newest last"] = ()
+    names: Annotated[Mapping[str, str], "members by their ids"] = field(factory=dict)
+    revision: Annotated[int | None, "revision of its last key (etcd)"] = None
+    applied: Annotated[int | None, "the last entry in its database (etcd)"] = None
+    release: Annotated[str, "of the cluster, as it is written"] = ""
+    damaged: Annotated[str, "why it does not count towards a majority"] = ""
+
+    def log(self, name: str) -> RaftLog:
+        """Return what is judged."""
+        return RaftLog(
+            name=name,
+            member=self.member,
+            term=self.term,
+            vote=self.vote,
+            last_term=self.last_term,
+            last_index=self.last_index,
+            commit=self.commit,
+            configurations=tuple(
+                Configuration(
+                    index=one.index,
+                    term=one.term,
+                    voters=frozenset(one.voters),
+                    learners=frozenset(one.learners),
+                )
+                for one in self.configurations
+            ),
+            damaged=self.damaged,
+        )

@@ -1,0 +1,253 @@
+"""The verdict about stores that are each a member of one Raft group: etcd, Kafka's controllers.
+
+Source: `joinproto/pick/raft.py`; for what a command drops, etcd 3.4 (`restartAsStandaloneNode`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from attrs import frozen
+
+from joinproto.pick.findings import Findings, Missing, row_of
+from joinproto.pick.pick import Pick, group
+from joinproto.pick.raft import ASSUMED, RaftVerdict, judge
+from joinproto.pick.table import Verdict
+from joinproto.recovery.found import Format, Found, State
+from joinproto.recovery.words import typed
+
+FORMATS = (Format.ETCD, Format.KRAFT)
+TWICE = "a store is there twice"
+BACK = "a store went back"
+MISSING = "a majority of the voters is not here"
+MORE = "it may have entries that were acknowledged, and are in no store here"
+COLLECT = "joinproto recover collect DIR > NAME.info"
+
+
+@frozen(kw_only=True)
+class Judged:
+    """The verdict, with all that is said of it."""
+
+    pick: Pick
+    sentence: str
+    lines: tuple[str, ...]
+    next: str
+
+
+def judged(
+    stores: Sequence[Found], *, lost: Collection[str] = (), words: Sequence[str] = ()
+) -> Judged:
+    """Return the verdict about the stores of one product."""
+    kind = next((one.format for one in stores if one.format in FORMATS), Format.ETCD)
+    logs = [
+        one.raft_log.log(one.name)
+        for one in stores
+        if one.raft_log is not None and one.raft_log.member
+    ]
+    found = judge(logs, at_commit=kind is Format.ETCD)
+    names = {
+        key: name for one in stores if one.raft_log for key, name in one.raft_log.names.items()
+    }
+    verdict, case = _verdict(stores, found)
+    missing = tuple(
+        Missing(names.get(one, one), "", is_member=True, may_know_more=True, said=MORE)
+        for one in found.missing
+    )
+    pick = Pick(
+        verdict=verdict,
+        rule="Raft",
+        case=case,
+        groups=group([one.candidate for one in stores]),
+        findings=Findings(
+            rows=tuple(row_of(one.candidate) for one in stores),
+            latest=found.latest,
+            covering=found.latest if found.is_proven else (),
+            missing=() if found.is_proven else missing,
+            is_safe=found.is_proven,
+        ),
+    )
+    said = _Said(kind, stores, found, verdict, case, names)
+    return Judged(
+        pick=pick,
+        sentence=said.sentence(),
+        lines=tuple(said.lines()),
+        next=said.next(lost, words),
+    )
+
+
+def _verdict(stores: Sequence[Found], found: RaftVerdict) -> tuple[Verdict, str]:
+    if any(one.state is State.IN_USE for one in stores):
+        return Verdict.IN_USE, "a store is open"
+    if len({one.cluster for one in stores if one.cluster}) > 1:
+        return Verdict.DIFFERENT_CLUSTERS, "stores of several clusters"
+    if not found.latest:
+        return Verdict.CORRUPT, "no store can be read"
+    if found.is_proven:
+        return (Verdict.TIE if len(found.latest) > 1 else Verdict.PROVEN), "a majority is here"
+    if found.went_back:
+        return Verdict.UNPROVEN, BACK
+    return Verdict.UNPROVEN, TWICE if found.twice else MISSING
+
+
+@frozen
+class _Said:
+    """The words about a verdict."""
+
+    kind: Format
+    stores: Sequence[Found]
+    found: RaftVerdict
+    verdict: Verdict
+    case: str
+    names: dict[str, str]
+
+    @property
+    def best(self) -> list[Found]:
+        return [one for one in self.stores if one.name in self.found.latest]
+
+    def sentence(self) -> str:
+        best = _and([f"{one.member} ({one.name})" for one in self.best])
+        match self.verdict:
+            case Verdict.IN_USE:
+                return "A store is in use, so nothing is judged: a cluster that serves is whole."
+            case Verdict.CORRUPT:
+                return "Not one of these stores can be read."
+            case Verdict.DIFFERENT_CLUSTERS:
+                return "These are stores of several clusters."
+            case Verdict.PROVEN:
+                return f"{best} has every committed entry, and it is proven."
+            case Verdict.TIE:
+                return f"{best} have every committed entry, and the same: it is proven."
+        if self.case == BACK:
+            return f"Nothing is proven: {self.found.went_back[0]}."
+        latest = f"{best} {'has' if len(self.best) == 1 else 'have'} the latest log of these"
+        if self.case == TWICE:
+            return f"{latest}, but two of these are stores of one member: an old state, or a copy."
+        return (
+            f"{latest}, but that is not proven: {self.found.needed} more of"
+            f" {self._list(self.found.missing)} would make a majority, and may have more."
+        )
+
+    def lines(self) -> list[str]:
+        found, lines = self.found, [*self.found.went_back]
+        if not self.best or self.verdict in (Verdict.IN_USE, Verdict.DIFFERENT_CLUSTERS):
+            return lines
+        lines.append(
+            f"{self._list(found.voters)} vote, by the latest log here; a committed entry is in the"
+            f" logs of {len(found.voters) // 2 + 1} of them"
+        )
+        if found.learners:
+            lines.append(f"{self._list(found.learners)} only listens, and does not count")
+        counted = {
+            one.raft_log.configurations[-1].voters
+            for one in self.stores
+            if one.raft_log is not None and one.raft_log.configurations
+        }
+        if len(counted) > 1:
+            lines.append("the stores name different voters: the latest log counts")
+        lines += [
+            f"{one.member} ends at entry {facts.last_index} of term {facts.last_term}, and knows of"
+            f" {facts.commit} that they are committed"
+            for one in self.stores
+            if (facts := one.raft_log) is not None and facts.member and not facts.damaged
+        ]
+        if found.uncertain:
+            lines.append(
+                f"entries {found.uncertain[0]} to {found.uncertain[-1]} may or may not have been"
+                f" acknowledged; {_and([one.member for one in self.best])} has them"
+            )
+        lines.append(f"assumed: {ASSUMED}")
+        return lines
+
+    def next(self, lost: Collection[str], words: Sequence[str]) -> str:
+        given = " ".join(map(typed, words)) or "DIR..."
+        absent = [self.names.get(one, one) for one in self.found.missing]
+        match self.verdict:
+            case Verdict.IN_USE:
+                return "look whether it serves; if it does not, stop all of it, then ask again"
+            case Verdict.CORRUPT:
+                return "look for other stores of this cluster, or for a snapshot"
+            case Verdict.DIFFERENT_CLUSTERS:
+                first = next(one.cluster for one in self.stores if one.cluster)
+                return f"joinproto recover pick --cluster {first} {given}"
+            case Verdict.PROVEN | Verdict.TIE:
+                return self._start()
+        if self.case == TWICE:
+            return "find out which directory the member really ran on, and name only that one"
+        if self.case == BACK:
+            return (
+                "save all these directories, and look for what was put back or wiped: the store as"
+                " it was before may have what these lack"
+            )
+        if set(absent) <= set(lost):
+            return self._forced()
+        still = _and([name for name in absent if name not in lost])
+        return f"on the hosts of {still}: {COLLECT}; then pick again, with those files too"
+
+    def _start(self) -> str:
+        whole = [
+            one for one in self.stores if one.raft_log is not None and not one.raft_log.damaged
+        ]
+        voting = [one for one in whole if one.raft_log and one.raft_log.member in self.found.voters]
+        names = _and([f"{one.member} ({one.name})" for one in voting])
+        start = (
+            f"start {names} as always, on these directories: they are a majority, and elect one"
+            " that has all; nothing that was acknowledged is lost"
+        )
+        if self.kind is not Format.ETCD:
+            return start
+        absent = "".join(
+            f"; then, if it is lost: etcdctl member remove {one}" for one in self.found.missing
+        )
+        alone = [
+            one
+            for one in self.best
+            if one.raft_log and one.raft_log.commit == one.raft_log.last_index
+        ]
+        if not alone:
+            return start + absent
+        return f"{start}{absent}; or, if only one can run: {_force(alone[0])}"
+
+    def _forced(self) -> str:
+        if self.kind is not Format.ETCD:
+            return (
+                "kafka-metadata-quorum cannot do this: what only the lost controllers had is lost;"
+                " save these directories before anything is formatted"
+            )
+        one = max(self.best, key=lambda each: each.raft_log.commit if each.raft_log else 0)
+        facts = one.raft_log
+        assert facts is not None
+        dropped = facts.last_index - facts.commit
+        also = (
+            f"; it drops the {dropped} behind entry {facts.commit}, which may be acknowledged"
+            if dropped
+            else ""
+        )
+        return f"{_force(one)}   (what only the lost members had is lost{also})"
+
+    def _list(self, members: Collection[str]) -> str:
+        return _and(sorted(self.names.get(one, one) for one in members))
+
+
+def _force(one: Found) -> str:
+    """Return the command of its release that makes a cluster of one member of this store.
+
+    etcdutl knows the database alone: where that lacks entries of the log, they would be lost.
+    """
+    facts = one.raft_log
+    has_tool = facts is not None and _release(facts.release) >= (3, 5)
+    if facts is not None and has_tool and facts.applied == facts.last_index:
+        source = typed(f"{one.path}/member/snap/db")
+        return (
+            f"on {one.host}: etcdutl snapshot restore {source} --skip-hash-check --data-dir NEW,"
+            " then etcd --data-dir NEW"
+        )
+    return f"on {one.host}: etcd --data-dir {typed(one.path)} --force-new-cluster"
+
+
+def _release(text: str) -> tuple[int, ...]:
+    parts = text.split(".")[:2]
+    return tuple(int(one) for one in parts if one.isascii() and one.isdigit()) or (0,)
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

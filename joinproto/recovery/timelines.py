@@ -1,0 +1,123 @@
+"""The verdict about directories of PostgreSQL: who has all that the others have, and who forked.
+
+What a client was told depends on `synchronous_commit` and on who was the primary, which no file
+says.  So it is about the log alone: a directory that has all that each other one has is the latest.
+
+Source: PostgreSQL, `pg_rewind`; "Timelines" in its manual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from joinproto.pick.findings import Findings, Missing, row_of
+from joinproto.pick.pick import Pick, group
+from joinproto.pick.table import Verdict
+from joinproto.recovery.foreign.postgresql import Control, Parting, control_of, parting, place
+from joinproto.recovery.found import Found, State
+from joinproto.recovery.rafts import COLLECT, Judged
+from joinproto.recovery.words import typed
+
+MORE = "it may have a part of the log that is in no directory here"
+
+
+def judged(stores: Sequence[Found], *, nodes: int | None, words: Sequence[str] = ()) -> Judged:
+    """Return the verdict about directories of PostgreSQL.  `nodes`: how many there are."""
+    read = [(one, control) for one in stores if (control := control_of(one)) is not None]
+    pairs = [
+        (one, other, parting(mine, theirs))
+        for (one, mine), (other, theirs) in combinations(read, 2)
+    ]
+    latest = [one for one, control in read if _has_all(control, read)]
+    verdict, case = _verdict(stores, read, latest, nodes)
+    lines = [_line(*pair) for pair in pairs]
+    absent = 0 if nodes is None else max(nodes - len(read), 0)
+    unknown = f"{absent} of {nodes} nodes" if absent else ""
+    given = " ".join(map(typed, words)) or "DIR..."
+    where = " and ".join(one.name for one in latest)
+    match verdict:
+        case Verdict.IN_USE:
+            sentence = "A store is in use, so nothing is judged."
+            after = "look whether it serves; if it does not, stop it, then ask again"
+        case Verdict.CORRUPT:
+            sentence = "Not one of these directories can be read."
+            after = "look for other directories of this system, or for a backup"
+        case Verdict.DIFFERENT_CLUSTERS:
+            sentence = "These are directories of several systems."
+            first = next(one.cluster for one in stores if one.cluster)
+            after = f"joinproto recover pick --cluster {first} {given}"
+        case Verdict.DIVERGED:
+            sentence = "These directories have gone different ways, and none has all of the log."
+            after = (
+                "save all of them; choose which side is kept, and copy from the other one what only"
+                " that has; then pg_rewind --target-pgdata DIR --source-server ... on that one"
+            )
+        case _ if case == MORE:
+            sentence = f"{where} has all of the log that is here, and that is not proven: {case}."
+            after = (
+                f"on the other hosts: {COLLECT}; then pick again, with those files too, and"
+                " --nodes N: how many there are, which no file says"
+            )
+        case _:
+            sentence = f"{where} has all that any of them has, and it is proven."
+            after = (
+                f"start {latest[0].name} as the primary (pg_ctl promote, if it is a standby); the"
+                " others follow it"
+            )
+    return Judged(
+        pick=Pick(
+            verdict=verdict,
+            rule="timelines",
+            case=case,
+            groups=group([one.candidate for one in stores]),
+            findings=Findings(
+                rows=tuple(row_of(one.candidate) for one in stores),
+                latest=tuple(one.name for one in latest),
+                missing=(Missing(unknown, "", may_know_more=True, said=MORE),) if unknown else (),
+            ),
+        ),
+        sentence=sentence,
+        lines=(*lines, "what a client was told (synchronous_commit) is in none of these files"),
+        next=after,
+    )
+
+
+def _has_all(control: Control, read: Sequence[tuple[Found, Control]]) -> bool:
+    parts = (parting(control, other) for _, other in read)
+    return all(found is not None and found.theirs <= 0 for found in parts)
+
+
+def _verdict(
+    stores: Sequence[Found],
+    read: Sequence[tuple[Found, Control]],
+    latest: Sequence[Found],
+    nodes: int | None,
+) -> tuple[Verdict, str]:
+    if any(one.state is State.IN_USE for one in stores):
+        return Verdict.IN_USE, "a store is open"
+    if not read:
+        return Verdict.CORRUPT, "no store can be read"
+    if len({one.cluster for one, _ in read}) > 1:
+        return Verdict.DIFFERENT_CLUSTERS, "stores of several clusters"
+    if not latest:
+        return Verdict.DIVERGED, "two timelines"
+    if nodes is None or nodes > len(read) or len(read) < len(stores):
+        return Verdict.UNPROVEN, MORE
+    return (Verdict.TIE if len(latest) > 1 else Verdict.PROVEN), "all are here"
+
+
+def _line(one: Found, other: Found, found: Parting | None) -> str:
+    if found is None:
+        return f"{one.name} and {other.name} have no beginning in common"
+    at = f"{place(found.at)} of timeline {found.timeline}"
+    if found.mine > 0 and found.theirs > 0:
+        return (
+            f"{one.name} and {other.name} part at {at}: beyond it the one has {found.mine} bytes"
+            f" of log, the other {found.theirs}"
+        )
+    left = "" if found.left is None else f", and it left that timeline at {place(found.left)}"
+    if found.mine == found.theirs:
+        return f"{one.name} and {other.name} both end at {at}"
+    ahead, behind = (one, other) if found.mine > 0 else (other, one)
+    return f"{behind.name} ends at {at}, and {ahead.name} has all of it and goes on{left}"

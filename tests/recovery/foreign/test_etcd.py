@@ -1,0 +1,288 @@
+"""etcd's directories, as 3.4.23 wrote them: what each says, and what several prove.
+
+`data/etcd-away`: three members, a snapshot after each 20 entries; b was killed after 30 writes, a
+and c after 12 more, of which the last is in both logs, acknowledged, and in no commit that is
+written.  Kept by `python -m tools.histories.trees`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from functools import cache
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from joinproto.pick.table import Verdict
+from joinproto.recovery.foreign import etcd, etcd_wal
+from joinproto.recovery.foreign.crc32c import crc32c
+from joinproto.recovery.foreign.text import NotAsWritten
+from joinproto.recovery.foreign.tree import Bytes
+from joinproto.recovery.found import Format, Found, Raw, RawFile, State
+from joinproto.recovery.judgement import Judgement, judge
+from joinproto.recovery.raft_facts import RaftFacts
+from tests.recovery.asking import ask, ask_json
+from tests.recovery.foreign.directories import DATA
+from tests.recovery.foreign.mutations import damages
+from tools.histories.judged import judged as judged_all
+from tools.histories.kept import kept
+from tools.histories.trees import Sparse, loaded
+
+SEGMENT = "member/wal/0000000000000000-0000000000000000.wal"
+ACKNOWLEDGED = 50
+
+
+@cache
+def member(name: str) -> Sparse:
+    return loaded((DATA / "etcd-away" / f"{name}.tree").read_text("utf-8"))
+
+
+def found(name: str, tree: Sparse | None = None) -> Found:
+    data = etcd.digest(tree or member(name))
+    files = (RawFile(etcd.NAMES[0], data),)
+    return etcd.read(Raw(path=f"/{name}", host="h", format=Format.ETCD, files=files))
+
+
+def judged(*stores: Found, lost: tuple[str, ...] = ()) -> Judgement:
+    return judge(stores, lost=lost, words=[one.path for one in stores])
+
+
+def written(tree: Sparse, to: Path) -> Path:
+    """Write a directory, blanks as holes."""
+    for name, data in tree.files.items():
+        path = to / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        os.truncate(path, tree.sizes[name])
+    return to
+
+
+def test_a_directory_says_where_its_log_ends_and_who_votes() -> None:
+    facts = etcd.facts_of(member("a"))
+
+    assert (facts.cluster, facts.member, facts.names[facts.member]) == (
+        "3a4e8dc277840ee3",
+        "24685c10b4a3d2d8",
+        "a",
+    )
+    assert (facts.term, facts.last_term, facts.last_index, facts.commit) == (2, 2, 50, 49)
+    assert (facts.applied, facts.revision, facts.release) == (48, 41, "3.4.0")
+    assert [len(one.voters) for one in facts.configurations] == [3]
+
+
+def test_a_majority_proves_the_latest_and_a_lagging_member_is_none() -> None:
+    a, b, c = found("a"), found("b"), found("c")
+
+    assert (Verdict.TIE, ("h:/a", "h:/c")) == (judged(a, b, c).verdict, judged(a, b, c).pick.latest)
+    assert (Verdict.PROVEN, ("h:/c",)) == (judged(b, c).verdict, judged(b, c).pick.latest)
+    alone = judged(b)
+    assert (Verdict.UNPROVEN, 5) == (alone.verdict, alone.code)
+    assert ["a", "c"] == [item.member for item in alone.missing]
+    assert "on the hosts of a and c" in alone.next
+
+
+def test_force_new_cluster_is_not_advised_where_it_drops_what_was_acknowledged() -> None:
+    """It keeps what the store knows to be committed: 49 of 50, and the 50th was acknowledged."""
+    together = judged(found("b"), found("c"))
+    alone = judged(found("c"), lost=("a", "b"))
+    whole = found("c")
+    assert whole.raft_log is not None
+    facts = evolve(whole.raft_log, commit=50, applied=50)
+    whole = evolve(whole, raft_log=facts)
+    newer = evolve(whole, raft_log=evolve(facts, release="3.5.0"))
+
+    assert "start b (h:/b) and c (h:/c) as always" in together.next
+    assert "--force-new-cluster" not in together.next
+    assert "etcdctl member remove 24685c10b4a3d2d8" in together.next
+    assert "it drops the 1 behind entry 49, which may be acknowledged" in alone.next
+    assert "or, if only one can run: on h: etcd --data-dir /c" in judged(found("b"), whole).next
+    assert "etcdutl snapshot restore /c/member/snap/db" in judged(found("b"), newer).next
+
+
+def test_what_is_assumed_and_what_is_not_known_is_said() -> None:
+    said = "\n".join(judged(found("b"), found("c")).evidence)
+
+    assert "assumed: that no store was put back from a copy" in said
+    assert "entries 50 to 50 may or may not have been acknowledged; c has them" in said
+
+
+def test_a_damaged_store_does_not_count_towards_the_majority() -> None:
+    data = bytearray(member("c").files[SEGMENT])
+    data[3_000] ^= 1
+    damaged = found("c", member("c").with_file(SEGMENT, bytes(data)))
+
+    assert State.CORRUPT is damaged.state
+    assert Verdict.UNPROVEN is judged(found("b"), damaged).verdict
+    assert Verdict.PROVEN is judged(found("a"), found("b"), damaged).verdict
+
+
+def test_a_last_record_that_is_cut_off_is_said_to_be_that_and_does_not_count() -> None:
+    """What a power failure leaves; but a disk that lost what was synced leaves the same."""
+    data = member("c").files[SEGMENT]
+    torn = found("c", member("c").with_file(SEGMENT, data[: len(data) - 8 & ~511]))
+
+    assert "the last record is cut off, and etcd drops it" in torn.problems[0]
+    assert Verdict.UNPROVEN is judged(found("b"), torn).verdict
+
+
+def test_an_old_copy_of_the_log_beside_its_database_is_noticed() -> None:
+    mixed = member("c").with_file(SEGMENT, member("b").files[SEGMENT])
+    older = Sparse(
+        {**member("a").files, "member/snap/db": member("b").files["member/snap/db"]},
+        {**member("a").sizes, "member/snap/db": member("b").sizes["member/snap/db"]},
+    )
+
+    assert found("c", mixed).state is State.CORRUPT
+    assert "is older than the snapshot" in found("a", older).problems[0]
+
+
+def test_directories_are_picked_collected_and_not_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = [written(member(name), tmp_path / name) for name in "bc"]
+    before = _modified(places)
+
+    code, said = ask_json(capsys, "pick", *places)
+    text = ask(capsys, "collect", places[1]).out
+    (tmp_path / "c.info").write_text(text, "utf-8")
+    _, again = ask_json(capsys, "pick", places[0], tmp_path / "c.info")
+
+    assert (0, "proven", said["latest"]) == (code, said["verdict"], again["latest"])
+    assert 50 == said["stores"][1]["raft"]["last_index"]
+    assert before == _modified(places)
+    assert len(text) < 3_000
+
+
+def test_a_store_that_a_process_has_locked_is_in_use(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = written(member("c"), tmp_path / "c")
+    with (place / "member/snap/db").open("rb+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        code, said = ask_json(capsys, "pick", place)
+
+    assert (6, "in-use") == (code, said["verdict"])
+
+
+def test_a_directory_without_a_log_is_no_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "member").mkdir()
+
+    _, said = ask_json(capsys, "pick", tmp_path)
+
+    assert "none" == said["stores"][0]["state"]
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "latest", "assumed"),
+    [
+        ("cut-1064", "tie", "bc", ()),
+        # An old copy of c was put back.  With all stores that shows: too few have what b knows to
+        # be committed.  Of b and c alone it shows in no file, and the last entry was on a and c.
+        ("old-copy-1048", "unproven", "a", (("b", "c"),)),
+        ("replaced-1066", "proven", "b", ()),
+        ("wiped-back-1067", "proven", "a", ()),
+    ],
+)
+def test_no_verdict_about_a_history_is_wrong(
+    name: str, verdict: str, latest: str, assumed: tuple[tuple[str, ...], ...]
+) -> None:
+    """Of real clusters and of all subsets of their stores: `python -m tools.histories etcd`."""
+    [(_, history)] = kept(DATA / "etcd-histories" / name)
+
+    said = list(judged_all(history))
+
+    assert [] == [one.wrong for one in said if one.wrong]
+    assert (verdict, tuple(latest)) == (said[0].verdict.value, said[0].named)
+    assert assumed == tuple(one.given for one in said if one.assumed)
+    assert any(one.is_true_claim for one in said)
+
+
+def _modified(places: list[Path]) -> dict[Path, tuple[int, int]]:
+    paths = [path for place in places for path in place.rglob("*")]
+    return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in paths}
+
+
+@cache
+def _whole() -> tuple[object, ...]:
+    return _log(etcd.facts_of(member("c")))
+
+
+def _log(facts: RaftFacts) -> tuple[object, ...]:
+    return (
+        *(facts.cluster, facts.member, facts.term, facts.vote),
+        *(facts.last_term, facts.last_index, facts.commit, facts.configurations[-1].voters),
+    )
+
+
+def is_damage_or_harmless(what: str, tree: Sparse) -> bool:
+    """A store whose files were changed is damaged, or says the same of its log; it proves no less
+    than was acknowledged."""
+    one = found("c", tree)
+    facts = one.raft_log
+    if facts is not None and not facts.damaged:
+        # What is blank from a record on looks like an older log: no file shows it.
+        is_blanked = what.startswith(("blank", "drop")) and facts.last_index < ACKNOWLEDGED
+        return _log(facts) == _whole() or is_blanked
+    return judged(found("b"), one).verdict is not Verdict.PROVEN
+
+
+def test_no_mutation_makes_a_proof() -> None:
+    assert [] == damages(member("c"), count=100, seed=1, is_fine=is_damage_or_harmless)
+
+
+@pytest.mark.soak("stores")
+def test_none_of_many_mutations_makes_a_proof() -> None:
+    assert [] == damages(member("c"), count=2_000, seed=2, is_fine=is_damage_or_harmless)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {SEGMENT: b""},
+        {SEGMENT: b"\xff" * 64},
+        {SEGMENT: (1 << 60).to_bytes(8, "little")},
+        {"member/wal/zz.wal": b"x", "member/snap/db": b"\0" * 9_000},
+    ],
+)
+def test_a_log_that_is_none_is_refused_in_words(files: dict[str, bytes]) -> None:
+    facts = etcd.facts_of(Bytes(files))
+
+    assert facts.damaged
+    assert not facts.member
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        ([(2, 3, 1), (2, 5, 1)], "entry 5 follows 3"),
+        ([(2, 1, 2), (2, 2, 1)], "of an earlier term"),
+        ([(2, 1, 1), (3, 1, 1), (2, 1, 2)], "was committed, and is written again"),
+    ],
+)
+def test_an_order_that_raft_never_writes_is_refused(
+    kinds: list[tuple[int, int, int]], said: str
+) -> None:
+    log = etcd_wal.Log(etcd_wal.Snapshot(index=0), last_index=kinds[0][1] - 1)
+
+    def take(kind: int, index: int, term: int) -> None:
+        entry = bytes([8, 0, 16, term, 24, index]) if kind == 2 else bytes([8, term, 24, index])
+        log.take(kind, crc32c(entry, log.crc), entry)
+
+    for one in kinds[:-1]:
+        take(*one)
+
+    with pytest.raises(NotAsWritten, match=said):
+        take(*kinds[-1])
+
+
+def test_the_checksum_is_that_of_the_standard() -> None:
+    long = bytes(range(256)) * 5
+
+    assert crc32c(b"123456789") == 0xE3069283
+    assert crc32c(bytes(32)) == 0x8A9136AA
+    assert crc32c(long) == crc32c(long[100:], crc32c(long[:100]))

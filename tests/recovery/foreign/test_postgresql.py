@@ -1,0 +1,217 @@
+"""Directories of PostgreSQL 15, as it wrote them: where their logs end, and where two part.
+
+`data/postgresql-forked`: c, a standby, was stopped; a, the primary, went on; b, a standby of a,
+was promoted and went on, too; a was killed.  `pg_rewind` says: a and b "diverged at WAL location
+0/4000348 on timeline 1"; of c and b the same place, and "no rewind required".
+Of the log, what is before the last checkpoint is blank.  Kept by `python -m tools.histories.trees`.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from joinproto.pick.table import Verdict
+from joinproto.recovery.foreign import postgresql
+from joinproto.recovery.foreign.crc32c import crc32c
+from joinproto.recovery.foreign.postgresql import Control, Parting, parting, place
+from joinproto.recovery.foreign.text import NotAsWritten
+from joinproto.recovery.foreign.tree import Bytes
+from joinproto.recovery.found import Format, Found, Raw, RawFile, State
+from joinproto.recovery.judgement import Judgement, judge
+from tests.recovery.asking import ask_json
+from tests.recovery.foreign.directories import DATA
+from tests.recovery.foreign.mutations import damages
+from tests.recovery.foreign.test_etcd import written
+from tools.histories.trees import Sparse, loaded
+
+LEFT = 0x4000348
+
+
+@cache
+def server(name: str) -> Sparse:
+    return loaded((DATA / "postgresql-forked" / f"{name}.tree").read_text("utf-8"))
+
+
+@cache
+def control(name: str) -> Control:
+    return postgresql.facts_of(server(name))
+
+
+def found(name: str, tree: Sparse | None = None) -> Found:
+    data = postgresql.digest(tree or server(name))
+    files = (RawFile(postgresql.NAMES[0], data),)
+    return postgresql.read(Raw(path=f"/{name}", host="h", format=Format.POSTGRESQL, files=files))
+
+
+def judged(*stores: Found, nodes: int | None = None) -> Judgement:
+    return judge(stores, nodes=nodes, words=[one.path for one in stores])
+
+
+def test_a_directory_says_its_timelines_and_where_its_log_ends() -> None:
+    """As `pg_waldump` follows it; a was killed, so its end is nowhere but in the log."""
+    ends = {name: postgresql.lineage(control(name)) for name in "abc"}
+
+    assert ends == {
+        "a": "1 to 0/4000430",
+        "b": "1 to 0/4000348, 2 to 0/4000700",
+        "c": "1 to 0/4000260",
+    }
+    assert [False, False, True] == [control(name).is_standby for name in "abc"]
+    assert ["dirty", "clean", "clean"] == [found(name).state.value for name in "abc"]
+
+
+def test_the_fork_point_of_two_is_where_the_one_left_the_timeline_of_the_other() -> None:
+    forked = parting(control("a"), control("b"))
+    behind = parting(control("c"), control("b"))
+
+    assert forked == Parting(1, LEFT, LEFT, 0x4000430 - LEFT, 0x4000700 - LEFT)
+    assert behind is not None
+    assert (behind.at, behind.left, behind.mine) == (0x4000260, LEFT, 0)
+
+
+def test_two_that_forked_are_told_so_in_one_line_and_one_that_is_behind_is_no_rival() -> None:
+    forked = judged(found("a"), found("b"))
+    behind = judged(found("c"), found("b"), nodes=2)
+
+    assert (Verdict.DIVERGED, 4) == (forked.verdict, forked.code)
+    assert (
+        "h:/a and h:/b part at 0/4000348 of timeline 1: beyond it the one has 232 bytes of log, the"
+        " other 952"
+    ) in forked.evidence
+    assert (Verdict.PROVEN, ("h:/b",)) == (behind.verdict, behind.pick.latest)
+    assert "it left that timeline at 0/4000348" in behind.evidence[0]
+
+
+def test_nothing_is_proven_without_the_number_of_servers() -> None:
+    for nodes in (None, 3):
+        one = judged(found("c"), found("b"), nodes=nodes)
+
+        assert (Verdict.UNPROVEN, ("h:/b",)) == (one.verdict, one.pick.latest)
+    assert "--nodes N" in judged(found("c"), found("b")).next
+
+
+def test_two_standbys_that_were_promoted_each_by_itself_are_two_timelines_of_one_number() -> None:
+    """`pg_rewind` takes them for one ("no rewind required")."""
+    b = control("b")
+    last = evolve(b.history[-1], end=b.end + 4096, birth="11111111 22222222")
+    other = evolve(b, history=(b.history[0], last))
+
+    assert parting(b, other) == Parting(1, LEFT, LEFT, b.end - LEFT, other.end - LEFT)
+
+
+def test_a_directory_of_another_system_is_no_rival(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = bytearray(server("c").files["global/pg_control"])
+    data[0] ^= 1
+    data[288:292] = crc32c(bytes(data[:288])).to_bytes(4, "little")
+    foreign = server("c").with_file("global/pg_control", bytes(data))
+    places = [written(server("b"), tmp_path / "b"), written(foreign, tmp_path / "c")]
+
+    code, said = ask_json(capsys, "pick", *places)
+
+    assert (3, "different-clusters") == (code, said["verdict"])
+    assert 0x4000700 == said["stores"][0]["seq"]
+
+
+def test_a_damaged_control_file_is_said_and_proves_nothing() -> None:
+    data = bytearray(server("b").files["global/pg_control"])
+    data[40] ^= 1
+    damaged = found("b", server("b").with_file("global/pg_control", bytes(data)))
+
+    assert (State.CORRUPT, ("global/pg_control: its checksum is wrong",)) == (
+        damaged.state,
+        damaged.problems,
+    )
+    assert Verdict.UNPROVEN is judged(damaged, found("c"), nodes=2).verdict
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"x\n", b"1\t0/3\n1\t0/4\n", b"2\t0/3000000\tno\n", b"1\t0/3\tno\n" * 20_000],
+)
+def test_a_history_that_is_none_is_refused(text: bytes) -> None:
+    tree = server("b").with_file("pg_wal/00000002.history", text, len(text))
+
+    with pytest.raises(NotAsWritten, match=r"00000002\.history"):
+        postgresql.facts_of(tree)
+
+
+def test_no_flip_in_a_history_which_has_no_checksum_makes_a_fork() -> None:
+    name = "pg_wal/00000002.history"
+    whole = server("b").files[name]
+    told = len(b"1\t0/4000348\t")
+    for at, bit in product(range(told), range(8)):
+        data = bytearray(whole)
+        data[at] ^= 1 << bit
+
+        assert is_damage_or_harmless("flip", server("b").with_file(name, bytes(data))), bytes(data)
+
+
+def test_a_log_that_is_not_there_is_damage() -> None:
+    tree = Bytes({"global/pg_control": server("c").files["global/pg_control"]})
+
+    assert "is not there" in postgresql.facts_of(tree).damaged
+    assert place(LEFT) == "0/4000348"
+
+
+SMALL = 1 << 20
+
+
+def page(at: int, system: int) -> bytes:
+    head = struct.pack("<HHIQI4x", 0xD110, 2, 1, at, 0)
+    return head + struct.pack("<QII", system, SMALL, 8192)
+
+
+def record(link: int, data: bytes, *, info: int = 0) -> bytes:
+    head = struct.pack("<IIQBBxx", 24 + len(data), 0, link, info, 0)
+    return head + crc32c(head, crc32c(data)).to_bytes(4, "little") + data
+
+
+def test_the_log_goes_on_behind_a_file_that_was_left_early() -> None:
+    """`pg_switch_wal`: the next record is the first one of the next file, behind its head."""
+    first, second = SMALL, 2 * SMALL
+    data = bytearray(server("c").files["global/pg_control"])
+    system = int.from_bytes(data[:8], "little")
+    data[32:40] = (first + 40).to_bytes(8, "little")
+    data[136:144] = bytes(8)
+    data[228:232] = SMALL.to_bytes(4, "little")
+    data[288:292] = crc32c(bytes(data[:288])).to_bytes(4, "little")
+    left = page(first, system) + record(0, bytes(8)) + record(first + 40, b"", info=0x40)
+    last = page(second, system) + record(first + 72, bytes(8)) + record(second + 40, bytes(8))
+    tree = Bytes(
+        {
+            "global/pg_control": bytes(data),
+            "pg_wal/000000010000000000000001": left.ljust(SMALL, b"\0"),
+            "pg_wal/000000010000000000000002": last.ljust(SMALL, b"\0"),
+        }
+    )
+
+    found = postgresql.facts_of(tree)
+
+    assert (place(second + 104), "") == (place(found.end), found.damaged)
+
+
+def is_damage_or_harmless(what: str, tree: Sparse) -> bool:
+    """b was changed: it is damaged, and nothing is proven; or it says what it said."""
+    one = found("b", tree)
+    if one.state is State.CORRUPT:
+        return judged(one, found("c"), nodes=2).verdict is Verdict.UNPROVEN
+    # What is blank from a record on looks like an older log: no file shows it.
+    is_blanked = what.startswith(("blank", "drop")) and (one.seq or 0) < control("b").end
+    return postgresql.control_of(one) == control("b") or is_blanked
+
+
+def test_no_mutation_makes_a_proof() -> None:
+    assert [] == damages(server("b"), count=60, seed=1, is_fine=is_damage_or_harmless)
+
+
+@pytest.mark.soak("stores")
+def test_none_of_many_mutations_makes_a_proof() -> None:
+    assert [] == damages(server("b"), count=2_000, seed=2, is_fine=is_damage_or_harmless)

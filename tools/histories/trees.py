@@ -1,0 +1,72 @@
+"""A data directory in one small file, for tests: `python -m tools.histories.trees STORE > FILE`.
+
+Files end in long blanks (etcd reserves 64 MB), which are kept as a number.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from joinproto.recovery.foreign.tree import BLANK, Bytes
+
+
+@frozen
+class Sparse:
+    """Files in memory, as a `Tree`: their bytes without the zeros at the end, and their sizes."""
+
+    files: Mapping[str, bytes]
+    sizes: Mapping[str, int]
+
+    def names(self, folder: str) -> Sequence[str]:
+        return Bytes(self.files).names(folder)
+
+    def size(self, name: str) -> int | None:
+        return self.sizes.get(name)
+
+    def read(self, name: str, at: int, count: int) -> bytes:
+        count = max(min(count, self.sizes[name] - at), 0)
+        found = self.files[name][at : at + count]
+        missing = count - len(found)
+        blank = BLANK[:missing] if missing <= len(BLANK) else bytes(missing)
+        return found + blank if found else blank
+
+    def with_file(self, name: str, data: bytes, size: int | None = None) -> Sparse:
+        """Return the same with another file; `size`: as before, where none is given."""
+        size = self.sizes.get(name, len(data)) if size is None else size
+        return Sparse({**self.files, name: data}, {**self.sizes, name: max(size, len(data))})
+
+    def without(self, name: str) -> Sparse:
+        return Sparse(
+            {one: data for one, data in self.files.items() if one != name},
+            {one: size for one, size in self.sizes.items() if one != name},
+        )
+
+
+def kept(store: Path) -> str:
+    """Return a directory as text."""
+    tree = {}
+    for path in sorted(one for one in store.rglob("*") if one.is_file()):
+        data = path.read_bytes()
+        packed = zlib.compress(data.rstrip(b"\0"), 9)
+        tree[str(path.relative_to(store))] = [len(data), base64.b64encode(packed).decode()]
+    return json.dumps(tree, indent=0) + "\n"
+
+
+def loaded(text: str) -> Sparse:
+    """Return a directory that was kept."""
+    tree = json.loads(text)
+    return Sparse(
+        {name: zlib.decompress(base64.b64decode(data)) for name, (_, data) in tree.items()},
+        {name: size for name, (size, _) in tree.items()},
+    )
+
+
+if __name__ == "__main__":
+    sys.stdout.write(kept(Path(sys.argv[1])))
