@@ -3,16 +3,16 @@
 A column of a member is made once for each of its local states and then only looked up.  Its
 names: the member's, `_`, and what it shows (`b1_phase`); where it shows one value and no
 parts, `b1_shows`.  What its class tells of a state for a trace, and it does not show, is there
-as text; what is durable as `b1_disk_...`.
+as well; what is durable as `b1_disk_...`.  Values keep their types (`forms.py`).  What is the same
+in all states is no column: it is in the files' metadata, and in the file beside them.
 """
 
 from __future__ import annotations
 
-import enum
 import json
 import re
-from collections.abc import Hashable, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,11 @@ from attrs import asdict, define, field, frozen
 from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.search import Search
 from joinproto.check.environment import Surroundings
-from joinproto.check.events import plain
+from joinproto.check.events import fields_of
 from joinproto.check.faults import words_of_split
 from joinproto.check.freeze import thaw
 from joinproto.check.view import DOWN, Seen
+from spark_explore.forms import form_of, name_of
 
 LEFT = ("crashes", "wipes", "losses", "duplicates", "partitions")
 
@@ -44,15 +45,24 @@ class Columns:
     """How rows become columns; it can travel to executors.
 
     `claims`: name of a claim about the world to its bit in a combination's flags.  `broken`:
-    name of an `always` about one member or two, to what breaks it.
+    name of an `always` about one member or two, to what breaks it.  `names`: of all parts and
+    claims, also of those that are `constants`, to their types.
     """
 
+    world: str
     members: tuple[str, ...]
     parts: tuple[Column, ...]
     claims: Mapping[str, int]
     broken: Mapping[str, tuple[tuple[int, ...], ...]]
     contents: Mapping[int, npt.NDArray[np.int64]]
     about: Mapping[str, str]
+    names: Mapping[str, str]
+    constants: Mapping[str, Any]
+
+    def metadata(self) -> dict[str, str]:
+        """Return what each file says of itself, as JSON."""
+        names = ("world", "members", "constants", "about")
+        return {"joinproto": json.dumps({name: getattr(self, name) for name in names})}
 
     def table(
         self,
@@ -82,10 +92,14 @@ class Columns:
         names.append("messages")
         found.append(pa.array(self._messages(layout, rows), pa.int32()))
         for claim, bit in self.claims.items():
+            if column_of(claim) in self.constants:
+                continue
             assert flags is not None
             names.append(column_of(claim))
             found.append(pa.array((flags >> np.uint64(bit)) & np.uint64(1) != 0))
-        for claim in self.broken:
+        for claim, broken in self.broken.items():
+            if not broken:
+                continue
             holds = np.ones(len(rows), np.bool_)
             holds[wrong.get(claim, np.zeros(0, np.int64))] = False
             names.append(column_of(claim))
@@ -119,25 +133,32 @@ def columns_of(search: Search) -> Columns:
     """Return the columns of a world, by what was numbered in a search of it."""
     tables, judge = search.tables, search.judge
     judge.refresh()
-    parts: list[Column] = []
+    made = _Made()
     codes = [*tables.codes.members, *([tables.codes.monitor] if tables.codes.monitor else [])]
     for number, code in enumerate(codes):
         told = [_told(code, local) for local in tables.values[number].values]
-        parts += _columns(column_of(code.name), number, told)
-    surroundings = [_left(item) for item in tables.values[tables.env_field].values]
-    parts += _columns("", tables.env_field, surroundings)
+        made.add(f"{column_of(code.name)}_", number, told)
+    made.add("", tables.env_field, [_left(item) for item in tables.values[tables.env_field].values])
     # A claim about the whole world is asked for each combination of all that is shown.  Where
     # the search did not do that in every state, there are too many to do it for a column.
     in_every_state = search.world.together is not None or any(
         claim.property.kind == "always" for claim in judge.whole
     )
     claims = {claim.property.name: claim.bit for claim in judge.whole if in_every_state}
+    for name, bit in claims.items():
+        flags = judge.flags[: judge.met]
+        made.claim(name, set(((flags >> np.uint64(bit)) & np.uint64(1) != 0).tolist()))
     local = [c.property.name for c in judge.local if c.property.kind == "always"]
+    broken = {
+        name: tuple(key for key, names in judge.broken.items() if name in names) for name in local
+    }
+    for name, breaking in broken.items():
+        made.claim(name, {True, not breaking})
     about = {
         "level": "steps from the first state, at least",
         "messages": "in the network",
-        "id": "its number in the search; here and in `parent` of a search on one machine alone",
-        "parent": "the state before it on a shortest run; null: it is a first one",
+        "id": "the state's number, from 0; those of a level are less than those of the next",
+        "parent": "the state before it on a shortest run; null: it is a first one, or unknown",
         "step": "the step from there, in words",
         "is_stuck": "no step but a fault changes anything; null: not looked for",
     }
@@ -147,31 +168,83 @@ def columns_of(search: Search) -> Columns:
         if claim.property.name in {*claims, *local}
     }
     return Columns(
+        world=search.world.name,
         members=tuple(tables.names),
-        parts=tuple(parts),
+        parts=tuple(made.parts),
         claims=claims,
-        broken={
-            name: tuple(key for key, names in judge.broken.items() if name in names)
-            for name in local
-        },
+        broken=broken,
         contents={
             f: np.array([len(item) for item in tables.values[f].values], np.int64)
             for f in range(tables.queue_field, tables.fields)
         },
         about=about,
+        names=made.names,
+        constants=made.constants,
     )
+
+
+@define
+class _Made:
+    """Columns, and what is the same in all states; `names`: of both, to their types."""
+
+    parts: list[Column] = field(factory=list)
+    names: dict[str, str] = field(factory=dict)
+    constants: dict[str, Any] = field(factory=dict)
+
+    def add(self, prefix: str, number: int, told: list[dict[str, Any]]) -> None:
+        """Add what is told of each value of field `number`."""
+        parts = [*dict.fromkeys(name for item in told for name in item)]
+        for part in parts:
+            values = [item.get(part) for item in told]
+            name, form = f"{prefix}{part}", form_of(values)
+            first, *others = form.written(values)
+            is_same = all(other == first for other in others)
+            if is_same and first is None and any(other.startswith(f"{part}_") for other in parts):
+                continue  # an object's place, and its fields are columns
+            self.names[name] = name_of(form.kind)
+            if is_same:
+                self.constants[name] = first
+            else:
+                self.parts.append(Column(name, number, form.array(values)))
+
+    def claim(self, name: str, found: set[bool]) -> None:
+        """Add a claim; `found`: what it may be."""
+        self.names[column_of(name)] = "bool"
+        if len(found) == 1:
+            (self.constants[column_of(name)],) = found
 
 
 def _told(code: Any, local: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"up": local.up}
     shown = thaw(code.shows(local))
     if shown is not DOWN:
-        found.update(_flat(shown))
-    for name, text in code.describe(local).items():
-        if name:
-            durable = name.endswith("*")
-            found.setdefault(f"disk_{column_of(name)}" if durable else column_of(name), text)
+        parts = _parts_of(shown)
+        for name, value in parts.items():
+            found.update(_spread(name, value))
+        if not parts:
+            found["shows"] = shown
+    for name, value in code.told(local):
+        prefix = "disk_" if name.endswith("*") else ""
+        for part, item in _spread(name, value).items():
+            found.setdefault(f"{prefix}{part}", item)
     return found
+
+
+def _parts_of(shown: Any) -> dict[str, Any]:
+    if isinstance(shown, Seen):
+        return dict(shown.values)
+    named = getattr(type(shown), "__attrs_attrs__", None)
+    if named is None:
+        return fields_of(shown) or {}
+    return {item.name: getattr(shown, item.name) for item in named}
+
+
+def _spread(name: str, value: Any) -> dict[str, Any]:
+    """Return an attribute; of an object without words of its own, its fields."""
+    fields = fields_of(value)
+    if not fields:
+        return {column_of(name): value}
+    return {column_of(f"{name}_{part}"): item for part, item in fields.items()}
 
 
 def _left(item: Surroundings) -> dict[str, Any]:
@@ -181,55 +254,15 @@ def _left(item: Surroundings) -> dict[str, Any]:
     return found
 
 
-def _flat(shown: Hashable) -> dict[str, Any]:
-    parts = dict(_parts_of(shown))
-    if not parts:
-        return {"shows": _plain(shown)}
-    found: dict[str, Any] = {}
-    for name, value in parts.items():
-        inner, kind = dict(_parts_of(value)), cast(Any, type(value))
-        if inner and kind.__str__ is object.__str__:
-            found.update({column_of(f"{name}_{k}"): _plain(v) for k, v in inner.items()})
-        else:
-            found[column_of(name)] = _plain(value)
-    return found
-
-
-def _parts_of(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Seen):
-        yield from value.values
-    elif not isinstance(value, enum.Enum):
-        for item in getattr(type(value), "__attrs_attrs__", ()):
-            yield item.name, getattr(value, item.name)
-
-
-def _plain(value: Any) -> Any:
-    if value is None or (isinstance(value, bool | int) and not isinstance(value, enum.Enum)):
-        return value
-    return plain(value)
-
-
-def _columns(prefix: str, number: int, told: list[dict[str, Any]]) -> Iterator[Column]:
-    for name in dict.fromkeys(name for item in told for name in item):
-        values = [item.get(name) for item in told]
-        kinds = {type(value) for value in values if value is not None}
-        if kinds == {bool}:
-            array = pa.array(values, pa.bool_())
-        elif kinds == {int} and all(-(2**63) <= v < 2**63 for v in values if v is not None):
-            array = pa.array(values, pa.int64())
-        else:
-            array = pa.array([None if v is None else plain(v) for v in values], pa.string())
-        yield Column(f"{prefix}_{name}" if prefix else name, number, array)
-
-
 @define
 class About:
-    """What a dataset says of itself, beside it."""
+    """What a dataset says of itself, beside it.  `columns`: also of `constants`."""
 
     world: str
     members: tuple[str, ...]
     states: int
     columns: dict[str, str]
+    constants: dict[str, Any]
     about: dict[str, str]
 
     def to_json(self) -> str:

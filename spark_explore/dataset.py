@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -26,12 +26,19 @@ from joinproto.check.engine.runs.paths import uncounted
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.tables.arrays import Arrays
 from joinproto.check.engine.tables.claimed import Fears
+from spark_explore import parcels
 from spark_explore.columns import About, Columns, columns_of
-from spark_explore.frontier import Frontier
+from spark_explore.forms import leaves, name_of
+from spark_explore.frontier import Frontier, exchanged
 from spark_explore.keys import Rows, padded
-from spark_explore.parents import Parents
+from spark_explore.origins import STEPS, STUCK, Arrived, Item, Outgoing, Own, Owned, Words
+from spark_explore.parcels import sent
+from spark_explore.parents import NONE, Parents, with_origin
 from spark_explore.places import Folder, Place
 from spark_explore.step import Task
+from spark_explore.worker_cache import WorkerCache
+
+Ints = npt.NDArray[np.int64]
 
 STATES, EDGES, ABOUT = "states", "edges", "_about.json"
 """The folders of a run that hold the dataset.  Readers skip what begins with `_`."""
@@ -45,10 +52,14 @@ _CHUNK_ROWS = 1 << 16
 
 @define
 class Parts:
-    """Writes tables as files of a million rows, under names that begin with `name`."""
+    """Writes tables as files of a million rows, under names that begin with `name`.
+
+    `metadata`: of each file.
+    """
 
     place: Place
     name: str
+    metadata: Mapping[str, str] = field(factory=dict)
     _tables: list[Any] = field(init=False, factory=list)
     _rows: int = field(init=False, default=0)
     _number: int = field(init=False, default=0)
@@ -66,9 +77,14 @@ class Parts:
         whole = pa.concat_tables(self._tables).unify_dictionaries()
         content = pa.BufferOutputStream()
         # One row group, so that columns are encoded once and readers may skip by level.
-        plain = [name for name in whole.column_names if name not in ASCENDING]
+        plain = [
+            leaf
+            for column in whole.schema
+            if column.name not in ASCENDING
+            for leaf in leaves(column.name, column.type)
+        ]
         pq.write_table(
-            whole,
+            whole.replace_schema_metadata(self.metadata),
             content,
             compression="zstd",
             row_group_size=_PART_ROWS,
@@ -144,7 +160,7 @@ def write_local(search: Search, out: Place, *, edges: bool = False) -> None:
         (out / EDGES).clear()
     with ExitStack() as replacing:
         folder = replacing.enter_context(_Replacing(out / STATES))
-        parts, steps = Parts(folder, "part"), None
+        parts, steps = Parts(folder, "part", columns.metadata()), None
         if edges:
             steps = Parts(replacing.enter_context(_Replacing(out / EDGES)), "part")
         parents = Parents(search, None if steps is None else steps.add)
@@ -188,74 +204,153 @@ def _write_rows(search: Search, columns: Columns, parts: Parts, parents: Parents
 
 @frozen
 class Decoding:
-    """One job: every task decodes some files, and writes some parts.
+    """One job: every owner sends its steps, then writes its states, and steps where asked for.
 
+    `columns`, `faults`: broadcasts.  `folder`, `edges`: of the parts; `edges`: None without them.
     `unexpanded`: the last level of a search that ended early, else -1.
     """
 
     task: Task
     columns: Any
     faults: Any
+    owned: Owned
     place: Place
+    edges: Place | None
     unexpanded: int
 
-    def write(self, number: int, files: Iterable[tuple[int, str]]) -> Iterator[int]:
-        """Write files, each with its level; yields how many states."""
-        columns: Columns = self.columns.value
-        cache = self.task.cache()
+    def send(self, owner: int) -> Iterator[Item]:
+        """Yield the steps out of an owner's states, each to its owner."""
+        task, cache = self.task, self.task.cache()
         cache.catch_up()
-        parts, count = Parts(self.place, f"part-{number}"), 0
-        for level, name in files:
-            every = self.task.storage.load(name)
-            for begin in range(0, len(every), _CHUNK_ROWS):
-                tables = cache.tables
-                rows = padded(np.array(every[begin : begin + _CHUNK_ROWS]), tables.layout.words)
-                joint = flags = None
-                if columns.claims or tables.shape().joint:
-                    numbers, flags = cache.combinations(rows)
-                    joint = numbers if tables.shape().joint else None
-                levels = np.full(len(rows), level, np.int32)
-                table = table_of(columns, tables, tables.shown, rows, levels, flags)
-                stuck, expanded = np.zeros(0, np.bool_), np.zeros(len(rows), np.bool_)
-                if level != self.unexpanded:
-                    stuck = stuck_in(cache.expander, self.faults.value, rows, joint)
-                    expanded[:] = True
-                parts.add(_with_stuck(table, stuck, expanded))
-            count += len(every)
+        for level, begin, ids, rows in self._chunks(owner, cache, self.owned.levels):
+            if level == self.unexpanded:
+                continue
+            joint = cache.combinations(rows)[0] if cache.tables.shape().joint else None
+            steps = Outgoing(cache, ids, rows, task.wide, self.edges is not None)
+            stuck = stuck_in(cache.expander, self.faults.value, rows, joint, steps.note)
+            yield owner, (STUCK, level, begin, stuck.tobytes())
+            parts = steps.by_owner(task.owners)
+            for other, content in sent(parts, task.parcels):
+                yield other, (STEPS, level, rows.shape[1] + 2, content)
+
+    def write(self, owner: int, items: Iterable[Item]) -> Iterator[int]:
+        """Write an owner's states; yields how many."""
+        cache, levels = self.task.cache(), self.owned.levels
+        cache.catch_up()
+        words, count = Words(cache), 0
+        parts = Parts(self.place, f"part-{owner}", self.columns.value.metadata())
+        with Arrived.of(items) as arrived:
+            groups = [range(level, level + 1) for level in levels]
+            edges = note = None
+            if self.edges is not None:
+                edges = Parts(self.edges, f"part-{owner}")
+                groups, note = [levels], partial(_add_edges, edges, words)
+            for group in groups:
+                own = self._own(owner, cache, group, arrived, note)
+                for level, begin, ids, rows in self._chunks(owner, cache, group):
+                    table = self._table(cache, level, rows, arrived.stuck.get((level, begin)))
+                    parent, info = own.origin(ids)
+                    step = words.of(info[parent != NONE])
+                    parts.add(with_origin(table, ids, parent, step))
+                    count += len(rows)
+            if edges is not None:
+                edges.flush()
         parts.flush()
         yield count
 
+    def _chunks(
+        self, owner: int, cache: WorkerCache, levels: range
+    ) -> Iterator[tuple[int, int, Ints, Rows]]:
+        """Yield an owner's states: level, where in its file they begin, ids, rows."""
+        for level in levels:
+            name = self.owned.files[owner][level]
+            every = self.task.storage.load(name) if name else ()
+            for begin in range(0, len(every), _CHUNK_ROWS):
+                rows = np.array(every[begin : begin + _CHUNK_ROWS])
+                first = int(self.owned.first[level, owner]) + begin
+                ids = np.arange(first, first + len(rows))
+                yield level, begin, ids, padded(rows, cache.tables.layout.words)
 
-def write_frontier(frontier: Frontier, context: Any, out: Place) -> None:
-    """Write the states of a search on Spark to a folder of `out`."""
+    def _own(
+        self,
+        owner: int,
+        cache: WorkerCache,
+        levels: range,
+        arrived: Arrived,
+        note: Callable[[Ints, Ints, Ints], None] | None = None,
+    ) -> Own:
+        """Return states of some levels with the steps into them; `note` hears these."""
+        none = np.zeros((0, cache.tables.layout.words), np.uint64)
+        chunks = [(none[:0, 0].astype(np.int64), none)]
+        chunks += [(ids, rows) for _, _, ids, rows in self._chunks(owner, cache, levels)]
+        ids, rows = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
+        own = Own(rows, ids, self.task.wide, self.owned.begins)
+        for level in range(levels.start - 1, levels.stop if note else levels.stop - 1):
+            for targets, source, info in arrived.of_level(level):
+                places = own.find(targets)
+                own.take(places, source, info)
+                if note is not None:
+                    # All of its owner's states are there.
+                    note(source, own.ids[places], info)
+        return own
+
+    def _table(
+        self, cache: WorkerCache, level: int, rows: Rows, stuck: npt.NDArray[np.bool_] | None
+    ) -> Any:
+        columns: Columns = self.columns.value
+        flags = cache.combinations(rows)[1] if columns.claims else None
+        levels = np.full(len(rows), level, np.int32)
+        table = table_of(columns, cache.tables, cache.tables.shown, rows, levels, flags)
+        none = np.zeros(0, np.bool_)
+        return _with_stuck(
+            table, none if stuck is None else stuck, np.full(len(rows), stuck is not None)
+        )
+
+
+def _add_edges(parts: Parts, words: Words, source: Ints, target: Ints, info: Ints) -> None:
+    columns = [pa.array(source), pa.array(target), words.of(info)]
+    parts.add(pa.table(columns, names=["source", "target", "step"]))
+
+
+def write_frontier(frontier: Frontier, context: Any, out: Place, *, edges: bool = False) -> None:
+    """Write the states of a search on Spark, and its steps, to folders of `out`."""
     columns = columns_of(frontier.search)
     shared = context.broadcast(columns)
     faults = context.broadcast(Faults.of(frontier.search.tables))
-    shares = frontier.shares
-    # Each task has one owner's files: as many states as any other.
-    lots = [[(level, file) for level, file in enumerate(share.files) if file] for share in shares]
-    with _Replacing(out / STATES) as folder:
+    task = frontier.task(context)
+    files = tuple(share.files for share in frontier.shares)
+    owned = Owned.of(context, task.storage, files)
+    if not edges:
+        (out / EDGES).clear()
+    with ExitStack() as replacing:
+        folder = replacing.enter_context(_Replacing(out / STATES))
+        steps = replacing.enter_context(_Replacing(out / EDGES)) if edges else None
         unexpanded = -1 if frontier.done else frontier.level
-        job = Decoding(frontier.task(context), shared, faults, folder, unexpanded)
-        flow = context.parallelize(lots, len(lots))
-        count = sum(
-            flow.mapPartitionsWithIndex(
-                lambda number, lot: job.write(number, (item for items in lot for item in items))
-            ).collect()
-        )
+        job = Decoding(task, shared, faults, owned, folder, steps, unexpanded)
+        flow = context.parallelize(range(task.owners), task.owners)
+        flow = flow.mapPartitionsWithIndex(lambda owner, _: job.send(owner))
+        flow = exchanged(flow, task.owners).mapPartitionsWithIndex(job.write)
+        _forget(task)
+        count = sum(flow.collect())
+        _forget(task)
         _describe(folder, columns, frontier.search, count)
     shared.destroy()
     faults.destroy()
 
 
+def _forget(task: Task) -> None:
+    """Remove rows that were on their way."""
+    if task.parcels is not None:
+        parcels.forget(task.parcels)
+
+
 def _describe(folder: Place, columns: Columns, search: Search, count: int) -> None:
     with folder.open(next(name for name in folder.names() if name.endswith(".parquet"))) as file:
         schema = pq.read_schema(file)
-    kinds = {
-        item.name: str(item.type.value_type if pa.types.is_dictionary(item.type) else item.type)
-        for item in schema
-    }
-    about = About(search.world.name, columns.members, count, kinds, dict(columns.about))
+    kinds = {item.name: name_of(item.type) for item in schema}
+    kinds = {"level": kinds["level"], **columns.names, **kinds}
+    constants, told = dict(columns.constants), dict(columns.about)
+    about = About(columns.world, columns.members, count, kinds, constants, told)
     folder.write(ABOUT, about.to_json().encode())
 
 

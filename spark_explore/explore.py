@@ -40,7 +40,7 @@ class Plan:
 
     `seed`: the frontier from which on Spark takes over.  `owners`: shares of the states; None:
     one for each core.  `keeps_states`: write the dataset to `out`; `keeps_edges`: and all
-    steps, of a search here.  `tell`: hears what a person
+    steps.  `tell`: hears what a person
     should know while it runs.  For a search here: `answers`, what members are
     known to answer; `workers`, how many threads; `witnesses`: find the run to every `sometimes`.
     """
@@ -231,7 +231,10 @@ def _on_spark(
     try:
         journal.keep(frontier)
         _go_on(frontier, plan, context, journal, spent)
-        _keep_states(plan, lambda out: dataset().write_frontier(frontier, context, out))
+        _keep_states(
+            plan,
+            lambda out: dataset().write_frontier(frontier, context, out, edges=plan.keeps_edges),
+        )
         journal.keep_growth(frontier)
         return reports.of_frontier(frontier, context, spent)
     finally:

@@ -195,8 +195,8 @@ class Frontier:
         owners = task.owners
         flow = context.parallelize(self.shares, owners).mapPartitionsWithIndex(_first(task))
         for level in range(task.first + 1, task.first + length):
-            flow = _exchanged(flow, owners).mapPartitionsWithIndex(_middle(task, level))
-        flow = _exchanged(flow, owners).mapPartitionsWithIndex(_end(task, task.first + length))
+            flow = exchanged(flow, owners).mapPartitionsWithIndex(_middle(task, level))
+        flow = exchanged(flow, owners).mapPartitionsWithIndex(_end(task, task.first + length))
         if owners > OWNERS_APART:
             # What all owners counted would fill the driver: it hears of some together.
             parts = isqrt(owners)
@@ -298,7 +298,8 @@ class Frontier:
         )
 
 
-def _exchanged(flow: Any, owners: int) -> Any:
+def exchanged(flow: Any, owners: int) -> Any:
+    """Return items (owner, ...) where their owners are."""
     return flow.partitionBy(owners, _itself)
 
 

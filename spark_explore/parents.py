@@ -19,17 +19,11 @@ from attrs import define, field
 from joinproto.check.engine.expansion.expander import Batch
 from joinproto.check.engine.runs.paths import move_of
 from joinproto.check.engine.search import Search
-from joinproto.check.steps import Move, to_step
+from joinproto.check.steps import said
 
 Ints = npt.NDArray[np.int64]
 
 NONE = -1
-
-
-def said(move: Move) -> str:
-    """Return a step in one line, whose it is and in the words of `Replay.step`."""
-    step = to_step(move, {})
-    return f"{step.member}: {step.label}" if step.member else step.label
 
 
 @define
@@ -110,17 +104,25 @@ class Parents:
 
     def with_parents(self, table: Any, begin: int) -> Any:
         """Return the rows of states from `begin` on with the columns `id`, `parent`, `step`."""
-        end = begin + table.num_rows
-        parent, info = self.parent[begin:end], self.info[begin:end]
+        ids = np.arange(begin, begin + table.num_rows)
+        parent, info = self.parent[ids], self.info[ids]
         known = parent != NONE
-        step = self._said(info[known], parent[known])
-        at = np.zeros(len(info), np.int32)
-        at[known] = np.arange(known.sum())
-        columns = {
-            "id": pa.array(np.arange(begin, end)),
-            "parent": pa.array(parent, mask=~known),
-            "step": step.take(pa.array(at, mask=~known)),
-        }
-        for name, values in columns.items():
-            table = table.append_column(name, values)
-        return table
+        return with_origin(table, ids, parent, self._said(info[known], parent[known]))
+
+
+def with_origin(table: Any, ids: Ints, parent: Ints, step: Any) -> Any:
+    """Return rows of states with the columns `id`, `parent`, `step`.
+
+    `step`: a dictionary array of those that have a parent, in their order.
+    """
+    known = parent != NONE
+    at = np.zeros(len(ids), np.int32)
+    at[known] = np.arange(known.sum())
+    columns = {
+        "id": pa.array(ids),
+        "parent": pa.array(parent, mask=~known),
+        "step": step.take(pa.array(at, mask=~known)),
+    }
+    for name, values in columns.items():
+        table = table.append_column(name, values)
+    return table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from attrs import frozen
 
@@ -18,6 +19,8 @@ STATES, EDGES, ABOUT = "states", "edges", "_about.json"
 class Dataset:
     """`folder`: Parquet, below `out` or `out` itself.
 
+    `constants`: of the columns that are in no file, the value in all states.
+
     `columns`: name to type; `about`: what some of them say.
     """
 
@@ -27,6 +30,7 @@ class Dataset:
     members: tuple[str, ...]
     states: int
     columns: dict[str, str]
+    constants: dict[str, Any]
     about: dict[str, str]
 
 
@@ -36,14 +40,16 @@ def dataset_in(given: Path | Place) -> Dataset:
     try:
         folder = out / STATES if ABOUT in (out / STATES).names() else out
         found = json.loads(folder.read(ABOUT))
+        # Datasets of before have no constants.
+        found = {"constants": {}, **found, "members": tuple(found["members"])}
+        return Dataset(out, folder, **found)
     except StoreFailure as error:
         raise problem_with(out, error) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise UsageProblem(
             f"{out} holds no explored states",
             next="joinproto check WORLD --out DIR writes them",
         ) from error
-    return Dataset(out, folder, members=tuple(found.pop("members")), **found)
 
 
 def question(dataset: Dataset, name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from attrs import frozen
@@ -22,14 +24,22 @@ class Way:
 def nearest(dataset: Dataset, session: Session, condition: str) -> Way | None:
     """Return the way to the state that fits `condition` after the fewest steps, None if none does.
 
-    Of equals, that with the least `id`.
+    Of equals, that with the least `id`.  A column may be called by the end of its name
+    (`in_full`).  Raises `UsageProblem` for a condition that is wrong.
     """
     if "parent" not in dataset.columns:
         raise UsageProblem(
             f"{dataset.folder} does not say how its states were found",
-            next="search again on this machine: joinproto check WORLD --engine local --out DIR",
+            next="search again: joinproto check WORLD --out DIR",
         )
-    found = session.ask(f"SELECT * FROM states WHERE ({condition}\n) ORDER BY level, id LIMIT 1", 1)
+    sql = "SELECT * FROM states WHERE ({}\n) ORDER BY level, id LIMIT 1"
+    try:
+        found = session.ask(sql.format(condition), 1)
+    except UsageProblem:
+        longer = in_full(condition, dataset.columns)
+        if longer == condition:
+            raise
+        found = session.ask(sql.format(longer), 1)
     if not found.rows:
         return None
     state = dict(zip(found.columns, found.rows[0], strict=True))
@@ -46,3 +56,39 @@ def nearest(dataset: Dataset, session: Session, condition: str) -> Way | None:
             f"SELECT parent, step FROM states WHERE id = {parent}", 1
         ).rows
     return Way(state, tuple(steps))
+
+
+_TOKEN = re.compile(
+    r"""'(?:[^']|'')*' | "[^"]*" | `[^`]*` | --[^\n]* | /\*.*?\*/ | (\.?\s*)
+    (?<!\w)([A-Za-z_]\w*)\b(?!\s*\()""",
+    re.VERBOSE | re.DOTALL,
+)
+_KEYWORDS = frozenset(
+    (
+        *("and", "as", "between", "case", "distinct", "else", "end", "exists", "false", "from"),
+        *("ilike", "in", "is", "like", "not", "null", "or", "select", "then", "true", "when"),
+        "where",
+    )
+)
+
+
+def in_full(condition: str, columns: Iterable[str]) -> str:
+    """Return a condition with the whole name of each column that is called by the end of it.
+
+    `phase` is `a_phase` where no other column's name ends in `_phase`.  Raises `UsageProblem` where
+    one does.  Texts, comments, functions and the fields of structs are left as they are.
+    """
+    known = [*columns]
+
+    def full(found: re.Match[str]) -> str:
+        dot, word = found[1], found[2]
+        if word is None or dot.startswith(".") or word.lower() in {*known, *_KEYWORDS}:
+            return found[0]
+        meant = [name for name in known if name.endswith(f"_{word.lower()}")]
+        if len(meant) > 1:
+            raise UsageProblem(
+                f"{word} may be {' or '.join(meant)}", next="write the name of the column in full"
+            )
+        return f"{dot}{meant[0]}" if meant else found[0]
+
+    return _TOKEN.sub(full, condition)

@@ -58,7 +58,10 @@ def session_over(dataset: Dataset, engine: Engine, master: str | None) -> Iterat
         spark = open_session(master)
         try:
             for name, folder in _tables(dataset).items():
-                read(spark, folder).createOrReplaceTempView(name)
+                frame = read(spark, folder)
+                if name == STATES:
+                    frame = frame.selectExpr(*_columns(dataset, "spark"))
+                frame.createOrReplaceTempView(name)
             yield _Spark(dataset, spark)
         finally:
             spark.stop()
@@ -69,10 +72,12 @@ def session_over(dataset: Dataset, engine: Engine, master: str | None) -> Iterat
         for name, folder in _tables(dataset).items():
             files = [one for one in folder.names() if one.endswith(".parquet")]
             if isinstance(folder, Folder):
-                paths = [str(folder.path / one) for one in files]
-                connection.from_parquet(paths).create_view(name)
+                table = connection.from_parquet([str(folder.path / one) for one in files])
             else:
-                connection.register(name, _arrow(folder, files))
+                table = connection.from_arrow(_arrow(folder, files))
+            if name == STATES:
+                table = table.project(", ".join(_columns(dataset, "duckdb")))
+            table.create_view(name)
         yield _DuckDb(dataset, connection)
 
 
@@ -94,6 +99,40 @@ def _arrow(folder: Address, files: list[str]) -> Any:
         kinds = plain(parquet.read_schema(file))
     paths = [folder.at(one) for one in files]
     return arrow.dataset(paths, kinds, format="parquet", filesystem=folder.store)
+
+
+def _columns(dataset: Dataset, engine: Engine) -> Iterator[str]:
+    """Yield the columns of `states`; what is in no file is the same everywhere."""
+    quote = "`" if engine == "spark" else '"'
+    for name in dataset.columns:
+        quoted = f"{quote}{name}{quote}"
+        if name in dataset.constants:
+            yield f"{_literal(dataset.constants[name], engine)} AS {quoted}"
+        else:
+            yield quoted
+
+
+def _literal(value: Any, engine: Engine) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        text = value.replace("'", "''") if engine == "duckdb" else _escaped(value)
+        return f"'{text}'"
+    if isinstance(value, float):
+        return f"CAST('{value!r}' AS DOUBLE)"
+    if isinstance(value, list):
+        items = ", ".join(_literal(item, engine) for item in value)
+        return f"array({items})" if engine == "spark" else f"[{items}]"
+    if isinstance(value, dict):
+        pairs = [(_literal(name, engine), _literal(item, engine)) for name, item in value.items()]
+        if engine == "spark":
+            return f"named_struct({', '.join(f'{name}, {item}' for name, item in pairs)})"
+        return f"{{{', '.join(f'{name}: {item}' for name, item in pairs)}}}"
+    return str(value)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
 @define
@@ -161,4 +200,10 @@ def _said(error: Exception) -> str:
 def _value(item: Any) -> Any:
     if isinstance(item, Decimal):
         return int(item) if item == item.to_integral_value() else float(item)
+    if hasattr(item, "asDict"):  # a struct, by Spark
+        item = item.asDict()
+    if isinstance(item, dict):
+        return {str(name): _value(one) for name, one in item.items()}
+    if isinstance(item, list | tuple):
+        return [_value(one) for one in item]
     return str(item) if isinstance(item, date | datetime | bytes | bytearray) else item

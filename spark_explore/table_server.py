@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import hmac
+import json
 import resource
 import secrets
 import socket
@@ -21,8 +22,10 @@ import numpy.typing as npt
 from attrs import Factory, define, field
 
 from joinproto.check.engine.rows.layout import Layout
+from joinproto.check.engine.runs.paths import move_of
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.tables import kernel
+from joinproto.check.steps import said
 from joinproto.errors import EnvironmentProblem
 from spark_explore import rpc
 from spark_explore.table_updates import UpdateLog, since
@@ -49,6 +52,7 @@ class TableServer:
     stopped: BaseException | None = field(init=False, default=None)
     asked: int = field(init=False, default=0)
     _lock: threading.RLock = field(init=False, factory=threading.RLock)
+    _words: dict[int, str] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self.log = UpdateLog.of(self.search.tables)
@@ -83,7 +87,17 @@ class TableServer:
             numbers = self.search.judge.number_shown(parts["shown"])
             found = {"numbers": numbers, "flags": self.search.judge.flags[numbers]}
             self._settle()
+        elif kind == "words":
+            steps = zip(parts["info"].tolist(), parts["rows"], strict=True)
+            text = json.dumps([self._words_of(info, row) for info, row in steps])
+            found = {"words": np.frombuffer(text.encode(), np.uint8)}
         return {**found, **self._since(parts["position"])}
+
+    def _words_of(self, info: int, row: npt.NDArray[np.uint64]) -> str:
+        found = self._words.get(info)
+        if found is None:
+            found = self._words[info] = said(move_of(self.search, info, row))
+        return found
 
     def _since(self, position: npt.NDArray[np.int64]) -> Parts:
         tables, judge = self.search.tables, self.search.judge

@@ -6,6 +6,7 @@ millisecond, a level that has to be done again a second.
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -125,6 +126,11 @@ class WorkerCache:
             self._fears_of = made_of
         bad, seen = watch(tables, self._fears, rows, 0, len(rows))
         return bad, self._fears.by_field(seen)
+
+    def words(self, info: Ints, rows: Rows) -> list[str]:
+        """Return what steps out of `rows` are called; the row of a joint one must have it once."""
+        found = self.tables.ask("words", {"info": info, "rows": rows})
+        return list(json.loads(found["words"].tobytes()))
 
     def combinations(self, rows: Rows) -> tuple[Ints, npt.NDArray[np.uint64]]:
         """Return the driver's number of each row's combination, and its flags."""

@@ -37,6 +37,12 @@ def answers_file(name: str, options: Mapping[str, Any]) -> Path | None:
     return place / "answers" / f"{name}-{digest[:16]}"
 
 
+def count_file(name: str, options: Mapping[str, Any]) -> Path | None:
+    """Return where it is kept how many states this world has."""
+    file = answers_file(name, options)
+    return None if file is None else file.parent.with_name("counts") / file.name
+
+
 def loops_name() -> str:
     """Return the name of the folder with the engine's compiled loops: it holds their hash."""
     found = sha256()

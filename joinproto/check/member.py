@@ -296,28 +296,28 @@ class MemberCode:
         return self.objects.value(self.objects.guarded(what, lambda: show(seen)), what)
 
     def describe(self, local: LocalState) -> dict[str, str]:
-        """Return the local state for a person: attribute to text; durable ones end in `*`.
+        """Return the local state for a person: attribute to text; durable ones end in `*`."""
+        text = {} if local.up else {"": "down"}
+        for name, value in self.told(local):
+            if self._has_story and not name.endswith("*"):
+                text[name] = Told.of(value)
+            else:
+                _tell(text, name, value)
+        return text
+
+    def told(self, local: LocalState) -> Iterator[tuple[str, Any]]:
+        """Yield what a trace tells of a local state: attributes; names of durable ones end in `*`.
 
         A member that has a method `story` says itself what its running state is called.
         """
-        if not local.up:
-            text: dict[str, str] = {"": "down"}
-            for name, value in self.on_disk(local):
-                _tell(text, f"{name}*", value)
-            return text
-        if self._has_story:
-            story = self.objects.guarded("story()", self.objects.running(local.values).story)
-            text = {name: Told.of(value) for name, value in story.items()}
-        else:
+        if local.up and self._has_story:
+            yield from self.objects.guarded(
+                "story()", self.objects.running(local.values).story
+            ).items()
+        elif local.up:
             hidden = {"name", "me", "peers", "members", "others"}
-            told = self.held(local)
-            text = {}
-            for name, value in told:
-                if name not in hidden:
-                    _tell(text, name, value)
-        for name, kept in self.on_disk(local):
-            _tell(text, f"{name}*", kept)
-        return text
+            yield from ((name, value) for name, value in self.held(local) if name not in hidden)
+        yield from ((f"{name}*", kept) for name, kept in self.on_disk(local))
 
     def held(self, local: LocalState) -> Iterator[tuple[str, Any]]:
         """Yield the running member's attributes, as the member has them."""

@@ -75,7 +75,7 @@ class Simulation:
     rested: Annotated[Count, "runs that ended because nothing could change any more"]
     distinct: Annotated[Count, "distinct states met"]
     states: Annotated[
-        Count | None, "all that there are, with --of-all; null: not asked, or not known"
+        Count | None, "all that there are, where that is known, or asked for by --of-all; or null"
     ] = None
     calls: Annotated[Count, "calls of members' code"]
     seconds: Annotated[Seconds, "of the clock"]
@@ -105,15 +105,16 @@ def simulate(
     seed: int = 0,
     steps_max: int = 100,
     memory_max_bytes: int | None = None,
-    of_all: bool = False,
+    count_max: int | None = 0,
     progress: Callable[[Stride], None] | None = None,
 ) -> Simulation:
     """Take `runs` random runs of at most `steps_max` steps each.
 
     Each step is drawn among those that change the state, all equally likely.  A run ends
-    where it breaks an `always` or a claim about steps.  `of_all`: search all states as well, to
-    say which part of them the runs met; that is not known where the search does not end within
-    the memory, or the world bounds it.  Raises `ModelProblem` for a model that cannot be explored.
+    where it breaks an `always` or a claim about steps.  `count_max`: search all states as well, if
+    there are at most so many (None: however many), to say which part of them the runs met.  That
+    is not known where the search does not end within the memory, or the world bounds it.  Raises
+    `ModelProblem` for a model that cannot be explored.
     """
     from joinproto.check.engine.runs.coverage import coverage_of
     from joinproto.check.engine.runs.walks import Walker
@@ -158,7 +159,7 @@ def simulate(
         longest=found.longest,
         rested=found.rested,
         distinct=walker.distinct,
-        states=_count_of(world, memory_max_bytes) if of_all else None,
+        states=_count_of(world, memory_max_bytes, walker.distinct, count_max),
         calls=walker.search.tables.codes.calls,
         seconds=time.perf_counter() - began,
         members=world.size,
@@ -171,14 +172,20 @@ def simulate(
     )
 
 
-def _count_of(world: World, memory_max_bytes: int | None) -> int | None:
-    """Return how many states runs can come to, None where that is not known."""
+def _count_of(
+    world: World, memory_max_bytes: int | None, met: int, count_max: int | None
+) -> int | None:
+    """Return how many states runs can come to, None where that is not known, or too many.
+
+    `met`: how many they came to.
+    """
     from joinproto.check.engine.search import Search
     from joinproto.check.engine.stopping import Limits
 
-    if world.within is not None or world.same is not None:
+    too_many = count_max is not None and met > count_max
+    if too_many or world.within is not None or world.same is not None:
         return None
-    limits = Limits(memory_bytes=memory_max_bytes)
+    limits = Limits(states=count_max, memory_bytes=memory_max_bytes)
     search = Search(world, limits=limits, stop_at_violation=False)
     return None if search.run().stopped_by else search.states.count
 

@@ -122,6 +122,12 @@ def to_step(move: Move, states: Mapping[str, Mapping[str, str]]) -> Step:
     return Step(action, move.member, message, sent, states, rules, detail, together)
 
 
+def said(move: Move) -> str:
+    """Return a step in one line, whose it is and in the words of `Replay.step`."""
+    step = to_step(move, {})
+    return f"{step.member}: {step.label}" if step.member else step.label
+
+
 def unanswered(name: str, event: Hashable, initial: States, steps: tuple[Step, ...]) -> Trace:
     """Return the run to where the member `name` is asked `event`, and its code goes wrong."""
     words = event_words(event) or "a start"

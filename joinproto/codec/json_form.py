@@ -155,6 +155,8 @@ def _schema(kind: Any, about: str, marks: tuple[Any, ...] = (), *, read: bool = 
 def _one(kind: Any, about: str, *, read: bool) -> Schema:
     kind, _ = stripped(kind)
     origin, parts = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return {"type": ["array", "object", *_PLAIN.values()], "description": about}
     if kind in _PLAIN:
         return {"type": _PLAIN[kind], "description": about}
     if origin is Literal:

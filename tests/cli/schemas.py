@@ -50,7 +50,7 @@ def faults(value: Any, schema: Mapping[str, Any], at: str = "$") -> Iterator[str
                 yield from faults(inner, properties[name], f"{at}.{name}")
             elif "additionalProperties" in schema:
                 yield from faults(inner, schema["additionalProperties"], f"{at}.{name}")
-    if isinstance(value, list):
+    if isinstance(value, list) and "items" in schema:
         for number, item in enumerate(value):
             yield from faults(item, schema["items"], f"{at}[{number}]")
 

@@ -44,18 +44,33 @@ def test_a_simulation_without_violation_exits_0_and_says_that_it_is_no_proof(run
 
 
 def test_which_part_of_all_states_was_met_is_said(run: Run) -> None:
-    """Of those that a search finds; null where nobody asks, or where the world is bounded."""
-    told = run("two-phase-commit", "--of-all")
-    found = run("two-phase-commit", "--of-all", "--json").object
-    unasked = run("two-phase-commit", "--json").object
+    """Of those that a search finds, however many with --of-all; null where the world is bounded."""
+    told = run("two-phase-commit", "--runs", "9")
+    found = run("two-phase-commit", "--runs", "9", "--json").object
     bounded = evolve(load_world("two-phase-commit"), within=lambda _: True)
 
     part = found["distinct"] / 288
     assert 288 == found["states"] > found["distinct"]
     assert f"{found['distinct']} distinct, {part:.1%} of all 288\n" in told.out
-    assert unasked["states"] is None
-    assert simulate(bounded, runs=2, of_all=True).states is None
+    assert simulate(bounded, runs=2, count_max=None).states is None
     assert 2 == run("join", "--swarm", "--of-all").code
+
+
+def test_what_a_search_counted_is_known(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a world that would be counted only with --of-all; not what ended early, or is bounded."""
+    world = ("two-phase-commit", "--members", "5")
+    unknown = run(*world, "--runs", "1", "--json").object["states"]
+    asked = run(*world, "--runs", "1", "--of-all", "--json").object["states"]
+
+    run_here(capsys, "check", *world, "--max-states", "2000")
+    part = run(*world, "--runs", "1", "--json").object["states"]
+    run_here(capsys, "check", *world, "--symmetry")
+    merged = run(*world, "--runs", "1", "--json").object["states"]
+    run_here(capsys, "check", *world)
+    known = run(*world, "--runs", "1", "--json").object["states"]
+
+    assert (None, None, None) == (unknown, part, merged)
+    assert asked == known > 1_000
 
 
 def test_a_violation_exits_1_and_shows_its_shortest_run(run: Run) -> None:

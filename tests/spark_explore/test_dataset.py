@@ -23,11 +23,11 @@ from joinproto.check import (
 from joinproto.check.engine.stopping import Limits
 from joinproto.check.events import Effects
 from joinproto.check.reference import State
+from joinproto.check.steps import said
 from joinproto.errors import UsageProblem
 from spark_explore import cost
 from spark_explore.columns import column_of
 from spark_explore.explore import Plan, explore, here
-from spark_explore.parents import said
 from spark_explore.query import dataset_in
 from spark_explore.reached import nearest
 from spark_explore.sessions import session_over
@@ -50,13 +50,14 @@ def test_both_engines_write_the_same_states(context: Any, tmp_path: Path) -> Non
     with cost.Watch() as watch:
         explore(load_world(WORLD), Plan(out=other, seed=2), context, watch)
 
-    # How a state was found is noted by a search on one machine alone.
-    found = [{k: v for k, v in row.items() if k not in FOUND} for row in rows_in(one)]
+    # Each numbers the states of a level in its own order.
+    found, same = (
+        sorted(({k: v for k, v in row.items() if k not in FOUND} for row in rows_in(at)), key=repr)
+        for at in (one, other)
+    )
     assert report.distinct == len(found)
-    assert sorted(found, key=repr) == rows_in(other)
+    assert found == same
     about = [json.loads((f / "states" / "_about.json").read_text()) for f in (one, other)]
-    for name in FOUND:
-        del about[0]["columns"][name]
     assert about[0] == about[1]
     assert report.distinct == about[0]["states"]
 
@@ -156,14 +157,16 @@ WORLDS = {
 }
 
 
-@pytest.mark.needs("duckdb")
-@pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
-def test_the_way_to_each_state_is_a_shortest_run(world: World, tmp_path: Path) -> None:
-    """Its steps are taken one after the other by the slow reference search."""
-    here(world, Plan(out=tmp_path))
+def searched_on(context: Any, world: World, plan: Plan) -> None:
+    with cost.Watch() as watch:
+        explore(world, plan, context, watch)
+
+
+def refuse_a_way_that_is_none(world: World, out: Path) -> None:
+    """Take the ways to some states, step by step, in the slow reference search."""
     found = explored(world, 1000)
     assert found is not None
-    reference, dataset = found.reference, dataset_in(tmp_path)
+    reference, dataset = found.reference, dataset_in(out)
 
     with session_over(dataset, "duckdb", None) as session:
         some = range(0, dataset.states, 1 + dataset.states // 50)
@@ -183,14 +186,10 @@ def test_the_way_to_each_state_is_a_shortest_run(world: World, tmp_path: Path) -
     assert found.level_of.keys() >= ends
 
 
-@pytest.mark.needs("duckdb")
-@pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
-def test_every_step_is_an_edge(world: World, tmp_path: Path) -> None:
-    """Those that change their state, as the slow reference search finds them."""
-    found = explored(world, 1000)
+def refuse_edges_that_are_not_all(world: World, out: Path) -> None:
+    """Compare the steps that change their state with those of the slow reference search."""
+    found, dataset = explored(world, 1000), dataset_in(out)
     assert found is not None
-    here(world, Plan(out=tmp_path, keeps_edges=True))
-    dataset = dataset_in(tmp_path)
 
     with session_over(dataset, "duckdb", None) as session:
         edges = session.ask(
@@ -204,6 +203,44 @@ def test_every_step_is_an_edge(world: World, tmp_path: Path) -> None:
     ]
 
     assert sorted(wanted) == sorted(edges.rows)
+
+
+@pytest.mark.needs("duckdb")
+@pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
+def test_the_way_to_each_state_is_a_shortest_run(world: World, tmp_path: Path) -> None:
+    """Its steps are taken one after the other by the slow reference search."""
+    here(world, Plan(out=tmp_path))
+
+    refuse_a_way_that_is_none(world, tmp_path)
+
+
+@pytest.mark.needs("duckdb")
+@pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
+def test_every_step_is_an_edge(world: World, tmp_path: Path) -> None:
+    """Those that change their state, as the slow reference search finds them."""
+    here(world, Plan(out=tmp_path, keeps_edges=True))
+
+    refuse_edges_that_are_not_all(world, tmp_path)
+
+
+@pytest.mark.needs("duckdb")
+@pytest.mark.parametrize(("world", "edges"), [("faults", True), ("wide", False), ("wide", True)])
+def test_spark_writes_how_states_were_found(
+    context: Any, tmp_path: Path, world: str, edges: bool
+) -> None:
+    """The same ways and edges: a parent is the first state before it that leads to it."""
+    searched_on(context, WORLDS[world], Plan(out=tmp_path, seed=2, keeps_edges=edges))
+
+    refuse_a_way_that_is_none(WORLDS[world], tmp_path)
+    if edges:
+        refuse_edges_that_are_not_all(WORLDS[world], tmp_path)
+    rows = pq.read_table(tmp_path / "states", columns=["id", "level", "parent"]).to_pylist()
+    level = {row["id"]: row["level"] for row in rows}
+    assert [*range(len(rows))] == sorted(level)
+    assert all(
+        (row["level"] == 0) if row["parent"] is None else level[row["parent"]] == row["level"] - 1
+        for row in rows
+    )
 
 
 def test_steps_of_another_run_are_not_left_behind(tmp_path: Path) -> None:

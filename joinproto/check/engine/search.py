@@ -73,7 +73,10 @@ class Search(Space):
         """Keep what members answered, for the next search of this world."""
         if self.answers is not None and not self.found.stopped_by:
             self.tables.states_before = self.states.count
-            self.answers.keep()
+            world = self.world
+            is_all = not self.found.violated and self.renaming is None
+            is_all &= world.within is None and world.same is None
+            self.answers.keep(self.states.count if is_all else None)
 
     def _stops(self, began: float, compiling: Compiling) -> Stops:
         return Stops(limits=self.limits, budget=self.budget, began=began, compiling=compiling)

@@ -81,7 +81,7 @@ class Checked:
 @click.option(
     "--states/--no-states", default=True, help="With --out: write every state, as a table."
 )
-@click.option("--edges", is_flag=True, help="With --out and --engine local: every step, too.")
+@click.option("--edges", is_flag=True, help="With --out: write every step, too.")
 @loading.limit_options
 @click.option(
     "--symmetry/--no-symmetry", default=False, help="One state for each renaming of members."
@@ -216,12 +216,10 @@ def _refuse_what_belongs_to_spark(settings: Settings) -> None:
 
         refuse_connect(settings.master)
     local = settings.engine == "local"
-    if settings.edges and not (
-        local and settings.out is not None and settings.states and not settings.symmetry
-    ):
+    if settings.edges and (settings.out is None or settings.symmetry or not settings.states):
         raise UsageProblem(
-            "--edges belong to the states of a search on this machine",
-            next="add --engine local --out DIR, without --symmetry and --no-states",
+            "--edges belong to the states that a search writes",
+            next="add --out DIR, without --symmetry and --no-states",
         )
     only = (("--resume", settings.engine != "spark" and settings.resume),)
     for flag, is_given in (*only, ("--master", local and settings.master)):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import click
 from attrs import frozen
 
+from joinproto.check.events import plain
 from joinproto.cli import completing
 from joinproto.cli.options import PlaceType
 from joinproto.cli.output import Terminal
@@ -35,7 +36,6 @@ Examples:
 """
 
 
-Value = str | int | float | bool | None
 Engine = Literal["duckdb", "spark"]
 
 
@@ -45,7 +45,10 @@ class Found:
 
     sql: Annotated[str, "the query, also of a question that is ready"]
     columns: Annotated[tuple[str, ...], "names, in their order"]
-    rows: Annotated[tuple[tuple[Value, ...], ...], "found: a value for each column"]
+    rows: Annotated[
+        tuple[Annotated[tuple[Any, ...], "a row"], ...],
+        "found: a value for each column; a list is a list, a struct an object",
+    ]
     more: Annotated[bool, "whether there are more rows than were asked for"]
     engine: Annotated[Engine, "that answered"]
     seconds: Annotated[Seconds, "of the clock, the engine's start included"]
@@ -58,7 +61,7 @@ class Reached:
     condition: Annotated[str, "of the state"]
     level: Annotated[Count | None, "steps of a shortest run to such a state; null: no state fits"]
     steps: Annotated[tuple[str, ...], "of that run, in words"]
-    state: Annotated[Mapping[str, Annotated[Value, "its value"]], "column to value, of that state"]
+    state: Annotated[Mapping[str, Any], "column to value, of that state"]
     engine: Annotated[Engine, "that answered"]
     seconds: Annotated[Seconds, "of the clock, the engine's start included"]
 
@@ -68,8 +71,12 @@ class Column:
     """One column."""
 
     name: Annotated[str, "as SQL takes it"]
-    type: Annotated[str, "`bool`, `int32`, `int64` or `string`"]
+    type: Annotated[
+        str, "`bool`, `int32`, `int64`, `float64`, `string`, `list<TYPE>` or `struct<NAME: TYPE>`"
+    ]
     about: Annotated[str, "what it says, or empty"]
+    is_constant: Annotated[bool, "whether it is the same in all states, and so in no file"]
+    value: Annotated[Any, "of a constant; null: of no constant"]
 
 
 @frozen
@@ -203,7 +210,13 @@ def _described(dataset: Dataset) -> Described:
         dataset.members,
         dataset.states,
         tuple(
-            Column(name, kind, dataset.about.get(name, ""))
+            Column(
+                name,
+                kind,
+                dataset.about.get(name, ""),
+                name in dataset.constants,
+                dataset.constants.get(name),
+            )
             for name, kind in dataset.columns.items()
         ),
         tuple(
@@ -219,9 +232,16 @@ def _listing(told: Described) -> str:
     width = max(len(item.name) for item in told.columns) + 2
     out = [f"{told.world}: {told.states:,} states, the table `states`", ""]
     for item in told.columns:
-        heading = Piece(item.name.ljust(width), Role.NAME)
-        text = line(heading, f"{item.type:8}", item.about)
-        out.append(terminal.paragraph(text, first=0, indent=width + 9))
+        if not item.is_constant:
+            heading = Piece(item.name.ljust(width), Role.NAME)
+            text = line(heading, f"{item.type:8}", item.about)
+            out.append(terminal.paragraph(text, first=0, indent=width + 9))
+    constants = [item for item in told.columns if item.is_constant]
+    if constants:
+        out += ["", "the same in all states:"]
+    for item in constants:
+        text = line(Piece(item.name.ljust(width), Role.NAME), _text(item.value))
+        out.append(terminal.paragraph(text, first=0, indent=width))
     out += ["", "questions that are ready, for --ask:"]
     for one in told.questions:
         text = line(Piece(one.name.ljust(width), Role.NAME), one.about)
@@ -251,4 +271,4 @@ def _table(answer: Any) -> str:
 def _text(item: Any) -> str:
     if isinstance(item, bool):
         return "true" if item else "false"
-    return "-" if item is None else f"{item:,}" if isinstance(item, int) else str(item)
+    return f"{item:,}" if isinstance(item, int) else plain(item)

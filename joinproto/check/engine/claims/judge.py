@@ -150,7 +150,7 @@ class Judge:
         self._budget = budget
         self._combinations = Combinations(self.parts, budget)
         self.flags: Keys = np.zeros(64, np.uint64)
-        self._known = 0
+        self.met = 0  # combinations, of which `flags` are known
         self.go_on: Callable[[], None] = lambda: None  # where a limit is met, it raises `Ended`
         # The members, and the monitor if there is one: what a local claim can be about.
         self.watched = tables.members + (tables.monitor >= 0)
@@ -371,19 +371,19 @@ class Judge:
         count = self._combinations.count
         if len(self.flags) < count:
             grown = np.zeros(max(count, 2 * len(self.flags)), np.uint64)
-            grown[: self._known] = self.flags[: self._known]
+            grown[: self.met] = self.flags[: self.met]
             self.flags = grown
         together = self.tables.world.together
         fixed = together is not None and not callable(together)
         listed = self.tables.world.joint_steps
         if fixed and self.renamed is None:
-            self._fix_joint(count - self._known)
+            self._fix_joint(count - self.met)
             if not (self.whole or self.implementing) and self.tables.world.within is None:
-                self._known = count
+                self.met = count
                 return
-        for number in range(self._known, count):
+        for number in range(self.met, count):
             if number % 64 == 0:
-                self._known = number
+                self.met = number
                 self.go_on()
             view = self.view(number)
             flags = 0
@@ -417,7 +417,7 @@ class Judge:
                             "together(view) gives other joint steps when members are renamed",
                             next="treat interchangeable members alike, or run with --no-symmetry",
                         )
-        self._known = count
+        self.met = count
 
 
 def breaks(judge: Judge, claim: Claim, row: Row) -> bool:

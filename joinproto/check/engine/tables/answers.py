@@ -28,7 +28,7 @@ from attrs import define, field
 from joinproto.check import packages
 from joinproto.check.engine.tables.kept_file import KeptFile
 from joinproto.check.engine.tables.kept_values import Names
-from joinproto.check.folders import answers_file, asked_for
+from joinproto.check.folders import answers_file, asked_for, count_file
 from joinproto.check.local import Known
 
 if TYPE_CHECKING:
@@ -46,11 +46,13 @@ SAMPLES = 25
 class Answers:
     """The answers of all members of one world, kept where at least `least` are new.
 
-    `taken`: how many answers the file had; `tried`: how many of them were asked for again.
+    `counted`: the file for how many states there are.  `taken`: how many answers the file had;
+    `tried`: how many of them were asked for again.
     """
 
     file: KeptFile
     least: int
+    counted: KeptFile | None = None
     taken: int = field(default=0, init=False)
     tried: int = field(default=0, init=False)
     _asked: list[Known] = field(factory=list, init=False)
@@ -66,11 +68,10 @@ class Answers:
         memory_bytes: int | None = None,
     ) -> Answers | None:
         """Return those of a world that ships; None where there is no place to keep them."""
-        file = answers_file(name, options)
-        if file is None:
+        file, counted = answers_file(name, options), counts_of(name, options)
+        if file is None or counted is None:
             return None
-        code = cache(lambda: _code_of(asked_for(name, options)))
-        return cls(KeptFile(file, code, tell, memory_bytes), NEW_MIN)
+        return cls(KeptFile(file, counted.code, tell, memory_bytes), NEW_MIN, counted)
 
     def give(self, codes: Codes, numbering: TablesNumbering) -> None:
         """Let all be numbered as it was in the search whose numbers are kept."""
@@ -88,8 +89,13 @@ class Answers:
             numbering.take(found["numbers"])
             self.taken = found["answers"]
 
-    def keep(self) -> None:
-        """Write all that is known now, for the next run.  The search came to its end."""
+    def keep(self, states: int | None = None) -> None:
+        """Write all that is known now, for the next run.  The search came to its end.
+
+        `states`: how many there are, where all were found.
+        """
+        if states is not None and self.counted is not None and self.counted.read(Names) != states:
+            self.counted.write(states, Names)
         new = sum(known.new for known in self._asked)
         if new >= self.least and self._numbering is not None:
             content = {"answers": self.taken + new, "numbers": self._numbering.content()}
@@ -114,6 +120,13 @@ class Answers:
         except Exception:  # noqa: BLE001  the member cannot even be asked that
             return False
         return True
+
+
+def counts_of(name: str, options: Mapping[str, Any]) -> KeptFile | None:
+    """Return the file that says how many states a world that ships has."""
+    file = count_file(name, options)
+    code = cache(lambda: _code_of(asked_for(name, options)))
+    return None if file is None else KeptFile(file, code, lambda _: None)
 
 
 def _code_of(world: str) -> bytes | None:

@@ -1,0 +1,217 @@
+"""How the states of a search on Spark were found: by the step out of the state with the least id.
+
+One exchange.  Each owner expands its states and sends every step to the owner of the state that it
+leads to.  That owner knows its states by their keys, and keeps of all steps into a state the one
+from the least id, which is one of the level before.  What arrives is kept in files until its level
+is looked at.  Where all steps are asked for, an owner holds its states in memory (32 bytes and a
+row for each), and writes each step that arrives.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from attrs import define, field, frozen
+
+from joinproto.check.engine.expansion.expander import Batch
+from joinproto.check.engine.tables import kernel
+from spark_explore.keys import Ints, Rows, keys_of, owners_of, padded
+from spark_explore.parcels import Parcel, received
+from spark_explore.parents import NONE
+from spark_explore.storage import Storage
+from spark_explore.worker_cache import WorkerCache
+
+STEPS, STUCK = "steps", "stuck"
+Item = tuple[int, tuple[Any, ...]]
+"""(owner, (STEPS, level, words, Content)) or (owner, (STUCK, level, begin, bytes))."""
+
+_LATER = np.int64(np.iinfo(np.int64).max)
+_KIND = 15
+
+
+@frozen
+class Owned:
+    """The level files of all owners.
+
+    `files[owner][level]`: "" where it has none.  `first[level, owner]`: int64, the id of the first
+    state there.  `count`: of all states.
+    """
+
+    files: tuple[tuple[str, ...], ...]
+    first: Ints
+    count: int
+
+    @property
+    def levels(self) -> range:
+        return range(len(self.first))
+
+    @property
+    def begins(self) -> int:
+        """Return how many states have no parent: those of the first level."""
+        return int(self.first[1, 0]) if len(self.first) > 1 else self.count
+
+    @classmethod
+    def of(cls, context: Any, storage: Storage, files: tuple[tuple[str, ...], ...]) -> Owned:
+        """Number the states: level by level, owner by owner."""
+
+        def count(names: tuple[str, ...]) -> list[int]:
+            return [len(storage.load(name)) if name else 0 for name in names]
+
+        counts = np.array(context.parallelize(files, len(files)).map(count).collect(), np.int64)
+        by_level = counts.T.reshape(-1)
+        first = np.cumsum(by_level) - by_level
+        return cls(files, first.reshape(counts.T.shape), int(by_level.sum()))
+
+
+@define
+class Outgoing:
+    """Steps out of some states of a level, on their way to the owners of where they lead.
+
+    `ids`: of the states that batches number from 0 on.  `every`: no step is left out.
+    """
+
+    cache: WorkerCache
+    ids: Ints
+    rows: Rows
+    wide: bool
+    every: bool
+    _found: list[Rows] = field(init=False, factory=list)
+
+    def note(self, batch: Batch) -> None:
+        """Take in steps."""
+        joint = (batch.info & _KIND) == kernel.TOGETHER
+        if joint.any():
+            # What such a step is called, its state says as well.
+            info, at = np.unique(batch.info[joint], return_index=True)
+            self.cache.words(info, self.rows[batch.source[joint][at]])
+        more = np.stack([self.ids[batch.source], batch.info], axis=1).view(np.uint64)
+        changes = (batch.rows != self.rows[batch.source]).any(axis=1)
+        self._found.append(np.concatenate([batch.rows, more], axis=1)[changes])
+
+    def by_owner(self, owners: int) -> Iterator[tuple[int, Rows]]:
+        """Yield each owner with the rows, sources and steps that are for it."""
+        if not self._found:
+            return
+        every = np.concatenate(self._found)
+        keys = keys_of(every[:, :-2], wide=self.wide)
+        order = np.lexsort((every[:, -1], every[:, -2], keys))
+        every, keys = every[order], keys[order]
+        if not self.every:
+            keep = np.ones(len(every), np.bool_)
+            keep[1:] = (every[1:, :-2] != every[:-1, :-2]).any(axis=1)
+            every, keys = every[keep], keys[keep]
+        owner = owners_of(keys, owners)
+        for number in np.unique(owner).tolist():
+            yield number, every[owner == number]
+
+
+@define
+class Arrived:
+    """What arrived: `steps[level]`, where they lie and how wide they are; `stuck[level, begin]`."""
+
+    steps: dict[int, list[tuple[int, Parcel]]] = field(factory=dict)
+    stuck: dict[tuple[int, int], npt.NDArray[np.bool_]] = field(factory=dict)
+
+    @classmethod
+    @contextmanager
+    def of(cls, items: Iterable[Item]) -> Iterator[Arrived]:
+        """Yield them; what came through Spark lies in a file for so long."""
+        with ExitStack() as stack:
+            found, file = cls(), stack.enter_context(tempfile.NamedTemporaryFile(prefix="steps-"))
+            for _, (kind, level, number, content) in items:
+                if kind == STUCK:
+                    found.stuck[level, number] = np.frombuffer(content, np.bool_)
+                    continue
+                place = content
+                if not isinstance(content, Parcel):
+                    place = Parcel(file.name, file.tell(), len(content))
+                    file.write(content)
+                found.steps.setdefault(level, []).append((number, place))
+            file.flush()
+            yield found
+
+    def of_level(self, level: int) -> Iterator[tuple[Rows, Ints, Ints]]:
+        """Yield steps out of a level: the rows they lead to, the ids they leave, what they are."""
+        for words, parcel in self.steps.get(level, ()):
+            rows = received(parcel, words)
+            ends = rows[:, -2:].view(np.int64)
+            yield rows[:, :-2], ends[:, 0], ends[:, 1]
+
+
+@define
+class Own:
+    """Some of an owner's states, in the order of their ids: how each was found.
+
+    `begins`: states with lesser ids have no parent.  `parent`, `info`: of each, the least step met.
+    """
+
+    rows: Rows
+    ids: Ints
+    wide: bool
+    begins: int
+    parent: Ints = field(init=False)
+    info: Ints = field(init=False)
+    _keys: npt.NDArray[np.uint64] = field(init=False)
+    _order: Ints = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        count = len(self.rows)
+        self.parent, self.info = np.full(count, _LATER), np.zeros(count, np.int64)
+        keys = keys_of(self.rows, wide=self.wide)
+        self._order = np.argsort(keys, kind="stable")
+        self._keys = keys[self._order]
+
+    def origin(self, ids: Ints) -> tuple[Ints, Ints]:
+        """Return the parents of states that follow each other, `NONE` for none, and the steps."""
+        at = slice(begin := int(np.searchsorted(self.ids, ids[0])), begin + len(ids))
+        known = (self.parent[at] != _LATER) & (ids >= self.begins)
+        return np.where(known, self.parent[at], NONE), self.info[at]
+
+    def find(self, rows: Rows) -> Ints:
+        """Return the place of each row, or `NONE`."""
+        rows = padded(rows, self.rows.shape[1])
+        keys, found = keys_of(rows, wide=self.wide), np.full(len(rows), NONE, np.int64)
+        at, asked = np.searchsorted(self._keys, keys), np.arange(len(rows))
+        while len(asked):
+            inside = at < len(self._keys)
+            at, asked = at[inside], asked[inside]
+            hits = self._keys[at] == keys[asked]
+            at, asked = at[hits], asked[hits]
+            same = (self.rows[self._order[at]] == rows[asked]).all(axis=1)
+            found[asked[same]] = self._order[at[same]]
+            # Another row with the same key may stand behind it.
+            at, asked = at[~same] + 1, asked[~same]
+        return found
+
+    def take(self, places: Ints, source: Ints, info: Ints) -> None:
+        """Take in steps to the states at `places`."""
+        order = np.lexsort((info, source, places))
+        order = order[np.searchsorted(places[order], 0) :]
+        places, source, info = places[order], source[order], info[order]
+        first = source < self.parent[places]
+        first[1:] &= places[1:] != places[:-1]
+        self.parent[places[first]], self.info[places[first]] = source[first], info[first]
+
+
+@define
+class Words:
+    """What steps are called, as the driver says."""
+
+    cache: WorkerCache
+    _known: dict[int, str] = field(init=False, factory=dict)
+
+    def of(self, info: Ints) -> Any:
+        """Return steps in words, each kind once."""
+        kinds, of = np.unique(info, return_inverse=True)
+        new = [kind for kind in kinds.tolist() if kind not in self._known]
+        if new:
+            rows = np.zeros((len(new), self.cache.tables.layout.words), np.uint64)
+            self._known.update(zip(new, self.cache.words(np.array(new), rows), strict=True))
+        texts = pa.array([self._known[kind] for kind in kinds.tolist()], pa.string())
+        return pa.DictionaryArray.from_arrays(pa.array(of, pa.int32()), texts)
