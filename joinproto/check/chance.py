@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal, Unpack
 
 from attrs import Factory, define, field, frozen
 
+from joinproto.check.bounded import Bounds, searched
 from joinproto.check.properties import Kind
 from joinproto.check.steps import Move, text_of, words
 from joinproto.check.world import World
@@ -143,11 +144,7 @@ def chance(
     world: World,
     *,
     weights: Sequence[Weight] = (),
-    states_max: int | None = None,
-    memory_max_bytes: int | None = None,
-    seconds_max: float | None = None,
-    interrupted: Callable[[], bool] | None = None,
-    progress: Callable[[Any], None] | None = None,
+    **bounds: Unpack[Bounds],
 ) -> Chance:
     """Return the probability of each claim of `world`.
 
@@ -158,25 +155,13 @@ def chance(
     """
     from joinproto.check.engine.liveness.chance import Chain
     from joinproto.check.engine.liveness.graph import Graph
-    from joinproto.check.engine.search import Search
-    from joinproto.check.engine.stopping import Limits
     from joinproto.check.memory import TooMany
 
     began = time.perf_counter()
-    limits = Limits(
-        states=states_max,
-        memory_bytes=memory_max_bytes,
-        seconds=seconds_max,
-        interrupted=interrupted,
-    )
-    search = Search(world, limits=limits, stop_at_violation=False, progress=progress)
-    found = search.run()
-    search.tables.codes.ask_again()
-    steps, why, weighed = 0, found.stopped_by, _Weights(weights)
+    search, why = searched(world, bounds)
+    steps, weighed = 0, _Weights(weights)
     if search.beyond > 0:
-        why = "the world's `within` leaves states without steps"
-    if world.same is not None:
-        why = "the world's `same` takes several states for one"
+        why = why or "the world's `within` leaves states without steps"
     chances: dict[str, float | None] = {}
     total = None
     if not why:

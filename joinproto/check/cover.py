@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, Unpack
 
 from attrs import frozen
 
+from joinproto.check.bounded import Bounds, searched
 from joinproto.check.report import Trace
 from joinproto.check.steps import Move, to_step, words
 from joinproto.check.world import World
@@ -64,12 +65,8 @@ def cover(
     *,
     is_wanted: Callable[[str], bool] | None = None,
     steps_max: int = 100,
-    states_max: int | None = None,
-    memory_max_bytes: int | None = None,
-    seconds_max: float | None = None,
-    interrupted: Callable[[], bool] | None = None,
-    progress: Callable[[Any], None] | None = None,
     each: Callable[[int, Trace], None] | None = None,
+    **bounds: Unpack[Bounds],
 ) -> Covered:
     """Return runs that take all goals: each row (a rule's label), step, or pair of steps.
 
@@ -81,22 +78,10 @@ def cover(
     """
     from joinproto.check.engine.liveness.cover import Cover
     from joinproto.check.engine.liveness.graph import Graph
-    from joinproto.check.engine.search import Search
-    from joinproto.check.engine.stopping import Limits
     from joinproto.check.memory import TooMany
 
     began = time.perf_counter()
-    limits = Limits(
-        states=states_max,
-        memory_bytes=memory_max_bytes,
-        seconds=seconds_max,
-        interrupted=interrupted,
-    )
-    search = Search(world, limits=limits, stop_at_violation=False, progress=progress)
-    why = search.run().stopped_by
-    search.tables.codes.ask_again()
-    if world.same is not None:
-        why = "the world's `same` takes several states for one"
+    search, why = searched(world, bounds)
     runs: list[tuple[CoverStep, ...]] = []
     count, untaken = 0, tuple[str, ...]()
     if not why:

@@ -10,7 +10,7 @@ import click
 
 from joinproto.codec.json_form import printed
 from joinproto.recovery import show, verification
-from joinproto.recovery.cli_look import judgement_of, judging, looking
+from joinproto.recovery.cli_look import AS_OBJECT, judgement_of, judging, looking
 from joinproto.recovery.found import Format
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.live import Live, ask
@@ -29,7 +29,7 @@ from joinproto.recovery.writing import last_permission
     multiple=True,
     help="The configuration of a node on this machine; of several, one each.",
 )
-@click.option("--json", "as_object", is_flag=True, help="Print one JSON object.")
+@AS_OBJECT
 def verify(configs: tuple[str, ...], as_object: bool) -> int:
     """After the restart: ask the live members whether they are one cluster again.
 

@@ -22,7 +22,7 @@ from joinproto.errors import StoreUnreadable, StoreWriteFailed, UsageProblem
 from joinproto.pick.table import Verdict
 from joinproto.recovery import schema, show, writing
 from joinproto.recovery.access import SUDO, WRITE_ERROR
-from joinproto.recovery.cli_look import judgement_of, judging, looking
+from joinproto.recovery.cli_look import AS_OBJECT, judgement_of, judging, looking
 from joinproto.recovery.found import Format
 from joinproto.recovery.judgement import Judgement, judge, store_told, told
 from joinproto.recovery.plan import (
@@ -52,7 +52,7 @@ def agreeing(command: Command) -> Command:
         click.option("--plan-hash", default="", help="The hash that the plan must have."),
         click.option("--unproven", is_flag=True, help="Accept that it is not proven."),
         click.option("--why", default="", help="For the history in the store."),
-        click.option("--json", "as_object", is_flag=True, help="Print one JSON object."),
+        AS_OBJECT,
     ):
         command = option(command)
     return command
@@ -164,7 +164,7 @@ def mark_clean(
 @click.command(epilog="Example: joinproto recover undo /var/lib/broker")
 @click.argument("directory", metavar="DIR")
 @click.option("--why", default="", help="For the history in the store.")
-@click.option("--json", "as_object", is_flag=True, help="Print one JSON object.")
+@AS_OBJECT
 def undo(directory: str, why: str, as_object: bool) -> int:
     """Take back what apply wrote, until a successor of the mark has been accepted.
 

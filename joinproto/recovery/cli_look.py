@@ -29,6 +29,8 @@ FORMATS = ("auto", *(each.value for each in Format))
 
 Command = Callable[..., Any]
 
+AS_OBJECT = click.option("--json", "as_object", is_flag=True, help="Print one JSON object.")
+
 
 def looking(*, many: str = "DIR|INFO...", as_json: bool = True) -> Callable[[Command], Command]:
     """Return a decorator that adds what all commands share that look at stores."""
@@ -54,8 +56,7 @@ def looking(*, many: str = "DIR|INFO...", as_json: bool = True) -> Callable[[Com
         ):
             command = option(command)
         if as_json:
-            flag = click.option("--json", "as_object", is_flag=True, help="Print one JSON object.")
-            command = flag(command)
+            command = AS_OBJECT(command)
         return command
 
     return add

@@ -21,6 +21,7 @@ from joinproto.cli.reports.junit import junit
 from joinproto.cli.reports.markdown import markdown
 from joinproto.cli.reports.sarif import FINGERPRINT, sarif
 from joinproto.cli.reports.verdicts import Expected, Outcome, verdict_of
+from joinproto.cli.reports.write import reporting
 from tests.cli.running import ROOT, Run, run_here
 
 SWITCH = "docs/examples/with_pytest/worlds/switch.py"
@@ -164,11 +165,13 @@ RULE = _object(
     "id shortDescription", "fullDescription", shortDescription=TEXT, fullDescription=TEXT
 )
 DRIVER = _object("name semanticVersion rules", rules=_list(RULE))
+FAILED = _object("ruleId level message", level={"const": "error"}, message=TEXT)
 RUN = _object(
-    "tool columnKind results",
+    "tool columnKind results invocations",
     tool=_object("driver", driver=DRIVER),
     columnKind={"enum": ["unicodeCodePoints"]},
-    results=_list(RESULT),
+    results=_list({"anyOf": [RESULT, FAILED]}),
+    invocations=_list(_object("executionSuccessful", executionSuccessful={"type": "boolean"})),
 )
 LOG: Callable[[Any], Any] = fastjsonschema.compile(
     _object("$schema version runs", version={"const": "2.1.0"}, runs=_list(RUN))
@@ -307,6 +310,50 @@ def test_a_sweep_writes_one_report_of_all_its_searches(run: Run, tmp_path: Path)
 
     assert 0 == done.code
     assert ["3", "3"] == [one.get("tests") for one in ET.parse(file).getroot()]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("no-such-world",), "no-such-world"),
+        ((GOOD, "--engine", "local", "--resume"), "--resume"),
+        (("docs/examples/my_window.py", "--set", "window=1..x"), "window"),
+    ],
+)
+def test_a_check_that_ends_in_an_error_leaves_no_green_report(
+    run: Run, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    """What a check before it wrote is gone: the error stands there, as undetermined."""
+    files = [tmp_path / name for name in ("junit.xml", "sarif.json", "report.md")]
+    reports = [word for file in files for word in ("--report", str(file))]
+    assert 0 == run(GOOD, *reports, "--no-verify").code
+
+    done = run(*words, *reports, "--github")
+
+    assert 2 == done.code
+    (error,) = ET.parse(files[0]).getroot().iter("error")
+    (log,) = json.loads(files[1].read_text("utf-8"))["runs"]
+    assert said in str(error.get("message"))
+    assert said in log["results"][0]["message"]["text"]
+    LOG(json.loads(files[1].read_text("utf-8")))
+    assert not log["invocations"][0]["executionSuccessful"]
+    assert ": UNDETERMINED\n" in files[2].read_text("utf-8")
+    assert "::error title=undetermined%3A " in done.err
+
+
+def test_a_check_that_is_killed_leaves_no_green_report(tmp_path: Path) -> None:
+    """It begins with the report of a check that did not come to its end."""
+    file = tmp_path / "junit.xml"
+
+    def killed() -> None:
+        with reporting("world", [], [file], github=False):
+            assert "did not come to its end" in file.read_text("utf-8")
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        killed()
+
+    assert "MemoryError()" in file.read_text("utf-8")
 
 
 def test_expected_to_be_violated_is_green_and_undetermined_is_3(run: Run, tmp_path: Path) -> None:

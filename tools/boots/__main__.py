@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import click
 
+from joinproto.cli.options import AS_JSON
 from joinproto.errors import EnvironmentProblem
 from tools.boots.boot import Boot, Booted
 from tools.boots.places import BACKENDS, RECORDED, place
@@ -47,7 +48,7 @@ STORM_SECONDS = 4.0
 @click.option("--cut-off", is_flag=True, help="One node is at first, and comes back: --spaces.")
 @click.option("--found-with", type=int, help="So many of the nodes found the cluster; usual: all.")
 @click.option("--seed", type=int, default=1, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 @click.option("--quiet", is_flag=True, help="Do not tell each boot.")
 def main(
     backend: str,

@@ -16,6 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import click
 
+from joinproto.cli.options import AS_JSON
 from tools.soundness.compare import Compared, compare
 from tools.soundness.random_model import write
 
@@ -48,7 +49,7 @@ def pieces(
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--states", "states_max", type=click.IntRange(min=1), default=80, show_default=True)
 @click.option("--show", is_flag=True, help="Print the source of each model.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def main(models: int, seed: int, jobs: int, states_max: int, show: bool, as_json: bool) -> None:
     """Compare the checker with a search that shares no code with it, on random models."""
     counts: Counter[str] = Counter()

@@ -30,11 +30,10 @@ from joinproto.check.parameters import takes_text
 from joinproto.check.problems import ModelProblem
 from joinproto.check.report import PropertyResult, Report
 from joinproto.cli import completing, loading
-from joinproto.cli.options import PlaceType
+from joinproto.cli.options import AS_JSON, PlaceType
 from joinproto.cli.output import Terminal, alone_on_stdout, is_terminal
 from joinproto.cli.reports.verdicts import Outcome, Verdict, verdict_of
-from joinproto.cli.reports.write import refuse_folder, refuse_unknown
-from joinproto.cli.reports.write import report as write_reports
+from joinproto.cli.reports.write import refuse_folder, refuse_unknown, reporting
 from joinproto.cli.searching import Settings, identity, refuse_too_little, searched, watched
 from joinproto.cli.show import findings
 from joinproto.cli.show.summary import summary
@@ -121,7 +120,7 @@ class Checked:
 @click.option("--tier", type=click.Choice(["quick", "long"]), help="Worlds of seconds, or minutes.")
 @click.option("--estimate/--no-estimate", default=None, help="Say first how long it may take.")
 @loading.report_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def check(
     target: str | None,
     tier: Literal["quick", "long"] | None,
@@ -148,23 +147,27 @@ def check(
         seconds_max=max_seconds,
         **arguments,
     )
-    _refuse_what_belongs_to_spark(settings)
     refuse_unknown(settings.reports)
     if tier is not None:
+        _refuse_what_belongs_to_spark(settings)
         _refuse_with_tier(target, options, settings)
         return _check_tier(tier, settings)
     if target is None:
         raise click.UsageError("name a world or a file, or check all with --tier quick")
-    if options:
-        from joinproto.cli.commands import sweep
+    outcomes: list[Outcome] = []
+    with reporting(target, outcomes, settings.reports, github=settings.github):
+        _refuse_what_belongs_to_spark(settings)
+        if options:
+            from joinproto.cli.commands import sweep
 
-        each = sweep.swept(options, partial(takes_text, target))
-        if each is not None:
-            return _check_each(target, each, settings)
-    return _check_one(target, options, settings)
+            if (each := sweep.swept(options, partial(takes_text, target))) is not None:
+                return _check_each(target, each, settings, outcomes)
+        return _check_one(target, options, settings, outcomes)
 
 
-def _check_each(target: str, each: list[dict[str, Any]], settings: Settings) -> int:
+def _check_each(
+    target: str, each: list[dict[str, Any]], settings: Settings, outcomes: list[Outcome]
+) -> int:
     if settings.trace is not None or settings.out is not None:
         raise UsageProblem(
             "--trace and --out keep one search, and this is a sweep", next="leave them out"
@@ -172,7 +175,6 @@ def _check_each(target: str, each: list[dict[str, Any]], settings: Settings) -> 
     from joinproto.cli.commands import sweep
 
     rows: list[sweep.Swept] = []
-    outcomes: list[Outcome] = []
     codes = set()
     with alone_on_stdout(settings.as_json):
         every = [catalogue.load(target, options) for options in each]
@@ -196,7 +198,6 @@ def _check_each(target: str, each: list[dict[str, Any]], settings: Settings) -> 
     left = tuple(loaded.options for loaded in every[len(rows) :])
     found = sweep.Sweep(every[0].world.name, tuple(rows), left)
     click.echo(printed(found) if settings.as_json else sweep.text(found))
-    write_reports(outcomes, settings.reports, github=settings.github)
     return next(code for code in (1, 3, 0) if code in codes)
 
 
@@ -255,7 +256,9 @@ def _refuse_with_tier(target: str | None, options: Mapping[str, Any], settings: 
 # -- one world -------------------------------------------------------------------------
 
 
-def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> int:
+def _check_one(
+    target: str, options: Mapping[str, Any], settings: Settings, outcomes: list[Outcome]
+) -> int:
     if settings.trace is not None:
         from joinproto.cli.show.write import format_of
 
@@ -285,8 +288,7 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
     else:
         click.echo(_text(loaded, report, settings))
     _write(loaded, found, settings)
-    outcomes = [_outcome(loaded, report, settings)]
-    write_reports(outcomes, settings.reports, github=settings.github)
+    outcomes.append(_outcome(loaded, report, settings))
     return _code(report, settings)
 
 

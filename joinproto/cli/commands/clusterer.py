@@ -25,6 +25,7 @@ from joinproto.cli.commands.clusterer_run import (
     silent_as_text,
     status,
 )
+from joinproto.cli.options import AS_JSON
 from joinproto.clusterer.ask_config import AskRead, CompareAnswer, ReadAnswer, answer_read, compared
 from joinproto.clusterer.plan import plan as planned
 from joinproto.clusterer.plan_start import Up
@@ -76,9 +77,7 @@ def options(command: Any) -> Any:
         default=Release.SEED.value,
         help="seed: shutdown_timeout is required; head: there is none.",
     )
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(
-        release(command)
-    )
+    return AS_JSON(release(command))
 
 
 @clusterer.command(epilog="Example: joinproto clusterer validate cluster.config")
@@ -185,7 +184,7 @@ def json_of(file: str, *, next: str) -> Any:
 @clusterer.command(epilog="Example: joinproto clusterer run two-younger-at-once --seeds 20")
 @click.argument("story")
 @click.option("--seeds", type=click.IntRange(min=0), default=0, help="Try so many other orders.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def run(story: str, seeds: int, as_json: bool) -> int:
     """Play a story: what each of its steps comes to.
 
@@ -203,7 +202,7 @@ def run(story: str, seeds: int, as_json: bool) -> int:
 
 
 @clusterer.command(epilog="Example: joinproto clusterer stories")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def stories(as_json: bool) -> int:
     """List the stories that ship."""
     found = tuple(

@@ -20,6 +20,7 @@ from joinproto.cli.commands.clusterer_asking import (
     with_proof,
 )
 from joinproto.cli.commands.clusterer_files import config_of, text_of
+from joinproto.cli.options import AS_JSON
 from joinproto.clusterer.plan import Plan
 from joinproto.clusterer.reading import Release
 from joinproto.codec.json_form import printed
@@ -29,7 +30,6 @@ from joinproto.net.addresses import Address
 
 LOOK_SECONDS = 0.5
 TO = click.option("--to", required=True, metavar="HOST:PORT", help="Where the node answers.")
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 NODE_EXAMPLE = """\b
 Example:

@@ -9,6 +9,7 @@ from typing import Annotated, BinaryIO
 import click
 from attrs import frozen
 
+from joinproto.cli.options import AS_JSON
 from joinproto.codec.json_form import Key, printed
 from joinproto.decide_json import read_members
 from joinproto.errors import UsageProblem
@@ -49,7 +50,7 @@ class Decided:
 @click.command(epilog=EXAMPLE)
 @click.argument("file", type=click.File("rb"))
 @click.option("--rules", default="note", show_default=True, help=f"One of: {', '.join(RULESETS)}.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def decide(file: BinaryIO, rules: str, as_json: bool) -> int:
     """Judge a set of members, as it is at one moment.
 

@@ -13,6 +13,7 @@ import click
 from attrs import frozen
 
 from joinproto.cli.first_start import NODES_MAX, Start, searched, start_of
+from joinproto.cli.options import AS_JSON
 from joinproto.codec.json_form import printed
 from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.discovery.boot import Step
@@ -59,7 +60,7 @@ class Lint(ConfAnswer):
 @click.option("--plugins", help="The plugins that are enabled, with commas; default: any.")
 @click.option("--node", help="The node's own name, as rabbit@host1.")
 @click.option("--variable", "variables", multiple=True, metavar="NAME=VALUE", help="Of the node.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def lint_command(
     file: BinaryIO,
     at: str,
@@ -145,7 +146,7 @@ def _given(at: str, node: str | None) -> Given:
 @click.option("--release", "at", default="head", help="Whose settings: 3.7 to 4.3.")
 @click.option("--node", help="The node's own name, as rabbit@host1; default: of this machine.")
 @click.option("--real", is_flag=True, help="Ask as the release does, its defects included.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def list_command(file: BinaryIO, at: str, node: str | None, real: bool, as_json: bool) -> int:
     """Ask the backend of a rabbitmq.conf who is there; nothing is written.
 
@@ -169,7 +170,7 @@ def list_command(file: BinaryIO, at: str, node: str | None, real: bool, as_json:
 @click.argument("server")
 @click.option("--release", "at", default="4.0", help="Of a file: whose settings.")
 @click.option("--node", help="Of a file: this node's name, which is to be listed.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def conformance(server: str, at: str, node: str | None, as_json: bool) -> int:
     """Say whether a server answers as a backend must.
 
@@ -215,7 +216,7 @@ class Booted:
     help="Who answers: a JSON object, name to what it says (ask discovery.boot --schema).",
 )
 @click.option("--expected", type=click.IntRange(1), help="Ours: how many members there will be.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def boot_command(
     file: BinaryIO,
     node: str,
@@ -318,7 +319,7 @@ def _fields() -> str:
 @click.option(
     "--max-seconds", type=click.FloatRange(0), default=300.0, show_default=True, help="To search."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def would_it_split(
     file: BinaryIO, at: str | None, nodes: int, max_seconds: float, as_json: bool
 ) -> int:

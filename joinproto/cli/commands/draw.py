@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from joinproto.cli import completing
 from joinproto.cli.diagrams.catalog import FORMATS, Drawing, drawings, machine_drawing
+from joinproto.cli.options import AS_JSON
 from joinproto.codec.json_form import Absent, printed
 from joinproto.errors import EnvironmentProblem, UsageProblem, did_you_mean
 
@@ -53,7 +54,7 @@ Examples:
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write a file.")
 @click.option("--member", metavar="NAME", help="Of a world: a member like this one.")
 @click.option("--by", metavar="ATTRIBUTE", help="Of a world: what is a member's phase.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def draw(
     what: str | None,
     form: str,

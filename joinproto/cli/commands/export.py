@@ -13,6 +13,7 @@ from attrs import frozen
 
 from joinproto.check import catalogue
 from joinproto.cli import loading
+from joinproto.cli.options import AS_JSON
 from joinproto.cli.output import alone_on_stdout
 from joinproto.cli.show.amounts import count, plural
 from joinproto.codec.json_form import printed
@@ -64,7 +65,7 @@ class ExportedWorld:
     show_default=True,
     help="Refuse a world with more states.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def export(target: str, out: Path, max_states: int, as_json: bool, **arguments: Any) -> int:
     """Write a world as TLA+, so that another checker can search it.
 

@@ -14,6 +14,7 @@ from joinproto.check import catalogue
 from joinproto.check.entry import Entry
 from joinproto.check.options import listed
 from joinproto.cli import completing
+from joinproto.cli.options import AS_JSON
 from joinproto.cli.output import Terminal
 from joinproto.cli.own_words import nearest_worlds, text_of
 from joinproto.cli.show.amounts import plural
@@ -38,7 +39,7 @@ Examples:
 @click.option("--grep", metavar="TEXT", help="Those that say TEXT, or most of its words.")
 @click.option("--expect", type=click.Choice(["holds", "violated"]), help="Those that must end so.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write them all as a page.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def models(
     name: str | None, grep: str | None, expect: str | None, html: Path | None, as_json: bool
 ) -> int:

@@ -18,6 +18,7 @@ from attrs import define, field
 
 from joinproto.cli import completing
 from joinproto.cli.interrupting import Interrupt, interruptible
+from joinproto.cli.options import AS_JSON
 from joinproto.cli.output import Terminal, error_stream, is_terminal
 from joinproto.cli.show import pieces
 from joinproto.codec import json_form
@@ -67,7 +68,7 @@ INVARIANT = "the invariant holds at the beginning, and each step keeps it"
 )
 @click.option("--proofs", is_flag=True, help="With both: write cvc5's proofs (CPC) there, too.")
 @click.option("--verbose", "-v", is_flag=True, help="Print every obligation.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def prove(claim: str | None, **options: Any) -> int:
     """Prove what holds for any number of members, views and ballots.
 

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from joinproto.check.events import plain
 from joinproto.cli import completing
-from joinproto.cli.options import PlaceType
+from joinproto.cli.options import AS_JSON, PlaceType
 from joinproto.cli.output import Terminal
 from joinproto.cli.show.pieces import Piece, Role, line
 from joinproto.codec.json_form import Count, Seconds, printed
@@ -119,7 +119,7 @@ class Described:
     help="What answers; auto: DuckDB, or Spark with --master.",
 )
 @click.option("--master", metavar="URL", help="Spark's master.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def query(
     folder: Place,
     sql: str | None,

@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 
 from joinproto.cli.commands.reconcile_run import run
 from joinproto.cli.commands.reconcile_simulate import results, simulate
+from joinproto.cli.options import AS_JSON
 from joinproto.cli.placing import function_of
 from joinproto.codec.json_form import AtLeast, Count, Merged, printed
 from joinproto.codec.strict import DoesNotFit, fitted, parse
@@ -88,7 +89,7 @@ reconcile.add_command(results)
 
 def _options(command: Any) -> Any:
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        AS_JSON,
         click.option(
             "--placement", metavar="MODULE:NAME", help="Your function that chooses a node."
         ),

@@ -18,6 +18,7 @@ from joinproto.cli.at_scale.run import Run
 from joinproto.cli.at_scale.stories import Shape, Story, Way
 from joinproto.cli.finite import Finite
 from joinproto.cli.interrupting import interruptible
+from joinproto.cli.options import AS_JSON
 from joinproto.cli.output import error_stream
 from joinproto.cli.show.amounts import duration
 from joinproto.cli.show.progress import Progress
@@ -87,7 +88,7 @@ TITLES = (
 @click.option("--picture", type=click.Path(path_type=Path), help="A .png or .svg to draw.")
 @click.option("--out", type=click.Path(path_type=Path), help="Many runs, on Spark: a new folder.")
 @click.option("--master", default="local[*]", show_default=True, help="With --out: Spark's.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def simulate(**options: Any) -> int:
     """Simulate many queues on many nodes, looked after by events, periodically, and as ours.
 
@@ -169,7 +170,7 @@ def _on_spark(master: str, folder: Path, asked: list[Any] | None, *, as_json: bo
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--master", default="local[*]", show_default=True, help="Spark's.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def results(folder: Path, master: str, as_json: bool) -> int:
     """Tell what the runs in a folder of `simulate --out` came to, by way and limit.
 

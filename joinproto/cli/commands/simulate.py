@@ -17,6 +17,7 @@ from joinproto.check.loaded import Loaded
 from joinproto.check.simulate import ClaimMet, Simulation, Stride
 from joinproto.check.simulate import simulate as walk
 from joinproto.cli import loading
+from joinproto.cli.options import AS_JSON
 from joinproto.cli.output import Terminal, alone_on_stdout, error_stream
 from joinproto.cli.show.amounts import count, duration, plural, short
 from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
@@ -105,7 +106,7 @@ class Simulated:
     show_default="1",
     help="Of a swarm: on how many cores.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def simulate(
     target: str,
     runs: int | None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from joinproto.cli import loading
+from joinproto.cli.options import AS_JSON
 from joinproto.cli.output import alone_on_stdout
 from joinproto.codec.json_form import printed
 
@@ -42,7 +43,7 @@ Examples:
     show_default=True,
     help="With --world: stop if more states than this are possible.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def validate(
     logs: tuple[Path, ...],
     world: str | None,

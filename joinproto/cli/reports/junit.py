@@ -10,18 +10,21 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
-from joinproto.cli.reports.verdicts import Judged, Outcome
+from joinproto.cli.reports.verdicts import Ended, Failed, Judged, Outcome
 from joinproto.cli.show.chart import chart
 
 WIDTH = 100
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(outcomes: Sequence[Outcome]) -> str:
+def junit(outcomes: Sequence[Ended]) -> str:
     """Return the report of these searches."""
     root = ET.Element("testsuites", name="joinproto check")
     for outcome in outcomes:
-        _add_suite(root, outcome)
+        if isinstance(outcome, Failed):
+            _add_failed(root, outcome)
+        else:
+            _add_suite(root, outcome)
     ET.indent(root)
     text = ET.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
@@ -53,6 +56,14 @@ def _add_suite(root: ET.Element, outcome: Outcome) -> None:
         kind = "error" if item.verdict == "undetermined" else "failure"
         fault = ET.SubElement(case, kind, message=_clean(item.words), type=item.verdict)
         fault.text = _clean(run or item.words)
+
+
+def _add_failed(root: ET.Element, outcome: Failed) -> None:
+    name, why = _clean(outcome.name), _clean(outcome.why)
+    counts = {"tests": "1", "failures": "0", "errors": "1", "skipped": "0", "time": "0"}
+    suite = ET.SubElement(root, "testsuite", {"name": name, **counts})
+    case = ET.SubElement(suite, "testcase", classname=name, name="check", time="0")
+    ET.SubElement(case, "error", message=why, type="undetermined").text = why
 
 
 def _run(item: Judged) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from joinproto.check.report import Trace
-from joinproto.cli.reports.verdicts import Judged, Outcome
+from joinproto.cli.reports.verdicts import Ended, Failed, Judged
 from joinproto.cli.show import findings
 from joinproto.cli.show.pieces import visible
 from joinproto.cli.show.story import Moment, Story, tell
@@ -16,12 +16,15 @@ DRAWN_MAX = 100
 """Steps in a diagram: Mermaid refuses long texts, and the table has them all."""
 
 
-def markdown(outcomes: Sequence[Outcome]) -> str:
+def markdown(outcomes: Sequence[Ended]) -> str:
     """Return the report of these searches."""
     return "\n\n".join("\n".join(_world(outcome)) for outcome in outcomes) + "\n"
 
 
-def _world(outcome: Outcome) -> Iterator[str]:
+def _world(outcome: Ended) -> Iterator[str]:
+    if isinstance(outcome, Failed):
+        yield from (f"## {_escaped(outcome.name)}: UNDETERMINED", "", _escaped(outcome.why))
+        return
     report, found = outcome.report, list(outcome.findings())
     yield f"## {_escaped(outcome.name)}: {findings.result(report).text}"
     yield ""

@@ -18,7 +18,7 @@ from joinproto.check.options import words_of
 from joinproto.check.report import Trace
 from joinproto.cli.reports import places
 from joinproto.cli.reports.places import Place
-from joinproto.cli.reports.verdicts import Judged, Outcome
+from joinproto.cli.reports.verdicts import Ended, Failed, Judged, Outcome
 from joinproto.cli.show.story import tell
 from joinproto.cli.show.words import headline, in_a_row, sentence
 
@@ -26,10 +26,16 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FINGERPRINT = "worldAndClaim/v1"
 
 
-def sarif(outcomes: Sequence[Outcome]) -> str:
+def sarif(outcomes: Sequence[Ended]) -> str:
     """Return the report of these searches."""
-    results, rules = [], {}
+    results: list[dict[str, Any]] = []
+    rules: dict[str, dict[str, Any]] = {}
     for outcome in outcomes:
+        if isinstance(outcome, Failed):
+            # It may be about no file: then there is no place to show.
+            words = {"text": f"{outcome.name}: undetermined: {outcome.why}"}
+            results.append({"ruleId": f"{outcome.name}/check", "level": "error", "message": words})
+            continue
         for item in outcome.findings():
             rule = _rule(outcome, item)
             rules[rule["id"]] = rule
@@ -40,6 +46,9 @@ def sarif(outcomes: Sequence[Outcome]) -> str:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "results": results,
+        "invocations": [
+            {"executionSuccessful": not any(isinstance(one, Failed) for one in outcomes)}
+        ],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2) + "\n"

@@ -83,6 +83,18 @@ class Outcome:
             yield Judged("exercised", "violated", False, f"not exercised: {'; '.join(idle)}")
 
 
+@frozen
+class Failed:
+    """A check that ended without a result: undetermined.  `why`: in words."""
+
+    name: str
+    why: str
+
+
+Ended = Outcome | Failed
+"""What is reported of one check."""
+
+
 def _words(report: Report, item: PropertyResult) -> str:
     remark = findings.remark(item)
     why = findings.why_open(report, item) if item.result == "unknown" else ""

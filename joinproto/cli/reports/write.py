@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
 
-from joinproto.cli.reports.verdicts import Judged, Outcome
+from joinproto.cli.reports.verdicts import Ended, Failed, Judged, Outcome
 from joinproto.cli.show.write import write_text
-from joinproto.errors import EnvironmentProblem, UsageProblem
+from joinproto.errors import EnvironmentProblem, JoinprotoError, UsageProblem
 
-Writer = Callable[[Sequence[Outcome]], str]
+Writer = Callable[[Sequence[Ended]], str]
 
 
-def _junit(outcomes: Sequence[Outcome]) -> str:
+def _junit(outcomes: Sequence[Ended]) -> str:
     from joinproto.cli.reports.junit import junit  # here: a check without a report needs none
 
     return junit(outcomes)
 
 
-def _sarif(outcomes: Sequence[Outcome]) -> str:
+def _sarif(outcomes: Sequence[Ended]) -> str:
     from joinproto.cli.reports.sarif import sarif
 
     return sarif(outcomes)
 
 
-def _markdown(outcomes: Sequence[Outcome]) -> str:
+def _markdown(outcomes: Sequence[Ended]) -> str:
     from joinproto.cli.reports.markdown import markdown
 
     return markdown(outcomes)
@@ -68,26 +69,57 @@ def refuse_folder(path: Path, flag: str) -> None:
         raise UsageProblem(f"{flag}: {found}", next="name a file in a folder that exists")
 
 
-def report(outcomes: Sequence[Outcome], paths: Sequence[Path], *, github: bool) -> None:
-    """Write one report of all these searches to each of `paths`, and annotations for GitHub."""
+@contextmanager
+def reporting(
+    name: str, outcomes: Sequence[Outcome], paths: Sequence[Path], *, github: bool
+) -> Iterator[None]:
+    """Write one report of what `outcomes` holds at the end to each of `paths`, and for GitHub.
+
+    `name`: of all that is checked.  Until then the reports say that it did not come to its end; so
+    they do where an error ends it, with the error, and whatever they said before is gone.
+    """
+    _write([Failed(name, "the check did not come to its end")], paths)
+    try:
+        yield
+    except BaseException as error:
+        why = error.message if isinstance(error, JoinprotoError) else f"{error!r}"
+        ended: list[Ended] = [*outcomes, Failed(name, f"the check ended with an error: {why}")]
+        with suppress(JoinprotoError):  # the one that ended it is told
+            _write(ended, paths)
+            if github:
+                _annotate(ended)
+        raise
+    _write(outcomes, paths)
     for path in paths:
-        write_text(path, writer_of(path)(outcomes))
         click.echo(f"wrote {path}", err=True)
     if github:
-        for line in commands(outcomes):
-            click.echo(line, err=True)
-        add_to_summary(outcomes)
+        _annotate(outcomes)
+
+
+def _write(outcomes: Sequence[Ended], paths: Sequence[Path]) -> None:
+    for path in paths:
+        write_text(path, writer_of(path)(outcomes))
+
+
+def _annotate(outcomes: Sequence[Ended]) -> None:
+    for line in commands(outcomes):
+        click.echo(line, err=True)
+    add_to_summary(outcomes)
 
 
 # -- on GitHub --------------------------------------------------------------------------
 
 
-def commands(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def commands(outcomes: Sequence[Ended]) -> Iterator[str]:
     """Yield a workflow command for each finding that is not as it must be.
 
     Source: GitHub's documentation, "Workflow commands for GitHub Actions".
     """
     for outcome in outcomes:
+        if isinstance(outcome, Failed):
+            title = _property(f"undetermined: {outcome.name}")
+            yield f"::error title={title}::{_data(outcome.why)}"
+            continue
         for item in outcome.findings():
             if not item.is_as_expected:
                 yield _annotation(outcome, item)
@@ -115,7 +147,7 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def add_to_summary(outcomes: Sequence[Outcome]) -> None:
+def add_to_summary(outcomes: Sequence[Ended]) -> None:
     """Add the Markdown report to the summary of the job, where GitHub names a file for it."""
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if name:

@@ -1,0 +1,43 @@
+"""A search of all states, for what needs the whole graph and not the first violation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from joinproto.check.world import World
+
+if TYPE_CHECKING:
+    from joinproto.check.engine.search import Search
+
+
+class Bounds(TypedDict, total=False):
+    """Where a search ends early: states, bytes, seconds, or when `interrupted` says so.
+
+    `progress`: told how far it is.
+    """
+
+    states_max: int | None
+    memory_max_bytes: int | None
+    seconds_max: float | None
+    interrupted: Callable[[], bool] | None
+    progress: Callable[[Any], None] | None
+
+
+def searched(world: World, bounds: Bounds) -> tuple[Search, str]:
+    """Return the search, and why it does not have the whole graph, or nothing."""
+    from joinproto.check.engine.search import Search
+    from joinproto.check.engine.stopping import Limits
+
+    limits = Limits(
+        states=bounds.get("states_max"),
+        memory_bytes=bounds.get("memory_max_bytes"),
+        seconds=bounds.get("seconds_max"),
+        interrupted=bounds.get("interrupted"),
+    )
+    search = Search(world, limits=limits, stop_at_violation=False, progress=bounds.get("progress"))
+    why = search.run().stopped_by
+    search.tables.codes.ask_again()
+    if world.same is not None:
+        why = "the world's `same` takes several states for one"
+    return search, why
