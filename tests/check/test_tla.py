@@ -40,7 +40,11 @@ def test_the_module_says_what_the_search_found(name: str, mutant: str | None) ->
         assert report.trace is not None
         assert len(report.trace.steps) == found.broken_at
     (constants,) = re.findall(r"^CONSTANTS (.*)$", found.module, re.MULTILINE)
-    assert constants.split(", ") == re.findall(r"^CONSTANT (\w+) = ", found.config, re.MULTILINE)
+    config, for_tlc, as_names = [*found.texts().values()][1:]
+    assert constants.split(", ") == re.findall(r"^CONSTANT (\w+) = ", config, re.MULTILINE)
+    # TLC's names are substituted; each is defined.
+    assert constants.split(", ") == re.findall(r"^CONSTANT (\w+) <- \1_$", as_names, re.MULTILINE)
+    assert constants.split(", ") == re.findall(r"^(\w+)_ == ", for_tlc, re.MULTILINE)
     invariants = re.findall(r"^INVARIANT (\w+)$", found.config, re.MULTILINE)
     assert invariants == [it.invariant for it in found.claims if it.invariant.startswith("Claim")]
     for claim in found.claims:
@@ -119,7 +123,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def other(modules: str, world: Exported, folder: Path) -> dict[str, Any]:
     """Return what tla-checker finds: the kind of error, states, steps of the run."""
-    files = map(str, world.write(folder))
+    files = map(str, world.write(folder)[:2])
     done = subprocess.run(
         ["node", str(SCRIPT), modules, *files], capture_output=True, text=True, check=True
     )
@@ -166,10 +170,10 @@ def test_it_does_not_believe_the_search(modules: str, tmp_path: Path) -> None:
     """A step that the search forgot leads where the module knows nothing; one more, too."""
     world = exported(load_world("two-phase-commit"))
     quiet = evolve(world, module=world.module.replace("Chosen ==", "Chosen == FALSE /\\"))
-    says = re.sub(r"^(CONSTANT Says = ).*? @@ ", r"\1", world.config, flags=re.MULTILINE)
+    says = dict([*world.constants["Says"].items()][1:])
 
     assert world.states != other(modules, quiet, tmp_path)["states"]
-    less = other(modules, evolve(world, config=says), tmp_path)
+    less = other(modules, evolve(world, constants={**world.constants, "Says": says}), tmp_path)
     assert "not in function domain" in str(less["error"])
 
 
@@ -181,8 +185,8 @@ def test_a_state_that_is_reached_is_found_in_as_many_steps(
     ours = exported(load_world(name, mutant=mutant))
     for claim in ours.claims:
         if claim.invariant.startswith("Never") and claim.steps is not None:
-            alone = re.sub(r"^INVARIANT .*\n", "", ours.config, flags=re.MULTILINE)
-            asked = evolve(ours, config=alone + f"INVARIANT {claim.invariant}\n")
+            alone = re.sub(r"\nINVARIANT .*", "", ours.config)
+            asked = evolve(ours, config=f"{alone}\nINVARIANT {claim.invariant}")
 
             theirs = other(modules, asked, tmp_path)
 

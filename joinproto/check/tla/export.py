@@ -7,7 +7,7 @@ members, contents of messages, surroundings and what monitors hear get numbers f
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -51,6 +51,7 @@ class Claim:
 class Exported:
     """A world as TLA+.  `module`, `config`: texts of `NAME.tla` and `NAME.cfg`.
 
+    `constants`: by name.  TLC takes no tuple in a configuration: `MCNAME.tla` defines them for it.
     `states`: how many were found, with a violation those up to one level past it.  `left_out`:
     claims about runs and steps.  `broken_at`: steps to the first violation, None: there is none.
     """
@@ -58,18 +59,35 @@ class Exported:
     name: str
     module: str
     config: str
+    constants: Mapping[str, Value]
     states: int
     claims: tuple[Claim, ...]
     left_out: tuple[str, ...]
     broken_at: int | None
 
-    def write(self, folder: Path) -> tuple[Path, Path]:
-        """Write both files; raises `OSError`."""
+    def texts(self) -> dict[str, str]:
+        """Return the text of each file, by its name."""
+        values = [f"CONSTANT {key} = {text_of(value)}" for key, value in self.constants.items()]
+        names = [f"CONSTANT {key} <- {key}_" for key in self.constants]
+        for_tlc = [f"---- MODULE MC{self.name} ----", f"EXTENDS {self.name}"]
+        for_tlc += [f"{k}_ == {text_of(v, halved=True)}" for k, v in self.constants.items()]
+        return {
+            f"{self.name}.tla": self.module,
+            f"{self.name}.cfg": _lines([self.config, *values]),
+            f"MC{self.name}.tla": _lines([*for_tlc, "===="]),
+            f"MC{self.name}.cfg": _lines([self.config, "CHECK_DEADLOCK FALSE", *names]),
+        }
+
+    def write(self, folder: Path) -> tuple[Path, ...]:
+        """Write the files, the module and its configuration first; raises `OSError`."""
         folder.mkdir(parents=True, exist_ok=True)
-        files = folder / f"{self.name}.tla", folder / f"{self.name}.cfg"
-        for file, text in zip(files, (self.module, self.config), strict=True):
-            file.write_text(text, "utf-8")
-        return files
+        for name, text in self.texts().items():
+            (folder / name).write_text(text, "utf-8")
+        return tuple(folder / name for name in self.texts())
+
+
+def _lines(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def exported(world: World, *, states_max: int = STATES_MAX) -> Exported:
@@ -92,11 +110,11 @@ def exported(world: World, *, states_max: int = STATES_MAX) -> Exported:
     config = ["INIT Init", "NEXT Next"]
     always = [invariant(at, it) for at, it in enumerate(claims, 1) if it.kind == "always"]
     config += [f"INVARIANT {word}" for word in always]
-    config += [f"CONSTANT {key} = {text_of(value)}" for key, value in constants.items()]
     return Exported(
         name=name,
         module=module(world, name, claims, list(constants)),
-        config="".join(f"{line}\n" for line in config),
+        config="\n".join(config),
+        constants=constants,
         states=sum(map(len, search.levels)),
         claims=tuple(
             Claim(item.name, invariant(at, item), search.steps_to.get(at))

@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from joinproto.check.network import FifoLinks, MessageSet
 from joinproto.check.properties import Property
 from joinproto.check.world import World
 
+_PAIRS_MAX = 64
+
 Value = Any
 """A number, a tuple or list (a sequence), a set, or a dict (a function, in no other one)."""
 
 
-def text_of(value: Value) -> str:
-    """Return a value as an expression; what has no order is sorted, by text."""
+def text_of(value: Value, *, halved: bool = False) -> str:
+    """Return a value as an expression; what has no order is sorted, by text.
+
+    `halved`: a long function is the union of two halves, as TLC reads a union by recursion.
+    """
+
+    def pairs(items: list[tuple[Value, Value]]) -> str:
+        if halved and len(items) > _PAIRS_MAX:
+            middle = len(items) // 2
+            return f"({pairs(items[:middle])}) @@ ({pairs(items[middle:])})"
+        return " @@ ".join(f"{text(key)} :> {text(item)}" for key, item in items)
+
+    text = partial(text_of, halved=halved)
     match value:
         case int():
             return str(value)
         case tuple() | list():
-            return f"<<{', '.join(map(text_of, value))}>>"
+            return f"<<{', '.join(map(text, value))}>>"
         case set() | frozenset():
-            return "{" + ", ".join(sorted(map(text_of, value))) + "}"
+            return "{" + ", ".join(sorted(map(text, value))) + "}"
         case dict() if value:
-            pairs = (f"{text_of(key)} :> {text_of(item)}" for key, item in value.items())
-            return " @@ ".join(pairs)
+            return pairs([*value.items()])
     return "<<>>"  # the function of nothing
 
 

@@ -42,7 +42,7 @@ class ExportedWorld:
     """`joinproto export WORLD --json`"""
 
     world: Annotated[str, "which world"]
-    files: Annotated[tuple[str, ...], "the module, and its constants"]
+    files: Annotated[tuple[str, ...], "the module, its constants, and both for TLC"]
     states: Annotated[int, "how many were found; with a violation, those up to one level past it"]
     result: Annotated[str, "of the claims about states: `holds` or `violated`"]
     claims: Annotated[tuple[ExportedClaim, ...], "claims about states"]
@@ -56,7 +56,7 @@ class ExportedWorld:
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
-    help="The folder for NAME.tla and NAME.cfg.",
+    help="The folder for the files.",
 )
 @click.option(
     "--max-states",
@@ -70,7 +70,8 @@ def export(target: str, out: Path, max_states: int, as_json: bool, **arguments: 
     """Write a world as TLA+, so that another checker can search it.
 
     The answers of members' code are data in NAME.cfg.  NAME.tla says in TLA+ how steps, the network
-    and faults work.  The other checker must find the same states and the same violations.
+    and faults work.  TLC takes no such data there: it reads MCNAME.tla and MCNAME.cfg.  The other
+    checker must find the same states and the same violations.
     """
     from joinproto.check.tla.export import exported
 
