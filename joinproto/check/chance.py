@@ -47,9 +47,10 @@ class Weight:
 
         The step takes so long on average, from when it can be taken; others take a second.  A
         chain keeps no clock: how long a step takes is distributed exponentially, so of those that
-        can be taken one comes first in proportion to how short their averages are.
+        can be taken one comes first in proportion to how short their averages are.  Without
+        `STEP=` it fits no step, and `chance` says which there are.
         """
-        step, value = _sides(text, "--delay", "begins=5..60s")
+        step, value = _sides(text, "--delay", "begins=5..60s") if "=" in text else ("", text)
         low, dots, high = value.removesuffix("s").partition("..")
         least = _number(low, text)
         most = _number(high, text) if dots else least
@@ -128,6 +129,11 @@ class _Weights:
 
     def refuse_idle(self) -> None:
         for one in self.given:
+            if not one.step:
+                raise UsageProblem(
+                    "a delay of all steps changes nothing: only how they differ counts",
+                    next=f"STEP=5..60s; there are {', '.join(self.met)}",
+                )
             if one not in self.used:
                 near = did_you_mean(one.step, self.met)
                 raise UsageProblem(

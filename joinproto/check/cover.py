@@ -40,7 +40,9 @@ class Covered:
     ]
     goals: Annotated[Count, "rows, steps or pairs that can be taken, and are"]
     untaken: Annotated[tuple[str, ...], "of the rows that the world names, those in no state"]
-    since: Annotated[str | None, "only rows near lines that changed since this commit; null: all"]
+    since: Annotated[
+        str | None, "only what takes a row near lines that changed since this commit; null: all"
+    ]
     runs: Annotated[
         tuple[Annotated[tuple[CoverStep, ...], "a run's steps"], ...], "each from a first state"
     ]
@@ -70,7 +72,8 @@ def cover(
 ) -> Covered:
     """Return runs that take all goals: each row (a rule's label), step, or pair of steps.
 
-    A step that changes nothing is no goal.  `is_wanted`: which rows, of the goal `rows`.
+    A step that changes nothing is no goal.  `is_wanted`: which rows; of the
+    other goals, only what takes such a row.
     `steps_max`: a run of so many steps takes no further goal; one whose goal is further away is
     longer.  `each`: told the number of each run, from 1, and the run with its states.  Undetermined
     where a limit ended the search, or several states were taken for one.  Raises `ModelProblem` for
@@ -90,7 +93,15 @@ def cover(
         except (TooMany, MemoryError):
             why = "the memory limit"
         else:
-            covering = Cover(graph, goal, name_of if goal == "pairs" else rows_of)
+            covering = Cover(
+                graph,
+                goal,
+                name_of if goal == "pairs" else rows_of,
+                # Of rows, all are looked for: which are taken in no state is told of all.
+                lambda move: (
+                    goal == "rows" or is_wanted is None or any(map(is_wanted, rows_of(move)))
+                ),
+            )
             wanted = covering.wanted()
             if goal == "rows":
                 untaken = tuple(label for label in world.labels if label not in wanted)

@@ -54,6 +54,8 @@ def ask(script: Script, *, proof: bool = False) -> Opinion:
                 told = ""
                 if answer == "unsat" and "produce-proofs" in options:
                     told = "".join(map(_text, map(solver.proofToString, solver.getProof())))
+                    # In parentheses, as an answer is; checkers of proofs read what is in them.
+                    told = told.strip().removeprefix("(").removesuffix(")").strip() + "\n"
                 seconds = time.process_time() - began
                 return Opinion("proved" if answer == script.expected else "fails", seconds, told)
     return Opinion("unknown", time.process_time() - began)

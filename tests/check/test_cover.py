@@ -150,8 +150,23 @@ def test_only_rows_near_changed_lines_are_wanted(
     file.write_text(f'CASES = ["{one}", "no row"]\n', "utf-8")
 
     some = run_here(capsys, "cover", "note-rejoin", "--since", "HEAD", "--json").object
+    edges, pairs = (
+        run_here(capsys, "cover", "note-rejoin", "--since", "HEAD", "--goal", goal, "--json").object
+        for goal in ("edges", "pairs")
+    )
     wrong = run_here(capsys, "cover", "note-rejoin", "--since", "nothing", "--json")
 
+    reference = explored(world, 1000)
+    assert reference is not None
+    steps = [(a, move, b) for a, move, b in reference.edges if a != b]
+    assert sum(one in rows_of(move) for _, move, _ in steps) == edges["goals"] > 0
+    wanted = {
+        (name_of(move), name_of(then))
+        for _, move, at in steps
+        for begin, then, _ in steps
+        if at == begin and one in {*rows_of(move), *rows_of(then)}
+    }
+    assert len(wanted) == pairs["goals"] > 0
     assert (0, []) == (none["goals"], none["runs"])
     assert ("HEAD", 1, 1) == (some["since"], some["goals"], len(some["runs"]))
     assert 2 == wrong.code
@@ -161,7 +176,6 @@ def test_only_rows_near_changed_lines_are_wanted(
     ("words", "code"),
     [
         (("--max-states", "9"), 3),
-        (("--since", "HEAD", "--goal", "edges"), 2),
         (("--since", "--output=x"), 2),
         (("--goal", "states"), 2),
     ],

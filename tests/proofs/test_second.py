@@ -131,6 +131,8 @@ def test_a_proof_is_written_beside_its_question(
         assert is_unsat == proof.exists()
         if is_unsat:
             text = proof.read_text("utf-8")
+            assert re.match(r"\((declare|define|assume)", text)
+            assert text.count("(") == text.count(")")
             assert "(assume " in text
             assert re.search(r"\(step \S+ false ", text)
 

@@ -50,7 +50,9 @@ Examples:
     show_default=True,
     help="Take each row of the tables, each step, or each pair of steps.",
 )
-@click.option("--since", metavar="COMMIT", help="Only rows near lines that changed since then.")
+@click.option(
+    "--since", metavar="COMMIT", help="Only what takes a row near lines that changed since then."
+)
 @click.option(
     "--steps",
     "steps_max",
@@ -88,8 +90,6 @@ def cover(
         "seconds_max": arguments.pop("max_seconds"),
     }
     options = loading.given(arguments)
-    if since is not None and goal != "rows":
-        raise UsageProblem("--since is about rows", next="leave out --goal")
     changed = None if since is None else _texts_changed(since)
     with alone_on_stdout(as_json):
         loaded = catalogue.load(target, options)

@@ -20,15 +20,21 @@ from joinproto.check.steps import Move
 class Cover:
     """`names_of`: what a step takes, as rows, or as the halves of pairs.
 
-    Steps that change nothing are in no run.
+    `concerns`: whether a step is one that goals are about; of a pair one of both is enough.  Steps
+    that change nothing are in no run.
     """
 
     def __init__(
-        self, graph: Graph, goal: Goal, names_of: Callable[[Move], tuple[str, ...]]
+        self,
+        graph: Graph,
+        goal: Goal,
+        names_of: Callable[[Move], tuple[str, ...]],
+        concerns: Callable[[Move], bool],
     ) -> None:
         self.graph, self.goal = graph, goal
         _, first, self.kind = np.unique(graph.info, return_index=True, return_inverse=True)
-        self.names = [names_of(graph.move(edge)) for edge in first.tolist()]
+        moves = [graph.move(edge) for edge in first.tolist()]
+        self.names, self.concerned = [*map(names_of, moves)], [*map(concerns, moves)]
         self.moving = graph.source != graph.target
         # The first edge into each state, from the level before it.
         levels = np.searchsorted(np.array(graph.levels), np.arange(graph.count), side="right")
@@ -74,6 +80,9 @@ class Cover:
     def _taken(self, edges: Sequence[int], place: int) -> Iterator[Hashable]:
         """Yield the goals that the edge at this place takes."""
         edge = edges[place]
+        before = self.goal == "pairs" and place and self.concerned[self.kind[edges[place - 1]]]
+        if not (before or self.concerned[self.kind[edge]]):
+            return
         if self.goal == "edges":
             yield int(self.graph.source[edge]), int(self.graph.info[edge])
         elif self.goal == "rows":
