@@ -13,7 +13,7 @@ SOURCES := $(wildcard joinproto models proofs spark_explore tools tests)
 
 help:
 	@echo "make setup     .venv with every extra and the test tools (made once)"
-	@echo "make check     search the quick worlds"
+	@echo "make check     search the quick worlds, and prove all claims by two solvers"
 	@echo "make test      what a change must pass"
 	@echo "make landing   the slower tests that guard a landing: servers, processes, Spark"
 	@echo "make soak      all other tests, in slices: SLICE=name, MINUTES=60; it remembers"
@@ -51,6 +51,9 @@ $(STAMP): pyproject.toml
 check: setup
 	@echo "make: searching the quick worlds that ship: joinproto check --tier quick"
 	@$(PY) -m joinproto check --tier quick
+	@echo
+	@echo "make: proving all claims by two solvers: joinproto prove --second cvc5"
+	@$(PY) -m joinproto prove --second cvc5
 	@echo
 	@echo "next"
 	@echo "  source .venv/bin/activate               have the command joinproto in this shell"
