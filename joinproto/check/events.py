@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from types import FunctionType
 from typing import Any, Final, Protocol, TypeAlias
 
 from attrs import frozen
@@ -132,6 +133,9 @@ def plain(value: object) -> str:
         return "yes" if value else "no"
     if value is None:
         return "-"
+    if isinstance(value, FunctionType):
+        # Its own text has an address, which is another in each process.
+        return value.__qualname__
     fields = fields_of(value)
     if fields is None:
         return str(value)

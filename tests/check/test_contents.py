@@ -20,7 +20,7 @@ from joinproto.check.engine.runs.coverage import coverage_of
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.symmetry.symmetry import Symmetry
 from joinproto.check.engine.tables import contents as contents_room
-from joinproto.check.events import NOT_ENABLED, Send
+from joinproto.check.events import NOT_ENABLED, Send, plain
 from joinproto.check.properties import sometimes
 from joinproto.check.world import Together, World
 from tests.check.compare import explored, same_report, same_search
@@ -261,3 +261,8 @@ def test_of_use_for_ever_is_any_number(last: int) -> None:
     """The world may name a number that no member comes to."""
     with always_numbered():
         same_search(turning(last))
+
+
+def test_a_function_has_its_name_in_a_run() -> None:
+    """Its own text has an address, which is another in each process."""
+    assert "test_a_function_has_its_name_in_a_run" == plain(test_a_function_has_its_name_in_a_run)

@@ -25,7 +25,7 @@ from tests.census import searched
 NOTE = "joinproto_worlds.note.world:build"
 JOIN = "joinproto_worlds.join.world:build"
 PICK = "joinproto_worlds.join.pick:build"
-SYSTEMS = ("clusterer", "discovery", "fair", "reconcile", "standby", "zen")
+SYSTEMS = ("clusterer", "discovery", "fair", "incidents", "reconcile", "standby", "zen")
 OF_SYSTEMS = (
     *(f"joinproto_worlds.{name}." for name in SYSTEMS),
     "joinproto_worlds.register.views:",
