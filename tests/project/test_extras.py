@@ -14,6 +14,11 @@ pytestmark = pytest.mark.soak("extras")
 COMMANDS: dict[str, tuple[tuple[str, int], ...]] = {
     "check": (("check two-phase-commit --members 6", 0), ("check note-partition", 1)),
     "prove": (("prove one_successor", 0),),
+    "second": (("prove one_successor --second cvc5", 0),),
+    "query": (
+        ("check note-rejoin --engine local --out run", 0),
+        ("query run --ask growth", 0),
+    ),
     "spark": (("check two-phase-commit --engine spark --master local[1]", 0),),
     "run": (("node --config node.toml --check", 2), ("status --config node.toml", 2)),
     "reconcile": (("reconcile run --url http://127.0.0.1:1 --once --timeout 2", 1),),
