@@ -12,6 +12,7 @@ is about to perform the effect of this number dies instead.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
@@ -41,7 +42,7 @@ class Death(Generic[Act]):
 
 
 @define(kw_only=True)
-class MachineWorld(Generic[Event, Effect]):
+class MachineWorld(ABC, Generic[Event, Effect]):
     """Machines by name, and the links between them.
 
     `links`: what is under way, by sender and receiver.  While something happens: `inbox`, events
@@ -58,23 +59,27 @@ class MachineWorld(Generic[Event, Effect]):
     # -- what a system says ------------------------------------------------------------------
 
     def happen(self, act: Any) -> bool:
-        """Do this, with all that follows at once; return False where it may not happen."""
-        raise NotImplementedError
+        """Do this, with all that follows at once; return False where it may not happen.
 
+        Only of what is searched, as `dies` is.
+        """
+        raise TypeError(f"{type(self).__name__} is not searched: it has no {act}")
+
+    @abstractmethod
     def step(self, name: str, event: Event) -> Iterable[Effect]:
         """Have the machine take the event; return its effects."""
-        raise NotImplementedError
 
+    @abstractmethod
     def perform(self, name: str, effect: Effect) -> None:
         """Perform one effect; what the machine hears of it comes by `tell`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def runs(self, name: str) -> bool:
-        raise NotImplementedError
+        """Return whether the machine runs."""
 
     def dies(self, name: str) -> None:
         """Let the machine end at this moment, with the disk that it has."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} is not searched: no machine of it dies, nor {name}")
 
     # -- what all have -----------------------------------------------------------------------
 

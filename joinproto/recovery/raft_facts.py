@@ -7,6 +7,7 @@ from typing import Annotated
 
 from attrs import field, frozen
 
+from joinproto.codec.json_form import Absent
 from joinproto.pick.raft import Configuration, RaftLog
 
 
@@ -42,6 +43,9 @@ class RaftFacts:
     applied: Annotated[int | None, "the last entry in its database (etcd)"] = None
     release: Annotated[str, "of the cluster, as it is written"] = ""
     damaged: Annotated[str, "why it does not count towards a majority"] = ""
+    blank: Annotated[
+        bool, Absent(False), "true: nothing was ever written, or it was formatted again"
+    ] = False
 
     def log(self, name: str) -> RaftLog:
         """Return what is judged."""

@@ -19,7 +19,7 @@ from attrs import evolve
 from joinproto.recovery.foreign import etcd_wal
 from joinproto.recovery.foreign.bbolt import Database
 from joinproto.recovery.foreign.text import NotAsWritten
-from joinproto.recovery.foreign.tree import Tree, packed, unpacked
+from joinproto.recovery.foreign.tree import Tree, packed, reader
 from joinproto.recovery.found import Fact, Format, Found, Raw, State
 from joinproto.recovery.raft_facts import RaftFacts, Voting
 
@@ -57,6 +57,7 @@ def facts_of(tree: Tree) -> RaftFacts:
         configurations=tuple(map(Voting.of, log.configurations)),
         names=log.names,
         damaged=why,
+        blank=not log.member and etcd_wal.has_no_log(tree),
     )
     try:
         facts = _with_database(tree, facts)
@@ -105,22 +106,12 @@ def _named(member: tuple[bytes, bytes]) -> tuple[str, str]:
     return who, str(name)
 
 
-def read(raw: Raw) -> Found:
-    """Return what was collected of a directory; never raises, whatever the bytes are."""
-    file = raw.file(NAMES[0])
-    if raw.problem or file.problem or file.data is None:
-        said = raw.problem or file.problem or "no data of etcd is here"
-        return Found.of(raw, state=State.UNREADABLE, problems=(said,))
-    try:
-        facts = unpacked(RaftFacts, file.data)
-    except NotAsWritten as error:
-        return Found.of(raw, state=State.CORRUPT, problems=(str(error),))
-    is_nothing = not facts.member and facts.damaged.startswith(f"{etcd_wal.WAL}: has 0 files")
+def _told(raw: Raw, facts: RaftFacts) -> Found:
     state = State.CORRUPT if facts.damaged else State.DIRTY
     now = facts.configurations[-1] if facts.configurations else Voting(index=0)
     return Found.of(
         raw,
-        state=State.NONE if is_nothing else state,
+        state=State.NONE if facts.blank else state,
         member=facts.names.get(facts.member, facts.member),
         cluster=facts.cluster,
         raft_log=facts,
@@ -137,3 +128,6 @@ def read(raw: Raw) -> Found:
             Fact("release", facts.release or "not written"),
         ),
     )
+
+
+read = reader(RaftFacts, "etcd", NAMES[0], _told)

@@ -211,6 +211,11 @@ def read_log(tree: Tree) -> tuple[Log, str]:
     return log, why
 
 
+def has_no_log(tree: Tree) -> bool:
+    """Return whether there is no file of a log."""
+    return not any(map(SEGMENT.fullmatch, tree.names(WAL)))
+
+
 def _segments(tree: Tree, index: int) -> list[str]:
     """Return the files that etcd reads, from the one that has what follows the snapshot."""
     found = [match for name in tree.names(WAL) if (match := SEGMENT.fullmatch(name))]

@@ -28,7 +28,7 @@ from joinproto.codec.json_text import parsed
 from joinproto.codec.malformed import Malformed
 from joinproto.recovery.foreign.crc32c import crc32c
 from joinproto.recovery.foreign.text import TEXT_BYTES_MAX, NotAsWritten
-from joinproto.recovery.foreign.tree import Tree, packed, unpacked
+from joinproto.recovery.foreign.tree import Tree, packed, reader
 from joinproto.recovery.found import Fact, Format, Found, Raw, State
 from joinproto.recovery.raft_facts import RaftFacts, Voting
 
@@ -118,12 +118,11 @@ def facts_of(tree: Tree) -> RaftFacts:
     if fixed and set(fixed) != _nodes(voting[-1]):
         why = why or f"{STATE}: names other voters than the log"
     member = f"{node}@{own}" if has_ids else node
+    anew = ""
     if not log.end and not committed:
-        why = (
-            why or "was formatted, and has nothing: its node may have voted with another directory"
-        )
+        anew = "was formatted, and has nothing: its node may have voted with another directory"
     elif has_ids and member not in voting[-1].voters and node in _nodes(voting[-1]):
-        why = why or f"was formatted again: node {node} votes with another directory than {own}"
+        anew = f"was formatted again: node {node} votes with another directory than {own}"
     return RaftFacts(
         cluster=said["cluster.id"],
         member=member,
@@ -134,7 +133,8 @@ def facts_of(tree: Tree) -> RaftFacts:
         commit=committed,
         configurations=tuple(voting),
         names={one: one.partition("@")[0] for each in voting for one in (*each.voters, member)},
-        damaged=why,
+        damaged=why or anew,
+        blank=not why and anew != "",
     )
 
 
@@ -302,18 +302,8 @@ def _id(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def read(raw: Raw) -> Found:
-    """Return what was collected of a directory; never raises, whatever the bytes are."""
-    file = raw.file(NAMES[0])
-    if raw.problem or file.problem or file.data is None:
-        said = raw.problem or file.problem or "no data of a controller is here"
-        return Found.of(raw, state=State.UNREADABLE, problems=(said,))
-    try:
-        facts = unpacked(RaftFacts, file.data)
-    except NotAsWritten as error:
-        return Found.of(raw, state=State.CORRUPT, problems=(str(error),))
-    is_blank = facts.damaged.startswith("was formatted")
-    state = State.UNFINISHED if is_blank else State.CORRUPT if facts.damaged else State.DIRTY
+def _told(raw: Raw, facts: RaftFacts) -> Found:
+    state = State.UNFINISHED if facts.blank else State.CORRUPT if facts.damaged else State.DIRTY
     now = facts.configurations[-1] if facts.configurations else Voting(index=0)
     return Found.of(
         raw,
@@ -331,3 +321,6 @@ def read(raw: Raw) -> Found:
             Fact("voters", " ".join(now.voters) or "not written"),
         ),
     )
+
+
+read = reader(RaftFacts, "a controller", NAMES[0], _told)

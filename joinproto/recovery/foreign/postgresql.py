@@ -30,7 +30,7 @@ from attrs import evolve, frozen
 
 from joinproto.recovery.foreign.crc32c import crc32c
 from joinproto.recovery.foreign.text import NotAsWritten
-from joinproto.recovery.foreign.tree import Tree, packed, unpacked
+from joinproto.recovery.foreign.tree import Tree, packed, reader, unpacked
 from joinproto.recovery.found import Fact, Format, Found, Raw, State
 
 FORMAT = Format.POSTGRESQL
@@ -339,16 +339,7 @@ class _Walk:
         raise _Over("no file follows")
 
 
-def read(raw: Raw) -> Found:
-    """Return what was collected of a directory; never raises, whatever the bytes are."""
-    file = raw.file(NAMES[0])
-    if raw.problem or file.problem or file.data is None:
-        said = raw.problem or file.problem or "no data of PostgreSQL is here"
-        return Found.of(raw, state=State.UNREADABLE, problems=(said,))
-    try:
-        control = unpacked(Control, file.data)
-    except NotAsWritten as error:
-        return Found.of(raw, state=State.CORRUPT, problems=(str(error),))
+def _told(raw: Raw, control: Control) -> Found:
     stopped = State.CLEAN if control.state in STOPPED else State.DIRTY
     return Found.of(
         raw,
@@ -368,6 +359,9 @@ def read(raw: Raw) -> Found:
             Fact("timelines", lineage(control) or "none"),
         ),
     )
+
+
+read = reader(Control, "PostgreSQL", NAMES[0], _told)
 
 
 def control_of(found: Found) -> Control | None:

@@ -6,7 +6,7 @@ A reader of such a format is a pure function from a `Tree` to its facts.  What i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any, Protocol, TypeVar
@@ -19,6 +19,7 @@ from joinproto.codec.json_text import ascii_line, parsed
 from joinproto.codec.malformed import Malformed
 from joinproto.durable.filesystem import JournalFileSystem, let_go, read_range, reason
 from joinproto.recovery.foreign.text import NotAsWritten
+from joinproto.recovery.found import Found, Raw, State
 
 Facts = TypeVar("Facts")
 
@@ -141,3 +142,26 @@ def unpacked(kind: type[Facts], data: bytes) -> Facts:
     except Malformed as error:
         raise NotAsWritten(f"what was collected cannot be read: {error}") from None
     return found
+
+
+def reader(
+    kind: type[Facts], program: str, name: str, told: Callable[[Raw, Facts], Found]
+) -> Callable[[Raw], Found]:
+    """Return the `read` of a format of which a `Raw` carries facts, in the file `name`.
+
+    `told`: what they come to.  `program`: whose directory it is.
+    """
+
+    def read(raw: Raw) -> Found:
+        """Return what was collected of a directory; never raises, whatever the bytes are."""
+        file = raw.file(name)
+        if raw.problem or file.problem or file.data is None:
+            said = raw.problem or file.problem or f"no data of {program} is here"
+            return Found.of(raw, state=State.UNREADABLE, problems=(said,))
+        try:
+            facts = unpacked(kind, file.data)
+        except NotAsWritten as error:
+            return Found.of(raw, state=State.CORRUPT, problems=(str(error),))
+        return told(raw, facts)
+
+    return read
