@@ -108,6 +108,28 @@ def test_a_policy_that_never_founds_is_no_good_one(capsys: Any, tmp_path: Path) 
     assert tree["too_careful"] > 0
 
 
+def test_a_policy_that_reads_unknown_as_absent_is_told_on_every_world(
+    capsys: Any, tmp_path: Path
+) -> None:
+    """It chooses among those that answer, as if there were no others."""
+    (tmp_path / "blind.py").write_text(
+        "def choose_founder(facts):\n"
+        "    known = [one for one in facts['stores'] if one['state'] != 'none']\n"
+        "    return max(known, key=lambda one: one['seq'] or 0)['host'] if known else 'wait'\n"
+    )
+
+    for world in ("galera", "joinproto"):
+        _, tree = checked(capsys, str(tmp_path / "blind.py"), "--world", world)
+        assert tree["unknown_as_absent"] > 0
+
+
+def test_an_option_that_a_world_does_not_use_is_refused(capsys: Any) -> None:
+    code, tree = checked(capsys, "pick", "--world", "joinproto", "--ends", "2")
+
+    assert code == 2
+    assert "--ends" in tree["error"]["message"]
+
+
 def test_a_failing_policy_is_an_error_with_its_own_words(capsys: Any, tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("def choose_founder(facts): return facts['nothing']")
 
@@ -131,11 +153,11 @@ def test_what_a_policy_may_know_decides_what_is_safe() -> None:
     store = found(Node("a", runs=False, serves=False, data=(0,), view=("a.1", "b.1")))
     question = Question(ask="choose-founder", nodes=("a", "b"), stores=(store_told(store),))
 
-    def careful(*safe: frozenset[str]) -> int:
+    def careful(*safe: frozenset[str]) -> int | None:
         asker = Asker(lambda asked: "wait")
         for each in safe:
             asker.answer(Asked(question=question, found=(store,), safe=each))
-        return summed(asker.records, lambda _: None).too_careful
+        return summed(asker, is_whole=True).too_careful
 
     assert careful(frozenset("a")) == 1
     assert careful(frozenset("a"), frozenset()) == 0

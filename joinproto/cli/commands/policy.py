@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import click
 from attrs import frozen
+from click.core import ParameterSource
 
 from joinproto.check import ModelProblem, World, check
 from joinproto.check.report import Report
@@ -21,10 +22,11 @@ from joinproto.cli import loading
 from joinproto.cli.options import AS_JSON
 from joinproto.cli.show.amounts import count, plural
 from joinproto.codec.json_form import Merged, printed
+from joinproto.errors import UsageProblem
 from joinproto.recovery import show
 from joinproto.recovery.policy.asked import Answers, Asker, Policy, summed
 from joinproto.recovery.policy.program import SECONDS, Program, command_of
-from joinproto.recovery.policy.question import ASKS, Question
+from joinproto.recovery.policy.question import ASKS
 
 EXAMPLE = """\b
 Example:
@@ -34,6 +36,8 @@ Example:
 """
 OURS = "pick"
 WORLDS = ("galera", "rabbitmq", "joinproto")
+OF_NODES = ("writes", "ends", "starts", "acts", "all_answer")
+"""Parameters of this command that say what may happen to nodes."""
 
 
 @click.group(epilog=EXAMPLE)
@@ -112,7 +116,8 @@ def check_command(
         from joinproto.cli.show.write import format_of
 
         format_of(trace)
-    with _started(target, answer_seconds) as (policy, ask, again):
+    _refuse_unused(world)
+    with _started(target, answer_seconds) as (policy, again):
         asker = Asker(policy, asks or (ASKS if target.endswith(".py") else ASKS[:1]))
         try:
             report = check(
@@ -126,7 +131,8 @@ def check_command(
                 raise asker.failure from None
             raise
         again()
-        answers = summed(asker.records, ask)
+        stopped = any(item.result == "violated" for item in report.properties)
+        answers = summed(asker, is_whole=not stopped and report.result != "incomplete")
     if as_json:
         click.echo(printed(Checked(target, answers, report)))
     else:
@@ -144,18 +150,27 @@ def check_command(
     return {"holds": 0, "violated": 1, "incomplete": 3}[report.result]
 
 
+def _refuse_unused(world: str) -> None:
+    """Refuse options that a world has no use for: its runs would be the same."""
+    given = click.get_current_context().get_parameter_source
+    for name in OF_NODES if world == "joinproto" else ():
+        if given(name) is ParameterSource.COMMANDLINE:
+            flag = "--answered" if name == "acts" else f"--{name.replace('_', '-')}"
+            raise UsageProblem(
+                f"{flag} is for galera and rabbitmq", next="leave it out, or name another --world"
+            )
+
+
 @contextmanager
-def _started(
-    target: str, seconds: float
-) -> Iterator[tuple[Policy, Callable[[Question], str | None], Callable[[], None]]]:
-    """Yield the policy, how to ask it once more, and what asks it everything again."""
+def _started(target: str, seconds: float) -> Iterator[tuple[Policy, Callable[[], None]]]:
+    """Yield the policy, and what asks it everything again."""
     if target == OURS:
         from joinproto_worlds.policy.built_in import pick
 
-        yield pick, lambda _question: None, lambda: None
+        yield pick, lambda: None
         return
     with Program(command_of(target), seconds=seconds) as program:
-        yield lambda asked: program.answer(asked.question), program.answer, program.ask_again
+        yield lambda asked: program.answer(asked.question), program.ask_again
 
 
 def _world(name: str, asker: Asker, left: Mapping[str, Any]) -> World:

@@ -32,19 +32,22 @@ class Asked:
     question: Question
     found: tuple[Found, ...]
     safe: frozenset[str] = frozenset()
-    truth: Question | None = None
-    blank: Question | None = None
+    truth: Asked | None = None
+    blank: Asked | None = None
 
 
 @define
 class Record:
-    """One question over all states that lead to it.  `safe`: answers that are safe in all."""
+    """One question over all states that were found to lead to it.
+
+    `safe`: answers that are safe in all of them.
+    """
 
     question: Question
     answer: str | None
     safe: frozenset[str]
-    truths: dict[str, Question] = field(factory=dict)
-    blank: Question | None = None
+    truths: dict[str, Asked] = field(factory=dict)
+    blank: Asked | None = None
 
 
 Policy = Callable[[Asked], str | None]
@@ -79,7 +82,7 @@ class Asker:
             self.records[line] = record
         record.safe &= asked.safe
         if asked.truth is not None and len(record.truths) < TRUTHS_MAX:
-            record.truths[asked.truth.line] = asked.truth
+            record.truths[asked.truth.question.line] = asked.truth
         return record.answer
 
 
@@ -96,38 +99,40 @@ class Answers:
     ]
     example: Annotated[str | None, "the first such question; null: none"]
     too_careful: Annotated[
-        Count, "questions in which it chose no founder, though one is safe whatever is unknown"
+        Count | None,
+        """questions in which it chose no founder, though one is safe whatever is unknown; null: not
+        all states were searched""",
     ]
     careful_example: Annotated[str | None, "the first such question; null: none"]
 
 
-def summed(records: Mapping[str, Record], ask: Callable[[Question], str | None]) -> Answers:
-    """Return the sum of what was asked.  `ask`: puts further questions to the policy."""
+def summed(asker: Asker, *, is_whole: bool) -> Answers:
+    """Return the sum of what was asked.  `is_whole`: all states were searched."""
     counts: dict[str, int] = {}
-    for record in records.values():
+    for record in asker.records.values():
         said = record.answer
         words = "no answer" if said is None else "a node" if said in record.question.nodes else said
         key = f"{record.question.ask}: {words}"
         counts[key] = counts.get(key, 0) + 1
-    blind = list(_blind(records, ask))
-    careful = [line for line, record in records.items() if _is_too_careful(record)]
+    blind = list(_blind(asker))
+    careful = [line for line, record in asker.records.items() if _is_too_careful(record)]
     return Answers(
-        questions=len(records),
+        questions=len(asker.records),
         answers=counts,
         unknown_as_absent=len(blind),
         example=blind[0] if blind else None,
-        too_careful=len(careful),
-        careful_example=careful[0] if careful else None,
+        too_careful=len(careful) if is_whole else None,
+        careful_example=careful[0] if careful and is_whole else None,
     )
 
 
-def _blind(records: Mapping[str, Record], ask: Callable[[Question], str | None]) -> Iterator[str]:
-    for line, record in list(records.items()):
+def _blind(asker: Asker) -> Iterator[str]:
+    for line, record in asker.records.items():
         chosen = record.answer
         if record.blank is None or chosen not in record.question.nodes:
             continue
-        if ask(record.blank) == chosen and any(
-            ask(truth) != chosen for truth in record.truths.values()
+        if asker.policy(record.blank) == chosen and any(
+            asker.policy(truth) != chosen for truth in record.truths.values()
         ):
             yield line
 

@@ -138,7 +138,11 @@ class Program:
 
     def _exchange(self, line: str) -> bytes | None:
         """Return the line that answers; None if none comes in time, or the program is over."""
-        if self._process is None or self._process.poll() is not None:
+        self._refuse_surplus()
+        if self._process is not None and self._process.poll() is not None:
+            self._refuse_death(self._process)
+            self._stop()
+        if self._process is None:
             self._start()
         process = self._process
         assert process is not None
@@ -172,6 +176,31 @@ class Program:
             self._stop()
         return answer
 
+    def _refuse_surplus(self) -> None:
+        """Refuse what a program wrote without being asked: it would answer the next question."""
+        process = self._process
+        if process is None or process.stdout is None:
+            return
+        with selectors.DefaultSelector() as ready:
+            ready.register(process.stdout, selectors.EVENT_READ)
+            if not self._read and ready.select(0):
+                self._read = os.read(process.stdout.fileno(), ANSWER_BYTES_MAX)
+        if self._read:
+            raise PolicyFailed(
+                "malformed",
+                f"the policy writes more than one line for a question: {self._read[:80]!r}",
+                next="write one line for each line that is read",
+            )
+
+    def _refuse_death(self, process: subprocess.Popen[bytes]) -> None:
+        """Refuse a program that ended as one that failed, whatever it had answered."""
+        if code := process.wait():
+            raise PolicyFailed(
+                "dies",
+                f"the policy ended with exit code {code}{self._tail()}",
+                next="run it by hand, with a question on its standard input",
+            )
+
     def _write(self, left: bytes) -> bytes:
         assert self._process is not None
         assert self._process.stdin is not None
@@ -184,14 +213,13 @@ class Program:
 
     def _last_words(self, process: subprocess.Popen[bytes]) -> bytes | None:
         """Return what a program wrote that ended; None: nothing, and nothing is wrong with it."""
-        code = process.wait()
+        self._refuse_death(process)
         said = self._read.strip()
-        tail = self._tail()
         self._stop()
-        if code != 0 or (not said and self._is_single):
+        if not said and self._is_single:
             raise PolicyFailed(
                 "dies",
-                f"the policy ended with exit code {code}, and without an answer{tail}",
+                f"the policy ended without an answer{self._tail()}",
                 next="run it by hand, with a question on its standard input",
             )
         return said or None

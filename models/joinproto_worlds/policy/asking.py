@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from attrs import evolve
+
 from joinproto.recovery.found import Found
 from joinproto.recovery.judgement import store_told
 from joinproto.recovery.policy.asked import Asked
@@ -16,17 +18,26 @@ TIMED_OUT = "timed-out"
 
 @cache
 def about_founder(system: System, nodes: tuple[Node, ...], silent: str | None) -> Asked:
-    ask: Ask = "choose-founder"
-    heard = tuple(node for node in nodes if node.name != silent)
+    """Return the question of an operator who hears all nodes, or all but `silent`."""
     if silent is None:
-        return Asked(question=_question(system, nodes, heard, ask), found=_read(system, heard))
+        return _founder(system, nodes, nodes)
+    heard = tuple(node for node in nodes if node.name != silent)
     lost = Node(silent, runs=False, serves=False, disk="blank")
-    return Asked(
-        question=_question(system, nodes, heard, ask, unknown={silent: TIMED_OUT}),
-        found=_read(system, heard),
-        truth=_question(system, nodes, nodes, ask),
-        blank=_question(system, nodes, (*heard, lost), ask),
+    return evolve(
+        _founder(system, nodes, heard, {silent: TIMED_OUT}),
+        truth=about_founder(system, nodes, None),
+        blank=_founder(system, nodes, (*heard, lost)),
     )
+
+
+def _founder(
+    system: System,
+    nodes: tuple[Node, ...],
+    heard: tuple[Node, ...],
+    unknown: Mapping[str, str] | None = None,
+) -> Asked:
+    question = _question(system, nodes, heard, "choose-founder", unknown=unknown)
+    return Asked(question=question, found=_read(system, heard))
 
 
 @cache

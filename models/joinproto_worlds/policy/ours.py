@@ -14,13 +14,14 @@ from itertools import combinations
 from attrs import evolve
 
 from joinproto.check import View, World, always, sometimes
-from joinproto.recovery.found import Fact, Format, Found, Raw
+from joinproto.recovery.found import Fact, Format, Found, Raw, State
 from joinproto.recovery.judgement import store_told
 from joinproto.recovery.own import state_of
 from joinproto.recovery.policy.asked import Asked, Asker
 from joinproto.recovery.policy.question import Question
 from joinproto_worlds.join import world as join
 from joinproto_worlds.join.pick import Disk, Stores, shown_disk, stores_of
+from joinproto_worlds.policy.asking import TIMED_OUT
 
 PATH = "/var/lib/broker"
 
@@ -62,34 +63,39 @@ def _chosen(
     disks = dict(stores)
     for count in range(1, len(stores) + 1):
         for some in combinations(stores, count):
-            unknown = {name: "timed-out" for name in names if name not in dict(some)}
-            answer = asker.answer(
-                Asked(
-                    question=_question(names, some, tuple(unknown)),
-                    found=_read(some),
-                    safe=frozenset(
-                        name for name, disk in some if committed <= frozenset(disk.frames)
-                    ),
-                    truth=_question(names, stores, ()) if unknown else None,
-                )
-            )
+            safe = frozenset(name for name, disk in some if committed <= frozenset(disk.frames))
+            answer = asker.answer(evolve(_about(names, some, stores), safe=safe))
             if answer in disks:
                 yield frozenset(disks[answer].frames)
 
 
 @cache
-def _question(names: tuple[str, ...], some: Stores, unknown: tuple[str, ...]) -> Question:
-    return Question(
-        ask="choose-founder",
-        nodes=names,
-        stores=tuple(map(store_told, _read(some))),
-        unknown=dict.fromkeys(unknown, "timed-out"),
+def _about(names: tuple[str, ...], some: Stores, stores: Stores) -> Asked:
+    """Return the question of an operator who has `some` of the stores."""
+    found = tuple(_found(name, disk) for name, disk in some)
+    silent = tuple(name for name in names if name not in dict(some))
+    if not silent:
+        return _asked(names, found)
+    return evolve(
+        _asked(names, found, silent),
+        truth=_about(names, stores, stores),
+        blank=_asked(names, (*found, *map(_blank, silent))),
     )
 
 
-@cache
-def _read(some: Stores) -> tuple[Found, ...]:
-    return tuple(_found(name, disk) for name, disk in some)
+def _asked(names: tuple[str, ...], found: tuple[Found, ...], silent: tuple[str, ...] = ()) -> Asked:
+    question = Question(
+        ask="choose-founder",
+        nodes=names,
+        stores=tuple(map(store_told, found)),
+        unknown=dict.fromkeys(silent, TIMED_OUT),
+    )
+    return Asked(question=question, found=found)
+
+
+def _blank(name: str) -> Found:
+    raw = Raw(path=PATH, host=name, format=Format.JOINPROTO)
+    return Found.of(raw, state=State.NONE, problems=("there is no store here",))
 
 
 def _found(name: str, disk: Disk) -> Found:

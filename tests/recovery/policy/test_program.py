@@ -107,6 +107,17 @@ def test_a_program_that_dies_is_told_with_its_last_words(script: Make) -> None:
     assert "cannot open the disk" in problem.message
 
 
+def test_a_program_that_answers_twice_is_told(script: Make) -> None:
+    """Its second line would answer the next question, which it never saw."""
+    twice = script("while read line; do printf 'wait\\nrefuse\\n'; done")
+
+    assert failure(twice, *TWO).how == "malformed"
+
+
+def test_a_program_that_answers_and_then_fails_is_told(script: Make) -> None:
+    assert failure(script("read line; echo wait; exit 1"), *TWO).how == "dies"
+
+
 def test_a_program_that_ends_without_a_word_is_told(script: Make) -> None:
     assert failure(script("cat > /dev/null"), TWO[0], seconds=0.5).how == "dies"
 
