@@ -376,5 +376,9 @@ class _Replacing:
         if kind is not None:
             self._other.clear()
         elif isinstance(self.place, Folder) and isinstance(self._other, Folder):
-            self.place.clear()
-            self._other.path.replace(self.place.path)
+            path = self.place.path
+            old = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
+            if path.exists():
+                path.replace(old)
+            self._other.path.replace(path)
+            Folder(old).clear()

@@ -1,7 +1,8 @@
 """Where a run lies: a folder, or an address of a store that `pyarrow.fs` knows.
 
-Both write a file as a whole or not at all.  A folder does it by a rename.  An object of S3 or GCS
-is there once it is closed; HDFS renames, too.  Credentials and endpoints come from where the
+A file is written as a whole or not at all: in a folder by a rename, as an object of S3 or GCS once
+it is closed.  HDFS has no rename over another file: a process killed between two of its steps
+leaves none of that name.  Credentials and endpoints come from where the
 store's own tools look for them: the environment, files, the machine's role.
 """
 
@@ -24,7 +25,13 @@ from attrs import frozen
 from joinproto.errors import EnvironmentProblem, JoinprotoError, UsageProblem, not_installed
 
 STORES = ("s3", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss")
-S3_OPTIONS = ("endpoint_override", "region", "role_arn", "scheme", "tls_ca_file_path")
+OPTIONS = {
+    "s3": ("endpoint_override", "region", "role_arn", "scheme", "tls_ca_file_path"),
+    "gs": ("endpoint_override", "retry_limit_seconds", "scheme"),
+    "hdfs": ("buffer_size", "default_block_size", "replication"),
+    "abfs": ("blob_storage_authority", "dfs_storage_authority", "enable_tls"),
+}
+"""Of an address, by what its scheme begins with: none of them is a secret."""
 _RENAMES = ("hdfs", "viewfs")
 _AT_ONCE = 16
 _PIECE_BYTES = 1 << 23
@@ -172,8 +179,14 @@ class Address:
         with self._explained():
             if self._scheme not in _RENAMES:
                 # An object is there when its stream is closed: whole, in the place of the old one.
-                with self.store.open_output_stream(self.at(name)) as stream:
-                    yield stream
+                try:
+                    with self.store.open_output_stream(self.at(name)) as stream:
+                        yield stream
+                except BaseException:
+                    # Its stream is closed by that, and what was written is there: a part.
+                    with suppress(OSError):
+                        self.store.delete_file(self.at(name))
+                    raise
                 return
             other = self.at(f".{name.replace('/', '-')}-{os.urandom(8).hex()}")
             with self.store.open_output_stream(other) as stream:
@@ -214,6 +227,12 @@ def place_of(text: str) -> Place:
     if found is None:
         return Folder(Path(text))
     scheme, parts = found[1].lower(), urlsplit(text)
+    if parts.fragment or (scheme == "file" and parts.query):
+        mark = "#" if parts.fragment else "?"
+        raise UsageProblem(
+            f"{text} has a {mark}, and what follows it is no part of a place",
+            next="write it as %23 or %3F in file:///PATH, or choose another name",
+        )
     if scheme == "file":
         if parts.netloc not in ("", "localhost"):
             raise UsageProblem(f"{text} names another machine", next="file:///PATH, or a path")
@@ -225,7 +244,8 @@ def place_of(text: str) -> Place:
             f"no store is called {scheme}://",
             next=f"a path, file:///PATH, or an address of {', '.join(STORES)}",
         )
-    if "@" in parts.netloc and not scheme.startswith("abfs"):
+    user = parts.netloc.rpartition("@")[0]
+    if ":" in user or (user and not scheme.startswith("abfs")):
         raise UsageProblem(
             f"an address of {scheme} holds a name or a password, which others could read",
             next="give them in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY), in the"
@@ -238,10 +258,12 @@ def place_of(text: str) -> Place:
             next=f"{scheme}://BUCKET/PATH",
         )
     options = parse_qsl(parts.query, keep_blank_values=True)
-    unknown = [name for name, _ in options if scheme == "s3" and name not in S3_OPTIONS]
+    known = next((names for kind, names in OPTIONS.items() if scheme.startswith(kind)), ())
+    unknown = [name for name, _ in options if name not in known]
     if unknown:
         raise UsageProblem(
-            f"an address of s3 has no option {unknown[0]}", next=f"one of {', '.join(S3_OPTIONS)}"
+            f"an address of {scheme} takes no option {unknown[0]}",
+            next=f"one of {', '.join(known) or 'none'}",
         )
     return Address(f"{scheme}://{parts.netloc}/{path}", tuple(options))
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 import socket
 import tempfile
@@ -41,6 +42,7 @@ _PLACE = np.int64((1 << _PLACE_BITS) - 1)
 
 
 KINDS = ("levels", "runs")
+_NAME = re.compile(rf"(?:{'|'.join(KINDS)})/[A-Za-z0-9-]+\.npy")
 
 
 @frozen
@@ -72,9 +74,20 @@ class Share:
 
 
 def share_of(found: dict[str, Any]) -> Share:
-    """Return a share from what `attrs.asdict` made of it."""
+    """Return a share from what `attrs.asdict` made of it.
+
+    Raises `UsageProblem` for a file of another name: the note may come from a store that others
+    write to, and its files are copied to folders of this machine.
+    """
     runs = tuple(Run(**run) for run in found["runs"])
-    return Share(**{**found, "files": tuple(found["files"]), "runs": runs})
+    share = Share(**{**found, "files": tuple(found["files"]), "runs": runs})
+    for name in share.names():
+        if _NAME.fullmatch(name) is None:
+            raise UsageProblem(
+                f"the search's note names {name!r}, which is no file of a search",
+                next="begin it anew, without --resume",
+            )
+    return share
 
 
 @define

@@ -15,6 +15,7 @@ import resource
 import secrets
 import socket
 import threading
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,8 @@ class RpcServer:
             try:
                 caller, _ = self._socket.accept()
             except OSError as error:
+                if self._socket.fileno() < 0:
+                    return  # closed
                 if error.errno in (errno.EMFILE, errno.ENFILE):
                     # Or executors would wait for an answer that never comes.
                     self._tables.stopped = EnvironmentProblem(
@@ -184,9 +187,10 @@ class RpcServer:
                         next="raise its limit of open files (ulimit -n) to twice the cores of the"
                         " cluster, and --resume",
                     )
-                    for caller in self._callers:
+                    for caller in [*self._callers]:
                         caller.close()
-                return  # closed
+                    return
+                continue  # that caller hung up before it was heard
             caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._callers.append(caller)
             threading.Thread(target=self._serve, args=(caller,), daemon=True).start()
@@ -194,16 +198,22 @@ class RpcServer:
     def _serve(self, caller: socket.socket) -> None:
         try:
             with caller:
-                said, _ = rpc.receive(caller)
+                try:
+                    said, _ = rpc.receive(caller)
+                except (KeyError, TypeError, MemoryError):
+                    return  # no caller of ours
                 if not hmac.compare_digest(str(said.get("password")), self.password):
                     return
                 while True:
                     rpc.send(caller, *self._tables.answer(*rpc.receive(caller)))
         except (OSError, ValueError):  # the caller is gone, or no caller of ours
             return
+        finally:
+            with suppress(ValueError):
+                self._callers.remove(caller)
 
     def close(self) -> None:
         """Hang up."""
         self._socket.close()
-        for caller in self._callers:
+        for caller in [*self._callers]:
             caller.close()

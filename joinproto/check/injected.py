@@ -66,7 +66,7 @@ class _OlderCopy(Injected):
             copy = dict(view[FAULTS].copies).get(name)
             if copy is None:
                 events: dict[str, Any] = {FAULTS: ("copy", name, held)}
-                yield Together("a copy of the disk is made", events, name, fair=False)
+                yield Together("a copy of the disk is made", events, name, fair=False, fault=True)
             elif copy != held and view[name] is DOWN:
                 events = {name: Offline(DiskBecomes(values=copy))}
                 yield Together(self.action, events, name, fair=False, fault=True)
@@ -165,7 +165,7 @@ def inject(world: World, *faults: Injected) -> World:
         yield from world.joint_steps(view)
         for fault in faults:
             for step in fault.steps(targets, view):
-                yield spending(step) if step.fault else step
+                yield step if FAULTS in step.events else spending(step)
 
     copies = any(isinstance(fault, _OlderCopy) for fault in faults)
     disks = (lambda disk: disk) if copies and world.show_disk is None else world.show_disk

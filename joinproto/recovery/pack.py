@@ -168,6 +168,9 @@ class _Laying:
                 case "host" if rest and not self.host:
                     self.host = rest
                 case "directory" if rest.startswith("/") and self.host:
+                    self.files += 1
+                    if self.files > FILES_MAX:
+                        raise self._broken("has too many directories")
                     folder = self.place / str(len(self.found))
                     folder.mkdir()
                     self.found.append((folder, rest, ""))
@@ -218,7 +221,8 @@ class _Laying:
             raise self._broken("has a file that no script of ours packs")
         target = self.found[-1][0] / path
         above = target.parent
-        if any(one.is_symlink() for one in (above, *above.parents)) or target.is_symlink():
+        ours = [one for one in (target, *target.parents) if self.place in one.parents]
+        if any(one.is_symlink() for one in ours):
             raise self._broken("has a file below a link")
         try:
             above.mkdir(parents=True, exist_ok=True)

@@ -27,6 +27,7 @@ from joinproto.check import (
     disk_lost,
     inject,
     links_cut,
+    no_deadlock,
     older_copy,
     sometimes,
 )
@@ -107,6 +108,20 @@ def test_an_older_copy_of_a_disk_returns() -> None:
 
     assert 4 == _steps(evolve(copied, properties=[grows]))
     assert _steps(_world(grows)) is None
+
+
+def test_a_copy_of_a_disk_is_no_progress() -> None:
+    """Who only waits is stuck, whatever is copied beside it."""
+
+    class Idle(Counter):
+        def choices(self) -> tuple[()]:
+            return ()
+
+    goes_on = no_deadlock("goes on", lambda _: False)
+
+    idle = World(name="idle", members={"a": Idle}, properties=[goes_on])
+
+    assert 0 == _steps(inject(idle, older_copy()))
 
 
 def test_a_role_in_the_configuration_is_wrong_at_restart() -> None:

@@ -6,6 +6,7 @@ import io
 import random
 import shutil
 import subprocess
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -73,6 +74,19 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (one,) = look([str(packed(tmp_path, tmp_path / "a"))]).stores
 
     assert "symbolic link" in one.raw.file("grastate.dat").problem
+
+
+def test_a_temporary_folder_may_lie_below_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does on some systems: a link above is none of the pack's."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "link"))
+
+    (one,) = look([str(packed(tmp_path, DATA / "galera-stopped-in-turn" / "n1"))]).stores
+
+    assert one.seq == 6
 
 
 def test_data_that_are_not_read_are_named_from_a_pack_too(tmp_path: Path) -> None:

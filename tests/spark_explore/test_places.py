@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import asdict
 
 from joinproto.check import load_world
 from joinproto.check.check import check
@@ -21,7 +22,7 @@ from spark_explore.keys import keys_of, unique
 from spark_explore.places import Address, Folder, Place, place_of
 from spark_explore.query import dataset_in
 from spark_explore.sessions import Engine, session_over
-from spark_explore.storage import KINDS, Share, Storage
+from spark_explore.storage import KINDS, Run, Share, Storage, share_of
 from tests.cli.running import run_here
 from tests.needs import need
 from tests.spark_explore.compare import on_spark
@@ -78,6 +79,10 @@ def test_a_place_is_a_path_or_an_address(text: str, place: Place) -> None:
         ("s3://bucket/run?secret_key=hush-hush", "no option secret_key"),
         ("s3://AKIA1:hush-hush@bucket/run", "holds a name or a password"),
         ("file://other/run", "another machine"),
+        ("s3://bucket/run#2", "no part of a place"),
+        ("file:///run?2", "no part of a place"),
+        ("abfs://:hush-hush@account.dfs.core.windows.net/c/run", "holds a name or a password"),
+        ("gs://bucket/run?json_credentials=hush-hush", "no option json_credentials"),
     ],
 )
 def test_a_bad_address_is_refused_and_its_secrets_are_not_repeated(text: str, why: str) -> None:
@@ -85,6 +90,33 @@ def test_a_bad_address_is_refused_and_its_secrets_are_not_repeated(text: str, wh
         place_of(text)
 
     assert "hush-hush" not in f"{caught.value.message} {caught.value.next}"
+
+
+@pytest.mark.parametrize("name", ["../../.profile", "/etc/passwd", "levels/../../x.npy", "runs/x"])
+def test_a_note_names_files_of_a_search_alone(name: str) -> None:
+    """What it names is copied from a store to a folder of this machine."""
+    share = asdict(
+        Share(0, 0, 1, ("levels/1-0-0-abc.npy",), (Run("runs/keys-1-0-0-a.npy", "", 1),))
+    )
+
+    assert share_of(share).count == 1
+    with pytest.raises(UsageProblem, match="no file of a search"):
+        share_of({**share, "files": (name,)})
+
+
+def test_a_file_that_is_not_written_to_its_end_is_not_there(endpoint: str) -> None:
+    place = place_of(address(endpoint, "runs/half"))
+    assert isinstance(place, Address)
+
+    def half() -> None:
+        with place._replacing("levels") as stream:
+            stream.write(b"half")
+            raise OSError(5, "the disk gave an error")
+
+    with pytest.raises(OSError, match="the disk"):
+        half()
+
+    assert place.names() == []
 
 
 @pytest.fixture(params=["folder", "store"])
