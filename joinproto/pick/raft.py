@@ -67,6 +67,11 @@ class RaftLog:
         """Return what orders two logs of one group."""
         return self.last_term, self.last_index
 
+    @property
+    def is_blank(self) -> bool:
+        """Return whether nothing was ever in it: of a new member, or of one that was wiped."""
+        return not self.last_index and not self.configurations
+
 
 @frozen(kw_only=True)
 class RaftVerdict:
@@ -106,7 +111,8 @@ def judge(logs: Sequence[RaftLog], *, at_commit: bool) -> RaftVerdict:
     """
     times = Counter(log.member for log in logs)
     twice = tuple(log.name for log in logs if times[log.member] > 1)
-    sound = [log for log in logs if not log.damaged and not _impossible(log)]
+    # A log that never had anything is no voice: its member may have had all before it was wiped.
+    sound = [one for one in logs if not one.damaged and not one.is_blank and not _impossible(one)]
     committed = max((log.commit for log in logs), default=0)
     if not sound:
         return RaftVerdict(is_proven=False, committed=committed, twice=twice)

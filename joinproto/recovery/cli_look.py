@@ -83,7 +83,7 @@ def judging(command: Command) -> Command:
         click.option(
             "--nodes",
             type=click.IntRange(min=1),
-            help="How many nodes a cluster of Qpid or Galera has: their files do not say.",
+            help="How many nodes a cluster of Qpid, Galera or PostgreSQL has: no file says it.",
         ),
         click.option(
             "--register",
@@ -218,16 +218,15 @@ def pick(as_object: bool, policy: str | None, **asked: Any) -> int:
     4 diverged; 5 unproven; 6 in use.
     """
     judgement = judgement_of(**asked)
-    result, theirs = told(judgement), None
+    if not as_object:
+        click.echo(show.judgement_text(judgement))  # whatever the policy does
+    theirs = None
     if policy is not None:
         from joinproto.recovery.policy.real import asked_of
 
         theirs = asked_of(policy, judgement)
-        result = evolve(result, policy=theirs)
     if as_object:
-        click.echo(printed(result))
-        return judgement.code
-    click.echo(show.judgement_text(judgement))
-    if theirs is not None:
+        click.echo(printed(evolve(told(judgement), policy=theirs)))
+    elif theirs is not None:
         show.say(f"\npolicy: {theirs.line}")
     return judgement.code

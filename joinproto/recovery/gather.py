@@ -147,7 +147,9 @@ def gather(
                 read_at=now,
             )
             if each in _DIGESTED:
-                return evolve(raw, in_use=_user_of(path, reader_of(each).LOCKED))
+                reader = reader_of(each)
+                user = _user_of(path, reader.LOCKED) or _server_in(path, getattr(reader, "PID", ""))
+                return evolve(raw, in_use=user)
             if each not in _ROOMS:
                 return raw
             raw = evolve(raw, journal=look_at_journal(files, directory))
@@ -235,6 +237,23 @@ def _large(
         return RawFile(reader.NAMES[0], problem=str(error), errno=errno)
     finally:
         tree.close()
+
+
+def _server_in(path: Path, file: str) -> str:
+    """Return which process that this file names runs in this directory, "" if none is known."""
+    if not file:
+        return ""
+    try:
+        pid = int((path / file).read_text("ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return ""
+    try:
+        is_here = Path(f"/proc/{pid}/cwd").readlink() == path
+    except PermissionError:
+        is_here = True  # of another user: better asked twice
+    except OSError:
+        is_here = False
+    return f"process {pid}, by {file}" if is_here else ""
 
 
 def _user_of(path: Path, locked: Sequence[str]) -> str:

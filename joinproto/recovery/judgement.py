@@ -127,12 +127,20 @@ def judge(
     if outside:
         claimed.append("an outside register chooses the views: that is what you say")
     said = f"{sentence(found, chosen)} {would}".rstrip()
-    after = ""
+    after = (
+        without(found, lost, words)
+        or in_order(found, advice, lost)
+        or next_step(found, chosen, words, nodes=nodes)
+    )
     if raft is not None:
-        if found.verdict in settled and not raft.is_proven and found.verdict is not Verdict.IN_USE:
-            said += f" But {raft.doubt}"
+        if raft.is_proven or found.verdict is Verdict.IN_USE:
+            pass
+        elif found.verdict in settled:
+            said = f"The definitions: {said} But {raft.doubt}"
             found = evolve(found, verdict=Verdict.UNPROVEN, rule="R1", case=raft.doubt)
             after = raft.advice(lost)
+        elif set(raft.missing) <= set(lost):
+            after = f"{after}; then {raft.advice(lost)}"
         told = (*raft.lines, *told)
     return Judgement(
         stores=tuple(chosen),
@@ -149,10 +157,7 @@ def judge(
             *quiet,
         ),
         not_examined=(*notes, *others, *not_examined(chosen, outside=outside, nodes=nodes)),
-        next=after
-        or without(found, lost, words)
-        or in_order(found, advice, lost)
-        or next_step(found, chosen, words, nodes=nodes),
+        next=after,
     )
 
 

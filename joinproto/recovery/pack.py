@@ -81,6 +81,8 @@ printf 'joinproto-pack 1\\nhost %s\\n' "$(uname -n)"
 for directory in "$@"; do
     cd "$here" && cd "$directory" || fail "$directory: may not be entered by this user"
     called=$(pwd -L)
+    case $called$(pwd -P) in *"
+"*) fail "$directory: there is a line break in its path" ;; esac
     cd "$(pwd -P)" || fail "$directory: may not be entered by this user"
     printf 'directory %s\\ncalled %s\\n' "$(pwd -P)" "${called##*/}"
     set +f
@@ -102,12 +104,15 @@ printf 'end\\n'
 
 def script() -> str:
     """Return the shell script: packs what the readers of this version ask for."""
-    files = {JOURNAL}
+    files, marks = {JOURNAL}, set(TELLING)
     for kind in Format:
         reader = reader_of(kind)
-        files |= {*reader.NAMES, *getattr(reader, "GLOBS", ())}
+        # What is carried of large files is made where they are read: they are packed themselves.
+        files |= set() if hasattr(reader, "digest") else {*reader.NAMES}
+        files |= {*getattr(reader, "GLOBS", ())}
+        marks |= {*getattr(reader, "MARKS", ())}
     folders = {str(above) for name in files for above in PurePosixPath(name).parents} - {"."}
-    lists = {"@FOLDERS@": folders, "@TELLING@": TELLING - files, "@FILES@": files}
+    lists = {"@FOLDERS@": folders, "@TELLING@": marks - files, "@FILES@": files}
     text = _SCRIPT
     for word, names in lists.items():
         text = text.replace(word, " ".join(sorted(names)))
@@ -151,8 +156,8 @@ class _Laying:
     name: str
     place: Path
     host: str = ""
-    # Of each directory: its folder, its path and what it was called.
-    found: list[tuple[Path, str, str]] = field(factory=list)
+    # Of each directory: its folder, its path, what it was called, and its machine.
+    found: list[tuple[Path, str, str, str]] = field(factory=list)
     files: int = 0
     size: int = 0
 
@@ -162,9 +167,11 @@ class _Laying:
                 f"{self.name}: was packed for a newer version of joinproto",
                 next="use that version, or pack it with the script of this one",
             )
-        while (line := self._line()) != "end":
+        while (line := self._line()) != "end" or self._goes_on():
             verb, _, rest = line.partition(" ")
             match verb:
+                case "end":
+                    self.host = ""
                 case "host" if rest and not self.host:
                     self.host = rest
                 case "directory" if rest.startswith("/") and self.host:
@@ -173,11 +180,11 @@ class _Laying:
                         raise self._broken("has too many directories")
                     folder = self.place / str(len(self.found))
                     folder.mkdir()
-                    self.found.append((folder, rest, ""))
+                    self.found.append((folder, rest, "", self.host))
                 case "called" if self.found:
-                    folder, path, _ = self.found[-1]
+                    folder, path, _, host = self.found[-1]
                     called = rest if rest != PurePosixPath(path).name else ""
-                    self.found[-1] = (folder, path, called)
+                    self.found[-1] = (folder, path, called, host)
                 case "file":
                     self._file(rest)
                 case "link":
@@ -188,8 +195,15 @@ class _Laying:
                     raise self._broken("has a line that no script of ours writes")
         return tuple(self._gathered(*one) for one in self.found)
 
-    def _gathered(self, folder: Path, path: str, called: str) -> Raw:
-        raw = gather(folder, host=self.host)
+    def _goes_on(self) -> bool:
+        """Return whether another pack stands behind this one, as `cat` puts them."""
+        more = self.file.readline(LINE_BYTES_MAX)
+        if more and more != MAGIC + VERSION + b"\n":
+            raise self._broken("has more behind its end")
+        return bool(more)
+
+    def _gathered(self, folder: Path, path: str, called: str, host: str) -> Raw:
+        raw = gather(folder, host=host)
         problem = raw.problem.replace(str(folder), path)
         return evolve(raw, path=path, called=called, problem=problem)
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 
 from attrs import frozen
 
+from joinproto.errors import UsageProblem
 from joinproto.pick.findings import Findings, Missing, row_of
 from joinproto.pick.pick import Pick, group
 from joinproto.pick.raft import ASSUMED, RaftVerdict, judge
@@ -48,6 +49,7 @@ def judged(
     names = {
         key: name for one in stores if one.raft_log for key, name in one.raft_log.names.items()
     }
+    _refuse_unknown(lost, stores, {*names, *names.values(), *found.voters})
     verdict, case = _verdict(stores, found)
     missing = tuple(
         Missing(names.get(one, one), "", is_member=True, may_know_more=True, said=MORE)
@@ -75,6 +77,19 @@ def judged(
     )
 
 
+def _refuse_unknown(lost: Collection[str], stores: Sequence[Found], known: set[str]) -> None:
+    """Refuse `--lost` of a stranger, and of a member whose store is here."""
+    here = {one.member for one in stores if one.member}
+    for name in lost:
+        if name in here:
+            raise UsageProblem(f"--lost {name}: its store is here", next="leave out one of both")
+        if known and name not in known:
+            raise UsageProblem(
+                f"--lost {name}: no member is called so",
+                next=f"members are {', '.join(sorted({*known} - {''}))}",
+            )
+
+
 def _verdict(stores: Sequence[Found], found: RaftVerdict) -> tuple[Verdict, str]:
     if any(one.state is State.IN_USE for one in stores):
         return Verdict.IN_USE, "a store is open"
@@ -82,11 +97,13 @@ def _verdict(stores: Sequence[Found], found: RaftVerdict) -> tuple[Verdict, str]
         return Verdict.DIFFERENT_CLUSTERS, "stores of several clusters"
     if not found.latest:
         return Verdict.CORRUPT, "no store can be read"
-    if found.is_proven:
-        return (Verdict.TIE if len(found.latest) > 1 else Verdict.PROVEN), "a majority is here"
     if found.went_back:
         return Verdict.UNPROVEN, BACK
-    return Verdict.UNPROVEN, TWICE if found.twice else MISSING
+    if found.twice:
+        return Verdict.UNPROVEN, TWICE
+    if found.is_proven:
+        return (Verdict.TIE if len(found.latest) > 1 else Verdict.PROVEN), "a majority is here"
+    return Verdict.UNPROVEN, MISSING
 
 
 @frozen
@@ -110,7 +127,7 @@ class _Said:
             case Verdict.IN_USE:
                 return "A store is in use, so nothing is judged: a cluster that serves is whole."
             case Verdict.CORRUPT:
-                return "Not one of these stores can be read."
+                return "Not one of these stores can be read, and has anything in its log."
             case Verdict.DIFFERENT_CLUSTERS:
                 return "These are stores of several clusters."
             case Verdict.PROVEN:
@@ -178,10 +195,11 @@ class _Said:
                 "save all these directories, and look for what was put back or wiped: the store as"
                 " it was before may have what these lack"
             )
-        if set(absent) <= set(lost):
+        if absent and set(absent) <= set(lost):
             return self._forced()
         still = _and([name for name in absent if name not in lost])
-        return f"on the hosts of {still}: {COLLECT}; then pick again, with those files too"
+        where = f"the hosts of {still}" if still else "the other hosts"
+        return f"on {where}: {COLLECT}; then pick again, with those files too"
 
     def _start(self) -> str:
         whole = [

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
+from joinproto.errors import UsageProblem
 from joinproto.pick.findings import Findings, Missing, row_of
 from joinproto.pick.pick import Pick, group
 from joinproto.pick.table import Verdict
@@ -24,6 +25,11 @@ MORE = "it may have a part of the log that is in no directory here"
 
 def judged(stores: Sequence[Found], *, nodes: int | None, words: Sequence[str] = ()) -> Judged:
     """Return the verdict about directories of PostgreSQL.  `nodes`: how many there are."""
+    if nodes is not None and len(stores) > nodes:
+        raise UsageProblem(
+            f"--nodes {nodes}, and {len(stores)} directories are given",
+            next="name one directory of each node",
+        )
     read = [(one, control) for one in stores if (control := control_of(one)) is not None]
     pairs = [
         (one, other, parting(mine, theirs))
@@ -78,7 +84,11 @@ def judged(stores: Sequence[Found], *, nodes: int | None, words: Sequence[str] =
             ),
         ),
         sentence=sentence,
-        lines=(*lines, "what a client was told (synchronous_commit) is in none of these files"),
+        lines=(
+            *lines,
+            "what a client was told (synchronous_commit) is in none of these files",
+            "assumed: that each directory is of another node, and none a copy: no file says it",
+        ),
         next=after,
     )
 

@@ -277,3 +277,13 @@ def test_the_played_groups_go_far_enough_to_mean_something() -> None:
     assert lacking > 20
     assert changed > 20
     assert led > 100
+
+
+def test_a_voter_whose_log_never_had_anything_is_no_voice() -> None:
+    """It may have been wiped: with c it may have made a majority for what b lacks."""
+    blank = RaftLog(name="/a", member="a")
+
+    found = judge([log("b", (2, 5)), blank])
+
+    assert not found.is_proven
+    assert found.missing == ("a", "c")

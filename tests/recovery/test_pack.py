@@ -17,6 +17,8 @@ from joinproto.recovery import pack
 from joinproto.recovery.gather import gather
 from joinproto.recovery.sources import look
 from tests.recovery.foreign.directories import DATA
+from tests.recovery.foreign.test_etcd import written
+from tools.histories.trees import loaded
 
 OF_OURS = Path(__file__).parent / "written" / "0.1.0"
 
@@ -148,3 +150,26 @@ def test_a_pack_writes_nowhere_else(name: str) -> None:
 
     with pytest.raises(StoreError):
         pack.read(io.BytesIO(text.encode()), name="x")
+
+
+@pytest.mark.parametrize("name", ["etcd-away/a.tree", "postgresql-forked/a.tree"])
+def test_a_directory_with_large_files_is_packed_too(tmp_path: Path, name: str) -> None:
+    directory = written(loaded((DATA / name).read_text("utf-8")), tmp_path / "data")
+
+    (packed_one,) = look([str(packed(tmp_path, directory))]).stores
+    (here,) = look([str(directory)]).stores
+
+    assert packed_one.facts == here.facts
+    assert packed_one.state is here.state
+
+
+def test_packs_may_stand_one_behind_the_other(tmp_path: Path) -> None:
+    """As `cat` puts them; what is behind them and is no pack is refused."""
+    both = b"".join(packed(tmp_path, one).read_bytes() for one in nodes()[:2])
+
+    (tmp_path / "both.pack").write_bytes(both)
+    assert len(look([str(tmp_path / "both.pack")]).stores) == 2
+
+    (tmp_path / "both.pack").write_bytes(both + b"more")
+    with pytest.raises(StoreError, match="behind its end"):
+        look([str(tmp_path / "both.pack")])

@@ -25,7 +25,7 @@ from joinproto.errors import UsageProblem
 
 EXAMPLE = """\b
 Examples:
-  joinproto diff token-ring --mutant stays-white
+  joinproto diff termination --mutant stays-white
   joinproto diff durable-vote --mutant no-persist --mutant answer-first
   joinproto diff incident-galera-pod-0 incident-galera-pod-0-fixed
   joinproto diff old/my_model.py my_model.py
@@ -136,6 +136,7 @@ def _asked(
     if len(mutants) > 2:
         raise UsageProblem(f"{len(mutants)} mutants are given", next="compare two worlds at a time")
     if other is None and not mutants:
+        catalogue.load(target, {})  # an unknown world first
         raise UsageProblem(
             f"{target} is to be compared, and nothing to compare it with",
             next="name a second world, or give --mutant NAME",

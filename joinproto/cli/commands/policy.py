@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -112,6 +113,8 @@ def check_command(
     line: the name of a node, or wait or refuse.  Each distinct question is asked once, and again
     at the end.
     """
+    if math.isnan(answer_seconds) or (max_seconds is not None and math.isnan(max_seconds)):
+        raise click.UsageError("--answer-seconds and --max-seconds take numbers")
     if trace is not None:
         from joinproto.cli.show.write import format_of
 
@@ -196,6 +199,7 @@ def _text(target: str, world: str, report: Report, answers: Answers) -> Iterator
         yield from (f"{number:4}  {step.label}" for number, step in enumerate(steps, start=1))
     elif report.result == "incomplete":
         yield f"{target}: open, for the search was not ended ({states})"
+        yield "next: give it more with --max-states, --max-seconds or --max-memory"
     elif idle:
         yield f"{target} does no harm on {world}, and never founds the cluster ({states})"
     else:

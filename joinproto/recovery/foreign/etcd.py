@@ -28,6 +28,8 @@ NAMES = ("etcd facts",)
 """What a `Raw` carries in the place of the files, which are too large."""
 
 SIGNS = ("member",)
+GLOBS = ("member/wal/*.wal", "member/snap/*.snap", "member/snap/db")
+MARKS = ("member/wal/*.broken", "member/snap/*.snap.db")
 DATABASE = f"{etcd_wal.SNAP}/db"
 LOCKED = (DATABASE,)
 REVISION_BYTES = 17

@@ -35,6 +35,10 @@ from joinproto.recovery.raft_facts import RaftFacts, Voting
 FORMAT = Format.KRAFT
 NAMES = ("kraft facts",)
 SIGNS = ("__cluster_metadata-0",)
+GLOBS = (
+    *("meta.properties", "__cluster_metadata-0/quorum-state"),
+    *("__cluster_metadata-0/*.log", "__cluster_metadata-0/*.checkpoint"),
+)
 LOCKED = (".lock",)
 META, FOLDER = "meta.properties", "__cluster_metadata-0"
 STATE = f"{FOLDER}/quorum-state"

@@ -36,7 +36,10 @@ from joinproto.recovery.found import Fact, Format, Found, Raw, State
 FORMAT = Format.POSTGRESQL
 NAMES = ("postgresql facts",)
 SIGNS = ("global/pg_control",)
+GLOBS = ("PG_VERSION", "global/pg_control", "pg_wal/*")
+MARKS = ("recovery.signal", "standby.signal")
 LOCKED = ()
+PID = "postmaster.pid"
 CONTROL, WAL = "global/pg_control", "pg_wal"
 VERSIONS = {1201: "12", 1300: "13 to 16", 1700: "17", 1800: "18"}
 CONTROL_BYTES = 8192

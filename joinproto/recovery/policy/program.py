@@ -9,14 +9,17 @@ A policy that hangs, one that dies and one that gives two answers to one questio
 
 from __future__ import annotations
 
+import inspect
 import os
 import selectors
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Literal
 from zlib import crc32
@@ -48,7 +51,8 @@ def command_of(policy: str) -> tuple[str, ...]:
     """
     path = Path(policy)
     if path.suffix == ".py" and path.is_file():
-        return (sys.executable, str(Path(serve.__file__)), str(path))
+        # As a text: it may lie in an archive, where no file of it can be run.
+        return (sys.executable, "-c", inspect.getsource(serve), str(path))
     if path.is_file():
         if not os.access(path, os.X_OK):
             raise UsageProblem(f"{policy} is not executable", next=f"chmod +x {policy}")
@@ -194,7 +198,16 @@ class Program:
 
     def _refuse_death(self, process: subprocess.Popen[bytes]) -> None:
         """Refuse a program that ended as one that failed, whatever it had answered."""
-        if code := process.wait():
+        try:
+            code = process.wait(self.seconds)
+        except subprocess.TimeoutExpired:
+            self._stop()
+            raise PolicyFailed(
+                "hangs",
+                "the policy closed its output, and goes on",
+                next="write one line for each line that is read",
+            ) from None
+        if code:
             raise PolicyFailed(
                 "dies",
                 f"the policy ended with exit code {code}{self._tail()}",
@@ -237,6 +250,8 @@ class Program:
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
                 bufsize=0,
+                # So that what it starts ends with it.
+                start_new_session=True,
             )
         except OSError as error:
             raise UsageProblem(
@@ -251,7 +266,8 @@ class Program:
         self._read = b""
         if process is None:
             return
-        process.kill()
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         for stream in (process.stdin, process.stdout):
             if stream is not None:

@@ -26,7 +26,7 @@ def real(place: Path) -> dict[str, Path]:
     laid = pack._Laying(io.BytesIO(data), "real", place / "all")
     laid.done()
     found = {}
-    for folder, path, _ in laid.found:
+    for folder, path, _, _ in laid.found:
         found[Path(path).name] = folder.rename(place / Path(path).name)
     return found
 

@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from joinproto.errors import UsageProblem
 from joinproto.pick.table import Verdict
 from joinproto.recovery.foreign import etcd, etcd_wal
 from joinproto.recovery.foreign.crc32c import crc32c
 from joinproto.recovery.foreign.text import NotAsWritten
-from joinproto.recovery.foreign.tree import Bytes
+from joinproto.recovery.foreign.tree import Bytes, packed
 from joinproto.recovery.found import Format, Found, Raw, RawFile, State
 from joinproto.recovery.judgement import Judgement, judge
 from joinproto.recovery.raft_facts import RaftFacts
@@ -286,3 +287,27 @@ def test_the_checksum_is_that_of_the_standard() -> None:
     assert crc32c(b"123456789") == 0xE3069283
     assert crc32c(bytes(32)) == 0x8A9136AA
     assert crc32c(long) == crc32c(long[100:], crc32c(long[:100]))
+
+
+def test_a_member_that_is_there_twice_is_told_whatever_the_others_prove() -> None:
+    copy = evolve(found("a"), path="/copy")
+
+    said = judged(found("a"), found("b"), found("c"), copy)
+
+    assert said.verdict is Verdict.UNPROVEN
+    assert "two of these are stores of one member" in said.sentence
+
+
+def test_a_store_that_knows_no_voters_is_never_forced() -> None:
+    facts = evolve(etcd.facts_of(member("a")), configurations=(), last_index=0, last_term=0)
+    files = (RawFile(etcd.NAMES[0], packed(evolve(facts, commit=0, applied=0, revision=None))),)
+    blank = etcd.read(Raw(path="/a", host="h", format=Format.ETCD, files=files))
+
+    assert "force" not in judged(blank).next
+    assert judged(found("b"), blank).verdict is Verdict.UNPROVEN
+
+
+@pytest.mark.parametrize(("name", "why"), [("zzz", "no member is called so"), ("b", "is here")])
+def test_who_is_lost_is_a_member_whose_store_is_not_here(name: str, why: str) -> None:
+    with pytest.raises(UsageProblem, match=why):
+        judged(found("b"), lost=(name,))

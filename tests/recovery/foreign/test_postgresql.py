@@ -8,6 +8,7 @@ Of the log, what is before the last checkpoint is blank.  Kept by `python -m too
 
 from __future__ import annotations
 
+import os
 import struct
 from functools import cache
 from itertools import product
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from joinproto.errors import UsageProblem
 from joinproto.pick.table import Verdict
 from joinproto.recovery.foreign import postgresql
 from joinproto.recovery.foreign.crc32c import crc32c
@@ -23,6 +25,7 @@ from joinproto.recovery.foreign.postgresql import Control, Parting, parting, pla
 from joinproto.recovery.foreign.text import NotAsWritten
 from joinproto.recovery.foreign.tree import Bytes
 from joinproto.recovery.found import Format, Found, Raw, RawFile, State
+from joinproto.recovery.gather import gather
 from joinproto.recovery.judgement import Judgement, judge
 from tests.recovery.asking import ask_json
 from tests.recovery.foreign.directories import DATA
@@ -215,3 +218,18 @@ def test_no_mutation_makes_a_proof() -> None:
 @pytest.mark.soak("stores")
 def test_none_of_many_mutations_makes_a_proof() -> None:
     assert [] == damages(server("b"), count=2_000, seed=2, is_fine=is_damage_or_harmless)
+
+
+def test_more_directories_than_nodes_are_refused() -> None:
+    with pytest.raises(UsageProblem, match="--nodes 1, and 2 directories"):
+        judged(found("a"), found("c"), nodes=1)
+
+
+def test_a_server_that_runs_is_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process works in the directory that it has open, and names itself there."""
+    written(server("a"), tmp_path)
+    (tmp_path / "postmaster.pid").write_text(f"{os.getpid()}\n{tmp_path}\n")
+
+    assert gather(tmp_path, host="h").in_use == ""
+    monkeypatch.chdir(tmp_path)
+    assert gather(tmp_path, host="h").in_use == f"process {os.getpid()}, by postmaster.pid"

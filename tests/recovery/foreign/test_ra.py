@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 import random
+import shlex
 import shutil
 import tracemalloc
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from joinproto.durable.filesystem import REAL
 from joinproto.pick.raft import Configuration
 from joinproto.recovery.cli_look import judgement_of
 from joinproto.recovery.foreign.ra import log, segment, snapshot, wal
+from joinproto.recovery.foreign.ra import table as table_of
 from joinproto.recovery.foreign.ra.folders import digests
 from joinproto.recovery.foreign.ra.log import RaSystem, system_from
 from joinproto.recovery.foreign.ra.table import table
@@ -25,6 +27,7 @@ from joinproto.recovery.found import State
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.judgement import Judgement, told
 from joinproto.recovery.sources import look
+from joinproto.recovery.words import typed
 from tests.recovery.foreign import ra_files
 from tests.recovery.foreign.ra_files import NODES, command, node, real
 
@@ -320,7 +323,7 @@ def test_a_queue_without_its_majority_is_shrunk(tmp_path: Path) -> None:
 
     assert "But of 2 Raft groups 1 is not proven: q17" in found.sentence
     assert f"rabbitmqctl -n {A} eval 'rabbit_quorum_queue:force_shrink_member" in found.next
-    assert '(<<"/">>, <<"q17">>)' in found.next
+    assert '(<<"/"/utf8>>, <<"q17"/utf8>>)' in found.next
 
 
 def test_two_logs_that_contradict_each_other_prove_nothing(tmp_path: Path) -> None:
@@ -362,3 +365,13 @@ def test_files_that_cannot_be_read_are_not_corrupt_and_not_given_up(tmp_path: Pa
     assert State.UNKNOWN is found.state
     assert "meta.dets: is no table of DETS" in found.problems[0]
     assert "a majority has the latest by itself" in judged(a).next
+
+
+@pytest.mark.parametrize("name", ["x'; touch /tmp/pwned; '", 'say "hi"\\\\', "häuser", "q.1-a_b"])
+def test_a_name_that_a_client_chose_is_one_word_of_a_command(name: str) -> None:
+    """Whoever may declare a queue chooses what stands in a line that an operator pastes."""
+    term = table_of._binary(name)
+
+    assert shlex.split(f"eval {typed(term)}") == ["eval", term]
+    assert not {"'", "\\n"} & {*term}
+    assert term.count('"') == 2

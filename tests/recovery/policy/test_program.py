@@ -150,3 +150,18 @@ def test_a_file_that_is_not_executable_is_refused(tmp_path: Path) -> None:
     (tmp_path / "policy").write_text("#!/bin/sh\n")
     with pytest.raises(UsageProblem, match="not executable"):
         command_of(str(tmp_path / "policy"))
+
+
+def test_a_program_that_closes_its_output_and_goes_on_is_told(script: Make) -> None:
+    closed = script("exec 0<&-; exec 1>&-; exec sleep 60")
+
+    assert failure(closed, TWO[0], seconds=0.3).how == "hangs"
+
+
+def test_what_a_program_started_ends_with_it(script: Make, tmp_path: Path) -> None:
+    started = script(f"sleep 60 & echo $! > {tmp_path}/child; while read line; do echo wait; done")
+
+    answers(started, TWO[0])
+
+    child = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
+    assert not child.exists() or child.read_text().split()[2] == "Z"

@@ -19,9 +19,12 @@ from attrs import frozen
 
 from joinproto.pick.raft import ASSUMED, RaftVerdict, judge
 from joinproto.recovery.foreign.ra.log import GroupLog, RaSystem
+from joinproto.recovery.words import typed
 
 KHEPRI = ("coordination", "rabbitmq_metadata")
 SHOWN_MAX = 20
+PLAIN = " _-./:@"
+"""Characters that a term and a shell take as they are, beside letters and digits."""
 
 
 @frozen(kw_only=True)
@@ -227,11 +230,21 @@ def _forced(row: Row) -> str:
         else ""
     )
     if row.is_khepri:
-        return f"rabbitmqctl -n {node} force_standalone_khepri_boot ({entries}{given_up})"
+        return f"rabbitmqctl -n {typed(node)} force_standalone_khepri_boot ({entries}{given_up})"
     vhost, queue = row.any_log.vhost, row.any_log.queue
     shrink = "rabbit_quorum_queue:force_shrink_member_to_current_member"
-    call = f'rabbitmqctl -n {node} eval \'{shrink}(<<"{vhost}">>, <<"{queue}">>).\''
+    code = f"{shrink}({_binary(vhost)}, {_binary(queue)})."
+    call = f"rabbitmqctl -n {typed(node)} eval {typed(code)}"
     return f"once {node} runs: {call} (3.12 and later; {entries}{given_up})"
+
+
+def _binary(text: str) -> str:
+    """Return a text as an Erlang term, whoever chose it."""
+    plain = "".join(
+        char if char in PLAIN or (char.isascii() and char.isalnum()) else f"\\x{{{ord(char):x}}}"
+        for char in text
+    )
+    return f'<<"{plain}"/utf8>>'
 
 
 def _told(rows: Sequence[Row], said: Callable[[Row], str]) -> list[str]:
