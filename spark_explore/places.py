@@ -202,11 +202,20 @@ class Address:
             yield
         except FileNotFoundError:
             raise
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, _arrow_error()) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             lines = str(error).partition(" (Request ID")[0].splitlines()
             raise StoreFailure((lines or ["it says nothing"])[0][:400]) from error
+
+
+def _arrow_error() -> type[Exception]:
+    """Return what stores raise that is no `OSError`."""
+    try:
+        from pyarrow import ArrowException
+    except ModuleNotFoundError:
+        return OSError
+    return ArrowException
 
 
 class StoreFailure(OSError):

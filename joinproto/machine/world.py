@@ -138,7 +138,10 @@ T = TypeVar("T")
 
 
 def copied(value: T) -> T:
-    """Return a copy: what can change is made anew, what cannot is shared."""
+    """Return a copy: lists, dicts, sets and objects that have no hash are made anew.
+
+    What has a hash is shared, so it may not change: a tuple holds no list.
+    """
     return cast("T", _copied(value))
 
 
