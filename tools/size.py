@@ -6,12 +6,11 @@ that the wheel carries, and their sum.  Tokens do not change when code is only f
 
 from __future__ import annotations
 
+import argparse
 import ast
 import io
-import sys
 import tokenize
 import tomllib
-from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,11 +52,16 @@ def wheel_folders() -> list[Path]:
     return [*inner, *modules, *(ROOT / name for name in carried if name != "joinproto")]
 
 
-def main(folders: Iterable[str]) -> None:
-    """Print a line for each folder, and their sum."""
+def main(words: list[str] | None = None) -> None:
+    """Print a line for each folder, and their sum; exit code 2: a folder that is not there."""
+    parser = argparse.ArgumentParser(prog="python -m tools.size", description=__doc__)
+    parser.add_argument("folder", nargs="*", type=Path, help="a folder or a file of Python")
+    folders = parser.parse_args(words).folder
+    if missing := [str(path) for path in folders if not path.exists()]:
+        parser.error(f"not there: {', '.join(missing)}; expected folders or files")
     total = [0, 0, 0]
     print(f"{'lines':>7} {'tokens':>8} {'files':>6}")
-    for path in [Path(name) for name in folders] or wheel_folders():
+    for path in folders or wheel_folders():
         files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
         sizes = [size_of(file.read_text("utf-8")) for file in files]
         row = [sum(lines for lines, _ in sizes), sum(tokens for _, tokens in sizes), len(files)]
@@ -68,4 +72,4 @@ def main(folders: Iterable[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -63,3 +63,10 @@ def test_folders_are_printed_with_their_sum(
         ["1", "3", "1"],
         ["6", "21", "3"],
     ] == rows
+
+
+def test_a_folder_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["nowhere"])
+    assert ended.value.code == 2
+    assert "not there: nowhere" in capsys.readouterr().err
