@@ -1,17 +1,16 @@
 """`make docs`: write the generated parts of the documentation anew.
 
-A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `files` (a room's files
-by folders, each with the first line of its docstring), `trace` (the shortest failing run of a
-world, as the command shows it), `include` (a file as it is: Python, or Markdown), `api` (public
-names), `drawing` (a shipped table), `json` (what commands print), `output` (a command and what it
-prints first, run from the root), `incidents` (their worlds, and what defeats which fix).
+A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `trace` (the shortest
+failing run of a world, as the command shows it), `include` (a file as it is: Python, or Markdown),
+`api` (public names), `drawing` (a shipped table), `json` (what commands print), `output` (a
+command and what it prints first, run from the root), `incidents` (their worlds, and what defeats
+which fix).
 `...` stands for what is left out of a run or an output: what else is printed, and lines with
 times.  A test compares.
 """
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shlex
@@ -35,42 +34,10 @@ WIDTH = 88
 TIMED = ("  time ", "  memory ", "  code ", "  search ")
 TOOK = re.compile(r"=+ (.*) in [\d.]+s =+")
 BLOCK = re.compile(
-    r"(<!-- (files|trace|include|api|drawing|json|output|incidents): "
+    r"(<!-- (trace|include|api|drawing|json|output|incidents): "
     r"([^>\n]+) -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
-
-
-def files_of(room: str) -> list[Path]:
-    """Return the room's Python files that belong to the project, in the order of their paths."""
-    listed = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", "-z", f"{room}/**.py"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    return sorted(ROOT / name for name in set(listed.split("\0")) if (ROOT / name).is_file())
-
-
-def about(path: Path) -> str:
-    """Return the first sentence or two of a file: its docstring down to the first empty line."""
-    said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return said.split("\n\n")[0].replace("\n", " ").strip()
-
-
-def _files(room: str) -> str:
-    """Return the room's folders, each with what it is, and their files."""
-    lines = []
-    for folder, inside in groupby(sorted(files_of(room), key=_place), key=lambda one: one.parent):
-        first, *others = inside
-        lines.append(f"\n**`{folder.relative_to(ROOT).as_posix()}/`**: {about(first)}\n")
-        lines += [f"- `{path.name}` {about(path)}" for path in others]
-    return "\n".join(lines).strip()
-
-
-def _place(path: Path) -> tuple[Path, bool, str]:
-    """Return what sorts files by their folders, and the one that says what its folder is first."""
-    return path.parent, path.name != "__init__.py", path.name
 
 
 def _trace(world: str) -> str:
@@ -132,7 +99,6 @@ def _api(names: str) -> str:
 
 
 MAKERS: dict[str, Callable[[str], str]] = {
-    "files": _files,
     "trace": _trace,
     "include": _include,
     "api": _api,

@@ -103,7 +103,7 @@ def test_architecture_names_only_what_is_there() -> None:
 
 
 def test_every_file_says_what_it_is() -> None:
-    """The first line of its docstring is its line in docs/files.md."""
+    """A reader who opens it learns from its docstring what it is."""
     written = [
         file
         for file in files()
@@ -115,10 +115,7 @@ def test_every_file_says_what_it_is() -> None:
 
 
 def test_every_folder_of_a_room_is_a_package() -> None:
-    """Without `__init__.py` a room loses to any package of its name, wherever that lies.
-
-    And its docstring is what docs/files.md says of the folder.
-    """
+    """Without `__init__.py` a room loses to any package of its name, wherever that lies."""
     folders = {
         file.parent
         for file in files()
@@ -142,7 +139,8 @@ def test_no_extra_holds_development_tools() -> None:
 
     published = [names(wanted) for wanted in project["project"]["optional-dependencies"].values()]
 
-    assert set() == names(project["dependency-groups"]["dev"]) & set().union(*published)
+    for group in project["dependency-groups"].values():
+        assert set() == names(group) & set().union(*published)
 
 
 def test_what_is_started_by_name_is_executable() -> None:

@@ -59,8 +59,8 @@ def validate(
     they confirmed, and what later primaries had.
 
     With --world and --patterns, LOGS are text logs of another program.  The world says what the
-    program may do, and the patterns say which line tells which step (docs/how-to.md, "Logs of
-    another program").  The command prints how many lines of each step fit, and the first line
+    program may do, and the patterns say which line tells which step (docs/how-to/logs.md).  The
+    command prints how many lines of each step fit, and the first line
     that does not.
 
     Exit codes: 0 all holds, 1 a line or a claim does not, 2 a log is empty, cut or not a log,

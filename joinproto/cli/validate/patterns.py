@@ -25,7 +25,7 @@ from joinproto.codec.strict import DoesNotFit
 from joinproto.codec.toml_file import read_settings
 from joinproto.errors import UsageProblem
 
-NEXT = "`joinproto validate --help` names docs/how-to.md, which has a whole file"
+NEXT = "`joinproto validate --help` names docs/how-to/logs.md, which has a whole file"
 
 
 @frozen(kw_only=True)
