@@ -38,13 +38,13 @@ def test_a_problem_is_the_first_thing_to_read() -> None:
 
     page = report.markdown(found, plot="benchmarks.svg")
 
-    assert page.index("**Problem:** spin-dfs 8: wrong") < page.index("| distinct")
+    assert page.index("**Problem:** spin-dfs 8: wrong") < page.index("distinct")
     assert "**Left out:** no java" in page
     assert "PROBLEM: spin-dfs 8: wrong" in report.terminal(found)
 
 
 def test_the_page_names_command_date_machine_and_settings() -> None:
-    """Whoever doubts a number can measure it again."""
+    """A reader who doubts a number can measure it again."""
     page = report.markdown(made_up(), plot="benchmarks.svg")
 
     for part in (

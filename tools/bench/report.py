@@ -157,13 +157,13 @@ def node_table(cost: NodeCost) -> str:
                 _ratio(cost.lone_seconds, cost.etcd_lone_seconds),
             ],
             [
-                "kill -9 of who orders, until the next answer",
+                "kill -9 of the sequencer, until the next answer",
                 f"{cost.leader_killed_seconds:.2f} s",
                 _or_dash(cost.etcd_leader_killed_seconds, "{:.2f} s"),
                 _ratio(cost.leader_killed_seconds, cost.etcd_leader_killed_seconds),
             ],
             [
-                "kill -9 of another one, until the next answer",
+                "kill -9 of another member, until the next answer",
                 f"{cost.other_killed_seconds:.2f} s",
                 _or_dash(cost.etcd_other_killed_seconds, "{:.2f} s"),
                 _ratio(cost.other_killed_seconds, cost.etcd_other_killed_seconds),
@@ -256,25 +256,47 @@ def summary(results: Results) -> str:
     )
 
 
+def page_table(results: Results, world: str) -> str:
+    """Return a world's measurements for the page: of the largest size, and the ratios to ours.
+
+    All sizes and columns are in benchmarks.json.
+    """
+    largest = max(row.members for row in results.rows if row.world == world)
+    ours = {
+        item.peer: item
+        for item in results.comparisons
+        if (item.world, item.members) == (world, largest)
+    }
+    return table(
+        ["tool:", "distinct", "CPU s", "states / CPU s", "bytes / state", "our speed", "our bytes"],
+        [
+            [
+                TOOL_NAMES[row.tool],
+                f"{row.seen.distinct:,}",
+                f"{row.cpu_seconds:.2f}",
+                short(row.distinct_per_cpu_second),
+                short(row.bytes_per_state),
+                times(ours[row.tool].speed) if row.tool in ours else "-",
+                times(ours[row.tool].memory) if row.tool in ours else "-",
+            ]
+            for row in results.rows
+            if (row.world, row.members) == (world, largest)
+        ],
+    )
+
+
 def markdown(results: Results, *, plot: str) -> str:
     """Return docs/benchmarks.md.  `plot`: the picture's file name beside it."""
-    commit = [row for row in results.rows if row.world == COMMIT]
-    others = [row for row in results.rows if row.world != COMMIT]
     parts = [HEAD.format(command=results.command, date=results.date)]
     parts += [f"**Problem:** {text}" for text in results.problems]
     parts += [f"**Left out:** {text}" for text in results.left_out]
     parts += [
         f"![Distinct states for each second of CPU, and bytes for each state]({plot})",
-        COMMIT_HEAD,
-        rows_table(commit),
-        RATIO_HEAD,
-        comparisons_table(results, COMMIT),
+        SEARCHES_HEAD,
     ]
-    if others:
-        parts.append(OTHERS_HEAD)
-    for world in dict.fromkeys(row.world for row in others):
-        rows = rows_table([row for row in others if row.world == world])
-        parts += [f"### {world}", rows, comparisons_table(results, world)]
+    for world in dict.fromkeys(row.world for row in results.rows):
+        members = max(row.members for row in results.rows if row.world == world)
+        parts += [f"### {world}, N = {members}", page_table(results, world)]
     parts += ["## Start", starts_table(results)]
     if results.member is not None:
         parts += [MEMBER_HEAD.format(members=results.member.members), member_table(results.member)]
@@ -307,44 +329,41 @@ Two-phase commit with {members} resource managers, the whole command, on two cor
 HEAD = """
 # Benchmarks
 
-Written by `{command}` on {date}; write it again rather than edit it.
-The same as data: `benchmarks.json`.
+This page is for people who compare checkers, or who ask what a member costs. Written by
+`{command}` on {date}; write it again rather than edit it. `benchmarks.json` has the same as data,
+with all sizes and columns.
 """
 
-COMMIT_HEAD = """
-## Two-phase commit
+SEARCHES_HEAD = """
+## Searches
 
-N resource managers, messages in a set that only grows, one invariant: nobody has aborted
-while somebody has committed.  There are exactly 2^N + 4^N + 6^N states; every run of every
-tool is compared with that, with the closed form of the steps generated, and with the depth
-where the tool knows it.
-"""
+Two-phase commit has N resource managers, messages in a set that only grows, and one claim: no
+member has aborted while another has committed. There are exactly 2^N + 4^N + 6^N states, and every
+run of every tool is compared with that. In the other worlds a member may do more, so calls of its
+code are most of the time. SPIN takes part where `tools/bench/peers/` has a model, which describes
+the protocol in Promela and finds the same counts. The search in plain Python visits only the first
+20,000 states of larger worlds.
 
-OTHERS_HEAD = """
-## Other worlds
-
-Members may do more here than in two-phase commit, and calls of their code are most of the time of
-a search without kept answers.  The plain search visits the first 20,000 states alone: all would
-take it hours.  SPIN takes part where it has a model (`tools/bench/peers/`), which says the protocol
-over again in Promela and finds the same counts.
+`our speed`: how many times as many states joinproto finds in a second of CPU (more is better).
+`our bytes`: how many times as many bytes it takes for a state (fewer is better). On small sizes
+its start is most of the time, so there the other tools are faster.
 """
 
 MEMBER_HEAD = """
 ## A member
 
-What a broker embeds, in a cluster of {members} (`python -m tools.bench.member`).  A round is
-`receive`, `poll` and `advance`; a life goes from the founding to the orderly shutdown.  Memory
-is what one member alone keeps: just active, and with as many views as a store keeps.
+What a broker embeds, in a cluster of {members} (`python -m tools.bench.member`). A round is
+`receive`, `poll` and `advance`. A life goes from the founding to the orderly shutdown.
 """
 
 NODE_HEAD = """
 ## Three nodes
 
-`joinproto node` three times on this machine, its usual settings, so many clients as the row
-says, with one write at a time each; every frame is on three disks before it is answered, and
-so it is on a majority of etcd's (`python -m tools.bench.node`).  A view here commits what
-*all* its members have, so it pauses for whoever is killed; etcd waits for a follower never,
-for a leader until the next is elected.  The last column is ours by etcd's, in the same run.
+Three processes of `joinproto node` on this machine, with default settings (`python -m
+tools.bench.node`). Each client has one write at a time. Every frame is on three disks before it is
+answered; etcd's is on a majority. A view here commits what *all* its members have, so it pauses
+for any member that is killed. etcd waits only for a new leader. `ratio` is our figure by etcd's,
+in the same run.
 {load}"""
 
 
@@ -357,9 +376,8 @@ def node_head(cost: NodeCost) -> str:
 RESTART_HEAD = """
 ## A restart
 
-A node with {frames:,} frames ({mega:,.0f} MB), killed with -9, from the start of its process
-until clients are served (`python -m tools.bench --only-restart`).  The load of the machine was
-{load:.1f} before.
+A node with {frames:,} frames ({mega:,.0f} MB) was killed with -9 and started again (`python -m
+tools.bench --only-restart`). The load of the machine was {load:.1f} before.
 """
 
 
@@ -368,39 +386,24 @@ def restart_head(cost: RestartCost) -> str:
     return RESTART_HEAD.format(frames=cost.frames, mega=cost.journal_bytes / 1e6, load=cost.load)
 
 
-RATIO_HEAD = """
-joinproto against each peer, how many times as many: states in a second of CPU (more is
-better), the same with the CPU of N = 3 left out on both sides (where that is not most of it),
-bytes for each state (fewer is better).  joinproto starts Python and loads compiled loops,
-which is most of its time on small sizes.
-"""
-
 METHOD = """
 ## How it was measured
 
-* CPU is user and system time of the whole process, start and end included.  Compare CPU, not
-  wall time: others may use the machine.
-* Each number is the median of {runs}.  The tools take turns, so that another load meets all
-  of them.
-* joinproto is `joinproto check WORLD --members N --json --no-cache`, with all cores, after one
-  run that is not counted: the very first one compiles the loops of the search (see Start).
-* Peak memory is the largest resident set.  Bytes for each state are what it grew by from
-  N = {base} of the same command, over the distinct states.
-* SPIN's models are `tools/bench/peers/two_phase_commit.pml` and `paxos_founding.pml` beside it: one
-  process each, and states of 12 and of 20 bytes, the fewest that could be reached.  Generating and
-  compiling them is not counted.
-* SPIN is compiled with
-  `{options}`,
-  breadth first with `-DBFS`, then a second time with the profile of a run of the same search.
-  Its heap is told to use large pages, as NumPy's arrays do.  `tools/bench/spin.py` has the
-  reason for each setting, and what did not help.
-* SPIN's hash table is the least power of two that is {times} times the number of states.
-  Only who knows the answer can choose it so; joinproto is told nothing.  It is
-  {slots}.
-* SPIN and joinproto store whole states, so no state is lost to a hash.  Breadth first, and
-  with joinproto, the first counterexample is a shortest one; depth first it rarely is.
-* One peer is a search in plain Python over joinproto's own members, which calls their code for
-  every step: `tools/bench/peers/per_state.py`.  minicheck and musil are checkers of their own,
-  each with the model as its users would write it (`in_minicheck.py`, `in_musil.py` beside it);
-  musil runs in a Python of its own, for it wants 3.12.  All three take part in the least size.
+* CPU is user and system time of the whole process, start and end included. Each number is the
+  median of {runs}. The tools take turns, so another load affects all of them.
+* joinproto is `joinproto check WORLD --members N --json --no-cache`, with all cores, after one run
+  that compiles the loops.
+* Bytes for each state: by how much the largest resident set grew from N = {base} of the same
+  command.
+* SPIN is compiled with `{options}`, breadth first with `-DBFS`, then a second time with the
+  profile of a run of the same search. It uses large pages, as NumPy does. Its models are one
+  process each with the smallest states that could be reached (12 and 20 bytes). Generating and
+  compiling them is not counted. `tools/bench/spin.py` has the reasons.
+* SPIN's hash table is the least power of two that is {times} times the number of states, which
+  only this benchmark knows in advance: {slots}. joinproto is told nothing.
+* SPIN and joinproto store whole states, so no state is lost to a hash. Breadth first, as joinproto
+  searches, the first counterexample is a shortest one; depth first it rarely is.
+* The search in plain Python calls joinproto's own members for every step
+  (`tools/bench/peers/per_state.py`). minicheck and musil are other checkers (`in_minicheck.py`,
+  `in_musil.py` beside it); musil needs Python 3.12.
 """
