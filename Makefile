@@ -9,7 +9,7 @@ TIER := $(PY) tests/tier.py
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --durations 20 --durations-min 2
 SOURCES := $(wildcard joinproto models proofs spark_explore tools tests)
 
-.PHONY: help setup check test landing soak lint style types bench docs pyz
+.PHONY: help setup check test landing soak lint style types bench docs site pyz
 
 help:
 	@echo "make setup     .venv with every extra and the test tools (made once)"
@@ -19,6 +19,7 @@ help:
 	@echo "make soak      all other tests, in slices: SLICE=name, MINUTES=60; it remembers"
 	@echo "make lint      style (ruff) and types (mypy)"
 	@echo "make bench     measure;  make docs  write the generated pages again"
+	@echo "make site      the documents as a site, in site/: open site/index.html"
 	@echo "make pyz       dist/joinproto.pyz: what recovers a cluster, as one file"
 
 setup: $(STAMP)
@@ -40,7 +41,7 @@ $(STAMP): pyproject.toml
 	@echo "make: installing joinproto with all extras and the test tools into .venv (1.7 GB)"
 	@# An older pip knows no dependency groups.
 	@$(PY) -m pip install --quiet --upgrade 'pip>=25.1'
-	@$(PY) -m pip install --quiet --editable '.[all]' --group dev
+	@$(PY) -m pip install --quiet --editable '.[all]' --group dev --group docs
 	@echo "make: compiling the loops of the search, once for all commands"
 	@# Where Python may write no bytecode, a small world would be compiled at each command.
 	@$(PY) -m compileall -q joinproto models proofs spark_explore tools
@@ -84,6 +85,9 @@ bench: setup
 
 docs: setup
 	$(PY) -m tools.docs
+
+site: setup
+	$(PY) -m tools.site
 
 pyz: setup
 	$(PY) -m tools.pyz

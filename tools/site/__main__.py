@@ -1,0 +1,94 @@
+"""`make site`: build the site, strictly: a broken link or a page without a place is an error.
+
+The built site needs no network.  The program that draws Mermaid pictures in the browser is fetched
+once, by npm, into `build/site`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import click
+
+from joinproto.errors import UsageProblem
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "site"
+MERMAID = "11.6.0"
+
+
+def mermaid() -> Path:
+    """Return the file of Mermaid's program, which npm fetches where it is missing.
+
+    Raises:
+        UsageProblem: npm is missing, or cannot fetch it.
+    """
+    package = BUILD / "node_modules" / "mermaid"
+    found = package / "dist" / "mermaid.min.js"
+    if found.is_file() and json.loads((package / "package.json").read_text())["version"] == MERMAID:
+        return found
+    npm = shutil.which("npm")
+    if npm is None:
+        raise UsageProblem(
+            "npm is missing; it fetches Mermaid, which draws the pictures of the site",
+            next="install npm (on Debian: apt-get install npm)",
+        )
+    BUILD.mkdir(parents=True, exist_ok=True)
+    words = [npm, "install", "--silent", "--no-save", "--ignore-scripts", f"mermaid@{MERMAID}"]
+    done = subprocess.run(
+        [*words, "--prefix", str(BUILD)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise UsageProblem(
+            f"npm cannot fetch mermaid@{MERMAID}: {done.stderr.strip()}",
+            next="try again with a network; the site needs none once it is built",
+        )
+    return found
+
+
+def build(out: Path) -> None:
+    """Build the site into `out`.
+
+    Raises:
+        UsageProblem: a package is missing, or a page has a mistake, which is printed.
+    """
+    mermaid()
+    try:
+        from mkdocs.commands.build import build as build_site
+        from mkdocs.config import load_config
+        from mkdocs.exceptions import Abort
+    except ModuleNotFoundError as missing:
+        raise UsageProblem(
+            f"{missing.name} is not installed; it builds the site",
+            next="pip install --group docs",
+        ) from None
+    config = load_config(str(ROOT / "mkdocs.yml"), site_dir=str(out), strict=True)
+    try:
+        build_site(config)
+    except Abort as problem:
+        raise UsageProblem(
+            f"the site was not built: {problem}", next="mend the lines above"
+        ) from None
+
+
+@click.command(epilog="Example: python -m tools.site")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=ROOT / "site",
+    help="The folder that is written. Its former content is removed.",
+)
+def main(out: Path) -> None:
+    """Build the site of the documents."""
+    try:
+        build(out)
+    except UsageProblem as problem:
+        raise click.ClickException(str(problem)) from None
+    click.echo(f"built: open {out / 'index.html'} in a browser")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""What MkDocs calls while it builds the site (`hooks` in mkdocs.yml).
+
+Pages of the checkout's root and the examples join the pages of `docs/`, links are written as the
+site needs them, and words of the glossary become links.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from tools.site import places, words
+from tools.site.__main__ import mermaid
+
+ASSETS = Path(__file__).with_name("assets")
+ITEM = re.compile(r"(?:[*-]|\d+\.) ")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Fill the place of decision records, and give a page that no entry names one."""
+    nav: list[Any] = config.nav or []
+    docs = Path(config.docs_dir)
+    decided = sorted(path.relative_to(docs).as_posix() for path in docs.glob("decisions/*.md"))
+    _replace(nav, "decisions/*", decided)
+    named = set(_named(nav))
+    others = sorted(
+        name
+        for path in docs.rglob("*.md")
+        if (name := path.relative_to(docs).as_posix()) not in named
+    )
+    _replace(nav, "*", others)
+    return config
+
+
+def _named(nav: list[Any]) -> list[str]:
+    found = []
+    for entry in nav:
+        inner = next(iter(entry.values())) if isinstance(entry, dict) else entry
+        found += _named(inner) if isinstance(inner, list) else [inner]
+    return found
+
+
+def _replace(nav: list[Any], mark: str, names: list[str]) -> None:
+    """Put names where the mark stands; a section that is empty then goes."""
+    if mark in nav:
+        nav[nav.index(mark) : nav.index(mark) + 1] = names
+    for entry in list(nav):
+        if isinstance(entry, dict):
+            (inner,) = entry.values()
+            if isinstance(inner, list):
+                _replace(inner, mark, names)
+                if not inner:
+                    nav.remove(entry)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages of the root and of the examples, and the site's own style and programs."""
+    for path in [file.src_uri for file in files]:
+        # Each has a page of its own instead.
+        if path.startswith("examples/"):
+            files.remove(files.src_uris[path])
+    for source, name in places.ROOT_PAGES.items():
+        text = (places.ROOT / source).read_text(encoding="utf-8")
+        files.append(File.generated(config, name, content=text))
+    for name, text in places.examples().items():
+        files.append(File.generated(config, name, content=text))
+    for name in ("site.css", "offline.js"):
+        files.append(File.generated(config, f"assets/{name}", abs_src_path=str(ASSETS / name)))
+    program = str(mermaid())
+    files.append(File.generated(config, "assets/mermaid.min.js", abs_src_path=program))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Return the page as MkDocs reads it; a code host reads it as it is."""
+    name = page.file.src_uri
+    if name.startswith("examples/"):
+        return markdown
+    text = places.relinked(_spaced(markdown), name)
+    if name == "glossary.md":
+        return words.anchored(text)
+    if name in ("api.md", "json.md", "changelog.md"):
+        return text
+    return words.linked(text, os.path.relpath("glossary.md", PurePosixPath(name).parent))
+
+
+def _spaced(text: str) -> str:
+    """Put an empty line before each list that follows a paragraph: MkDocs wants one."""
+    lines: list[str] = []
+    fenced = False
+    for line in text.split("\n"):
+        fenced ^= line.startswith("```")
+        before = lines[-1] if lines else ""
+        if (
+            not fenced
+            and ITEM.match(line)
+            and before.strip()
+            and not ITEM.match(before)
+            and not before.startswith((" ", "#", "<!--"))
+        ):
+            lines.append("")
+        lines.append(line)
+    return "\n".join(lines)
