@@ -106,7 +106,7 @@ def awaiting() -> Table[For]:
             Case(
                 "W1",
                 "fewer than N",
-                _i("the tip has fewer than N members", has_n=False),
+                _i("N still counts, and the tip has fewer members", has_n=False),
                 For.MORE,
                 reason=few,
             ),

@@ -160,7 +160,7 @@ def standing() -> Table[Phase]:
         Case(
             "W1",
             "fewer than N",
-            _i("the tip has fewer than N members", has_n=False),
+            _i("N still counts, and the tip has fewer members", has_n=False),
             Phase.READY,
         ),
         Case(
