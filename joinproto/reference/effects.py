@@ -16,9 +16,9 @@ from joinproto.machine.vocabulary import Reason, Signature, Status, Store
 class Deed(Enum):
     """An effect as a table names it."""
 
-    ANNOUNCE = "announce the own status"
+    ANNOUNCE = "announce its status"
     ASK_FOR_UPDATE = "ask for an update"
-    DROP_DATA = "drop the own data"
+    DROP_DATA = "drop its data"
     TAKE_DATA = "take the source's data and final signature"
     TAKE_INITIAL = "take the source's initial signature"
     SET_INITIAL = "set the initial signature"
@@ -27,7 +27,7 @@ class Deed(Enum):
     ACKNOWLEDGE = "acknowledge the frame"
     MARK_CLEAN = "set the final signature and mark the store clean"
     MARK_DIRTY = "mark the store dirty"
-    JUDGE_STORE = "judge the own store by the size of the group"
+    JUDGE_STORE = "judge its store by the size of the group"
     SERVE = "serve clients"
     LOG_RECOVERY = "log: need manual recovery"
     ABORT = "abort"

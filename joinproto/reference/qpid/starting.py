@@ -60,10 +60,10 @@ STARTING: Table[Phase] = Table(
             (Deed.ABORT,),
             reason=Reason.NO_CLEAN_STORE,
         ),
-        Case("Q5", "somebody is active", ~A.is_empty, Phase.JOINING, UPDATE, updates_from=R),
+        Case("Q5", "a member is active", ~A.is_empty, Phase.JOINING, UPDATE, updates_from=R),
         # At once, and without waiting for those that need an update.
         Case("Q6", "own store is clean", C.has(ME), Phase.ACTIVE, GO_ACTIVE),
-        Case("Q7", "nobody has a used store", (C | D).is_empty, Phase.ACTIVE, GO_ACTIVE),
+        Case("Q7", "no member has a used store", (C | D).is_empty, Phase.ACTIVE, GO_ACTIVE),
         Case("Q8", "own store is not clean", ALWAYS, Phase.JOINING, UPDATE, updates_from=C),
     ),
 )
