@@ -1,7 +1,7 @@
 """Three members in one program, over real sockets, with real disks and real time.
 
-A service without data: it only hears when it may serve.  One that has frames is
-`joinproto.ReplicatedLog`; `docs/running.md` says more.
+A service without data: it is only told when it may serve.  `replicated.py` keeps a log;
+`docs/embedding.md` says more.
 """
 
 # ruff: noqa: T201 - a program of its own may print

@@ -58,6 +58,21 @@ def test_every_metric_is_named() -> None:
 
 
 @pytest.mark.landing
+def test_the_program_around_a_log_prints_what_the_page_shows() -> None:
+    """docs/embedding.md: written at one member, read at another, and again after a restart."""
+    program = EXAMPLES / "replicated.py"
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+
+    # Python 3.11 may complain of a call that comes in while its listener is being closed.
+    assert 0 == done.returncode, done.stderr
+    shown = "".join(f"    {line}\n" for line in done.stdout.splitlines())
+    page = (ROOT / "docs" / "embedding.md").read_text("utf-8")
+    assert f"    $ python docs/examples/replicated.py\n{shown}\n" in page
+
+
+@pytest.mark.landing
 def test_the_program_around_a_driver_runs() -> None:
     """Founded, and closed in order: three members in one program."""
     done = subprocess.run(

@@ -371,7 +371,7 @@ def test_with_the_extra_amqtt_alone_the_broker_of_the_documents_runs(
     assert ("a", True) == (found["member"], found["serves"])
 
 
-@pytest.mark.parametrize("example", ["embedded.py", "driven.py", "mqtt_broker.py"])
+@pytest.mark.parametrize("example", ["embedded.py", "driven.py", "replicated.py", "mqtt_broker.py"])
 def test_a_strict_type_checker_takes_a_program_from_outside(
     with_amqtt: Installed, example: str
 ) -> None:
