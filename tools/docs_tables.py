@@ -34,11 +34,11 @@ SETS = {
 }
 
 
-RULES_HEAD = ("| releases | what they do | source |", "| --- | --- | --- |")
+RULES_HEAD = ("| releases | what they do |", "| --- | --- |")
 
 
 def _rule(one: ReleaseRule) -> str:
-    return f"| {one.ages} | {one.what} | `{one.source}` |"
+    return f"| {one.ages} | {one.what} |"
 
 
 def table(name: str) -> str:

@@ -95,7 +95,7 @@ SEED = Table(
         Case("D1", "the backend failed", _FAILED, Step.RETRY),
         Case("D3", "no other node is listed", (LISTED - PEERS.me).is_empty, Step.ALONE),
         Case("D3", "the first that answers", ~OTHERS.is_empty, Step.JOIN),
-        Case("D3", "nobody answers", ALWAYS, Step.RETRY),
+        Case("D3", "no node answers", ALWAYS, Step.RETRY),
     ),
 )
 """Until 3.12: the first listed node that answers and has its tables; errors end the node."""
@@ -113,7 +113,7 @@ REAL = Table(
             _LISTS & _here("more than one node is meant", wants_two=True) & SEEN.fewer_than(2),
             Step.RETRY,
         ),
-        Case("D3", "nobody answers", SEEN.is_empty, Step.RETRY),
+        Case("D3", "no node answers", SEEN.is_empty, Step.RETRY),
         Case("D3", "this node is first", FIRST.has(PEERS.me), Step.ALONE),
         Case("D3", "the first one is not ready", FIRST.some(ready=False), Step.RETRY),
         Case("D3", "no lock", _NO_LOCK, Step.RETRY),
@@ -144,7 +144,7 @@ WHY = {
     "the backend failed": "the backend failed: {failed}",
     "it failed to the end": "the backend failed, and no try is left: {failed}",
     "the first that answers": "{chosen} is the first in the list that answers",
-    "nobody answers": "none of the nodes that were named answers",
+    "no node answers": "none of the nodes that were named answers",
     "no other node is listed": "the backend lists no other node",
     "only this node is listed": "the backend lists this node alone",
     "it does not see itself": "{me} is not among the nodes that are listed and answer",

@@ -32,7 +32,7 @@ def boots(
         (Listed(("b",)), {}, (Step.ALONE, "only this node is listed")),
         (Listed(("a", "c")), {"a": SERVES}, (Step.RETRY, "it does not see itself")),
         (ABC, {}, (Step.RETRY, "fewer than two answer")),
-        (Selected("a"), {}, (Step.RETRY, "nobody answers")),
+        (Selected("a"), {}, (Step.RETRY, "no node answers")),
         (Selected("b"), {}, (Step.ALONE, "only this node is listed")),
         (ABC, {"c": Properties(started=9)}, (Step.ALONE, "this node is first")),
         (ABC, {"a": BOOTING}, (Step.RETRY, "the first one is not ready")),

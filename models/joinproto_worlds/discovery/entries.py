@@ -23,7 +23,7 @@ def _holds(name: str, about: str, usual: int, mutants: tuple[str, ...] = (), **g
 
 
 ENTRIES: tuple[Entry, ...] = (
-    _holds("patient", "4.x: whole lists, no cut, and nobody ever gives up: one cluster", 4),
+    _holds("patient", "4.x: whole lists, no cut, and no node ever gives up: one cluster", 4),
     _splits(
         "first-day",
         "4.x: cut in two and two at the first start: two that see each other are enough (case 1)",
@@ -38,7 +38,7 @@ ENTRIES: tuple[Entry, ...] = (
         8,
         cut=1,
     ),
-    _splits("partial", "4.x: a list that lacks a node", 3, 7, partial_lists=True),
+    _splits("partial", "4.x: the list lacks a node", 3, 7, partial_lists=True),
     _splits(
         "gives-up",
         "4.x: the backend fails until no try is left: each stands alone (case 5)",
@@ -58,7 +58,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     _splits(
         "late-record",
-        "3.13: nodes look before they register, so nobody ever finds anybody (case 7)",
+        "3.13: nodes look before they register, so no node ever finds another (case 7)",
         3,
         None,
         backend="selects",
@@ -83,7 +83,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     _splits(
         "delay",
-        "3.8: two nodes whose delays are nearly equal both find nobody (cases 2 and 4)",
+        "3.8: two nodes whose delays are nearly equal find no other node (cases 2 and 4)",
         2,
         6,
         rules="seed",
@@ -168,7 +168,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     KEEPING(
         "ours-forgotten",
-        "ours: a record that is gone is written again, whoever else is there",
+        "ours: a lost record is written again, even if others are there",
         members=(1, 3, 5),
         rules="ours",
         forgets=3,

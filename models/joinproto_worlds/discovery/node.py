@@ -67,7 +67,7 @@ class Looks:
     def __str__(self) -> str:
         said = ", ".join(name for name, _ in self.seen)
         last = "; it is the last try" if self.last else ""
-        return f"{self.answer}; {said or 'nobody'} answers{last}"
+        return f"{self.answer}; {said or 'no node'} answers{last}"
 
 
 @frozen
