@@ -3,8 +3,8 @@
 A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `trace` (the shortest
 failing run of a world, as the command shows it), `include` (a file as it is: Python, or Markdown),
 `api` (public names), `drawing` (a shipped table), `json` (what commands print), `output` (a
-command and what it prints first, run from the root), `incidents` (their worlds, and what defeats
-which fix).
+command and what it prints first, run from the root), `claims` (what is proved of a layer, in
+words), `incidents` (their worlds, and what defeats which fix).
 `...` stands for what is left out of a run or an output: what else is printed, and lines with
 times.  A test compares.
 """
@@ -16,6 +16,7 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
@@ -26,15 +27,17 @@ from joinproto.check.catalogue import load_world
 from joinproto.check.check import check
 from joinproto.cli.show.chart import chart
 from joinproto.errors import UsageProblem
+from joinproto_claims.claims import LAYERS
 from tools import docs_api, docs_tables, fixes
 from tools import json_schema as schema
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 88
 TIMED = ("  time ", "  memory ", "  code ", "  search ")
+PROGRESS = re.compile(r"compiling the search|level \d+: ")
 TOOK = re.compile(r"=+ (.*) in [\d.]+s =+")
 BLOCK = re.compile(
-    r"(<!-- (trace|include|api|drawing|json|output|incidents): "
+    r"(<!-- (trace|include|api|drawing|json|output|claims|incidents): "
     r"([^>\n]+) -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
@@ -79,8 +82,9 @@ def _output(command: str) -> str:
         text=True,
         check=False,
     )
-    if done.stderr:
-        raise UsageProblem(f"{command}: {done.stderr}", next="name a command that works")
+    complaints = [line for line in done.stderr.splitlines() if not PROGRESS.match(line)]
+    if complaints:
+        raise UsageProblem("\n".join([command, *complaints]), next="name a command that works")
     kept, cut, _ = done.stdout.partition("\n\nevidence")
     shown = [
         "  ..." if line.startswith(TIMED) else line
@@ -94,6 +98,15 @@ def _matching(pattern: str) -> list[str]:
     return sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern))
 
 
+def _claims(layer: str) -> str:
+    """Return each claim of a layer, by its name, and what it says."""
+    (found,) = (one for one in LAYERS if one.name == layer)
+    return "\n".join(
+        "\n      ".join([f"    {claim.name}", *textwrap.wrap(claim.about, WIDTH)])
+        for claim in found.claims
+    )
+
+
 def _api(names: str) -> str:
     return "\n\n".join(map(docs_api.described, names.split()))
 
@@ -105,6 +118,7 @@ MAKERS: dict[str, Callable[[str], str]] = {
     "drawing": docs_tables.table,
     "json": schema.document,
     "output": _output,
+    "claims": _claims,
     "incidents": fixes.table,
 }
 

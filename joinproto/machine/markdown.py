@@ -12,14 +12,16 @@ COLUMNS = ("rule", "case", "when", "outcome", "then")
 
 
 def table_as_markdown(table: Table[O]) -> str:
-    """Return the table, one line per case, in its order."""
-    rows = [COLUMNS, ("---",) * len(COLUMNS), *(row_of(case) for case in table.cases)]
-    return "\n".join("| " + " | ".join(map(_cell, row)) + " |" for row in rows)
+    """Return the table, one line per case, in its order; without `then` where no case has it."""
+    cases = [row_of(case) for case in table.cases]
+    shown = len(COLUMNS) if any(row[-1] for row in cases) else len(COLUMNS) - 1
+    rows = [COLUMNS, ("---",) * len(COLUMNS), *cases]
+    return "\n".join("| " + " | ".join(map(_cell, row[:shown])) + " |" for row in rows)
 
 
 def row_of(case: Case[O]) -> tuple[str, str, str, str, str]:
     """Return the texts of one case, in the order of `COLUMNS`."""
-    then = [deed.value for deed in case.effects]
+    then = [effect.value for effect in case.effects]
     if case.updates_from is not None:
         then = [
             f"{text} from a member of {case.updates_from}" if "ask for" in text else text
@@ -39,7 +41,7 @@ def legend(groups: Iterable[Group]) -> str:
             case Named(name, inner):
                 lines.append(f"- {name} = {inner}")
             case Members(name):
-                lines.append(f"- {name} = all the members that this member knows of, itself too")
+                lines.append(f"- {name} = all members that this member knows of, and itself")
     return "\n".join(lines)
 
 
