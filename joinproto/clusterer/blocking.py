@@ -18,7 +18,7 @@ def blockers(
     """Return for whom a node waits.  `awaited`: of a rejoining node, who may have newer data."""
     others = [one for one in seen if one.other]
     match case.name:
-        case "somebody is away" | "somebody is not joining":
+        case "a node is unreachable" | "a node is not joining":
             return frozenset(one.name for one in others if one.status is not Status.JOINING)
         case "another is first":
             return frozenset({leader(config)})

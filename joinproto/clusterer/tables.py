@@ -74,7 +74,7 @@ COMPATIBLE = Table(
         Case(
             "U3",
             "the gospel never came",
-            _PAIR.fact("nobody has said which data the gospel has", never_came=True),
+            _PAIR.fact("no node has said which data the gospel has", never_came=True),
             Fits.INCOMPATIBLE,
         ),
         Case(
@@ -232,9 +232,9 @@ ROUND = Table(
     (
         Case("U1", "two contents of one version", _HEARD.fact("two configs of one version differ",
              conflict=True), Round.STOP),
-        Case("U7", "somebody is younger", _HEARD.fact("a younger one is there", younger=True),
+        Case("U7", "a younger config", _HEARD.fact("a younger one is there", younger=True),
              Round.ADOPT),
-        Case("U7", "somebody is older", _HEARD.fact("an older one is there", older=True),
+        Case("U7", "an older config", _HEARD.fact("an older one is there", older=True),
              Round.TELL),
         Case("U7", "all the same", ALWAYS, Round.DECIDE),
     ),
@@ -249,7 +249,7 @@ class Next(Enum):
     FOUND_EMPTY = "found, wiped"
     BOOT = "boot with own data"
     LOCK = "take the locks"
-    ASK = "ask whom the others await"
+    ASK = "ask the others"
     WAIT = "wait"
 
 
@@ -283,9 +283,9 @@ JOIN = Table(
     "clusterer-join",
     "Clusterer, U4: how a node without valid data gets into a cluster",
     (
-        Case("U4", "somebody is ready", _SOMEBODY_READY, Next.JOIN),
-        Case("U4", "somebody is away", OTHERS.some(status=Status.UNREACHABLE), Next.WAIT),
-        Case("U4", "somebody is not joining", ~(NODES - JOINERS).is_empty, Next.WAIT),
+        Case("U4", "a node is ready", _SOMEBODY_READY, Next.JOIN),
+        Case("U4", "a node is unreachable", OTHERS.some(status=Status.UNREACHABLE), Next.WAIT),
+        Case("U4", "a node is not joining", ~(NODES - JOINERS).is_empty, Next.WAIT),
         Case("U4", "first, wiped", _LEADS & NODES.fact("the gospel is reset", resets=True),
              Next.FOUND_EMPTY),
         Case("U4", "first", _LEADS, Next.FOUND),
@@ -298,16 +298,16 @@ REJOIN = Table(
     (
         Case(
             "U5",
-            "who is ready has other data",
+            "ready nodes have other data",
             OTHERS.some(status=Status.READY, strange=True),
             Next.JOIN,
         ),
-        Case("U5", "somebody is ready", _SOMEBODY_READY, Next.BOOT),
+        Case("U5", "a node is ready", _SOMEBODY_READY, Next.BOOT),
         Case("U5", "a ram node", NODES.fact("this is a ram node", ram=True), Next.WAIT),
         Case("U5", "a later one is away", RAN.some(status=Status.UNREACHABLE), Next.WAIT),
         Case("U5", "no node ran longer", (RAN - JOINERS).is_empty, Next.LOCK),
-        Case("U5", "nobody else comes back", ~OTHERS.some(status=Status.REJOINING), Next.WAIT),
-        Case("U5", "others wait, too", ALWAYS, Next.ASK),
+        Case("U5", "no other comes back", ~OTHERS.some(status=Status.REJOINING), Next.WAIT),
+        Case("U5", "others wait too", ALWAYS, Next.ASK),
     ),
 )
 
@@ -327,7 +327,7 @@ WAITS = Table(
     (
         Case("U5", "an answer is missing", _CIRCLE.fact("not all have said", complete=False),
              Next.WAIT),
-        Case("U5", "its circle awaits somebody outside", _CIRCLE.fact("an edge leads out",
+        Case("U5", "its circle awaits another", _CIRCLE.fact("an edge leads out",
              edge_out=True), Next.WAIT),
         Case("U5", "its circle awaits itself alone", ALWAYS, Next.LOCK),
     ),

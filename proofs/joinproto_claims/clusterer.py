@@ -144,8 +144,8 @@ LAYER = Layer(
         ),
         Claim(
             "the_gospels_data_survive",
-            "U3: what is on a node's disk is thrown away only on the word of one that was ready"
-            " with what the config means; or by the one that founds with a gospel that is reset",
+            "U3: a node's data are given up only because another was ready with what the config"
+            " means, or by the node that founds under a gospel that is reset",
             every(
                 (n, c, s),
                 all_of(has(n, s), held(n, c), ~After(has(n, s)))
@@ -158,8 +158,8 @@ LAYER = Layer(
         ),
         Claim(
             "meant_are_the_gospels",
-            "U3: what a config means is never changed; a gospel that heads for it when that is"
-            " settled has these data",
+            "U3: the data that a config means never change; a gospel that heads for it once they"
+            " are settled has them",
             every(
                 (n, c, s),
                 all_of(
@@ -172,7 +172,7 @@ LAYER = Layer(
         ),
         Claim(
             "data_come_from_who_runs",
-            "U4: data come from one whose broker runs, or are new",
+            "U4: data come from a node whose broker runs, or are new",
             every(
                 (n, s),
                 all_of(~has(n, s), After(has(n, s)))
@@ -182,13 +182,13 @@ LAYER = Layer(
         ),
         Claim(
             "the_word_is_true",
-            "U4: who says that it is ready with a config is so when it says it",
+            "U4: a node that says it is ready with a config is so when it says it",
             every((n, c), (~said(n, c) & After(said(n, c))) >> (ready(n) & held(n, c))),
             is_step=True,
         ),
         Claim(
             "one_set_of_data",
-            "U3, U4: a node has one set of data, those that are ready with one config the same",
+            "U3, U4: a node has one set of data, and nodes ready with one config have the same",
             all_of(
                 every((n, s, t), (has(n, s) & has(n, t)) >> same(s, t)),
                 every((n, m, c, s, t), (_RUN_ALIKE & has(n, s) & has(m, t)) >> same(s, t)),
@@ -196,8 +196,8 @@ LAYER = Layer(
         ),
         Claim(
             "nobody_rests",
-            "U4 to U6: who heads for a config that names it waits, or boots, or runs; who is off"
-            " does neither, and has no lock, and its own is nobody's",
+            "U4 to U6: a node that heads for a config naming it waits, boots or runs; a node that"
+            " is off does neither, holds no lock, and its own lock is free",
             all_of(
                 every((n, c), (held(n, c) & names(c, n)) >> (waits(n) | ready(n))),
                 every(
@@ -209,13 +209,13 @@ LAYER = Layer(
         ),
         Claim(
             "a_lock_has_one_holder",
-            "U5: of a node's lock",
+            "U5: a node's lock has at most one holder",
             every((n, m, x), (lock(n, m) & lock(n, x)) >> same(m, x)),
         ),
         Claim(
             "other_content_is_never_merged",
-            "U1: who joins or comes back does so on the word of one with the very same config, not"
-            " only the same version",
+            "U1: a node joins or comes back because of a node with the very same config, not only"
+            " the same version",
             every(
                 (n, c),
                 all_of(held(n, c), waits(n), After(ready(n)), After(held(n, c)))
@@ -225,7 +225,7 @@ LAYER = Layer(
         ),
         Claim(
             "one_goes_first",
-            "U4, U5: nobody goes first while another node of the config runs with it",
+            "U4, U5: no node goes first while another of the config runs with it",
             every(
                 (n, m, c),
                 all_of(waits(n), held(n, c), After(first(n)), names(c, m), held(m, c)) >> ~ready(m),
@@ -234,7 +234,7 @@ LAYER = Layer(
         ),
         Claim(
             "no_two_first",
-            "U4, U5: of one config no two go first while the other runs, in whatever order",
+            "U4, U5: of one config no two nodes go first while the other runs, in any order",
             every(
                 (n, m, c),
                 all_of(

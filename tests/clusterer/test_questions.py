@@ -223,8 +223,8 @@ REJOIN = [
     ({"b": "rejoining", "c": "rejoining"}, "a", "take the locks", []),
     ({}, "a", "take the locks", []),  # who is away was not there at the last stop
     ({"b": "booting", "c": "joining"}, "ab", "wait", ["b"]),
-    ({"b": "rejoining", "c": "rejoining"}, "abc", "ask whom the others await", []),
-    ({"b": "rejoining", "c": "rejoining"}, "abd", "ask whom the others await", []),
+    ({"b": "rejoining", "c": "rejoining"}, "abc", "ask the others", []),
+    ({"b": "rejoining", "c": "rejoining"}, "abd", "ask the others", []),
 ]
 
 

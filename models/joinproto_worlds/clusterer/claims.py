@@ -16,7 +16,7 @@ def claims(title: str, variant: str) -> Iterator[Property]:
     yield always_each("a version never goes down", lambda shown: not shown.broken)
     yield sometimes_one("it comes to rest", lambda shown: shown.ended)
     if title not in ("hole-1", "hole-3", "hole-4", "hole-6-stranger"):
-        yield always_each("nobody crashes", _nobody_crashes)
+        yield always_each("no node crashes", _nobody_crashes)
     if title == "hole-7":
         yield always_each("b knows the config in the end", _b_knows)
         return

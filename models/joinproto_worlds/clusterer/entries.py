@@ -52,18 +52,18 @@ RULES = (
         "form", "form", "U4: one of two first boots alone, the other joins it", "everybody-leads"
     ),
     _entry(
-        "join", "join", "U4: a reset gospel without a config joins who is ready", "ready-not-joined"
+        "join", "join", "U4: a reset gospel without a config joins a ready node", "ready-not-joined"
     ),
     _entry(
         "rejoin",
         "rejoin",
-        "U5: after a full stop nobody goes before who ran longer",
+        "U5: after a full stop no node goes before one that ran longer",
         "ran-forgotten",
     ),
     _entry(
         "locks",
         "locks",
-        "U5: the config shrinks, and two that await nobody go one after the other",
+        "U5: the config shrinks; two nodes that need not wait go one after the other",
         "locks-always-granted",
     ),
     _entry(
@@ -81,19 +81,19 @@ RULES = (
     _entry(
         "conflict",
         "conflict",
-        "U1, S6: two contents of one version meet: nobody stores either",
+        "U1, S6: two contents of one version meet: no node stores either",
         "conflict-merged",
     ),
     _entry(
         "order-of-locks",
         "order-of-locks",
-        "U5, S10: locks are taken in one order, so nobody waits for a lock without end",
+        "U5, S10: locks are taken in one order, so no node waits for one for ever",
         "own-lock-first",
     ),
     _entry(
         "late-word",
         "late-word",
-        "U5: who answered ready is off when the answer comes: a boot asks again",
+        "U5: a node that answered ready is off by then: the boot asks again",
         "word-believed",
     ),
     _entry(
@@ -105,40 +105,44 @@ RULES = (
     _entry(
         "newcomers",
         "newcomers",
-        "U3: of two that came at one moment one is named the gospel: the other one keeps its data",
+        "U3: of two nodes that came together one becomes the gospel: the other keeps its data",
         "word-refused",
     ),
     _entry(
         "left-out-starts",
         "left-out-starts",
-        "U3: who was left out comes with a config: what it remembers of the gospel does not count",
+        "U3: a node that was left out brings a config: its old news of the gospel do not count",
         "later-ignored",
     ),
-    _entry("late-word-join", "late-word-join", "U4: the same where data are given up on that word"),
+    _entry(
+        "late-word-join",
+        "late-word-join",
+        "U4: as `clusterer-late-word`, but data are given up after that answer",
+    ),
     _entry(
         "paused",
         "paused",
-        "U7: who had its broker stopped by something else takes no config until it runs again",
+        "U7: a node whose broker was paused takes no config until it runs again",
         "paused-told",
     ),
-    _entry("splits", "splits", "U7: one of two goes on alone: the other one hears it, and leaves"),
+    _entry("splits", "splits", "U7: one of two goes on alone: the other hears of it, and leaves"),
 )
 LARGE = ("5", "6-circle", "8", "9", "11")
 HELD_BY = {"11": ("gospel-told-unasked",), "12": ("data-unnamed",)}
 """Rules of ours that close a hole, as mutants."""
 HOLES = (
-    ("1", "a newcomer never learns the gospel's identity, and hands a blank one the config", 5),
+    ("1", "a newcomer never learns the gospel's identity, and gives a blank one the config", 5),
     ("2", "a node that comes back tells a blank gospel its own identity", 7),
     ("3", "reset wipes the data, not the identity: old data come back as compatible", 7),
     ("4", "removed while off, added again by a later config: old data come back", 7),
     ("5", "a config is forwarded with the gospel's old identity: its new data lose", 20),
-    ("6", "the answer of a node that was left out crashes who asks", 3),
-    ("6-circle", "a wait graph without a circle crashes who asks", 7),
-    ("6-stranger", "the config of one that it does not name spoils what is known", 15),
+    ("6", "the answer of a node that was left out crashes the asking node", 3),
+    ("6-circle", "a wait-for graph without a circle crashes the asking node", 7),
+    ("6-stranger", "a config from a node that it does not name spoils what is known", 15),
     ("8", "a gospel that the config names and that never came: two sets of data", 5),
-    ("9", "who is left out hands a blank gospel the config: two sets of data", 6),
-    ("10", "its data given up and no others come, it goes first all the same", 17),
-    ("11", "who missed that the gospel came tells a blank one of the config", 6),
+    ("9", "a node that is left out gives a blank gospel the config: two sets of data", 6),
+    ("10", "a node gave its data up, and later goes first with a new set", 17),
+    ("11", "a node that missed the gospel's arrival tells a blank one of the config", 6),
     ("12", "a blank machine counts as the member whose name it has: two sets of data", 9),
 )
 KILLED = ("form", "join", "gospel", "rejoin", "left-out-starts", "hole-1", "hole-4", "hole-7-again")
@@ -181,9 +185,9 @@ ENTRIES: tuple[Entry, ...] = (
     _entry(
         "real-hole-7",
         "hole-7",
-        "shipped: one starts while the only other one that knows the config stops",
+        "shipped: a node starts while the only other one that knows the config stops",
         real=4,
     ),
-    _entry("hole-7", "hole-7", "the same under our rules: given up by design", steps=4),
+    _entry("hole-7", "hole-7", "the same under our rules: no rule helps", steps=4),
     _entry("hole-7-again", "hole-7-again", "once the other one is back, both are ready"),
 )

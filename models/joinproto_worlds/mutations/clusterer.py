@@ -139,7 +139,7 @@ CLUSTERER = (
     Mutation.of("gospel-unchecked", "joinproto.clusterer.reading", "_gospel", _gospel_unchecked),
     Mutation.of("gospel-by-name", TABLES, "COMPATIBLE", dropping("another gospel of that name")),
     Mutation.of("everybody-leads", ROUNDS, "seen_by", _everybody_leads),
-    Mutation.of("ready-not-joined", TABLES, "JOIN", dropping("somebody is ready")),
+    Mutation.of("ready-not-joined", TABLES, "JOIN", dropping("a node is ready")),
     Mutation.of("ran-forgotten", ROUNDS, "seen_by", _ran_forgotten),
     Mutation.of("locks-always-granted", TABLES, "LOCKS", _always_granted),
     Mutation.of("contacts-kept", "joinproto.clusterer.beginning", "_left", _contacts_kept),
