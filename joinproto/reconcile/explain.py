@@ -24,21 +24,21 @@ from joinproto.reconcile.target import ANY
 WHY = {
     "the nodes are not known": "the nodes of the cluster are not known: the question failed",
     "the members are not known": "the queue did not say who its members are",
-    "no leader": "nobody leads: the replicas have not elected one, so nothing is committed, and no"
+    "no leader": "no node leads: the replicas have not elected one, so nothing is committed, and no"
     " replica can be added or removed",
     "another node leads": "{leader} leads the queue and evaluates it, not {here}",
-    "nobody leads": "{here} has to evaluate it, and does not run",
+    "the leader is down": "{here} has to evaluate it, and does not run",
     "it fails": "{wanted}: its process ends, and no queue is evaluated",
     "in maintenance": "{here} is in maintenance and evaluates nothing",
-    "nobody asks": "{wanted}",
+    "no target": "{wanted}",
     "a change is under way": "a change of its members is not committed yet: {changing}",
     "no majority": "{running} of {size} replicas run, and a change needs {majority}",
     "one catches up": "{behind} still catches up",
-    "drop who left": "{gone} has a replica and is not in the cluster any more{survives}",
-    "drop who is lost": "{lost} counts no more, and is listed: of {size} a majority is {majority}"
+    "drop a node that left": "{gone} has a replica and is not in the cluster any more{survives}",
+    "drop a lost member": "{lost} counts no more, and is listed: of {size} a majority is {majority}"
     "{survives}",
     "enough": "{there}{although}{survives}",
-    "nobody takes it": "{there}, and no node can take one{survives}",
+    "no free node": "{there}, and no node can take one{survives}",
     "it would be even": "one more would make {next_size}, and no second node could take another",
     "a member is down": "{down} has a replica and does not run",
     "one more": "{there}; {choice}",
@@ -53,15 +53,15 @@ CHANGES = {
     "the members are not known": "an answer of the queue",
     "no leader": "an election: look at the logs of {up}, and restart one of them",
     "another node leads": "{leader} evaluates it at its next turn",
-    "nobody leads": "another leader, or {here} running",
+    "the leader is down": "another leader, or {here} running",
     "it fails": "a configured size of 1 or more, or none",
     "in maintenance": "the end of the maintenance of {here}",
-    "nobody asks": "an argument, a policy or a setting that says how many",
+    "no target": "an argument, a policy or a setting that says how many",
     "a change is under way": "the commit of that change, or its failure",
     "no majority": "{missing} more of {down} running{shrink}",
     "one catches up": "{behind} being caught up, or lost",
     "enough": "{not_enough}",
-    "nobody takes it": "{room}",
+    "no free node": "{room}",
     "it would be even": "{room}",
     "a member is down": "{room}",
     "away, not for long": "{away} staying away for {left:g} more seconds",
@@ -84,7 +84,7 @@ def would_change(decision: Decision) -> str | None:
 def _case(decision: Decision) -> str:
     """Return whose words are taken: what shipped has no case of its own for a target of 0."""
     name = decision.case.name
-    return "nobody asks" if name == "enough" and not decision.wanted.count else name
+    return "no target" if name == "enough" and not decision.wanted.count else name
 
 
 class _Words:

@@ -272,7 +272,7 @@ def _loads(
 
 
 def is_settled(decision: Decision) -> bool:
-    """Say whether the queue has what is wanted: `enough`, or nobody asks."""
+    """Say whether the queue has what is wanted: `enough`, or there is no target."""
     if decision.situation.variant is Variant.REAL:
         return decision.case.name == "enough"
-    return decision.case.name in ("enough", "nobody asks")
+    return decision.case.name in ("enough", "no target")

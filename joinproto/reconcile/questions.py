@@ -34,7 +34,7 @@ class AskTarget(Target):
 class TargetAnswer:
     """How many replicas are kept."""
 
-    target: Annotated[int, "0: nobody asks, nothing is added"]
+    target: Annotated[int, "0: no target, nothing is added"]
     said_by: Annotated[str | None, "who decided; null: nobody"]
     rule: Annotated[str, "the rule that decided"]
     why: Annotated[str, "the reason, in a sentence"]

@@ -87,7 +87,7 @@ class Queue:
         tuple[str, ...] | None, "nodes that have a replica; null: asked, and no answer"
     ] = ()
     leader: Annotated[
-        str | None, "the leader's node; null: nobody leads; left out: the evaluating one"
+        str | None, "the leader's node; null: no node leads; left out: the evaluating one"
     ] = EVALUATING
     target: Annotated[Target, "who wants how many"] = Target()
     away: Annotated[

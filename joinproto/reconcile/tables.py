@@ -75,12 +75,12 @@ _here = NODES.fact
 _KNOWS_NO_NODES = _here("the cluster's nodes are not known", knows_nodes=False)
 _KNOWS_NO_MEMBERS = _here("the queue's members are not known", knows_members=False)
 _NOT_LEADER = _here("another node leads", leads=False)
-_NO_LEADER = _here("nobody leads", has_leader=False)
+_NO_LEADER = _here("no node leads", has_leader=False)
 _LEADER_DOWN = _here("the leader does not run", running=False)
 _NOBODY_LEADS = Case("Q2", "no leader", _NO_LEADER, Action.WAIT)
 _ENOUGH_MEMBERS = ~M.fewer_than(NODES.mine("target"))
 _TOO_FEW = KEPT.fewer_than(NODES.mine("target"))
-_NOBODY_ASKS = _here("nobody says how many", target=0)
+_NOBODY_ASKS = _here("no target is set", target=0)
 _TOO_FEW_NOW = PRESENT.fewer_than(NODES.mine("target"))
 _REMOVES = _here("replicas that count no more are dropped", removes=True)
 _SURVIVES_LESS = _here("fewer failures are survived than the target promises", survives_less=True)
@@ -101,12 +101,12 @@ REAL = _table(
     Case("Q2", "the members are not known", _KNOWS_NO_MEMBERS, Action.WAIT),
     _NOBODY_LEADS,
     Case("Q2", "another node leads", _NOT_LEADER, Action.NOTHING),
-    Case("Q2", "nobody leads", _LEADER_DOWN, Action.WAIT),
+    Case("Q2", "the leader is down", _LEADER_DOWN, Action.WAIT),
     Case("Q2", "in maintenance", _here("this node is drained", drained=True), Action.NOTHING),
-    Case("Q4", "drop who left", _REMOVES & ~GONE.is_empty, Action.REMOVE),
+    Case("Q4", "drop a node that left", _REMOVES & ~GONE.is_empty, Action.REMOVE),
     Case("Q1", "it fails", _here("the configured size is 0", fails=True), Action.NOTHING),
     Case("Q4", "enough", _ENOUGH_MEMBERS, Action.NOTHING),
-    Case("Q3", "nobody takes it", CANDIDATES.is_empty, Action.NOTHING),
+    Case("Q3", "no free node", CANDIDATES.is_empty, Action.NOTHING),
     Case("Q4", "it would be even", _WOULD_BE_EVEN, Action.NOTHING),
     Case("Q4", "a member is down", ~M.every(running=True), Action.NOTHING),
     Case("Q3", "one more", ALWAYS, Action.ADD),
@@ -119,11 +119,11 @@ SEED = _table(
     Case("Q2", "the members are not known", _KNOWS_NO_MEMBERS, Action.WAIT),
     _NOBODY_LEADS,
     Case("Q2", "another node leads", _NOT_LEADER, Action.NOTHING),
-    Case("Q2", "nobody leads", _LEADER_DOWN, Action.WAIT),
-    Case("Q1", "nobody asks", _NOBODY_ASKS, Action.NOTHING),
+    Case("Q2", "the leader is down", _LEADER_DOWN, Action.WAIT),
+    Case("Q1", "no target", _NOBODY_ASKS, Action.NOTHING),
     Case("Q4", "one more", _TOO_FEW & ~CANDIDATES.is_empty, Action.ADD),
-    Case("Q3", "nobody takes it", _TOO_FEW, Action.NOTHING),
-    Case("Q4", "drop who left", _REMOVES & ~GONE.is_empty, Action.REMOVE),
+    Case("Q3", "no free node", _TOO_FEW, Action.NOTHING),
+    Case("Q4", "drop a node that left", _REMOVES & ~GONE.is_empty, Action.REMOVE),
     Case("Q2", "away, not for long", _TOO_FEW_NOW, Action.WAIT),
     Case("Q4", "enough", ALWAYS, Action.NOTHING),
 )
@@ -135,7 +135,7 @@ OURS = _table(
     Case("Q2", "the members are not known", _KNOWS_NO_MEMBERS, Action.WAIT),
     _NOBODY_LEADS,
     Case("Q2", "another node leads", _NOT_LEADER, Action.NOTHING),
-    Case("Q1", "nobody asks", _NOBODY_ASKS, Action.NOTHING),
+    Case("Q1", "no target", _NOBODY_ASKS, Action.NOTHING),
     Case(
         "Q4",
         "a change is under way",
@@ -143,7 +143,7 @@ OURS = _table(
         Action.WAIT,
     ),
     Case("Q4", "no majority", _here("no majority runs", has_majority=False), Action.WAIT),
-    Case("Q2", "nobody leads", _LEADER_DOWN, Action.WAIT),
+    Case("Q2", "the leader is down", _LEADER_DOWN, Action.WAIT),
     Case("Q4", "one catches up", ~CATCHING_UP.is_empty, Action.WAIT),
     Case(
         "Q4",
@@ -152,14 +152,14 @@ OURS = _table(
         Action.NOTHING,
     ),
     Case("Q4", "one more", _TOO_FEW & ~CANDIDATES.is_empty, Action.ADD),
-    Case("Q4", "drop who left", ~_TOO_FEW & _REMOVES & ~GONE.is_empty, Action.REMOVE),
+    Case("Q4", "drop a node that left", ~_TOO_FEW & _REMOVES & ~GONE.is_empty, Action.REMOVE),
     Case(
         "Q4",
-        "drop who is lost",
+        "drop a lost member",
         _SURVIVES_LESS & _REMOVES & ~DROPPED.is_empty & _HELPS & ~(_TOO_FEW & _IS_ODD),
         Action.REMOVE,
     ),
-    Case("Q3", "nobody takes it", _TOO_FEW, Action.NOTHING),
+    Case("Q3", "no free node", _TOO_FEW, Action.NOTHING),
     Case(
         "Q4",
         "one more for one that stays",

@@ -18,7 +18,7 @@ any number.  Looked at in 3.13.7, 4.2.9 and 4.3.5 (rabbitmq-server 17307, 17310)
 
 @frozen
 class Wanted:
-    """So many replicas, and who asks for them; 0: nobody asks, nothing is added.
+    """So many replicas, and who asks for them; 0: no target, nothing is added.
 
     `ANY`: more than any cluster has nodes.
     """
@@ -62,7 +62,7 @@ def wanted(target: Target, variant: Variant) -> Wanted:
 def _largest(counts: dict[str, int | None]) -> Wanted:
     told = _told(counts)
     if not told:
-        return Wanted(0, None, "nobody says how many replicas there are to be")
+        return Wanted(0, None, "no target is set replicas there are to be")
     name, count = max(told, key=lambda one: one[1])
     why = f"the {name} says {count}"
     if len(told) > 1:

@@ -291,12 +291,12 @@ LAYER = Layer(
     claims=(
         Claim(
             "one_change_at_a_time",
-            "Q4: behind what is committed stands at most one change, whoever leads",
+            "Q4: at most one change is uncommitted, under any leader",
             every((e, f), all_of(written(f), upto(e, f), ~committed(e)) >> alike(e, f)),
         ),
         Claim(
             "no_rivals",
-            "Q4: no two leaders change what one entry says",
+            "Q4: no two leaders change one entry of the log differently",
             every(
                 (e, f, g),
                 all_of(
@@ -323,8 +323,8 @@ LAYER = Layer(
         ),
         Claim(
             "never_below_by_itself",
-            "Q4: what we drop leaves all that count, and these are as many as are wanted, or the"
-            " number was even; what we add takes none away",
+            "Q4: a drop leaves all replicas that count, and these are as many as wanted, or the"
+            " number was even; an add takes none away",
             every(
                 (e, f),
                 all_of(
@@ -340,8 +340,7 @@ LAYER = Layer(
         Claim(
             "it_ends",
             "Q4: an add brings one more that counts, while too few do or a lost one is listed; a"
-            " drop takes one that does not, and leaves all that do: free nodes and lost members"
-            " become fewer",
+            " drop takes one that does not count: so free nodes and lost members become fewer",
             every(
                 (e, f),
                 all_of(

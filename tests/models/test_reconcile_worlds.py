@@ -66,7 +66,7 @@ def test_the_shipped_rules_fall_below_the_minimum() -> None:
     ]
     assert found.trace is not None
     assert 3 == len(found.trace.steps)
-    assert "remove b (Q4 drop who left)" in str(found.trace.steps[-1])
+    assert "remove b (Q4 drop a node that left)" in str(found.trace.steps[-1])
 
 
 def test_a_group_that_takes_two_changes_at_once_is_found() -> None:
@@ -81,7 +81,7 @@ def test_a_group_that_takes_two_changes_at_once_is_found() -> None:
 
 
 STAYS, MINIMUM = "what is committed stays", "never below the minimum"
-REPAIRED = "whoever may be repaired is repaired"
+REPAIRED = "each that can be repaired is"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ REPAIRED = "whoever may be repaired is repaired"
         ("reconcile-target", "largest-counts", {"no more than wanted"}, 3),
         ("reconcile-clock", "put-off", {"it looks"}, 5),
         ("reconcile-three", "lost-at-once", {"no action was necessary"}, 3),
-        ("reconcile-drain", "drained-takes", {"nobody in maintenance is given one"}, 3),
+        ("reconcile-drain", "drained-takes", {"no node in maintenance is given one"}, 3),
         ("reconcile-one", "drops-first", {MINIMUM}, 4),
         ("reconcile-learner", "next-at-once", {MINIMUM}, 6),
         ("reconcile-repair", "stays-listed", {"three run, and one may fail, or none leads"}, 3),
@@ -120,7 +120,7 @@ REPAIRED = "whoever may be repaired is repaired"
             {REPAIRED, "in the end all have what they want"},
             4,
         ),
-        ("reconcile-no-leader", "without-leader", {"nothing is begun while nobody leads"}, 2),
+        ("reconcile-no-leader", "without-leader", {"nothing is begun while no node leads"}, 2),
     ],
 )
 def test_each_defect_and_each_rule_left_out_is_found(

@@ -17,7 +17,7 @@ from joinproto.reconcile.queue import Node, Situation, Target, Variant
 from tests.cli.running import Done, run_here
 from tests.reconcile.situations import situation
 
-CASES = {"enough", "nobody takes it", "it would be even", "a member is down"}
+CASES = {"enough", "no free node", "it would be even", "a member is down"}
 STATES = "-rdm"
 """A node that is not in the cluster, runs, is down, is in maintenance."""
 

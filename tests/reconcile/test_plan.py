@@ -87,7 +87,7 @@ def test_what_cannot_be_done_is_left_with_its_reason() -> None:
     found = plan([queue("q", "AB", "AB")], LIMITS)
 
     assert [] == list(found.changes)
-    assert ["nobody takes it"] == [one.case.name for one in found.ends]
+    assert ["no free node"] == [one.case.name for one in found.ends]
 
 
 NAMES = "ABCDEF"

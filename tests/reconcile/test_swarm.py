@@ -46,12 +46,12 @@ def test_a_run_is_known_by_its_seed() -> None:
 @pytest.mark.parametrize(
     ("left_out", "seed", "problem"),
     [
-        ("list-decides", 0, "while nobody leads"),
+        ("list-decides", 0, "while no node leads"),
         ("lost-at-once", 0, "was dropped so soon"),
         ("next-at-once", 0, "while another command is under way"),
         ("no-limit", 0, "takes part in 3 copies"),
         ("stays-listed", 3, "stuck"),
-        ("without-leader", 0, "while nobody leads"),
+        ("without-leader", 0, "while no node leads"),
     ],
 )
 def test_a_rule_that_is_left_out_is_found(left_out: str, seed: int, problem: str) -> None:

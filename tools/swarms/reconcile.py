@@ -48,7 +48,7 @@ KINDS = {
     "power": 1,
     "no answer": 2,
     "tools fail": 2,
-    "nobody leads": 3,
+    "no node leads": 3,
     "a list is not written": 2,
     "declare": 2,
     "delete": 1,
@@ -280,7 +280,7 @@ class Run:
                 beside.silent_until = now + 200 * one.pick
             case "tools fail":
                 beside.fails_until = now + 200 * one.pick
-            case "nobody leads" if group is not None:
+            case "no node leads" if group is not None:
                 group.blind = now + 60 * one.pick
                 broker.at(60 * one.pick, broker.elected)
             case "a list is not written":

@@ -7,7 +7,7 @@ moment when it does it:
     no queue that had a majority has none by it
     the last replica that holds all is not dropped
     no replica is dropped that runs, or that was said to run less than `LOST_SECONDS` ago
-    nothing is commanded of a queue of which was said, when last asked, that nobody leads it
+    nothing is commanded of a queue of which was said, when last asked, that no node leads it
     no queue has two commands under way
     no node takes part in more copies than the keeper was told
 
@@ -60,7 +60,7 @@ class Replica:
 
 @define(eq=False)
 class Group:
-    """One queue.  `blind`: until then nobody leads.  `pending`: commands under way.
+    """One queue.  `blind`: until then no node leads.  `pending`: commands under way.
 
     `is_led`: when its replicas were asked for last, one led.
     """
@@ -233,7 +233,7 @@ class Broker:
         if group.pending:
             self.problems.append(f"{queue}: {verb} {node} while another command is under way")
         if not group.is_led:
-            self.problems.append(f"{queue}: {verb} {node} while nobody leads")
+            self.problems.append(f"{queue}: {verb} {node} while no node leads")
         its = self.nodes[node]
         if verb != "add" and its.member and self.now - its.ran < LOST_SECONDS:
             self.problems.append(f"{queue}: {node} was dropped so soon")

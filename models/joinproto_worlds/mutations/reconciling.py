@@ -51,7 +51,7 @@ def _drained_takes(_original: object) -> Callable[..., bool]:
 def _drops_first(tables: Tables) -> Tables:
     """Return the tables; ours drops who left before it adds."""
     ours = tables[Variant.OURS]
-    drop = next(case for case in tables[Variant.SEED].cases if case.name == "drop who left")
+    drop = next(case for case in tables[Variant.SEED].cases if case.name == "drop a node that left")
     rest = list(without(ours, drop.name).cases)
     at = next(at for at, case in enumerate(rest) if case.name == "one more")
     return {**tables, Variant.OURS: evolve(ours, cases=(*rest[:at], drop, *rest[at:]))}
@@ -64,7 +64,7 @@ def _next_at_once(tables: Tables) -> Tables:
 
 def _stays_listed(tables: Tables) -> Tables:
     """Return the tables; in ours a dead member stays listed where enough others are there."""
-    ours = without(tables[Variant.OURS], "drop who is lost")
+    ours = without(tables[Variant.OURS], "drop a lost member")
     return {**tables, Variant.OURS: without(ours, "one more for one that stays")}
 
 

@@ -174,10 +174,10 @@ def build(
         properties=[
             always("never below the minimum", lambda view: all(map(_enough, _groups(view)))),
             always("nothing is done twice", lambda view: all(map(_once, _groups(view)))),
-            always("nothing is begun while nobody leads", lambda view: not _daemon(view, "blind")),
+            always("nothing is begun while no node leads", lambda view: not _daemon(view, "blind")),
             always("no node copies more than it may", partial(_copies, copies)),
             sometimes("all have what they want", _mended),
-            always_possible("whoever may be repaired is repaired", _mended),
+            always_possible("each that can be repaired is", _mended),
             *([] if crashes else [eventually("in the end all have what they want", _mended)]),
         ],
         about="the daemon beside a broker whose list says what its group does not",

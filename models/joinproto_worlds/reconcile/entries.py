@@ -13,7 +13,7 @@ GROWTH = Family("joinproto_worlds.reconcile.growth:build", members=(3, 6, 10))
 ENTRIES: tuple[Entry, ...] = (
     REPAIR(
         "reconcile-repair",
-        "one of three replicas is lost for good and replaced, whoever leads; then one may fail",
+        "one of three replicas is lost for good and replaced, under any leader; then one may fail",
         mutants=("stays-listed",),
     ),
     REPAIR("reconcile-seed", "the same by the design's own table", variant="seed"),
@@ -94,7 +94,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     REPAIR(
         "reconcile-repaired",
-        "liveness: one of three is lost, elections may be, and on every fair run it is replaced",
+        "liveness: one of three is lost, there are elections, and every fair run replaces it",
         members=(4, 5, 5),
         lost="c",
         crashes=0,
@@ -150,7 +150,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     GROWTH(
         "reconcile-target",
-        "the argument says 3 and a policy 5: the nearest is heard, not the largest",
+        "the argument says 3 and a policy 5: the nearest counts, not the largest",
         mutants=("largest-counts",),
         variant="ours",
         policy=5,

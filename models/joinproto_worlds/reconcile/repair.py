@@ -310,9 +310,11 @@ def _more_claims(
     if terms > 2:
         yield always("who leads has what is committed", _is_complete)
     if lost:
-        yield eventually("whoever may be repaired is repaired", partial(_repaired, terms, 1))
+        yield eventually("each that can be repaired is", partial(_repaired, terms, 1))
     if drains:
-        yield always("nobody in maintenance is given one", lambda view: not view[OPERATOR].mistaken)
+        yield always(
+            "no node in maintenance is given one", lambda view: not view[OPERATOR].mistaken
+        )
         yield sometimes(
             "it waits for the end of a maintenance",
             lambda view: bool(view[OPERATOR].drained) and not _others_take(view),
