@@ -58,7 +58,7 @@ _ALREADY = _is("it is primary", role=Role.PRIMARY) | _is("it recovers", role=Rol
 _ALONE = _is("it stands alone", role=Role.STANDALONE)
 _STOPPED = _is("it does not run", role=Role.STOPPED)
 _CATCHES_UP = _is("it catches up", role=Role.CATCHUP)
-_CONNECTS = _is("it follows nobody yet", role=Role.CONNECTING)
+_CONNECTS = _is("it follows no primary yet", role=Role.CONNECTING)
 _DIRTY = _is("its store is dirty", mark=Mark.DIRTY)
 _PROVEN = _is("it is proven to be the last", proven=True)
 

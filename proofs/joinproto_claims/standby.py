@@ -328,17 +328,17 @@ LAYER = Layer(
     claims=(
         Claim(
             "one_primary_for_each_generation",
-            "H2: no generation has two",
+            "H2: no generation has two primaries",
             every((g, p, q), (leads(g, p) & leads(g, q)) >> same(p, q)),
         ),
         Claim(
             "confirmed_is_in_every_backup_that_is_up_to_date",
-            "H4: who is in the view has said that it has what was confirmed in its generation",
+            "H4: each member of the view has said that it has what was confirmed in the generation",
             every((g, x, m), (confirmed(g, m) & listed(g, x)) >> told(g, x, m)),
         ),
         Claim(
             "promoting_loses_nothing",
-            "H3, H4: whoever may be promoted has all that was ever confirmed, by whatever primary",
+            "H3, H4: each broker that may be promoted has all that any primary ever confirmed",
             every(
                 (f, g, x, p, m),
                 all_of(confirmed(f, m), leads(g, p), _is_last(g), listed(g, x), ~past(x, g))

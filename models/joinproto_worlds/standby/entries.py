@@ -63,7 +63,7 @@ STORIES: tuple[Entry, ...] = (
     ),
     _breaks(
         "lm0",
-        "the document: who loses its primary forgets that it was catching up, and is promoted",
+        "the document: a broker that loses its primary forgets it was catching up, and is promoted",
         6,
         "failure-in-failback",
         variant="seed",
@@ -76,7 +76,7 @@ STORIES: tuple[Entry, ...] = (
     ),
     _scene(
         "told-late",
-        "the same, and who is promoted hears of it after the chain has it",
+        "the same, and the promoted broker hears of it after the chain has it",
         manager="built in",
     ),
     _breaks(
@@ -113,7 +113,7 @@ STORIES: tuple[Entry, ...] = (
     ),
     _breaks(
         "dropped-outside",
-        "the same with a manager outside that fences: nobody is left who knows of the drop",
+        "the same with a fencing manager outside: no broker is left that knows of the drop",
         4,
         "dropped",
     ),
@@ -166,7 +166,7 @@ STORIES: tuple[Entry, ...] = (
     *(
         _scene(
             f"{scene}-halfway",
-            f"`standby-{scene}`, and who dies may do so between any two effects of a step",
+            f"`standby-{scene}`, and a broker may die between any two effects of a step",
             ("confirms-before-it-keeps",) if scene in ("total", "continues") else (),
             scene=scene,
             halfway=True,
@@ -175,9 +175,11 @@ STORIES: tuple[Entry, ...] = (
         for scene, given in HALFWAY.items()
     ),
     _scene("ahead", "a backup is ahead of the new primary (LM1)", ("by-number",)),
-    _limit("lm1", "ahead", "a surplus stays, and what has its number now is missing", 12),
+    _limit(
+        "lm1", "ahead", "a surplus stays, and the message that has its number now is missing", 12
+    ),
     _scene("wrap", "so many messages pass while a backup is away that numbers wrap (LM2)"),
-    _limit("lm2", "wrap", "what is new is taken for old", 4),
+    _limit("lm2", "wrap", "new messages are taken for old ones", 4),
     _scene(
         "transaction",
         "a transaction over two queues, and the primary fails (LM3)",
@@ -189,7 +191,7 @@ STORIES: tuple[Entry, ...] = (
     _scene(
         "early", "a new primary fails before the other backup is back (LM5)", ("confirms-early",)
     ),
-    _limit("lm5", "early", "it has confirmed what nobody else has", 5),
+    _limit("lm5", "early", "it has confirmed what no other broker has", 5),
     _scene("bindings", "an exchange and a binding are declared (LC1)", ("no-bindings",)),
     _limit("lc1", "bindings", "bindings are not mirrored", 4),
     _scene("declared", "a queue is declared, and the primary fails (LC2)", ("declares-at-once",)),
@@ -218,7 +220,7 @@ OTHERS: tuple[Entry, ...] = (
     ),
     CHASE(
         "standby-chase",
-        "the endless chase: the same from the front need never end",
+        "the same from the front need never end",
         breaks=True,
         order="fifo",
     ),
@@ -234,7 +236,7 @@ ENTRIES: tuple[Entry, ...] = (
     *OTHERS,
     FAILOVER(
         "standby-built-in",
-        "who is up to date is a view, and only its members are promoted: nothing is lost",
+        "the view lists the brokers up to date, and only these are promoted: no message is lost",
         members=(2, 2, 3),
         tier="quick",
         manager="built in",
@@ -242,14 +244,14 @@ ENTRIES: tuple[Entry, ...] = (
     FAILOVER("standby-built-in-three", "the same with two backups", manager="built in"),
     FAILOVER(
         "standby-outside",
-        "a manager outside promotes a broker that was never up to date, for nobody answers",
+        "a manager outside promotes a broker that was never up to date, as none answers",
         members=(2, 2, 3),
         tier="quick",
         steps=7,
     ),
     FAILOVER(
         "standby-waits",
-        "a new primary waits for the backups that were up to date: nothing is lost",
+        "a new primary waits for the backups that were up to date: no message is lost",
         mutants=("promotes-who-catches-up", "confirms-at-once"),
         manager="careful",
         drops=False,
@@ -271,7 +273,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     FAILOVER(
         "standby-dropped",
-        "a backup that was dropped is promoted, for who dropped it does not answer",
+        "a dropped backup is promoted, because the broker that dropped it does not answer",
         steps=15,
         manager="careful",
     ),
