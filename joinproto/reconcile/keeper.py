@@ -31,7 +31,7 @@ from joinproto.reconcile.timers import Clock, Happens, Pace
 
 @frozen
 class Rules:
-    """`settle`: seconds until a change that left no trace may be tried again.
+    """`settle`: seconds after its tool's end until a change that left no trace may be tried again.
 
     `place`: chooses nodes instead of the settings' function.
     """
@@ -45,7 +45,10 @@ class Rules:
 
 @frozen
 class Intent:
-    """A change that was begun, or is about to be.  `since`: seconds since the epoch."""
+    """A change that was begun, or is about to be.  `since`: seconds since the epoch.
+
+    `ended`: when its tool ended, in the same seconds; None: not yet.
+    """
 
     key: Key
     kind: Kind
@@ -53,6 +56,7 @@ class Intent:
     node: str
     leader: str
     since: float
+    ended: float | None = None
 
     @property
     def said(self) -> str:
@@ -105,7 +109,11 @@ class Keeper:
         return frozenset(node.name for node in self.nodes if node.running)
 
     def observe(self, facts: Facts, now: float) -> Keeper:
-        """Return the keeper after one look at the broker."""
+        """Return the keeper after one look at the broker.
+
+        No tool of this process runs meanwhile.  So one whose end is not known ran for an earlier
+        process, and counts as ended now.
+        """
         down = {node.name for node in facts.nodes if not node.running}
         events = list(_events(self.nodes, facts.nodes))
         clocks = {}
@@ -124,6 +132,10 @@ class Keeper:
             queues=facts.queues,
             down_since={name: self.down_since.get(name, now) for name in sorted(down)},
             clocks=clocks,
+            intents={
+                key: one if one.ended is not None else evolve(one, ended=now)
+                for key, one in self.intents.items()
+            },
             stays={} if events else self.stays,
             changed_at=now if events else self.changed_at,
             doubted=facts.doubted,
@@ -168,7 +180,15 @@ class Keeper:
         if there is is_add:
             is_done = not is_add or intent.node in caught_up(replicas)
             return Ended.DONE if is_done else Ended.NOT_YET
-        return Ended.UNDONE if now - intent.since >= self.rules.settle else Ended.NOT_YET
+        return Ended.UNDONE if self.has_settled(intent, now) else Ended.NOT_YET
+
+    def has_settled(self, intent: Intent, now: float) -> bool:
+        """Return whether what a tool asked for has happened by now, or never will.
+
+        Otherwise: add d hangs for a minute and is ended by its time-out.  Counted from its begin
+        it would have left no trace at once.  d is drained, so e is added, and then d, too.
+        """
+        return intent.ended is not None and now - intent.ended >= self.rules.settle
 
     def after(
         self, intent: Intent, ended: Ended, now: float, replicas: tuple[Replica, ...] | None
@@ -187,6 +207,7 @@ class Keeper:
         return None if is_left else verdict
 
     def begun(self, intent: Intent) -> Keeper:
+        """Return the keeper with this change among those that were begun."""
         return evolve(self, intents={**self.intents, intent.key: intent})
 
     def ended(self, intent: Intent, how: Ended) -> Keeper:

@@ -166,8 +166,8 @@ def step(state: State, event: Event) -> Step[State, Effect]:
                 draft.answered(state.asked, replicas, why)
         case Changed(now, why):
             draft = _Draft(evolve(state, asked=None, at=now))
-            if why and isinstance(state.asked, Intent):
-                draft.effects.append(TellProblem("command", why, state.asked.key))
+            if isinstance(state.asked, Intent):
+                draft.tool_ended(state.asked, why)
         case never:
             assert_never(never)
     return draft.gone_on()
@@ -202,6 +202,12 @@ class _Draft:
                 break
         return Step(self.state, tuple(self.effects))
 
+    def tool_ended(self, intent: Intent, why: str) -> None:
+        """Note when; what it did says the leader in a later round."""
+        self.put(keeper=self.state.keeper.begun(evolve(intent, ended=self.state.at)))
+        if why:
+            self.effects.append(TellProblem("command", why, intent.key))
+
     def answered(
         self, one: Intent | Key, replicas: tuple[Replica, ...] | None, why: str = ""
     ) -> None:
@@ -223,7 +229,7 @@ class _Draft:
     def _follow(self, intent: Intent) -> None:
         if intent.key in self.state.keeper.queues:
             self._ask(intent, intent.key)
-        elif self.state.at - intent.since >= self.state.keeper.rules.settle:
+        elif self.state.keeper.has_settled(intent, self.state.at):
             # A list that lacks it may be a broker that starts; after a while it was deleted.
             self._followed(intent, Ended.LOST, None)
 

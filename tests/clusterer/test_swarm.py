@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from joinproto.clusterer.booting import still_left
 from joinproto.clusterer.config import Config, Held, Notes
@@ -13,6 +14,7 @@ from joinproto.clusterer.status import Status
 from joinproto_worlds.mutations.mutation import applied
 from joinproto_worlds.mutations.named import mutation
 from tools.swarms.clusterer import Found, run
+from tools.swarms.clusterer_oracle import Gospels
 
 BURSTS = 12
 AB = Config(1, frozenset("ab"), gospel="a", shutdown_timeout=0)
@@ -80,6 +82,28 @@ def test_who_is_paused_notes_who_others_are_and_takes_no_config() -> None:
 
     assert "b#1~2=a#1~1" == noted.config_now.ids.get("b")
     assert AB == after.config_now.config
+
+
+def test_a_ready_gospel_may_stop_where_a_config_means_the_node_before_its_reset() -> None:
+    """U3: a knew b before b was reset; so whose data version 2 means b cannot know.
+
+    Where a was ready with what b is now, it does know, and then b must go on.
+    """
+    config = evolve(AB, version=2, gospel="b")
+    now = Notes.of({"a": "a#1~1", "b": "b#9~1"})
+    is_b = State(
+        who=Who("b"),
+        status=Status.READY,
+        identity="b#9~1",
+        achieved=Held(AB, now),
+        held=Held(AB, now),
+    )
+    word = Receive("a", NewConfig(Held(config, IDS), False))
+    after = step(is_b, word).state
+
+    assert Status.JOINING is after.status
+    assert Gospels().stepped(is_b, word, after) is None
+    assert "the gospel of version 2" in str(Gospels({("a#1", "b#9")}).stepped(is_b, word, after))
 
 
 @pytest.mark.soak("swarm-rules")

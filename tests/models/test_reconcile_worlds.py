@@ -25,6 +25,7 @@ COUNTS = {
     "reconcile-beside": (89, 165, 12),
     "reconcile-learner": (27, 40, 11),
     "reconcile-no-leader": (102, 179, 15),
+    "reconcile-late": (209, 470, 12),
     "reconcile-mass": (1_041, 2_819, 25),
     "reconcile-growth": (16, 37, 3),
     "reconcile-target": (3, 13, 3),
@@ -112,6 +113,7 @@ REPAIRED = "each that can be repaired is"
             {"all have what they want", REPAIRED, "in the end all have what they want"},
             None,
         ),
+        ("reconcile-late", "settles-from-begin", {"nothing is done twice"}, 8),
         # What is read of a broker: the list instead of the leader (13, 15, 16), no leader (30).
         ("reconcile-beside", "list-decides", {REPAIRED}, 4),
         (

@@ -7,7 +7,8 @@ started; then, within `REST_SECONDS` of virtual time:
     who is ready with a config: no node that it names has an older one
     nodes that are ready with one config have one list of messages, and know each other's
     identities, unless they have two sets of data, and one says that another is ready by itself
-    a gospel that is ready with a config, and was not out, goes on when the next one comes
+    a gospel that is ready with a config, and was not out, goes on when the next one comes, unless
+    that one's sender has not been ready since the gospel was reset
     every message is there that was acknowledged by all nodes of a config, unless the operator gave
     it up: all that had it were reset, or left out of a config, or a config named a gospel that
     has other data (or reset), or the gospel of a config under way was reset
@@ -28,7 +29,7 @@ from joinproto.clusterer.messages import Event
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.state import State, Step
 from tools.swarms.clusterer_machines import Machine, Machines
-from tools.swarms.clusterer_oracle import Message, Oracle, stops_its_gospel
+from tools.swarms.clusterer_oracle import Gospels, Message, Oracle
 from tools.swarms.virtual import VirtualLoop
 
 REST_SECONDS = 240.0
@@ -303,14 +304,14 @@ def run(seed: int, bursts: int, names: str = "") -> Found:
     release = chance.choice((Release.SEED, Release.HEAD))
     machines = Machines(names, chance, release)
     swarm = Swarm(machines, chance)
-    steps = 0
+    steps, gospels = 0, Gospels()
     step = coordinator.step
 
     def counted(state: State, event: Event) -> Step:
         nonlocal steps
         steps += 1
         found = step(state, event)
-        if (why := stops_its_gospel(state, found.state)) is not None:
+        if (why := gospels.stepped(state, event, found.state)) is not None:
             machines.faults.append(why)
         return found
 

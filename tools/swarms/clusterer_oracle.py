@@ -9,7 +9,7 @@ from random import Random
 from attrs import Factory, define, field
 
 from joinproto.clusterer.config import Config
-from joinproto.clusterer.messages import Reply
+from joinproto.clusterer.messages import Event, NewConfig, Receive, Reply
 from joinproto.clusterer.state import State
 from joinproto.clusterer.status import Status
 from tools.swarms.clusterer_machines import Machine, Machines
@@ -17,7 +17,43 @@ from tools.swarms.clusterer_machines import Machine, Machines
 BY_ITSELF = "another is ready by itself"
 
 
-def stops_its_gospel(before: State, after: State) -> str | None:
+@define
+class Gospels:
+    """Whether ready gospels go on.  `met`: who was ready while it knew which node, by identities.
+
+    An identity changes with a reset.
+    """
+
+    met: set[tuple[str, str]] = Factory(set)
+
+    def stepped(self, before: State, event: Event, after: State) -> str | None:
+        """Return what is wrong with a step, if anything is."""
+        if after.runs and after.held is not None:
+            one = _node(after.identity)
+            self.met.update((one, _node(other)) for _, other in after.held.ids.pairs)
+        return None if self._means_a_former_one(before, event) else _stops(before, after)
+
+    def _means_a_former_one(self, before: State, event: Event) -> bool:
+        """Return whether the config's sender means the node as it was before it was reset.
+
+        The sender was not ready since, and so cannot know better.  Nor can the gospel know whose
+        data are meant: it stops its broker, and keeps its data until another node is ready with
+        those that were meant.
+        """
+        if not (isinstance(event, Receive) and isinstance(event.content, NewConfig)):
+            return False
+        ids = event.content.held.ids
+        sender, meant = _node(ids.get(event.sender)), _node(ids.get(before.who.me))
+        now = _node(before.identity)
+        return bool(meant) and meant != now and (sender, now) not in self.met
+
+
+def _node(identity: str | None) -> str:
+    """Return what an identity says of the node, without its data."""
+    return (identity or "").partition("~")[0]
+
+
+def _stops(before: State, after: State) -> str | None:
     """Return what is wrong where a ready node gives up data that its next config wants."""
     me, old, new = before.who.me, before.held, after.held
     if not (before.runs and after.status is Status.JOINING) or old is None or new is None:

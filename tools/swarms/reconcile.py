@@ -100,6 +100,7 @@ class Beside:
     """The broker as the keeper meets it: its API and its tools; and what happens to them.
 
     `dies_in`: calls of the disk, the API or the tools until the keeper is killed.
+    `is_off`: its machine lost power; what is left of the keeper may do nothing more.
     """
 
     broker: Broker
@@ -108,10 +109,13 @@ class Beside:
     silent_until: float = 0.0
     fails_until: float = 0.0
     dies_in: int | None = None
+    is_off: bool = False
     # Mostly nothing has changed since, and it says the same.
     _read: tuple[Any, Any, Facts] | None = None
 
     def call(self, _name: str = "") -> None:
+        if self.is_off:
+            raise Killed
         if self.dies_in is not None:
             self.dies_in -= 1
             if self.dies_in < 0:
@@ -141,9 +145,12 @@ class Beside:
         self.call()
         if self.broker.now < self.fails_until:
             raise CommandFailed("no such node", next="ask again")
-        self.broker.command(intent.key.name, intent.action.value, intent.node)
-        self._takes(0.0, 0.5, 4.0, 60.0)
-        if self.chance.random() < 0.1:
+        takes = self.chance.choice((0.0, 0.5, 4.0, 60.0))
+        has_end = self.chance.random() >= 0.1
+        ends_in = 0.0 if has_end or self.dies_in == 0 else takes
+        self.broker.command(intent.key.name, intent.action.value, intent.node, ends_in)
+        self._takes(takes)
+        if not has_end:
             raise CommandFailed("no end", next="ask again")
 
     def _takes(self, *seconds: float) -> None:
@@ -212,6 +219,7 @@ class Run:
 
     def _started(self) -> loop.Loop:
         if self._keeper is None:
+            self.beside.is_off = False
             self.beside.disk.before = self.beside.call
             journal = Journal.open(PLACE, self.beside.disk)
             there: Any = self.beside
@@ -274,8 +282,9 @@ class Run:
             case "kill":
                 beside.dies_in = int(one.pick * 30)
             case "power":
-                self._keeper = None
+                self._keeper, beside.is_off = None, True
                 beside.disk = beside.disk.copied(lambda: self.chance.random() < 0.5)
+                broker.tools_end()
             case "no answer":
                 beside.silent_until = now + 200 * one.pick
             case "tools fail":

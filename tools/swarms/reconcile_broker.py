@@ -31,7 +31,7 @@ COPIES = 2
 LOST_SECONDS = 60.0
 """How long a node must be away until its replicas may be dropped."""
 LATEST_SECONDS = 45.0
-"""After which a command that was sent has taken effect or is refused; `settle` is longer."""
+"""How long after its tool's end a command may still take effect; `settle` is longer."""
 
 
 @define(eq=False)
@@ -89,6 +89,7 @@ class Broker:
     commands: int = 0
     commanded_at: float = 0.0
     problems: list[str] = field(factory=list)
+    _taking: list[Callable[[], None]] = field(factory=list)
     _heap: list[tuple[float, int, Callable[[], None]]] = field(factory=list)
     _numbers: Any = field(factory=count)
 
@@ -224,8 +225,11 @@ class Broker:
 
     # -- what is done to it ----------------------------------------------------------------------
 
-    def command(self, queue: str, verb: str, node: str) -> None:
-        """Take a command: it takes effect after a while, whether or not its sender lives."""
+    def command(self, queue: str, verb: str, node: str, ends_in: float) -> None:
+        """Take a command: it takes effect after a while, whether or not its sender lives.
+
+        `ends_in`: seconds until its tool ends.
+        """
         group, read_at = self.groups.get(queue), self.read_at
         self.commands, self.commanded_at = self.commands + 1, self.now
         if group is None:
@@ -240,11 +244,20 @@ class Broker:
         group.pending += 1
 
         def taken() -> None:
+            if taken not in self._taking:
+                return
+            self._taking.remove(taken)
             group.pending -= 1
             if group is self.groups.get(queue):
                 self._taken(group, verb, node, read_at)
 
-        self.at(self.chance.choice((0.0, 0.1, 1.0, 5.0, LATEST_SECONDS)), taken)
+        self._taking.append(taken)
+        self.at(self.chance.choice((0.0, 0.1, 1.0, 5.0, ends_in + LATEST_SECONDS)), taken)
+
+    def tools_end(self) -> None:
+        """End the tools that run: what they asked for takes effect soon."""
+        for taken in self._taking:
+            self.at(LATEST_SECONDS, taken)
 
     def _taken(self, group: Group, verb: str, node: str, read_at: float) -> None:
         leader, is_add = self.leader(group), verb == "add"

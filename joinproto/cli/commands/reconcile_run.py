@@ -70,7 +70,7 @@ DAY = 86_400.0
     type=Finite(0),
     default=60.0,
     show_default=True,
-    help="Seconds until a change without a trace may be tried again.",
+    help="Seconds after its tool's end until a change without a trace is tried again.",
 )
 @click.option("--keep", is_flag=True, help="Drop no replica, not even of nodes that left.")
 @click.option(

@@ -87,6 +87,13 @@ def _leader_or_list(original: Callable[..., Queue]) -> Callable[..., Queue]:
     return as_told
 
 
+def _from_begin(original: Callable[..., bool]) -> Callable[..., bool]:
+    def has_settled(self: Keeper, intent: Intent, now: float) -> bool:
+        return original(self, evolve(intent, ended=intent.since), now)
+
+    return has_settled
+
+
 RECONCILING = (
     Mutation.of("largest-counts", "joinproto.reconcile.target", "wanted", _largest),
     Mutation.of("put-off", "joinproto.reconcile.timers", "Clock.hear", _put_off),
@@ -97,7 +104,8 @@ RECONCILING = (
     Mutation.of("stays-listed", TABLES, "TABLES", _stays_listed),
     Mutation.of("no-limit", KEEPER, "Keeper._busy", _no_limit),
     Mutation.of("quorum-queues-only", "joinproto.reconcile.reading", "KINDS", _quorum_queues_only),
+    Mutation.of("settles-from-begin", KEEPER, "Keeper.has_settled", _from_begin),
     Mutation.of("list-decides", KEEPER, "_as_told", _as_listed),
     Mutation.of("without-leader", KEEPER, "_as_told", _leader_or_list),
 )
-"""In the order of the rules: Q1, Q2 twice, Q3, Q4 thrice, Q5, Q6; then what is read of a broker."""
+"""In the order of the rules: Q1, Q2 twice, Q3, Q4 thrice, Q5, Q6; then what a broker does."""

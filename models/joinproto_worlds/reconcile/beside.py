@@ -34,6 +34,8 @@ from joinproto_worlds.mutations.named import mutation
 KEEPER, BROKER = "keeper", "broker"
 TARGET = 3
 LOST = "c"
+TIMEOUT, SETTLE = 60.0, 60.0
+"""Seconds from a change's begin until its tool is ended; from there until it is tried again."""
 Names = frozenset[str]
 
 
@@ -64,12 +66,18 @@ class Did:
 
 @define
 class Broker:
-    """`misses`: writes of the list that may be lost; `flees`: how often the leaders may be gone."""
+    """`misses`: writes of the list that may be lost; `flees`: how often the leaders may be gone.
+
+    `hangs`: tools that may be ended by their time-out; `drains`: nodes that may be drained.
+    """
 
     groups: tuple[Group, ...]
     misses: int
     flees: int
+    hangs: int
+    drains: int
     leads: bool = True
+    drained: Names = frozenset()
 
     def receive(self, event: Any) -> Any:
         match event:
@@ -84,6 +92,13 @@ class Broker:
                 return None
             case "elect" if not self.leads:
                 self.leads = True
+                return None
+            case "hang" if self.hangs:
+                self.hangs -= 1
+                return None
+            case ("drain", name) if self.drains and name not in self.drained:
+                self.drains -= 1
+                self.drained |= {name}
                 return None
         return NOT_ENABLED
 
@@ -101,12 +116,16 @@ class Begun:
 
 @define
 class Daemon:
-    """What `reconcile run` remembers: intents on disk; whom it asked since it was started, not."""
+    """What `reconcile run` remembers: intents on disk; whom it asked since it was started, not.
+
+    `cut`: of these, whose tool was ended by its time-out less than `SETTLE` ago.
+    """
 
     persistent = ("intents",)
 
     intents: tuple[Intent, ...] = ()
     asked: Names = frozenset()
+    cut: Names = frozenset()
     resumed: Names = frozenset()
     blind: bool = False
 
@@ -120,15 +139,23 @@ class Daemon:
                 rest = [one for one in self.intents if one.key != intent.key]
                 self.intents = tuple(sorted((*rest, intent), key=lambda one: one.key))
                 self.asked -= {intent.key.name}
+                self.cut -= {intent.key.name}
                 self.resumed -= {intent.key.name}
                 self.blind |= blind
                 return [Persist()]
             case ("asked", name):
                 self.asked |= {name}
                 return None
+            case ("cut", name):
+                self.cut |= {name}
+                return None
+            case ("settled", name):
+                self.cut -= {name}
+                return None
             case ("ended", name):
                 self.intents = tuple(one for one in self.intents if one.key.name != name)
                 self.asked -= {name}
+                self.cut -= {name}
                 self.resumed -= {name}
                 return [Persist()]
         return NOT_ENABLED
@@ -145,12 +172,15 @@ def build(
     crashes: int = 0,
     misses: int = 0,
     flees: int = 0,
+    hangs: int = 0,
+    drains: int = 0,
     learners: bool = False,
     copies: int = 2,
 ) -> World:
     """`kinds`: a queue each, `q` or `s` (a stream); `members`: nodes, of which c has left.
 
     `learners`: a new replica has no vote at first.  `misses`: writes of the list that are lost.
+    `hangs`, `drains`: as of `Broker`.
     """
     nodes = tuple(name for name in "abcdef"[:members] if name != LOST)
     first = frozenset("abc")
@@ -162,12 +192,12 @@ def build(
         pace=Pace(interval=0),
         settings=Settings(failure_interval=0),
         limits=Limits(copies_at_once=copies),
-        settle=0,
+        settle=SETTLE,
     )
     world = _Steps(nodes, rules, learners)
     return World(
         name="reconcile-beside",
-        members={KEEPER: Daemon, BROKER: partial(Broker, groups, misses, flees)},
+        members={KEEPER: Daemon, BROKER: partial(Broker, groups, misses, flees, hangs, drains)},
         beside=(BROKER,),
         faults=Faults(crashes=crashes, spared=frozenset({BROKER})),
         together=partial(_mutated, mutation(mutant), world),
@@ -199,6 +229,7 @@ class _Round(MachineWorld[Event, Effect]):
     state: State
     key: Key
     replicas: tuple[Replica, ...]
+    now: float
     ended: Ended | None = None
     begins: Intent | None = None
 
@@ -214,12 +245,12 @@ class _Round(MachineWorld[Event, Effect]):
         perform(effect, self)
 
     def ask(self, key: Key, kind: Kind, node: str) -> None:
-        self.tell(KEEPER, Told(self.replicas if key == self.key else None, 0))
+        self.tell(KEEPER, Told(self.replicas if key == self.key else None, self.now))
 
     def keep(self, intents: Mapping[Key, Intent]) -> None: ...
 
     def begin(self, intent: Intent) -> None:
-        self.begins = intent
+        self.begins = evolve(intent, since=0.0)
 
     def tell_read(self, keeper: Keeper, now: float) -> None: ...
 
@@ -248,13 +279,16 @@ class _Steps:
             yield Together("leaders flee", {BROKER: "flee"}, fair=False, fault=True)
         else:
             yield Together("leaders are elected", {BROKER: "elect"})
+        for name in self.nodes if broker.drains else ():
+            said = f"{name} is drained"
+            yield Together(said, {BROKER: ("drain", name)}, fair=False, fault=True)
         if KEEPER in view.up:
             yield from self._of_daemon(broker, view[KEEPER])
 
     def _of_daemon(self, broker: Broker, daemon: Daemon) -> Iterator[Together]:
         """What a round may come to while only one queue's leader answers, for each queue."""
-        facts = facts_of(self._api_nodes(), self._api_queues(broker), TARGET, {})
-        intents = {one.key: one for one in daemon.intents}
+        facts = facts_of(self._api_nodes(broker), self._api_queues(broker), TARGET, {})
+        intents = {one.key: evolve(one, ended=TIMEOUT) for one in daemon.intents}
         for key in facts.queues:
             group = next(one for one in broker.groups if one.name == key.name)
             intent = intents.get(key)
@@ -263,15 +297,22 @@ class _Steps:
                 events = {KEEPER: ("asked", key.name), BROKER: Did(asked)}
                 yield Together("asks", events, f"{key.name}: {intent.said}")
                 continue
+            is_cut = key.name in daemon.cut
+            if intent is not None and not is_cut and group.asked and broker.hangs:
+                events = {KEEPER: ("cut", key.name), BROKER: "hang"}
+                yield Together("time-out", events, f"{key.name}: {intent.said}", fair=False)
             found = _Round(
                 state=State(Keeper(self.rules), applies=True),
                 key=key,
                 replicas=self._status(broker, group),
+                now=TIMEOUT if is_cut else TIMEOUT + SETTLE,
             )
             found.tell(KEEPER, Start(intents))
-            found.tell(KEEPER, Read(facts, 0))
+            found.tell(KEEPER, Read(facts, found.now))
             still_runs = found.ended is Ended.UNDONE or key.name not in daemon.resumed
-            if intent is not None and group.asked and still_runs:
+            if is_cut and not group.asked:
+                yield Together("settles", {KEEPER: ("settled", key.name)}, key.name)
+            if intent is not None and group.asked and still_runs and not is_cut:
                 continue  # the daemon waits for its call; `settle` is longer than one takes
             begun = found.begins and Begun(found.begins, not broker.leads)
             if intent is not None and found.ended is not None:
@@ -319,8 +360,11 @@ class _Steps:
 
     # -- as the API and the tools say it -------------------------------------------------------
 
-    def _api_nodes(self) -> list[dict[str, object]]:
-        return [{"name": name, "running": True} for name in self.nodes]
+    def _api_nodes(self, broker: Broker) -> list[dict[str, object]]:
+        return [
+            {"name": name, "running": True, "being_drained": name in broker.drained}
+            for name in self.nodes
+        ]
 
     def _api_queues(self, broker: Broker) -> list[dict[str, object]]:
         return [

@@ -137,6 +137,13 @@ ENTRIES: tuple[Entry, ...] = (
         misses=1,
     ),
     BESIDE(
+        "reconcile-late",
+        "a tool is ended by its time-out, and what it asked for happens after that",
+        mutants=("settles-from-begin",),
+        hangs=1,
+        drains=1,
+    ),
+    BESIDE(
         "reconcile-mass",
         "mass failure: a queue and a stream lose a replica; no node takes part in two copies",
         mutants=("no-limit", "quorum-queues-only"),
