@@ -95,11 +95,11 @@ class Broker:
         self.runs = True
         self.paused = False
         if booting.how is not Boot.FOUND:  # by itself, whoever else has these data
-            self.copy()
+            self.copy({*there})
 
-    def copy(self) -> None:
-        """Have what those have that run already."""
-        if peers := self.peers():
+    def copy(self, beside: set[str] | None = None) -> None:
+        """Have what those have that run already.  `beside`: of these; None: of all."""
+        if peers := [one for one in self.peers() if beside is None or one.name in beside]:
             self.kept = list(peers[0].kept)
 
     def resume(self) -> None:
