@@ -123,33 +123,46 @@ def _least(graph: Graph, at: int, far: Any, allowed: Flags | None) -> int:
 # -- circles -----------------------------------------------------------------------------------
 
 
-@frozen
 class Due:
-    """A duty that is possible in a part, at `states`.
+    """A duty that is possible in a part of the graph."""
 
-    `edges`: the steps that fulfil it and stay in the part; `sources`: the states before them.
-    """
+    def __init__(self, name: str, strong: bool) -> None:
+        self.name, self.strong = name, strong
 
-    name: str
-    strong: bool
-    states: set[int]
-    edges: set[int]
-    sources: set[int]
+    def is_possible(self, at: int) -> bool:
+        """Return whether it is possible in this state of the part."""
+        raise NotImplementedError
+
+    def is_fulfilled_by(self, edge: int) -> bool:
+        """Return whether this step fulfils it and stays in the part."""
+        raise NotImplementedError
+
+    def impossible(self) -> Flags | None:
+        """Return the states of the part in which it is not possible; None: there are none."""
+        raise NotImplementedError
+
+    def sources(self) -> Flags:
+        """Return the states before the steps that fulfil it and stay in the part."""
+        raise NotImplementedError
+
+    def is_taken(self, cycle: Iterable[int]) -> bool:
+        """Return whether one of these steps fulfils it."""
+        return any(map(self.is_fulfilled_by, cycle))
 
     def reason(self, cycle: Iterable[int]) -> str:
         """Return why a circle is fair to it."""
-        if not self.edges.isdisjoint(cycle):
+        if self.is_taken(cycle):
             return f"{self.name} is taken"
         return f"{self.name} is {'never' if self.strong else 'not always'} possible"
 
 
-def close(graph: Graph, way: Run, inside: Flags, everywhere: set[int], due: Sequence[Due]) -> Run:
+def close(graph: Graph, way: Run, inside: Flags, due: Sequence[Due]) -> Run:
     """Return `way` with a fair circle through its end, and why that is fair.
 
-    `inside`: the steps within the part in which a fair run can stay, `everywhere`: its states.
+    `inside`: the steps within the part in which a fair run can stay.
     """
     entry = way.end(graph)
-    cycle = _by_duties(graph, entry, inside, everywhere, due)
+    cycle = _by_duties(graph, entry, inside, due)
     reasons = [one.reason(cycle) for one in due]
     if not due:
         reasons = ["nothing that fairness forces is possible any more"]
@@ -159,9 +172,7 @@ def close(graph: Graph, way: Run, inside: Flags, everywhere: set[int], due: Sequ
     return Run(way.begin, way.edges + cycle, way.due_at, len(way.edges), "; ".join(reasons))
 
 
-def _by_duties(
-    graph: Graph, entry: int, inside: Flags, everywhere: set[int], due: Sequence[Due]
-) -> list[int]:
+def _by_duties(graph: Graph, entry: int, inside: Flags, due: Sequence[Due]) -> list[int]:
     cycle: list[int] = []
     visited, at = {entry}, entry
 
@@ -171,30 +182,31 @@ def _by_duties(
         at = int(graph.target[edge])
         visited.add(at)
 
-    def go(targets: Collection[int]) -> None:
-        far = graph.distances(graph.among(targets), inside)
+    def go(targets: Flags) -> None:
+        far = graph.distances(targets, inside)
         while far[at] > 0:
             walk(_least(graph, at, far, inside))
 
     def take(one: Due) -> None:
-        go(one.sources)
-        walk(min((graph.order(e), e) for e in graph.out_of(at) if e in one.edges)[1])
+        go(one.sources())
+        options = (e for e in graph.out_of(at) if one.is_fulfilled_by(e))
+        walk(min((graph.order(e), e) for e in options)[1])
 
     for one in due:
-        impossible = everywhere - one.states
-        if one.strong or not one.edges.isdisjoint(cycle) or impossible & visited:
+        if one.strong or one.is_taken(cycle) or not all(map(one.is_possible, visited)):
             continue
-        if impossible:
+        impossible = one.impossible()
+        if impossible is not None:
             go(impossible)
         else:
             take(one)
     while True:
-        go({entry})
+        go(graph.among({entry}))
         # A strong duty binds wherever the circle passes a state in which it is possible.
         late = (
             one
             for one in due
-            if one.strong and one.states & visited and one.edges.isdisjoint(cycle)
+            if one.strong and any(map(one.is_possible, visited)) and not one.is_taken(cycle)
         )
         first = next(late, None)
         if first is None:

@@ -62,6 +62,29 @@ class Duty:
     words: Callable[[], str]
 
 
+class _DueHere(Due):
+    """A duty that is possible in a part.  `part`: its states, `inside`: its steps, as flags."""
+
+    def __init__(self, runs: Runs, duty: Duty, part: Flags, inside: Flags) -> None:
+        super().__init__(duty.words(), duty.strong)
+        self._runs, self._part = runs, part
+        self._states = {runs.source[edge] for edge in duty.edges if part[runs.source[edge]]}
+        self._edges = {edge for edge in duty.edges if inside[edge]}
+
+    def is_possible(self, at: int) -> bool:
+        return at in self._states
+
+    def is_fulfilled_by(self, edge: int) -> bool:
+        return edge in self._edges
+
+    def impossible(self) -> Flags | None:
+        left = {at for at, here in enumerate(self._part) if here} - self._states
+        return self._runs.among(left) if left else None
+
+    def sources(self) -> Flags:
+        return self._runs.among({self._runs.source[edge] for edge in self._edges})
+
+
 @define
 class Runs:
     """All steps of a search, by the states that they lead out of; `level`: of each state.
@@ -207,17 +230,14 @@ class Runs:
 
     def _closed(self, way: Run, part: Flags) -> Run:
         """Return `way` with its circle in the part of its end."""
-        inside, due = self._within(part, part), []
+        inside = self._within(part, part)
+        due: list[Due] = []
         for group in self.groups:
             open_here = [duty for duty in group if any(part[self.source[e]] for e in duty.edges)]
             if len(open_here) > 1:
                 open_here.sort(key=self._order)
-            for duty in open_here:
-                states = {self.source[edge] for edge in duty.edges if part[self.source[edge]]}
-                own = {edge for edge in duty.edges if inside[edge]}
-                sources = {self.source[edge] for edge in own}
-                due.append(Due(duty.words(), duty.strong, states, own, sources))
-        return close(self, way, inside, {at for at, here in enumerate(part) if here}, due)
+            due += [_DueHere(self, duty, part, inside) for duty in open_here]
+        return close(self, way, inside, due)
 
     def _fair_parts(self, region: Flags, wanted: Flags | None) -> dict[int, int]:
         """Return the part of each state of `region` in which a fair run can stay.

@@ -60,6 +60,9 @@ class _NoDisks(dict[str, Any]):
         raise AttributeError("this view has no disks; a world shows them: show_disk=...")
 
 
+NO_DISKS = _NoDisks()
+
+
 class View:
     """The members' observations in one state.
 
@@ -69,7 +72,7 @@ class View:
     `World(show_links=True)`, `view.links` holds what is under way.
     """
 
-    __slots__ = ("_links", "_names", "_shown", "disk", "monitor", "split", "up")
+    __slots__ = ("_links", "_names", "_shown", "_up", "disk", "monitor", "split")
 
     def __init__(
         self,
@@ -83,12 +86,17 @@ class View:
         self._names = names
         self._links = links
         self._shown = shown
-        self.up: Mapping[str, Any] = {
-            name: item for name, item in zip(names, shown, strict=True) if item is not DOWN
-        }
-        self.disk: Mapping[str, Any] = dict(zip(names, disks, strict=True)) if disks else _NoDisks()
+        self._up: Mapping[str, Any] | None = None
+        self.disk: Mapping[str, Any] = dict(zip(names, disks, strict=True)) if disks else NO_DISKS
         self.monitor: Any = monitor
         self.split = split
+
+    @property
+    def up(self) -> Mapping[str, Any]:
+        """What the running members show, by name."""
+        if self._up is None:
+            self._up = {name: item for name, item in self.items() if item is not DOWN}
+        return self._up
 
     def __getitem__(self, name: str) -> Any:
         try:

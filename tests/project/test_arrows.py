@@ -49,7 +49,7 @@ ENGINE: Mapping[str, set[str]] = {
     "space": {"rows", "tables", "claims", "symmetry", "expansion", "stopping"},
     "search": {"rows", "claims", "symmetry", "expansion", "space", "stopping"},
     "runs": {"rows", "tables", "claims", "symmetry", "search", "stopping"},
-    "liveness": {"tables", "claims", "search", "runs"},
+    "liveness": {"rows", "tables", "claims", "search", "runs"},
 }
 # For types alone, or when it comes to that: a run that goes wrong is told, a lasso is looked for.
 ENGINE_LATE: Mapping[str, set[str]] = {

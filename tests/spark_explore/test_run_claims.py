@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from joinproto.check import EACH_STEP, load_world, strong
 from joinproto.check.check import check
 from joinproto.check.engine.liveness.duties import Duties
-from joinproto.check.engine.liveness.fair_runs import Family, fair_parts
+from joinproto.check.engine.liveness.fair_runs import DutyBits, fair_parts
 from joinproto.check.properties import ON_FAIR_RUNS
 from joinproto.check.reference import explore
 from joinproto.check.report import Report
@@ -139,10 +139,12 @@ class Graphs:
 
     def lasting(self, duties: list[Duties], *, wants: bool) -> set[int]:
         """Return from which states some fair run stays in the region, as the local engine does."""
-        labelled = [Duties(one.strong, one.label[self.kind], one.name) for one in duties]
-        families = [Family.of(one) for one in labelled]
+        order = np.argsort(self.source, kind="stable")
+        source, target = self.source[order], self.target[order]
+        first = np.searchsorted(source, np.arange(self.count + 1))
+        kind, bits = self.kind[order].astype(np.int32), DutyBits.of(duties, 5)
         wanted = self.wanted if wants else None
-        able = fair_parts(self.source, self.target, families, self.region, wanted) >= 0
+        able = fair_parts(first, target, kind, bits, self.region, wanted) >= 0
         while True:
             here = self.region[self.source] & able[self.target] & ~able[self.source]
             if not here.any():

@@ -136,8 +136,9 @@ def _load_loops() -> Kept:
     if kept.folder is None:
         numba.njit = _unkept(njit)
     try:
-        from joinproto.check.engine.claims import watching  # noqa: F401
+        from joinproto.check.engine.claims import reading, watching  # noqa: F401
         from joinproto.check.engine.expansion import expansion  # noqa: F401
+        from joinproto.check.engine.liveness import loops  # noqa: F401
         from joinproto.check.engine.rows import bits, inserting, layout, merging, rowset  # noqa: F401
         from joinproto.check.engine.symmetry import canonical  # noqa: F401
         from joinproto.check.engine.tables import grids, kernel  # noqa: F401

@@ -87,9 +87,13 @@ class Combinations:
             out[:, layout.word[f]] |= shown[:, f].astype(np.uint64) << layout.shift[f]
         return self._sets.insert(out, len(out))
 
-    def shown_from(self, first: int) -> Table:
-        """Return the numbers of the observations of all combinations from `first` on."""
-        layout, rows = self._layout, self._sets.rows[first : self.count]
+    def shown_from(self, first: int, end: int | None = None) -> Table:
+        """Return the numbers of the observations of the combinations first to end, or to the last.
+
+        int64 (combination, part).
+        """
+        end = self.count if end is None else min(end, self.count)
+        layout, rows = self._layout, self._sets.rows[first:end]
         found = np.empty((len(rows), self.parts), np.int64)
         for f in range(self.parts):
             found[:, f] = (rows[:, layout.word[f]] >> layout.shift[f]) & layout.mask[f]

@@ -7,8 +7,7 @@ of their own.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import product
@@ -20,18 +19,21 @@ from attrs import define
 from joinproto.check.asking import ask, guard, is_within
 from joinproto.check.engine.claims.combinations import Combinations
 from joinproto.check.engine.claims.pairs import Ids, Pairs
+from joinproto.check.engine.claims.reading import Readings, view_of
+from joinproto.check.engine.claims.renamed import Renamed, ask_renamed, listed_steps
 from joinproto.check.engine.claims.watching import watch
 from joinproto.check.engine.rows.crew import Crew
 from joinproto.check.engine.shapes import Ints, Keys, Row, Rows
 from joinproto.check.engine.tables.claimed import Claimed, Fears, Key, among_of, is_kept, pairs_of
 from joinproto.check.engine.tables.tables import Tables
-from joinproto.check.local import freeze_event, rename_event
 from joinproto.check.memory import Budget, Ended
 from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import Property
 from joinproto.check.step_claims import StepClaim
 from joinproto.check.view import DOWN, View
-from joinproto.check.world import Together
+
+_PIECE = 1 << 14
+"""So many combinations are asked about at once."""
 
 
 @define
@@ -50,58 +52,6 @@ class Claim:
         item, asked = self.property, self.asked
         assert asked is not None
         return bool(guard(f"property {item.name!r}", partial(asked.is_state, view)))
-
-
-Renamed = Callable[..., Iterable[tuple[dict[str, str], Callable[[], View]]]]
-"""A view under every renaming, as `Interchange.swapped_views` yields it."""
-
-
-def _listed(together: Callable[[View], Any], view: View) -> list[Any]:
-    steps = list(together(view))
-    for step in steps:
-        if not isinstance(step, Together):
-            raise ModelProblem(
-                f"together(view) gives {step!r}", next="yield Together(action, {name: event})"
-            )
-        for name, event in step.events.items():
-            freeze_event(event)
-            if not isinstance(name, str):
-                raise ModelProblem(
-                    f"joint step {step.action!r} names {name!r}", next="name members by their names"
-                )
-    return steps
-
-
-def _deeds(steps: list[Together], names: dict[str, str]) -> Counter[Any]:
-    """Return what the steps do, renamed; their words may name members in any way."""
-    return Counter(
-        (
-            step.action,
-            frozenset(
-                (names.get(name, name), rename_event(freeze_event(event), names))
-                for name, event in step.events.items()
-            ),
-            step.fair,
-            step.fault,
-        )
-        for step in steps
-    )
-
-
-def _is_within(
-    within: Callable[[View], Any],
-    view: View,
-    renamed: Renamed | None,
-) -> bool:
-    """Return what the world's bound says of a view, and of all its renamings."""
-    others = () if renamed is None else renamed(view)
-    said = is_within(within, view)
-    if any(is_within(within, other()) != said for _, other in others):
-        raise ModelProblem(
-            "within(view) changes when members are renamed",
-            next="make it the same for interchangeable members, or run with --no-symmetry",
-        )
-    return said
 
 
 def _give_bits(claims: list[Claim]) -> int:
@@ -161,6 +111,8 @@ class Judge:
         self._ids = Ids(tables.shown, self.watched)
         self._seen_sets: list[set[int]] = [set() for _ in range(self.watched)]
         self._seen_now = np.zeros(1, np.bool_)
+        self._readings: Readings | None = None
+        self._bits: list[int] = []
         self.crew: Crew | None = None
         self.renamed: Renamed | None = None
 
@@ -331,41 +283,69 @@ class Judge:
 
     def view(self, number: int) -> View:
         """Return the view of one combination."""
-        tables = self.tables
-        fields = self._combinations.shown(number)
-        seen = [tables.shown[m][fields[m]] for m in range(tables.members)]
-        disks = () if tables.world.show_disk is None else tuple(item.disk for item in seen)
-        monitor = None
-        if tables.monitor >= 0:
-            monitor = tables.shown[tables.monitor][fields[tables.monitor]].shown
-        split = tables.shown[tables.env_field].values[fields[tables.env_field]][0]
-        links = None
-        if tables.world.show_links:
-            links = {}
-            for queue, at in enumerate(fields[tables.queue_field :]):
-                held = tables.shown[tables.queue_field + queue][at].shown
-                if held:
-                    sender, to = divmod(queue, tables.members)
-                    links[tables.names[sender], tables.names[to]] = held
-        shown = tuple(item.shown for item in seen)
-        return View(tables.names, shown, disks, monitor, split, links)
-
-    def _is_fixed(self, number: int) -> bool:
-        shown = self.tables.shown
-        return all(shown[f][n].is_fixed for f, n in enumerate(self._combinations.shown(number)))
+        return view_of(self.tables, self._combinations.shown(number))
 
     def _fix_joint(self, times: int) -> None:
         """Give so many combinations more the joint steps that are the same in all."""
         tables = self.tables
         if tables.joint["first"].count == 0 and times:
             # No view is needed to list them; which one it is makes no difference.
-            steps = guard("together", partial(_listed, tables.world.joint_steps, self.view(0)))
+            steps = guard("together", partial(listed_steps, tables.world.joint_steps, self.view(0)))
             tables.add_joint(steps)
             times -= 1
         if times:
             for name in ("first", "counts"):
                 same = tables.joint[name]
                 same.extend(np.full(times, same.array[0], same.array.dtype))
+
+    def _questions(self) -> Iterator[tuple[int, Callable[[View], int]]]:
+        """Yield what is asked about each combination: the bit of its answer, and who answers.
+
+        Bit -1: the answer is the number of a list of joint steps.
+        """
+        for claim in self.whole:
+            item = claim.property
+            parts = (item.holds, item.premise, item.meanwhile)
+            bits = (claim.bit, claim.premise_bit, claim.meanwhile_bit)
+            for part, bit in zip(parts, bits, strict=True):
+                if part is not None:
+                    yield bit, partial(ask, item, part)
+        for claim in self.implementing:
+            yield claim.bit, claim.is_mapped
+        world = self.tables.world
+        if world.within is not None:
+            yield self.within_bit, partial(is_within, world.within)
+        if world.together is not None and callable(world.together):
+            yield -1, self._list_joint
+
+    def _list_joint(self, view: View) -> int:
+        listed = self.tables.world.joint_steps
+        steps = guard("together(view)", partial(listed_steps, listed, view))
+        return self.tables.list_joint(steps)
+
+    def _read_new(self, count: int) -> None:
+        """Ask about combinations up to `count`, each question once for each set of values read."""
+        if self._readings is None:
+            questions = list(self._questions())
+            self._bits = [bit for bit, _ in questions]
+            self._readings = Readings(self.tables, [asked for _, asked in questions])
+        while self.met < count:
+            self.go_on()
+            end = min(count, self.met + _PIECE)
+            shown = self._combinations.shown_from(self.met, end)
+            answers = self._readings.answers(shown, self.go_on)
+            flags = np.zeros(end - self.met, np.uint64)
+            for bit, given in zip(self._bits, answers.T, strict=True):
+                if bit >= 0:
+                    flags |= given.astype(np.uint64) << np.uint64(bit)
+                else:
+                    self.tables.give_joint(given)
+            for claim in self.whole:
+                if claim.premise_bit >= 0 and not claim.premise_met:
+                    met = flags >> np.uint64(claim.premise_bit) & np.uint64(1)
+                    claim.premise_met = bool(met.any())
+            self.flags[self.met : end] = flags
+            self.met = end
 
     def _ask_new(self) -> None:
         count = self._combinations.count
@@ -375,49 +355,15 @@ class Judge:
             self.flags = grown
         together = self.tables.world.together
         fixed = together is not None and not callable(together)
-        listed = self.tables.world.joint_steps
         if fixed and self.renamed is None:
             self._fix_joint(count - self.met)
             if not (self.whole or self.implementing) and self.tables.world.within is None:
                 self.met = count
                 return
-        for number in range(self.met, count):
-            if number % 64 == 0:
-                self.met = number
-                self.go_on()
-            view = self.view(number)
-            flags = 0
-            for at, claim in enumerate(self.whole):
-                item = claim.property
-                if at and not self._is_fixed(number):
-                    view = self.view(number)  # the last claim may have changed what it saw
-                if ask(item, item.holds, view):
-                    flags |= 1 << claim.bit
-                if item.premise is not None and ask(item, item.premise, view):
-                    flags |= 1 << claim.premise_bit
-                    claim.premise_met = True
-                if item.meanwhile is not None and ask(item, item.meanwhile, view):
-                    flags |= 1 << claim.meanwhile_bit
-            for claim in self.implementing:
-                if claim.is_mapped(self.view(number)):
-                    flags |= 1 << claim.bit
-            if self.tables.interchange is not None and self.whole:
-                self.tables.interchange.check_whole(self.whole, self.view(number), flags)
-            within = self.tables.world.within
-            if within is not None and _is_within(within, self.view(number), self.renamed):
-                flags |= 1 << self.within_bit
-            self.flags[number] = flags
-            if together is not None and not (fixed and self.renamed is None):
-                steps = guard("together(view)", partial(_listed, listed, view))
-                self.tables.add_joint(steps)
-                for names, other in self.renamed(view, every=True) if self.renamed else ():
-                    moved = guard("together(view)", partial(_listed, listed, other()))
-                    if _deeds(steps, names) != _deeds(moved, {}):
-                        raise ModelProblem(
-                            "together(view) gives other joint steps when members are renamed",
-                            next="treat interchangeable members alike, or run with --no-symmetry",
-                        )
-        self.met = count
+        if self.renamed is None and self.tables.interchange is None:
+            self._read_new(count)
+        else:
+            ask_renamed(self, count)
 
 
 def breaks(judge: Judge, claim: Claim, row: Row) -> bool:

@@ -84,7 +84,7 @@ class Cover:
         if not (before or self.concerned[self.kind[edge]]):
             return
         if self.goal == "edges":
-            yield int(self.graph.source[edge]), int(self.graph.info[edge])
+            yield int(self.graph.source[edge]), self.graph.info_of(edge)
         elif self.goal == "rows":
             yield from self.names[self.kind[edge]]
         elif place:

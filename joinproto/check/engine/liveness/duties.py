@@ -99,7 +99,8 @@ def _taken_by(tables: Tables, fair: Fair, info: Ints, label: Ints) -> dict[str, 
     meant = np.zeros(max(1, len(tables.outcomes)), np.bool_)
     asked: dict[tuple[int, int], bool] = {}
     by = np.full(len(meant), -1, np.int64)
-    for number, (member, local, column) in enumerate(tables.outcome_cell):
+    for number in np.unique(o[own]).tolist():
+        member, local, column = tables.outcome_cell[number]
         if local < 0:
             continue
         if (member, column) not in asked:

@@ -6,6 +6,9 @@ fulfilled there or possible nowhere there.  A part that breaks a weak duty is of
 smaller one in it either.  Of one that breaks a strong duty the states are taken out in which that
 is possible, and what is left falls into smaller parts: Emerson and Lei's, and Streett's, way.
 A state alone is a part, too: a run may end where no duty is left.
+
+What a step fulfils follows from its kind, of which there are few.  So duties are bits of a mask
+for each kind, and one pass over the steps judges 64 duties of all parts.
 """
 
 from __future__ import annotations
@@ -14,90 +17,71 @@ from collections.abc import Sequence
 
 import numpy as np
 from attrs import frozen
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from joinproto.check.engine.liveness.duties import Duties
-from joinproto.check.engine.shapes import Flags, Ints
+from joinproto.check.engine.liveness.loops import components, judge_parts, leave_out
+from joinproto.check.engine.shapes import Flags, Ints, Keys, SmallInts
+
+_BITS = 64
 
 
 @frozen
-class Family:
-    """Duties with their numbers from 0 on.  `edges`: the steps that fulfil one."""
+class DutyBits:
+    """At most 64 duties as bits.  `weak`, `strong`: which of them are so.
 
-    strong: bool
-    edges: Ints
-    label: Ints
-    count: int
+    `masks`: uint64 (kind,): the duties that a step of each kind fulfils.
+    """
+
+    weak: int
+    strong: int
+    masks: Keys
 
     @classmethod
-    def of(cls, duties: Duties) -> Family:
-        edges = np.flatnonzero(duties.label >= 0)
-        known, label = np.unique(duties.label[edges], return_inverse=True)
-        return cls(duties.strong, edges, label.astype(np.int64), len(known))
-
-
-def parts_of(source: Ints, target: Ints, count: int) -> Ints:
-    """Return the strongly connected part of each of `count` states, by these steps."""
-    matrix = csr_matrix((np.ones(len(source), np.int8), (source, target)), shape=(count, count))
-    _, part = connected_components(matrix, directed=True, connection="strong")
-    return np.asarray(part, np.int64)
+    def of(cls, duties: Sequence[Duties], kinds: int) -> list[DutyBits]:
+        """Return all duties as bits; their labels are by kind."""
+        every = np.arange(kinds)
+        each = [
+            (group.strong, group.label == label)
+            for group in duties
+            for label in group.open_in(every)
+        ]
+        found = []
+        for begin in range(0, len(each), _BITS):
+            weak = strong = 0
+            masks = np.zeros(kinds, np.uint64)
+            for at, (is_strong, fulfils) in enumerate(each[begin : begin + _BITS]):
+                masks[fulfils] |= np.uint64(1 << at)
+                weak, strong = weak | (not is_strong) << at, strong | is_strong << at
+            found.append(cls(weak, strong, masks))
+        return found
 
 
 def fair_parts(
-    source: Ints,
+    first: Ints,
     target: Ints,
-    families: Sequence[Family],
+    kind: SmallInts,
+    duties: Sequence[DutyBits],
     region: Flags,
     wanted: Flags | None = None,
 ) -> Ints:
     """Return the part of each state of `region` in which a fair run can stay, -1 elsewhere.
 
-    `source`, `target`: of all steps, those that leave the region too: they say what is possible.
-    `wanted`: a part without one of these states is none.
+    `first`: int64 (state + 1,), where the steps out of each state begin; `target`, `kind`: of
+    all steps, those that leave the region too: they say what is possible.  `wanted`: a part
+    without one of these states is none.
     """
     alive = region.copy()
+    part: Ints = np.full(len(region), -1, np.int64)
+    begin = 0
     while True:
-        inside = alive[source] & alive[target]
-        part = parts_of(source[inside], target[inside], len(region))
-        parts = int(part.max(initial=-1)) + 1
-        size = np.bincount(part[alive], minlength=parts)
-        bad = np.zeros(parts, np.bool_)
+        end = int(components(first, target, alive, part, begin))
+        bad, cut = np.zeros(end - begin, np.bool_), np.zeros(len(region), np.bool_)
         if wanted is not None:
-            bad |= np.bincount(part[alive & wanted], minlength=parts) == 0
-        inside &= part[source] == part[target]
-        cut = np.zeros(len(region), np.bool_)
-        for family in families:
-            _break(family, source, alive, inside, part, size, bad, cut)
-        cut &= alive & ~bad[part]
-        alive &= ~bad[part]
-        if not cut.any():
-            return np.where(alive, part, -1)
-        alive &= ~cut
-
-
-def _break(
-    family: Family,
-    source: Ints,
-    alive: Flags,
-    inside: Flags,
-    part: Ints,
-    size: Ints,
-    bad: Flags,
-    cut: Flags,
-) -> None:
-    """Mark parts that break a weak duty, and states to leave out for a strong one."""
-    here = alive[source[family.edges]]
-    edges, label = family.edges[here], family.label[here]
-    pair = part[source[edges]] * family.count + label
-    taken = np.unique(pair[inside[edges]])
-    if family.strong:
-        cut[source[edges[~np.isin(pair, taken)]]] = True
-        return
-    # (state, duty) where it is possible, each once; then in how many states of a part.
-    states = np.unique(source[edges] * family.count + label) // family.count
-    duty = np.unique(source[edges] * family.count + label) % family.count
-    pairs, counts = np.unique(part[states] * family.count + duty, return_counts=True)
-    lasting = pairs[counts == size[pairs // family.count]]
-    broken = np.setdiff1d(lasting, taken, assume_unique=True) // family.count
-    bad[broken] = True
+            bad[:] = True
+            bad[part[alive & wanted] - begin] = False
+        for some in duties:
+            bits = np.uint64(some.weak), np.uint64(some.strong)
+            judge_parts(first, target, kind, some.masks, *bits, alive, part, begin, bad, cut)
+        if not leave_out(alive, part, begin, bad, cut):
+            return part
+        begin = end

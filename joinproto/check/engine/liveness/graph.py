@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -26,11 +26,14 @@ from attrs import define
 from joinproto.check.asking import ask, guard
 from joinproto.check.engine.claims.judge import Claim
 from joinproto.check.engine.liveness.duties import Duties, Faults, duties_of, unheard
-from joinproto.check.engine.liveness.fair_runs import Family, fair_parts
+from joinproto.check.engine.liveness.fair_runs import DutyBits, fair_parts
 from joinproto.check.engine.liveness.lassos import distances, due_in
+from joinproto.check.engine.liveness.loops import incoming
+from joinproto.check.engine.rows.layout import OCCUPIED
+from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.runs.paths import move_of, states_text
 from joinproto.check.engine.search import Search
-from joinproto.check.engine.shapes import Flags, Ints, Rows
+from joinproto.check.engine.shapes import Flags, Ints, Rows, SmallInts
 from joinproto.check.lassos import Hunt, Run, close, least_of, shortest_way
 from joinproto.check.memory import TooMany
 from joinproto.check.report import Step
@@ -38,6 +41,9 @@ from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import Move, order_of, taken_of, to_step
 
 _BYTES_PER_EDGE = 80
+
+_PIECE = 1 << 16
+"""So many steps are numbered at once."""
 
 
 @define
@@ -56,7 +62,7 @@ class Told:
 class Graph:
     """All states and steps of a finished search; of one that ended at a level, the steps to it."""
 
-    _duties: list[Duties] | None = None
+    _incoming: tuple[Ints, Ints] | None = None
 
     def __init__(self, search: Search) -> None:
         self.search = search
@@ -82,38 +88,74 @@ class Graph:
 
     def _collect(self) -> None:
         search = self.search
-        self._index()
+        known = self._known()
         sources, targets, infos = [], [], []
         is_cut = search.found.violated and search.stop_at_violation
         levels = search.found.levels[: -1 if is_cut else None]
         for begin, end in pairwise(levels):
             for batch in search.successors(begin, end):
                 sources.append(batch.source.copy())
-                targets.append(self._find(batch.rows))
+                targets.append(known.find(batch.rows, len(batch.rows)))
                 infos.append(batch.info.copy())
         nothing = [np.empty(0, np.int64)]
         self._ordered(*(np.concatenate(one or nothing) for one in (sources, targets, infos)))
 
-    def _ordered(self, source: Ints, target: Ints, info: Ints) -> None:
-        """Take in all steps, by the states that they lead out of."""
-        order = np.argsort(source, kind="stable")
-        self.source, self.target, self.info = source[order], target[order], info[order]
-        self.fault = Faults.of(self.search.tables).of_steps(self.info)
-        self.first = np.searchsorted(self.source, np.arange(self.count + 1))
-
-    def _index(self) -> None:
+    def _known(self) -> RowSet:
+        """Return the states as a set that knows their numbers."""
         states = self.search.states
-        if states.words == 1:
-            keys = states.rows[: states.count, 0]
-            self._order = np.argsort(keys, kind="stable")
-            self._keys = keys[self._order]
-
-    def _find(self, rows: Rows) -> Ints:
-        states = self.search.states
-        if states.words > 1:
-            return states.find(rows, len(rows))
-        found: Ints = self._order[np.searchsorted(self._keys, rows[:, 0])]
+        if not states.is_direct:
+            return states
+        found = RowSet(1, self.search.budget, numbered=True, room=states.count)
+        found.insert(states.rows, states.count)
         return found
+
+    def _ordered(self, source: Ints, target: Ints, info: Ints) -> None:
+        """Take in all steps, by the states that they lead out of.
+
+        `kind`: int32 (step,), the number of its kind.  Of each kind `infos` says which step it is,
+        and `changes` whether it leads to another state.
+        """
+        if (np.diff(source) < 0).any():
+            order = np.argsort(source, kind="stable")
+            source, target, info = source[order], target[order], info[order]
+        self.source, self.target = source, target
+        self.first = np.searchsorted(self.source, np.arange(self.count + 1))
+        changes = (self.source != self.target).astype(np.uint64)
+        keys = (info.astype(np.uint64) << np.uint64(1) | changes | OCCUPIED).reshape(-1, 1)
+        kinds = RowSet(1, self.search.budget, numbered=True, room=1)
+        self.kind: SmallInts = np.empty(len(info), np.int32)
+        for begin in range(0, len(info), _PIECE):
+            some = keys[begin : begin + _PIECE]
+            self.kind[begin : begin + _PIECE] = kinds.insert(some, len(some))
+        every = kinds.rows[: kinds.count, 0] & ~OCCUPIED
+        self.infos: Ints = (every >> np.uint64(1)).astype(np.int64)
+        self.changes: Flags = (every & np.uint64(1)) != 0
+        self.faults: Flags = Faults.of(self.search.tables).of_steps(self.infos)
+
+    @property
+    def info(self) -> Ints:
+        """Which step each one is, as `tables/kernel.py` says."""
+        return self.infos[self.kind]
+
+    def info_of(self, edge: int) -> int:
+        """Return which step this one is."""
+        return int(self.infos[self.kind[edge]])
+
+    @cached_property
+    def first_of_kind(self) -> Ints:
+        """The first step of each kind."""
+        found: Ints = np.empty(len(self.infos), np.int64)
+        # Of several the last one stays.
+        found[self.kind[::-1]] = np.arange(len(self.kind))[::-1]
+        return found
+
+    def incoming(self) -> tuple[Ints, Ints]:
+        """Return the steps by the states that they lead to, and where those into each begin."""
+        if self._incoming is None:
+            first, into = np.zeros(self.count + 1, np.int64), np.empty(len(self.target), np.int64)
+            incoming(self.target, first, into)
+            self._incoming = first, into
+        return self._incoming
 
     # -- claims ------------------------------------------------------------------------
 
@@ -136,31 +178,24 @@ class Graph:
     def deadlocks(self, claim: Claim) -> Ints:
         """Return states without any step but faults in which the claim's `done` is false."""
         moving = np.zeros(self.search.states.count, np.bool_)
-        moving[self.source[~self.fault]] = True
+        moving[self.source[~self.faults[self.kind]]] = True
         return np.flatnonzero(~moving & ~self._flag(claim.bit))
 
     def impossible(self, claim: Claim) -> Ints:
         """Return states from which no steps but faults lead to one where the claim holds."""
-        able = self._flag(claim.bit)
-        source, target = self.source[~self.fault], self.target[~self.fault]
-        while True:
-            more = able[target] & ~able[source]
-            if not more.any():
-                return np.flatnonzero(~able)
-            able[source[more]] = True
+        far = self.distances(self._flag(claim.bit), ~self.faults[self.kind])
+        return np.flatnonzero(far < 0)
 
     # -- fair runs ---------------------------------------------------------------------
 
-    @property
+    @cached_property
     def duties(self) -> list[Duties]:
-        if self._duties is None:
-            changes = self.source != self.target
-            self._duties = list(duties_of(self.search.tables, self.info, changes))
-        return self._duties
+        """What fairness asks for, by kind of step."""
+        return list(duties_of(self.search.tables, self.infos, self.changes))
 
     def unheard(self) -> list[str]:
         """Return what the world is to be fair to and no step of it is, in words."""
-        return unheard(self.search.tables, self.info)
+        return unheard(self.search.tables, self.infos)
 
     def broken_by(self, claim: Claim) -> Told | None:
         """Return a fair run that breaks a claim, or None."""
@@ -180,16 +215,18 @@ class Graph:
         elif item.kind == "eventually always":
             wanted, due = without, np.ones(self.count, np.bool_)
             without = due
-        inside = without[self.source] & without[self.target]
-        families = [Family.of(duties) for duties in self.duties]
-        part = fair_parts(self.source, self.target, families, without, wanted)
+        bits = DutyBits.of(self.duties, len(self.infos))
+        part = fair_parts(self.first, self.target, self.kind, bits, without, wanted)
         goal = part >= 0 if wanted is None else (part >= 0) & wanted
+        if not goal.any():
+            return None
+        inside = without[self.source] & without[self.target]
         way = shortest_way(self, Hunt(due, inside, goal))
         if way is None:
             return None
-        entry = way.end(self)
-        within = inside & (part[self.source] == part[entry]) & (part[self.target] == part[entry])
-        run = close(self, way, within, *due_in(self, entry, within, self.duties))
+        here = part == part[way.end(self)]
+        within = inside & here[self.source] & here[self.target]
+        run = close(self, way, within, due_in(self, here, within, self.duties))
         if claim.premise_bit < 0:
             run.due_at = None
         return self._told(run)
@@ -227,16 +264,29 @@ class Graph:
         judge, item = self.search.judge, asked.item
         if item.abstract is not None:
             return self._bad_to(asked)
-        _, kind = np.unique(self.info, return_inverse=True)
-        triples = np.stack([self.numbers[self.source], kind, self.numbers[self.target]])
-        _, first, same = np.unique(triples, axis=1, return_index=True, return_inverse=True)
+        first, same = self._shown_steps()
         bad = np.zeros(len(first), np.bool_)
         for at, edge in enumerate(first.tolist()):
             taken = taken_of(self.move(edge))
             before = judge.view(int(self.numbers[self.source[edge]]))
             after = judge.view(int(self.numbers[self.target[edge]]))
             bad[at] = not ask(item, asked.holds, before, taken, after)
-        return np.flatnonzero(bad[same.reshape(-1)])
+        return np.flatnonzero(bad[same])
+
+    def _shown_steps(self) -> tuple[Ints, Ints]:
+        """Return the first step of each kind between two combinations, and each step's number."""
+        shown = np.empty((len(self.source), 3), np.uint64)
+        shown[:, 0] = self.numbers[self.source].astype(np.uint64) | OCCUPIED
+        shown[:, 1] = self.numbers[self.target]
+        shown[:, 2] = self.kind
+        known = RowSet(3, self.search.budget, numbered=True, room=1)
+        same: Ints = np.empty(len(shown), np.int64)
+        for begin in range(0, len(shown), _PIECE):
+            some = shown[begin : begin + _PIECE]
+            same[begin : begin + _PIECE] = known.insert(some, len(some))
+        first = np.empty(known.count, np.int64)
+        first[same[::-1]] = np.arange(len(same))[::-1]
+        return first, same
 
     def _bad_to(self, asked: StepClaim) -> Ints:
         """Return the steps that an abstract world does not allow: by pairs of its states."""
@@ -257,7 +307,7 @@ class Graph:
 
     def move(self, edge: int) -> Move:
         """Return a step as a value."""
-        return move_of(self.search, int(self.info[edge]), self.rows()[int(self.source[edge])])
+        return move_of(self.search, self.info_of(edge), self.rows()[int(self.source[edge])])
 
     def told(self, run: Run) -> tuple[dict[str, dict[str, str]], tuple[Step, ...]]:
         """Return a run's first state as text, and its steps with theirs."""
@@ -286,4 +336,5 @@ class Graph:
         return found
 
     def distances(self, goal: Flags, allowed: Flags | None, beyond: Ints | None = None) -> Ints:
+        """Return for each state how many steps (of `allowed`) lead to a state of `goal`, or -1."""
         return distances(self, goal, allowed, beyond)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from joinproto.check.engine.liveness.duties import Duties, place_of
+from joinproto.check.engine.liveness.loops import go_back
 from joinproto.check.engine.shapes import Flags, Ints
 from joinproto.check.lassos import Due
 
@@ -19,46 +20,72 @@ def distances(graph: Graph, goal: Flags, allowed: Flags | None, beyond: Ints | N
 
     `beyond`: how many more from each such state on, -1: it is none after all.
     """
-    begin = np.where(goal, 0 if beyond is None else beyond, -1)
+    goals = np.flatnonzero(goal if beyond is None else goal & (beyond >= 0))
+    begins = np.zeros(len(goals), np.int64)
+    if beyond is not None:
+        begins = beyond[goals]
+        order = np.argsort(begins, kind="stable")
+        goals, begins = goals[order], begins[order]
     far = np.full(graph.count, -1, np.int64)
-    source = graph.source if allowed is None else graph.source[allowed]
-    target = graph.target if allowed is None else graph.target[allowed]
-    last, step = int(begin.max(initial=-1)), 0
-    while True:
-        if step <= last:
-            far[(begin == step) & (far < 0)] = step
-        new = (far[target] == step) & (far[source] < 0)
-        if not new.any() and step >= last:
-            return far
-        far[source[new]] = step + 1
-        step += 1
+    every = np.empty(0, np.bool_)
+    first_into, into = graph.incoming()
+    some = every if allowed is None else allowed
+    go_back(first_into, into, graph.source, some, goals, begins, far)
+    return far
 
 
-def due_in(
-    graph: Graph, entry: int, inside: Flags, duties: list[Duties]
-) -> tuple[set[int], list[Due]]:
-    """Return the states of the part of `entry`, whose steps are `inside`, and what is due there."""
-    states = np.unique(np.append(graph.source[inside], entry))
-    here = np.zeros(graph.count, np.bool_)
-    here[states] = True
-    out = np.flatnonzero(here[graph.source])
-    due = []
+class _DueHere(Due):
+    """A duty that is possible in a part.
+
+    `own`: bool (kind,): which kinds of steps fulfil it.  `inside`: the steps within the part,
+    `here`: its states.
+    """
+
+    def __init__(
+        self, graph: Graph, name: str, *, strong: bool, own: Flags, inside: Flags, here: Flags
+    ) -> None:
+        super().__init__(name, strong)
+        self._graph, self._own, self._inside, self._here = graph, own, inside, here
+
+    def is_possible(self, at: int) -> bool:
+        first, end = self._graph.first[at : at + 2]
+        return bool(self._own[self._graph.kind[first:end]].any())
+
+    def is_fulfilled_by(self, edge: int) -> bool:
+        return bool(self._inside[edge] and self._own[self._graph.kind[edge]])
+
+    def impossible(self) -> Flags | None:
+        left = self._here.copy()
+        left[self._graph.source[self._own[self._graph.kind]]] = False
+        return left if left.any() else None
+
+    def sources(self) -> Flags:
+        found = np.zeros(self._graph.count, np.bool_)
+        found[self._graph.source[self._own[self._graph.kind] & self._inside]] = True
+        return found
+
+
+def due_in(graph: Graph, here: Flags, inside: Flags, duties: list[Duties]) -> list[Due]:
+    """Return what is due in the part with the states `here`, whose steps are `inside`."""
+    among = np.zeros(len(graph.infos), np.bool_)
+    among[graph.kind[here[graph.source]]] = True
+    due: list[Due] = []
     for group in duties:
         found = []
-        for label in group.open_in(out):
-            edges = out[group.label[out] == label]
-            own = edges[inside[edges]]
-            sources = [set(graph.source[some].tolist()) for some in (edges, own)]
-            one = Due(group.name(label), group.strong, sources[0], set(own.tolist()), sources[1])
-            found.append((_order(graph, group, label), one))
+        for label in group.open_in(np.flatnonzero(among)):
+            own = group.label == label
+            name = group.name(label)
+            one = _DueHere(graph, name, strong=group.strong, own=own, inside=inside, here=here)
+            found.append((_order(graph, group, label, name), one))
         due += [one for _, one in sorted(found, key=lambda pair: pair[0])]
-    return set(states.tolist()), due
+    return due
 
 
-def _order(graph: Graph, group: Duties, label: int) -> tuple[Any, ...]:
+def _order(graph: Graph, group: Duties, label: int, name: str) -> tuple[Any, ...]:
     """Return what puts duties in order: whose, where it is first possible, and what."""
-    edges = np.flatnonzero(group.label == label)
-    level, end = graph.level_of(int(graph.source[edges[0]]))
-    first = np.unique(graph.info[edges[graph.source[edges] < end]])
-    place = min(place_of(graph.search.tables, info) for info in first.tolist())
-    return (*group.rank(label), level, place, group.name(label))
+    own = np.flatnonzero(group.label == label)
+    first = graph.source[graph.first_of_kind[own]]
+    level, end = graph.level_of(int(first.min()))
+    infos = set(graph.infos[own[first < end]].tolist())
+    place = min(place_of(graph.search.tables, info) for info in infos)
+    return (*group.rank(label), level, place, name)

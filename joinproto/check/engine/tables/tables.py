@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from joinproto.check.engine.rows.layout import Layout
-from joinproto.check.engine.shapes import Masks, Questions, Row, Rows
+from joinproto.check.engine.shapes import Ints, Masks, Questions, Row, Rows
 from joinproto.check.engine.tables import kernel
 from joinproto.check.engine.tables.answers import Answers
 from joinproto.check.engine.tables.arrays import Arrays
@@ -85,6 +85,10 @@ class Tables(Arrays):
         self.receivers: list[tuple[list[int], list[int], int]] = []
         self.queues = Queues(self)
         self.joint_steps: list[Together] = []
+        # Lists of joint steps: their numbers, and of each its first step and how many it has.
+        self._joint_lists: dict[Hashable, int] = {}
+        self._joint_first: list[int] = []
+        self._joint_count: list[int] = []
         self.shown = [Observations() for _ in range(self.fields)]
         self.claimed = Claimed()  # what claims said of that
         self.states_before = 0
@@ -284,18 +288,39 @@ class Tables(Arrays):
 
     def add_joint(self, steps: list[Together]) -> None:
         """Give the next combination of observations its joint steps."""
+        self.give_joint(np.array([self.list_joint(steps)]))
+
+    def give_joint(self, lists: Ints) -> None:
+        """Give the next combinations the joint steps that were listed under these numbers."""
+        self.joint["first"].extend(np.array(self._joint_first)[lists])
+        self.joint["counts"].extend(np.array(self._joint_count)[lists])
+
+    def list_joint(self, steps: list[Together]) -> int:
+        """Return the number of a list of joint steps: the same for the same steps."""
+        events = [
+            tuple((name, freeze_event(event)) for name, event in step.events.items())
+            for step in steps
+        ]
+        key = tuple(
+            (step.action, step.detail, step.fair, step.fault, taken)
+            for step, taken in zip(steps, events, strict=True)
+        )
+        if key in self._joint_lists:
+            return self._joint_lists[key]
         j = self.joint
-        j["first"].append(j["part_first"].count)
-        j["counts"].append(len(steps))
-        for step in steps:
+        self._joint_first.append(j["part_first"].count)
+        self._joint_count.append(len(steps))
+        for step, taken in zip(steps, events, strict=True):
             step.refuse_strangers(self.names)
             j["part_first"].append(j["part_member"].count)
-            j["part_count"].append(len(step.events))
-            for name, event in step.events.items():
+            j["part_count"].append(len(taken))
+            for name, event in taken:
                 member = self.number_of[name]
                 j["part_member"].append(member)
-                j["part_column"].append(self.column(member, freeze_event(event)))
+                j["part_column"].append(self.column(member, event))
             self.joint_steps.append(step)
+        number = self._joint_lists[key] = len(self._joint_lists)
+        return number
 
     # -- the first state ---------------------------------------------------------------
 

@@ -1,0 +1,334 @@
+"""Answers by what was read: functions of a view are called once for each set of values they read.
+
+A function that asks for `view["p1"]` alone answers the same in all states in which p1 shows the
+same.  So each function gets a tree.  An inner node names the part of the view that the function
+reads next and has one branch for each observation of that part; a leaf is the answer.  Where the
+tree has no answer yet, the function is called with a view that notes what is read of it
+(`ReadView`), and what was read becomes a path of the tree.
+
+Why this is right: what a function of a view answers follows from what it reads.  Two views that
+agree on all that one call has read lead to the same answer.  Reading more than the answer needs
+makes a tree larger, and no answer wrong.
+
+A function that reads almost everything gains nothing by a tree.  Its tree is given up, and it is
+called for each combination (`CALLS_PER_ANSWER`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import define, field
+from numba import njit
+
+from joinproto.check.engine.shapes import Flags, Ints, SmallInts, Table
+from joinproto.check.engine.tables.growing import Growing
+from joinproto.check.engine.tables.tables import Tables
+from joinproto.check.view import DOWN, NO_DISKS, View
+
+_UNKNOWN = -1
+"""There is no answer yet.  A number from 0 on is a node; -2 - n stands for the answer n."""
+
+TRIES = 4_096
+"""After each so many calls it is asked whether a tree is of use."""
+
+CALLS_PER_ANSWER = 0.5
+"""A tree that needed more calls than that, of the answers since it was asked last, is given up."""
+
+BRANCHES_MAX = 1 << 22
+"""Branches of all trees together: 16 MB.  A tree that would need more is given up."""
+
+
+class ReadView(View):
+    """The view of one combination, which notes what is read of it.
+
+    `numbers`: of the observations, by part.  `read`: the parts that were read, each once, in the
+    order of their first use.
+    """
+
+    __slots__ = ("_held", "_numbers", "_tables", "read")
+
+    def __init__(self, tables: Tables, numbers: Sequence[int]) -> None:
+        self._names = tables.names
+        self._tables = tables
+        self._numbers = numbers
+        self._held: dict[int, Any] = {}
+        self.read: dict[int, None] = {}
+
+    def _shown_by(self, part: int) -> Any:
+        self.read.setdefault(part)
+        if part not in self._held:
+            self._held[part] = self._tables.shown[part][self._numbers[part]].shown
+        return self._held[part]
+
+    def __getitem__(self, name: str) -> Any:
+        member = self._tables.number_of.get(name)
+        # An unknown name is refused as a view refuses it.
+        return super().__getitem__(name) if member is None else self._shown_by(member)
+
+    @property
+    def _shown(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return tuple(self._shown_by(member) for member in range(len(self._names)))
+
+    @property
+    def up(self) -> Mapping[str, Any]:
+        return {name: item for name, item in self.items() if item is not DOWN}
+
+    @property
+    def disk(self) -> Mapping[str, Any]:  # type: ignore[override]
+        if self._tables.world.show_disk is None:
+            return NO_DISKS
+        disks = (self._disk_of(member) for member in range(len(self._names)))
+        return dict(zip(self._names, disks, strict=True))
+
+    def _disk_of(self, member: int) -> Any:
+        self.read.setdefault(member)
+        key = -1 - member
+        if key not in self._held:
+            self._held[key] = self._tables.shown[member][self._numbers[member]].disk
+        return self._held[key]
+
+    @property
+    def monitor(self) -> Any:
+        return self._shown_by(self._tables.monitor) if self._tables.monitor >= 0 else None
+
+    @property
+    def split(self) -> Any:  # type: ignore[override]
+        part = self._tables.env_field
+        self.read.setdefault(part)
+        return self._tables.shown[part].values[self._numbers[part]][0]
+
+    @property
+    def _links(self) -> Any:  # type: ignore[override]
+        return links_of(self._tables, self._shown_by)
+
+
+def view_of(tables: Tables, numbers: Sequence[int]) -> View:
+    """Return the view of the observations with these numbers, by part."""
+    seen = [tables.shown[member][numbers[member]] for member in range(tables.members)]
+    disks = () if tables.world.show_disk is None else tuple(item.disk for item in seen)
+
+    def shown_by(part: int) -> Any:
+        return tables.shown[part][numbers[part]].shown
+
+    monitor = shown_by(tables.monitor) if tables.monitor >= 0 else None
+    split = tables.shown[tables.env_field].values[numbers[tables.env_field]][0]
+    shown = tuple(item.shown for item in seen)
+    return View(tables.names, shown, disks, monitor, split, links_of(tables, shown_by))
+
+
+def links_of(tables: Tables, shown_by: Callable[[int], Any]) -> dict[tuple[str, str], Any] | None:
+    """Return what is under way, by its sender and its addressee; None: the world shows no links."""
+    if not tables.world.show_links:
+        return None
+    links = {}
+    for queue in range(tables.queue_count):
+        held = shown_by(tables.queue_field + queue)
+        if held:
+            sender, to = divmod(queue, tables.members)
+            links[tables.names[sender], tables.names[to]] = held
+    return links
+
+
+@define
+class Asked:
+    """One function of a view.  `call`: asks it; the answer is a number from 0 on.
+
+    `is_tree`: whether its answers are kept by what was read.  `calls`, `answers`: since it was
+    last asked whether the tree is of use.
+    """
+
+    call: Callable[[View], int]
+    is_tree: bool = True
+    calls: int = 0
+    answers: int = 0
+    begin: int = field(init=False, default=0)
+
+
+class Readings:
+    """The trees of several functions of views, and their answers for combinations.
+
+    `node_part`, `node_first`, `node_room`: of each node the part it reads, its first branch, and
+    for how many observations it has branches.  `branches`: a node, an answer, or `_UNKNOWN`.
+    """
+
+    def __init__(self, tables: Tables, functions: Sequence[Callable[[View], int]]) -> None:
+        self.tables = tables
+        self.functions = [Asked(call) for call in functions]
+        self.calls = 0
+        self._roots: Ints = np.full(len(functions), _UNKNOWN, np.int64)
+        self._node_part, self._node_first = Growing(np.int64), Growing(np.int64)
+        self._node_room = Growing(np.int64)
+        self._branches: SmallInts = np.full(1 << 10, _UNKNOWN, np.int32)
+        self._used = 0
+
+    def answers(self, shown: Table, go_on: Callable[[], None]) -> Table:
+        """Return the answers of all functions: int64 (combination, function).
+
+        `shown`: the numbers of the combinations' observations, int64 (combination, part).
+        `go_on`: called now and then; it may raise.
+        """
+        found = np.empty((len(shown), len(self.functions)), np.int64)
+        for asked in self.functions:
+            asked.begin = 0 if not asked.is_tree else len(shown)
+        at = which = 0
+        while True:
+            at, which = self._walk(shown, found, at, which)
+            if at >= len(shown):
+                break
+            self._count(go_on)
+            self._grow(which, shown[at].tolist(), at)
+        self._ask_without_trees(shown, found, go_on)
+        for asked in self.functions:
+            asked.answers += len(shown)
+        return found
+
+    def _walk(self, shown: Table, found: Table, at: int, which: int) -> tuple[int, int]:
+        arrays = (self._node_part.array, self._node_first.array, self._node_room.array)
+        trees = np.array([asked.is_tree for asked in self.functions], np.bool_)
+        at, which = _walk(shown, found, at, which, self._roots, trees, *arrays, self._branches)
+        return int(at), int(which)
+
+    def _count(self, go_on: Callable[[], None]) -> None:
+        self.calls += 1
+        if self.calls % 64 == 0:
+            go_on()
+
+    def _ask_without_trees(self, shown: Table, found: Table, go_on: Callable[[], None]) -> None:
+        late = [one for one in enumerate(self.functions) if one[1].begin < len(shown)]
+        if not late:
+            return
+        fixed = self._are_fixed(shown)
+        first = min(asked.begin for _, asked in late)
+        for at, numbers in enumerate(shown[first:].tolist(), start=first):
+            self._count(go_on)
+            view = None
+            for number, asked in late:
+                if at >= asked.begin:
+                    if view is None or not fixed:
+                        view = view_of(
+                            self.tables, numbers
+                        )  # the last may have changed what it saw
+                    found[at, number] = asked.call(view)
+
+    def _are_fixed(self, shown: Table) -> bool:
+        """Return whether nothing in these views can change."""
+        parts = zip(self.tables.shown, shown.T, strict=False)
+        return all(part[number].is_fixed for part, own in parts for number in np.unique(own))
+
+    # -- a tree grows --------------------------------------------------------------------
+
+    def _grow(self, which: int, numbers: Sequence[int], at: int) -> None:
+        """Call a function for one combination, and let its tree have the answer."""
+        asked = self.functions[which]
+        view = ReadView(self.tables, numbers)
+        answer = asked.call(view)
+        asked.calls += 1
+        useless = asked.calls >= TRIES and asked.calls > CALLS_PER_ANSWER * (asked.answers + at)
+        if useless or not self._keep(which, [(part, numbers[part]) for part in view.read], answer):
+            asked.is_tree, asked.begin = False, at
+        elif asked.calls >= TRIES:
+            asked.calls, asked.answers = 0, -at
+
+    def _keep(self, which: int, path: Sequence[tuple[int, int]], answer: int) -> bool:
+        """Make a path of what was read, with the answer at its end; False: it cannot be kept."""
+        place = -1  # of the branch that leads on; -1: the root
+        for part, number in path:
+            node = int(self._roots[which] if place < 0 else self._branches[place])
+            if node <= _UNKNOWN - 1:
+                return False
+            if node == _UNKNOWN:
+                node = self._new_node(part)
+                if node < 0:
+                    return False
+                self._set(which, place, node)
+            elif self._node_part.array[node] != part:
+                # It reads in another order, as the elements of a set may come.
+                return False
+            if not self._has_room(node, number):
+                return False
+            place = int(self._node_first.array[node]) + number
+        end = int(self._roots[which] if place < 0 else self._branches[place])
+        if end != _UNKNOWN:
+            return False
+        self._set(which, place, -2 - answer)
+        return True
+
+    def _set(self, which: int, place: int, value: int) -> None:
+        if place < 0:
+            self._roots[which] = value
+        else:
+            self._branches[place] = value
+
+    def _new_node(self, part: int) -> int:
+        room = len(self.tables.shown[part])
+        first = self._room_for(room + room // 2 + 1)
+        if first < 0:
+            return -1
+        self._node_part.append(part)
+        self._node_first.append(first)
+        self._node_room.append(room + room // 2 + 1)
+        return self._node_part.count - 1
+
+    def _has_room(self, node: int, number: int) -> bool:
+        """Let a node have a branch for an observation; False: there are too many branches."""
+        room = int(self._node_room.array[node])
+        if number < room:
+            return True
+        first = self._room_for(2 * number)
+        if first < 0:
+            return False
+        before = int(self._node_first.array[node])
+        self._branches[first : first + room] = self._branches[before : before + room]
+        self._node_first.array[node], self._node_room.array[node] = first, 2 * number
+        return True
+
+    def _room_for(self, count: int) -> int:
+        """Return where so many new branches begin, or -1: there would be too many."""
+        first, self._used = self._used, self._used + count
+        if self._used > BRANCHES_MAX:
+            self._used = first
+            return -1
+        if self._used > len(self._branches):
+            grown = np.full(2 * self._used, _UNKNOWN, np.int32)
+            grown[:first] = self._branches[:first]
+            self._branches = grown
+        return first
+
+
+@njit(cache=True)
+def _walk(
+    shown: Table,
+    found: Table,
+    at: Any,
+    which: Any,
+    roots: Ints,
+    trees: Flags,
+    node_part: Ints,
+    node_first: Ints,
+    node_room: Ints,
+    branches: SmallInts,
+) -> Any:
+    """Write the answers that trees have into `found`, from (at, which) on.
+
+    Return the first (combination, function) without an answer; behind all: (all, 0).
+    """
+    while at < len(shown):
+        while which < len(roots):
+            node = roots[which]
+            while node >= 0:
+                number = shown[at, node_part[node]]
+                if number < node_room[node]:
+                    node = np.int64(branches[node_first[node] + number])
+                else:
+                    node = np.int64(-1)
+            if trees[which]:
+                if node == -1:
+                    return at, which
+                found[at, which] = -2 - node
+            which += 1
+        which = 0
+        at += 1
+    return at, which

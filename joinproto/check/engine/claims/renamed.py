@@ -1,0 +1,121 @@
+"""Claims about the whole world where members are interchangeable: asked under every renaming, too.
+
+Nothing is kept by what was read here: what is asked of the renamings of a view concerns all of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from joinproto.check.asking import ask, guard, is_within
+from joinproto.check.local import freeze_event, rename_event
+from joinproto.check.problems import ModelProblem
+from joinproto.check.view import View
+from joinproto.check.world import Together
+
+if TYPE_CHECKING:
+    from joinproto.check.engine.claims.judge import Judge
+
+Renamed = Callable[..., Iterable[tuple[dict[str, str], Callable[[], View]]]]
+"""A view under every renaming, as `Interchange.swapped_views` yields it."""
+
+
+def listed_steps(together: Callable[[View], Any], view: View) -> list[Any]:
+    steps = list(together(view))
+    for step in steps:
+        if not isinstance(step, Together):
+            raise ModelProblem(
+                f"together(view) gives {step!r}", next="yield Together(action, {name: event})"
+            )
+        for name, event in step.events.items():
+            freeze_event(event)
+            if not isinstance(name, str):
+                raise ModelProblem(
+                    f"joint step {step.action!r} names {name!r}", next="name members by their names"
+                )
+    return steps
+
+
+def _deeds(steps: list[Together], names: dict[str, str]) -> Counter[Any]:
+    """Return what the steps do, renamed; their words may name members in any way."""
+    return Counter(
+        (
+            step.action,
+            frozenset(
+                (names.get(name, name), rename_event(freeze_event(event), names))
+                for name, event in step.events.items()
+            ),
+            step.fair,
+            step.fault,
+        )
+        for step in steps
+    )
+
+
+def _is_within(
+    within: Callable[[View], Any],
+    view: View,
+    renamed: Renamed | None,
+) -> bool:
+    """Return what the world's bound says of a view, and of all its renamings."""
+    others = () if renamed is None else renamed(view)
+    said = is_within(within, view)
+    if any(is_within(within, other()) != said for _, other in others):
+        raise ModelProblem(
+            "within(view) changes when members are renamed",
+            next="make it the same for interchangeable members, or run with --no-symmetry",
+        )
+    return said
+
+
+def ask_renamed(judge: Judge, count: int) -> None:
+    """Ask all claims about the combinations up to `count` that were not asked about yet."""
+    world, renamed = judge.tables.world, judge.renamed
+    for number in range(judge.met, count):
+        if number % 64 == 0:
+            judge.met = number
+            judge.go_on()
+        judge.flags[number] = _flags_of(judge, number)
+        if callable(world.together) or (world.together is not None and renamed is not None):
+            _list_joint(judge, judge.view(number))
+    judge.met = count
+
+
+def _flags_of(judge: Judge, number: int) -> int:
+    """Return the answers about one combination, a bit each."""
+    flags, within, tables = 0, judge.tables.world.within, judge.tables
+    for claim in judge.whole:
+        item = claim.property
+        # A new view each time: a claim may change what it is shown.
+        if ask(item, item.holds, judge.view(number)):
+            flags |= 1 << claim.bit
+        if item.premise is not None and ask(item, item.premise, judge.view(number)):
+            flags |= 1 << claim.premise_bit
+            claim.premise_met = True
+        if item.meanwhile is not None and ask(item, item.meanwhile, judge.view(number)):
+            flags |= 1 << claim.meanwhile_bit
+    for claim in judge.implementing:
+        if claim.is_mapped(judge.view(number)):
+            flags |= 1 << claim.bit
+    if tables.interchange is not None and judge.whole:
+        tables.interchange.check_whole(judge.whole, judge.view(number), flags)
+    if within is not None and _is_within(within, judge.view(number), judge.renamed):
+        flags |= 1 << judge.within_bit
+    return flags
+
+
+def _list_joint(judge: Judge, view: View) -> None:
+    """Give the next combination its joint steps, which must be the same under all renamings."""
+    listed = judge.tables.world.joint_steps
+    steps = guard("together(view)", partial(listed_steps, listed, view))
+    judge.tables.add_joint(steps)
+    for names, other in judge.renamed(view, every=True) if judge.renamed else ():
+        moved = guard("together(view)", partial(listed_steps, listed, other()))
+        if _deeds(steps, names) != _deeds(moved, {}):
+            raise ModelProblem(
+                "together(view) gives other joint steps when members are renamed",
+                next="treat interchangeable members alike, or run with --no-symmetry",
+            )

@@ -1,0 +1,183 @@
+"""Functions of a view are called once for each set of values read; answers are those of views."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from joinproto.check import NOT_ENABLED, Together, View, World, always, leads_to
+from joinproto.check.check import check
+from joinproto.check.engine.claims import reading
+from joinproto.check.engine.claims.reading import Readings, ReadView, view_of
+from joinproto.check.engine.search import Search
+
+NAMES = tuple("abcd")
+
+
+class Counter:
+    """A member that counts to three, and shows a list: what is shown may be changed."""
+
+    def __init__(self) -> None:
+        self.at = 0
+
+    def choices(self) -> list[str]:
+        return ["count"]
+
+    def receive(self, event: Any) -> Any:
+        if self.at == 3:
+            return NOT_ENABLED
+        self.at += 1
+        return None
+
+    def shows(self) -> list[int]:
+        return [self.at]
+
+
+def counters(*claims: Any, **more: Any) -> World:
+    return World(name="counters", members=dict.fromkeys(NAMES, Counter), properties=claims, **more)
+
+
+def searched() -> Search:
+    """Return a finished search that numbered its 256 combinations."""
+    search = Search(counters(always("any", lambda view: len(view.values()) == 4)))
+    search.run()
+    return search
+
+
+def drawn(dice: random.Random, depth: int) -> Callable[[View], int]:
+    """Return a random function of a view, which reads what it needs in an order of its own."""
+    if depth == 0:
+        answer = dice.randrange(2)
+        return lambda _: answer
+    name, parts = dice.choice(NAMES), [drawn(dice, depth - 1) for _ in range(4)]
+    match dice.randrange(6):
+        case 0:
+            return lambda view: parts[sum(one[0] for one in view.values()) % 4](view)
+        case 1:
+            return lambda view: parts[min(len(view.up), 3)](view)
+        case 2:
+            return lambda view: parts[0 if view.monitor is None and view.split is None else 1](view)
+        case _:
+            return lambda view: parts[view[name][0]](view)
+
+
+@pytest.mark.parametrize(
+    ("tries", "branches"), [(1 << 30, 1 << 22), (8, 1 << 22), (1 << 30, 60), (1 << 30, 600)]
+)
+def test_answers_are_those_of_each_view(
+    tries: int, branches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """300 random functions, in pieces of combinations; some trees are given up on the way."""
+    monkeypatch.setattr(reading, "TRIES", tries)
+    monkeypatch.setattr(reading, "BRANCHES_MAX", branches)
+    search, dice = searched(), random.Random(11)
+    shown = search.judge._combinations.shown_from(0)
+    assert len(shown) == 256
+
+    for _ in range(75):
+        functions = [drawn(dice, dice.randrange(5)) for _ in range(4)]
+        readings = Readings(search.tables, functions)
+        cut = dice.randrange(257)
+        pieces = [readings.answers(part, lambda: None) for part in (shown[:cut], shown[cut:])]
+
+        views = [view_of(search.tables, numbers) for numbers in shown.tolist()]
+        expected = [[function(view) for function in functions] for view in views]
+        assert np.concatenate(pieces).tolist() == expected
+
+
+def test_a_function_is_called_once_for_each_set_of_values_read() -> None:
+    """Two members that show four values each: at most sixteen calls for 256 combinations."""
+    search, calls = searched(), []
+
+    def function(view: View) -> int:
+        calls.append(view)
+        return int(view["a"] == [1] and view["b"] == [2])
+
+    readings = Readings(search.tables, [function])
+
+    answers = readings.answers(search.judge._combinations.shown_from(0), lambda: None)
+
+    assert answers.sum() == 16
+    assert len(calls) == 3 + 4  # b is read where a shows 1 alone
+    assert all(isinstance(view, ReadView) for view in calls)
+
+
+def test_a_function_that_reads_in_two_orders_is_still_right() -> None:
+    """As where it goes through a set that says its elements in an order of its own."""
+    search, turn = searched(), iter(range(10_000))
+
+    def function(view: View) -> int:
+        order = NAMES if next(turn) % 2 else NAMES[::-1]
+        return int(any(view[name] == [3] for name in order))
+
+    readings = Readings(search.tables, [function])
+
+    answers = readings.answers(search.judge._combinations.shown_from(0), lambda: None)
+
+    assert answers.sum() == 256 - 81
+
+
+def test_what_a_function_changes_in_its_view_is_gone_for_the_next() -> None:
+    """One claim makes the lists that it is shown longer; the other one sees them as they were."""
+
+    def spoils(view: View) -> bool:
+        return all(one.append(9) is None for one in view.values())
+
+    short = always("short", lambda view: all(len(one) == 1 for one in view.values()))
+
+    report = check(counters(always("spoils", spoils), short))
+
+    assert report.result == "holds"
+    assert report.distinct == 256
+
+
+def test_joint_steps_are_asked_for_once_for_what_they_follow_from() -> None:
+    """A lock lists the same joint steps whatever its members show: one call in all states."""
+    calls = []
+
+    class Process:
+        def __init__(self) -> None:
+            self.inside = False
+
+        def receive(self, event: str) -> Any:
+            if self.inside == (event == "in"):
+                return NOT_ENABLED
+            self.inside = not self.inside
+            return None
+
+    def steps(view: View) -> Iterator[Together]:
+        calls.append(view)
+        return (
+            Together(f"{name} {word}", {name: word}) for name in NAMES for word in ("in", "out")
+        )
+
+    claim = always("any", lambda view: len(view) == 4)
+    members = dict.fromkeys(NAMES, Process)
+    search = Search(World(name="doors", members=members, together=steps, properties=[claim]))
+
+    search.run()
+
+    assert search.states.count == 16
+    assert len(calls) == 1
+    assert len(search.tables.joint_steps) == 8
+
+
+def test_a_claim_over_fair_runs_costs_no_call_for_each_state() -> None:
+    """`leads to` about one of four members: each of its values is asked about twice at first."""
+    calls = []
+
+    def waits(view: View) -> bool:
+        calls.append(view)
+        return bool(view["a"] == [1])
+
+    done = leads_to("goes on", waits, lambda view: view["a"] != [1])
+
+    report = check(counters(done))
+
+    assert report.distinct == 256
+    assert report.result == "holds"
+    assert len(calls) <= 10
