@@ -77,6 +77,6 @@ def rehearse(body: Callable[..., int], /, states_max: int, as_object: bool, **as
     changes nothing.  It needs the extra `check`.  Exit code: 0 whatever is chosen, nothing that
     may have been acknowledged is lost; 5 something can be, or not all was searched.
     """
-    judgement = judgement_of(**asked)
+    judgement = judgement_of(command="rehearse", **asked)
     # The search is no part of the recovery tool, which has to run where there is nothing else.
     return body(judgement, outside=asked["register"], states_max=states_max, as_object=as_object)

@@ -23,7 +23,7 @@ from joinproto.pick.table import Verdict
 from joinproto.recovery import schema, show, writing
 from joinproto.recovery.access import SUDO, WRITE_ERROR
 from joinproto.recovery.cli_look import AS_OBJECT, judgement_of, judging, looking
-from joinproto.recovery.found import Format
+from joinproto.recovery.found import Format, State
 from joinproto.recovery.judgement import Judgement, judge, store_told, told
 from joinproto.recovery.plan import (
     DECLINED,
@@ -37,8 +37,10 @@ from joinproto.recovery.plan import (
     plan_for,
 )
 from joinproto.recovery.sources import look, this_host
+from joinproto.recovery.unused import NAMES
 from joinproto.recovery.words import typed
 from joinproto.recovery.writing import Done, Outcome, Stale
+from joinproto.store.slots import ROOM
 
 PLAN_BYTES_MAX = 64 << 20
 
@@ -80,7 +82,7 @@ def plan(
     The stores themselves are not touched.  With --electors the cluster begins anew with
     those that are left: that is never proven, and apply asks for more than the name.
     """
-    judgement = judgement_of(**asked)
+    judgement = judgement_of(command="plan", **asked)
     names = [name for name in electors.split(",") if name]
     try:
         if names:
@@ -171,11 +173,25 @@ def undo(directory: str, why: str, as_object: bool) -> int:
     What the store promised since is kept; only the permission goes.
     """
     path = Path(os.path.realpath(directory))
+    _require_ours(path, directory)
     done = writing.undo(path, host=this_host(), made=_maker(why))
     _said(
         done, [directory], None, "joinproto recover pick, with the stores of all members", as_object
     )
     return 0
+
+
+def _require_ours(path: Path, word: str) -> None:
+    """Raise `UsageProblem` for what is no store of joinproto: `apply` wrote nothing there."""
+    if os.path.lexists(path / ROOM) or not path.is_dir():
+        return
+    (found,) = look([word], command="undo").stores
+    if found.format is not None or found.state is State.UNKNOWN:
+        kind = "another program" if found.format is None else NAMES[found.format]
+        raise UsageProblem(
+            f"{show.clean(word)}: is a store of {kind}, and apply never writes into one",
+            next=f"nothing need be undone there; joinproto recover inspect {typed(word)} shows it",
+        )
 
 
 # -- agreeing ----------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from joinproto.recovery.judgement import (
 )
 from joinproto.recovery.schema import Result
 from joinproto.recovery.sources import Sources, look
+from joinproto.recovery.unused import unused
 from joinproto.recovery.words import typed
 
 FORMATS = ("auto", *(each.value for each in Format))
@@ -110,9 +111,13 @@ def judgement_of(
     lost: Sequence[str] = (),
     register: bool = False,
     nodes: int | None = None,
+    command: str = "pick",
 ) -> Judgement:
-    """Return the verdict about what the command line names, in the words of `judging`."""
-    found = look(words, kind=format_of(kind), positions=positions)
+    """Return the verdict about what the command line names, in the words of `judging`.
+
+    `command`: what is typed again where a word is a directory of several stores.
+    """
+    found = look(words, kind=format_of(kind), positions=positions, command=command)
     return judge(
         found.stores,
         cluster=cluster,
@@ -133,7 +138,9 @@ def inspect(words: tuple[str, ...], kind: str, positions: tuple[str, ...], as_ob
     Read-only: no lock file is made, a read-only mount will do.  A damaged store is shown
     field by field, as far as it can be read.
     """
-    found = look(words, kind=format_of(kind), positions=positions)
+    found = look(words, kind=format_of(kind), positions=positions, command="inspect")
+    for line in unused(found.stores):
+        click.echo(show.warning_text(line), err=True)
     if as_object:
         click.echo(printed(_inspected(found)))
     else:
@@ -177,7 +184,9 @@ def collect(
     It holds the bytes themselves and a checksum: where it arrives, everything is judged
     again.  With --json, what `inspect --json` prints; not the file.
     """
-    found = look(words, kind=format_of(kind), positions=positions, host=host)
+    found = look(words, kind=format_of(kind), positions=positions, host=host, command="collect")
+    for line in unused(found.stores):
+        click.echo(show.warning_text(line), err=True)
     if as_object:
         click.echo(printed(_inspected(found)))
     else:
@@ -197,7 +206,7 @@ def compare(as_object: bool, words: tuple[str, ...], **asked: Any) -> int:
     Stores of one cluster, the last view that their chains have in common, who is ahead, and
     by how much.  Clocks are shown and never compared.
     """
-    judgement = judgement_of(words=words, **asked)
+    judgement = judgement_of(words=words, command="compare", **asked)
     if as_object:
         click.echo(printed(told(judgement)))
     else:

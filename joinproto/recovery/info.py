@@ -31,6 +31,8 @@ def write(stores: Sequence[Raw], *, tool: str) -> str:
 def read(data: bytes, *, name: str) -> tuple[Raw, ...]:
     """Return the directories in an .info file; raises `StoreError` if it is not whole."""
     again = "collect it again: joinproto recover collect DIR > FILE.info"
+    if not data.strip():
+        raise StoreCorrupt(f"{name}: is empty: the command that should fill it failed", next=again)
     try:
         tree = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError):

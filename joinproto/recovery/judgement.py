@@ -19,6 +19,7 @@ from joinproto.recovery.advice import in_order, next_step, not_examined, sentenc
 from joinproto.recovery.foreign.choice import broker_would
 from joinproto.recovery.foreign.ra.table import Row, Table
 from joinproto.recovery.found import Format, Found, State
+from joinproto.recovery.unused import unused
 
 WRITE_SETS_SHOWN = 8
 
@@ -38,7 +39,8 @@ EXIT = {
 class Judgement:
     """The verdict about stores, and what a person is told of it.
 
-    `raft`: of RabbitMQ, the verdicts about its Raft groups, one by one.
+    `raft`: of RabbitMQ, the verdicts about its Raft groups, one by one.  `unused`: options that
+    change nothing for these stores.
     """
 
     stores: tuple[Found, ...]
@@ -48,6 +50,7 @@ class Judgement:
     not_examined: tuple[str, ...]
     next: str
     raft: Table | None = None
+    unused: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -88,6 +91,30 @@ def judge(
     command line, for the next one.
     """
     chosen, others = _of_cluster(stores, cluster)
+    said = unused(chosen, transient=transient, lost=lost, outside=outside, nodes=nodes)
+    found = _judged(
+        chosen,
+        transient=transient,
+        lost=lost,
+        outside=outside,
+        nodes=nodes,
+        notes=(*notes, *others),
+        words=words,
+    )
+    return evolve(found, unused=said)
+
+
+def _judged(
+    chosen: Sequence[Found],
+    *,
+    transient: Collection[str],
+    lost: Collection[str],
+    outside: bool,
+    nodes: int | None,
+    notes: Sequence[str],
+    words: Sequence[str],
+) -> Judgement:
+    """Return the verdict about stores of one cluster, by the rules of their kind."""
     formats = {found.format for found in chosen if found.state.is_readable}
     if len(formats) > 1:
         listed = ", ".join(sorted(one.value for one in formats if one is not None))
@@ -96,17 +123,17 @@ def judge(
             next="name the directories of one cluster only",
         )
     if formats == {Format.STANDBY} or {one.format for one in chosen} == {Format.STANDBY}:
-        return _of_brokers(chosen, lost=lost, notes=(*notes, *others), words=words)
+        return _of_brokers(chosen, lost=lost, notes=notes, words=words)
     if any(one.raft and one.node is None for one in chosen if one.state.is_readable):
-        return _of_khepri(chosen, lost=lost, notes=(*notes, *others))
+        return _of_khepri(chosen, lost=lost, notes=notes)
     if {one.format for one in chosen} & set(rafts.FORMATS):
         group_of = rafts.judged(chosen, lost=lost, words=words)
-        return _of_product(chosen, group_of, lost=lost, notes=(*notes, *others))
+        return _of_product(chosen, group_of, lost=lost, notes=notes)
     if Format.POSTGRESQL in {one.format for one in chosen}:
         from joinproto.recovery import timelines
 
         system = timelines.judged(chosen, nodes=nodes, words=words)
-        return _of_product(chosen, system, lost=lost, notes=(*notes, *others))
+        return _of_product(chosen, system, lost=lost, notes=notes)
     uncounted = nodes is None and Format.GALERA in formats
     found = pick(
         [one.candidate for one in chosen],
@@ -124,7 +151,7 @@ def judge(
     quiet = _problems(chosen)
     claimed = [f"{name} keeps nothing: that is what you say" for name in transient]
     claimed += [f"the store of {name} is lost for good: that is what you say" for name in lost]
-    if outside:
+    if outside and Format.JOINPROTO in formats:
         claimed.append("an outside register chooses the views: that is what you say")
     said = f"{sentence(found, chosen)} {would}".rstrip()
     after = (
@@ -156,7 +183,7 @@ def judge(
             *claimed,
             *quiet,
         ),
-        not_examined=(*notes, *others, *not_examined(chosen, outside=outside, nodes=nodes)),
+        not_examined=(*notes, *not_examined(chosen, outside=outside, nodes=nodes)),
         next=after,
     )
 
@@ -382,6 +409,7 @@ def told(judgement: Judgement) -> schema.Result:
         raft_groups=None
         if judgement.raft is None
         else tuple(map(_group_told, judgement.raft.rows)),
+        unused=judgement.unused or None,
     )
 
 

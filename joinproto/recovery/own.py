@@ -28,6 +28,8 @@ from joinproto.store.slots import CURRENT, PREVIOUS, ROOM, Slot, Slots, problems
 
 FORMAT = Format.JOINPROTO
 NAMES = (f"{ROOM}/{CURRENT}", f"{ROOM}/{PREVIOUS}")
+MARKS = (ROOM,)
+"""It tells a store whose files are gone from a blank disk."""
 
 SALVAGED_MAX = 120
 """Characters of a damaged value that are shown."""

@@ -57,10 +57,20 @@ fail() {
     exit 2
 }
 
+usage() {
+    printf '%s\\n' "usage: sh joinproto-pack.sh DIR... > NAME.pack" \
+        "  DIR: the data directory of a stopped broker or member on this machine, such as" \
+        "  /var/lib/broker, /var/lib/mysql, /var/lib/rabbitmq/mnesia/NODE or /var/lib/etcd" \
+        "  Nothing is changed there.  Then, on a machine with joinproto:" \
+        "  joinproto recover pick *.pack" >&2
+}
+
 pack() {
     if [ -L "$1" ]; then
+        found=yes
         printf 'link %s\\n' "$1"
     elif [ -f "$1" ]; then
+        found=yes
         [ -r "$1" ] || fail "$PWD/$1: may not be read by this user; run it with sudo"
         sum=$(cksum < "$1") || fail "$PWD/$1: cannot be read"
         printf 'file %s %s %s\\n' ${sum} "$1"
@@ -71,7 +81,10 @@ pack() {
     fi
 }
 
-[ $# -gt 0 ] || fail 'usage: sh joinproto-pack.sh DIR... > NAME.pack'
+case ${1-} in
+'') usage; exit 2 ;;
+-h | --help) usage; exit 0 ;;
+esac
 [ ! -t 1 ] || fail 'standard output is a terminal: write it to a file, > NAME.pack'
 here=$PWD
 for directory in "$@"; do
@@ -90,12 +103,20 @@ for directory in "$@"; do
         [ ! -d "$each" ] || { [ -r "$each" ] && [ -x "$each" ]; } ||
             fail "$PWD/$each: may not be read by this user; run it with sudo"
     done
+    found=
     for each in @TELLING@; do
-        [ ! -e "$each" ] || printf 'there %s\\n' "$each"
+        [ ! -e "$each" ] || { printf 'there %s\\n' "$each"; found=yes; }
     done
     for each in @FILES@; do
         pack "$each"
     done
+    # A blank disk is a fact; a directory of something else is a wrong path.
+    others=
+    for each in *; do
+        [ ! -e "$each" ] || [ "$each" = lost+found ] || others="$others $each"
+    done
+    [ -n "$found" ] || [ -z "$others" ] ||
+        fail "$PWD: holds nothing that recover reads, but:$others; give the data directory itself"
     set -f
 done
 printf 'end\\n'

@@ -184,6 +184,9 @@ class Result:
     raft_groups: Annotated[
         tuple[RaftGroup, ...] | None, Absent(), "only of RabbitMQ: each Raft group has a verdict"
     ] = None
+    unused: Annotated[
+        tuple[str, ...] | None, Absent(), "options that change nothing for these stores, and why"
+    ] = None
     done: Annotated[Done | None, Merged(optional=True)] = None
 
 

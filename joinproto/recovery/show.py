@@ -173,6 +173,8 @@ def judgement_text(judgement: Judgement, *, is_brief: bool = False) -> str:
     parts = [table(judgement.stores, judgement.pick.latest)]
     plain = f"{judgement.verdict.value.upper()}: {clean(judgement.sentence)}"
     parts.append(f"{verdict}{wrapped(plain)[len(judgement.verdict.value) :]}")
+    if judgement.unused:
+        parts.append("\n".join(map(warning_text, judgement.unused)))
     missing = [f"{item.member}{_of(item.store_id)}: {item.why}" for item in judgement.missing]
     if is_brief:
         parts += _list("missing", missing)
@@ -182,6 +184,11 @@ def judgement_text(judgement: Judgement, *, is_brief: bool = False) -> str:
         parts += _list("evidence", judgement.evidence)
         parts += _list("not examined", judgement.not_examined)
     return "\n\n".join(parts)
+
+
+def warning_text(text: str) -> str:
+    """Return the line of something that the operator typed, and that was not used."""
+    return wrapped(f"warning: {clean(text)}", "", "         ")
 
 
 _COMMAND = re.compile(r"joinproto recover .*?(?=;|   \(|$)")

@@ -46,10 +46,12 @@ def look(
     kind: Format | None = None,
     positions: Sequence[str] = (),
     host: str | None = None,
+    command: str = "pick",
     files: JournalFileSystem = REAL,
 ) -> Sources:
     """Return what is found in these directories and .info files (`-`: standard input).
 
+    `command`: of `recover`, what is typed again where a directory holds several stores.
     What is wrong with a store is part of what is found.  Raises `StoreError` for an .info
     file that is not whole, `UsageProblem` for a position of no store.
     """
@@ -74,7 +76,7 @@ def look(
         raw = gather(path, host=here, kind=kind, recovered=position, files=files)
         require_reachable(raw, near=_near(path))
         if all(file.is_absent for file in raw.files):
-            _require_no_parent(path)
+            _require_no_parent(word, words, command)
         raws.append((raw, ""))
     for word, position in list(recovered.items()):
         mine = [
@@ -129,15 +131,46 @@ def _near(path: Path) -> str:
     return f"{shown(str(above))} has these: {' '.join(typed(str(one)) for one in stores)}"
 
 
-def _require_no_parent(path: Path) -> None:
-    """Raise `UsageProblem` for a directory that holds stores, or .info files, and is no store."""
+def _require_no_parent(word: str, words: Sequence[str], command: str) -> None:
+    """Raise `UsageProblem` for a directory that holds stores, or .info files, and is no store.
+
+    The command that helps has what is in it in its place, and the other words as they are.
+    """
+    path = Path(word)
     inside = stores_inside(path) or tuple(sorted(path.glob("*.info")))
-    if inside:
-        what = " files that collect wrote" if inside[0].suffix == ".info" else ""
-        raise UsageProblem(
-            f"{shown(str(path))}: is not a data directory; {len(inside)}{what} are in it",
-            next=f"joinproto recover pick {' '.join(typed(str(one)) for one in inside)}",
-        )
+    if not inside:
+        return
+    is_collected = inside[0].suffix == ".info"
+    what = (
+        "file that collect wrote is"
+        if is_collected and len(inside) == 1
+        else "files that collect wrote are"
+        if is_collected
+        else "data directory is"
+        if len(inside) == 1
+        else "data directories are"
+    )
+    given = " ".join(
+        " ".join(typed(str(one)) for one in inside) if each == word else typed(each)
+        for each in words
+    )
+    again = _AGAIN["pick" if is_collected and command == "collect" else command]
+    raise UsageProblem(
+        f"{shown(str(path))}: is not a data directory; {len(inside)} {what} in it",
+        next=again.format(given),
+    )
+
+
+_AGAIN = {
+    "inspect": "joinproto recover inspect {}",
+    "collect": "joinproto recover collect {} > NAME.info",
+    "compare": "joinproto recover compare {}",
+    "pick": "joinproto recover pick {}",
+    "plan": "joinproto recover plan {} -o plan.json",
+    "rehearse": "joinproto recover rehearse {}",
+    "undo": "joinproto recover undo DIR, with one of these: {}",
+}
+"""What is typed again, with the stores in it."""
 
 
 def _place(path: Path) -> tuple[int, int] | None:

@@ -78,7 +78,7 @@ def test_a_directory_of_stores_names_those_in_it(
     done = ask(capsys, "pick", "--format", kind, folder)
 
     assert 2 == done.code
-    assert "3 are in it" in done.err
+    assert "3 data directories are in it" in done.err
     assert f"next: joinproto recover pick {' '.join(typed(str(path)) for path in paths)}" in (
         done.err
     )

@@ -67,6 +67,47 @@ def test_a_store_of_ours_in_a_pack_may_be_open(tmp_path: Path) -> None:
     assert [pack.UNSEEN] == list(found.notes)
 
 
+def said(tmp_path: Path, *words: str | Path) -> tuple[int, str, str]:
+    """Return how the script ends, and what it prints."""
+    (tmp_path / "joinproto-pack.sh").write_text(pack.script())
+    command = ["/bin/sh", "joinproto-pack.sh", *map(str, words)]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, env={}, check=False, text=True
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_script_alone_says_what_it_is_for(tmp_path: Path) -> None:
+    """Which directory to give, and what to do with the pack."""
+    code, out, err = said(tmp_path)
+
+    assert (2, "") == (code, out)
+    assert all(word in err for word in ("DIR...", "/var/lib/mysql", "recover pick *.pack"))
+    assert (0, "", err) == said(tmp_path, "--help")
+
+
+def test_a_directory_without_a_file_that_is_read_is_not_packed_as_blank(tmp_path: Path) -> None:
+    """The directory above the data, for one: it names what is there.  A blank disk is packed."""
+    (tmp_path / "all" / "db1").mkdir(parents=True)
+    (tmp_path / "blank" / "lost+found").mkdir(parents=True)
+
+    code, out, err = said(tmp_path, "all")
+    (blank,) = look([str(packed(tmp_path, tmp_path / "blank"))]).stores
+
+    assert (2, False) == (code, out.endswith("end\n"))
+    assert "holds nothing that recover reads, but: db1" in err
+    assert "none" == blank.state.value
+
+
+def test_a_store_of_ours_whose_files_are_gone_is_no_blank_disk(tmp_path: Path) -> None:
+    (tmp_path / "a" / "joinproto").mkdir(parents=True)
+
+    (one,) = look([str(packed(tmp_path, tmp_path / "a"))]).stores
+
+    assert [gather(tmp_path / "a", host="h").digest] == [one.raw.digest]
+    assert "joinproto" == (one.format and one.format.value)
+
+
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     """As on the machine itself."""
     shutil.copytree(DATA / "galera-stopped-in-turn" / "n1", tmp_path / "a")

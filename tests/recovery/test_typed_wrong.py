@@ -1,0 +1,151 @@
+"""What an operator types that is not used, or is not what the command takes: it is said.
+
+Source: recovery, "Exit codes"; an option that changes nothing is named, never dropped in silence.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.recovery.asking import ask, ask_json
+from tests.recovery.foreign.directories import DATA
+from tests.recovery.foreign.test_etcd import written
+from tools.histories.trees import loaded
+
+REPO = Path(__file__).parents[2]
+OURS = sorted((REPO / "docs" / "examples" / "rescue").glob("*.info"))
+RABBITMQ = sorted((DATA / "histories" / "rabbitmq-killed-4006").glob("*.info"))
+GALERA = sorted((DATA / "histories" / "galera-power-725").glob("*.info"))
+ETCD = sorted((DATA / "etcd-histories" / "cut-1064").glob("*.info"))
+
+
+def told(capsys: pytest.CaptureFixture[str], stores: list[Path], *options: str) -> list[str]:
+    """Return which options `pick` says that it did not use; text and JSON say the same."""
+    _, found = ask_json(capsys, "pick", *stores, *options)
+    out = " ".join(ask(capsys, "pick", *stores, *options).out.split())
+    unused: list[str] = found.get("unused", [])
+    assert [True] * len(unused) == [f"warning: {line}" in out for line in unused]
+    assert len(unused) == out.count("warning: ")
+    return [line.partition(" changes nothing here")[0] for line in unused]
+
+
+def postgresql(tmp_path: Path) -> list[Path]:
+    for name in "ab":
+        written(loaded((DATA / "postgresql-forked" / f"{name}.tree").read_text()), tmp_path / name)
+    return [tmp_path / "a", tmp_path / "b"]
+
+
+@pytest.mark.parametrize(
+    ("stores", "options", "unused"),
+    [
+        (OURS, ["--register", "--lost", "b", "--transient", "c"], ["--transient c", "--lost b"]),
+        (OURS, ["--nodes", "3", "--lost", "z"], ["--nodes 3", "--lost z"]),
+        (OURS[:1], ["--lost", "b", "--transient", "c", "--register"], []),
+        (RABBITMQ, ["--register", "--nodes", "3"], ["--register", "--nodes 3"]),
+        (RABBITMQ[:2], ["--lost", "c@localhost", "--transient", "x@y"], ["--transient x@y"]),
+        (GALERA, ["--nodes", "3", "--register", "--lost", "db1"], ["--register", "--lost db1"]),
+        (ETCD, ["--nodes", "3", "--transient", "a"], ["--nodes 3", "--transient a"]),
+    ],
+)
+def test_an_option_that_changes_nothing_is_named(
+    stores: list[Path], options: list[str], unused: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert unused == told(capsys, stores, *options)
+
+
+def test_an_option_that_is_said_to_be_unused_changes_no_verdict(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ["--register", "--nodes", "3", "--transient", "x@y", "--lost", "z@y"]
+    for stores in (RABBITMQ, RABBITMQ[:2], RABBITMQ[1:]):
+        code, without = ask_json(capsys, "pick", *stores)
+        again, found = ask_json(capsys, "pick", *stores, *options)
+
+        assert 4 == len(found["unused"])
+        assert code == again
+        assert [without[key] for key in ("verdict", "latest", "missing", "next")] == [
+            found[key] for key in ("verdict", "latest", "missing", "next")
+        ]
+
+
+def test_a_position_is_named_where_files_say_it_themselves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stores = postgresql(tmp_path)
+
+    unused = told(capsys, stores, "--position", f"{stores[0]}=5", "--lost", "b", "--nodes", "2")
+    collected = ask(capsys, "collect", stores[0], "--position", f"{stores[0]}=5")
+
+    assert [True, True] == [
+        unused[0].startswith("--position for ") and unused[0].endswith("/a"),
+        unused[1:] == ["--lost b"],
+    ]
+    assert "warning: --position for " in " ".join(collected.err.split())
+    assert collected.out.startswith("{")
+
+
+COMMANDS = {
+    "collect": "joinproto recover collect {} > NAME.info",
+    "inspect": "joinproto recover inspect {}",
+    "compare": "joinproto recover compare {}",
+    "pick": "joinproto recover pick {}",
+    "plan": "joinproto recover plan {} -o plan.json",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_directory_of_stores_leads_to_the_same_command_with_the_stores(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`collect` of a parent once said `pick`; the other words of the command stay in it."""
+    shutil.copytree(DATA / "galera-killed-together", tmp_path / "all")
+    inside = [str(tmp_path / "all" / name) for name in ("n1", "n2", "n3")]
+
+    done = ask(capsys, command, tmp_path / "all")
+    beside = ask(capsys, command, OURS[0], tmp_path / "all")
+
+    assert 2 == done.code
+    assert "3 data directories are in it" in done.err
+    assert f"next: {COMMANDS[command].format(' '.join(inside))}\n" in done.err
+    assert command == "collect" or f"{OURS[0]} {inside[0]}" in beside.err
+
+
+def test_what_was_collected_is_not_collected_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(OURS[0], tmp_path / "a.info")
+
+    done = ask(capsys, "collect", tmp_path)
+
+    assert 2 == done.code
+    assert f"next: joinproto recover pick {tmp_path / 'a.info'}" in done.err
+
+
+def test_undo_leaves_alone_what_apply_never_writes_into(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2 as of `plan` and `mark-clean`, not 1, which is for a damaged store."""
+    (other,) = postgresql(tmp_path)[:1]
+    kept = DATA / "galera-killed-together"
+
+    done = ask(capsys, "undo", other)
+    galera = ask(capsys, "undo", kept / "n1", "--json")
+    above = ask(capsys, "undo", kept)
+
+    assert (2, True) == (done.code, "is a store of PostgreSQL" in done.err)
+    assert (2, 2) == (galera.code, galera.object["error"]["code"])
+    assert (2, True) == (above.code, f"with one of these: {kept / 'n1'}" in above.err)
+
+
+def test_an_empty_file_is_said_to_be_empty(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a shell leaves where `collect > a.info` failed."""
+    (tmp_path / "a.info").touch()
+
+    done = ask(capsys, "pick", tmp_path / "a.info")
+
+    assert (1, True) == (done.code, "a.info: is empty" in done.err)
