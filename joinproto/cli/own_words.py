@@ -1,7 +1,8 @@
 """Worlds by what a person says of his own case: words, in any order, of any common form.
 
 A world has the words of its name, its sentence, its mutants and, where it is an incident, of the
-paragraph that tells it.  A word counts the more, the fewer worlds have it.
+paragraph that tells it.  A word counts the more, the fewer worlds have it; a word that no world
+has counts nothing, because people tell more than what went wrong.
 """
 
 from __future__ import annotations
@@ -16,27 +17,61 @@ from joinproto.check.entry import Entry
 FOUND_MAX = 8
 """So many worlds at most are shown, of one incident one."""
 
-PART_MIN = 0.35
-"""Of the weight of all words that are asked for, a world must have this part."""
+PART_MIN = 0.3
+"""Of the weight of all words that are asked for and known, a world must have this part."""
 
-_COMMON = """a all and another any are as at be been before both but by can cannot could did do does
-each everything for from get got had happened has have how i if in into is it its just like my no
-none not nothing of off on one or our out over own say says see so some still such than that the
-their them then there these they this to too up us very was we went were what when where which while
-who why will with would you"""
+BEST_MIN = 0.6
+"""And this part of what the nearest world has."""
+
+WORDS_MIN = 2
+"""One word alone is no case."""
+
+OF_SYSTEM = 2
+"""The name of a system counts so often: a person knows which one he runs."""
+
+_COMMON = """a about after again all already also and another any are as at be been before being
+both but by came can cannot come could couldn did didn do does don each even ever every everything
+for from get give given go got had happen has have haven how however i if in into is isn it its
+itself just keep know let like ll made make many may me might more most much my no none not nothing
+now of off on once one only onto or other our out over own put ran re really run said same saw say
+see seem should show since so some somehow someone something still such take than that the their
+them then there these they thing think this though through to too took try turn until up us use ve
+very was wasn we well went were what when where which while who whole whose why will with without
+won would wouldn yet you your"""
 
 _SAME = (
-    "disk volume pvc pv storage store datadir",
-    "empty blank wipe zero gone vanish disappear erase",
+    "disk volume pvc pv storage store datadir ssd drive",
+    "empty blank wipe zero gone vanish disappear erase fresh scratch rebuilt wiped delete",
     "primary master leader",
     "replica standby slave secondary follower backup",
-    "restart reboot recreate reschedule redeploy start",
+    "restart reboot recreate reschedule redeploy start bounce",
     "mariadb galera mysql percona",
-    "promote failover elect",
-    "node pod member server broker",
-    "partition cut isolate network switch",
-    "outage crash kill die",
+    "promote failover elect election takeover",
+    "node pod member server broker box machine vm host instance",
+    "partition cut isolate isolated network switch flap flaky blip glitch netsplit link",
+    "outage crash kill die dead died down crashloop",
+    "lose lost losing loss missing",
+    "rabbitmq rabbit",
+    "mongodb mongo",
+    "opensearch elasticsearch elastic es",
+    "postgresql postgres patroni pg",
+    "kubernetes k8s",
+    "artemis activemq amq",
+    "jetstream nats",
+    "region datacenter dc coast zone",
+    "write wrote written",
+    "remove kick evict forget",
+    "charge bill billing",
+    "clock ntp time",
+    "copy sync synced synchronize resync replicate",
+    "bootstrap initiate found form",
+    "wrong bad incorrect",
+    "old older oldest stale outdated",
+    "bigger higher highest largest biggest",
+    "chart helm playbook ansible script",
 )
+_ANY = "cluster operator set chart charm billing"
+"""Words in the names of systems that do not tell one from another."""
 _WITHOUT = frozenset(_COMMON.split())
 _CLASS = {word: group.split()[0] for group in _SAME for word in group.split()}
 
@@ -44,6 +79,11 @@ _CLASS = {word: group.split()[0] for group in _SAME for word in group.split()}
 def text_of(item: Entry) -> str:
     """Return all that is said of a world, in small letters."""
     return " ".join((item.name, item.about, *item.mutants, item.happened)).lower()
+
+
+def system_of(item: Entry) -> str:
+    """Return what an incident is of, as its paragraph begins; "" of other worlds."""
+    return item.happened.partition(": ")[0]
 
 
 def nearest_worlds(said: str, items: Iterable[Entry]) -> list[Entry]:
@@ -55,14 +95,22 @@ def nearest_worlds(said: str, items: Iterable[Entry]) -> list[Entry]:
         first.setdefault(about, item)
         words_of.setdefault(about, set()).update(_words(text_of(item)))
     have = Counter(word for words in words_of.values() for word in words)
-    asked = {word: log(1 + len(first) / (have[word] or 1)) for word in _words(said)}
+    systems = {word for item in first.values() for word in _words(system_of(item))} - _ANY_SYSTEM
+    asked = {
+        word: log(1 + len(first) / have[word]) * (OF_SYSTEM if word in systems else 1)
+        for word in _words(said)
+        if have[word]
+    }
+    least = PART_MIN * sum(asked.values())
     scored = []
     for at, (about, words) in enumerate(words_of.items()):
         common = [word for word in asked if word in words]
         score = sum(asked[word] for word in common)
-        if len(common) >= 2 and score >= PART_MIN * sum(asked.values()):
+        if len(common) >= WORDS_MIN and score >= least:
             scored.append((-score, at, about))
-    return [first[about] for *_, about in sorted(scored)[:FOUND_MAX]]
+    scored.sort()
+    near = [about for score, _, about in scored if score <= BEST_MIN * scored[0][0]]
+    return [first[about] for about in near[:FOUND_MAX]]
 
 
 def _words(text: str) -> set[str]:
@@ -81,3 +129,4 @@ def _stem(word: str) -> str:
 
 
 _CLASS.update({_stem(word): group for word, group in list(_CLASS.items())})
+_ANY_SYSTEM = _words(_ANY)

@@ -33,8 +33,9 @@ def github(rule: Rule) -> Incident:
     """The link between the US East Coast data center and the others is down for 43 seconds.
     Orchestrator's majority on the other side promotes replicas on the West Coast.  The old
     MySQL primaries in the East are still reachable by the applications there and have taken
-    writes that were not replicated.  When the network is back both sides have writes that the
-    other has not, so nobody can fail back.  24 hours of degraded service.
+    writes that were not replicated.  So two primaries take writes, one in each region.  When
+    the network is back both sides have writes that the other has not, so nobody can fail back.
+    24 hours of degraded service.
     """
 
     def steps(view: View) -> Iterator[Together]:
@@ -83,8 +84,8 @@ def cloudflare(rule: Rule) -> Incident:
     """A switch is half dead.  In an etcd cluster of three members, member 1 no longer reaches
     the leader, member 3, while member 2 reaches both: a partial partition.  Member 1 hears no
     heartbeats, starts an election with a higher term, and forces the leader to step down.
-    Member 2 keeps voting for 3, and it begins again.  No stable leader, the database is read
-    only, for more than six hours.
+    Member 2 keeps voting for 3, and it begins again: one election after another, no stable
+    leader.  Nothing can be written to the database for more than six hours.
     """
 
     def steps(view: View) -> Iterator[Together]:
