@@ -149,6 +149,8 @@ OURS: Mapping[str, set[str]] = {
     "joinproto.check.chance": {"joinproto.check", CODEC},
     "joinproto.check.cover": {"joinproto.check", CODEC},
     "joinproto.check.catalogue": {"joinproto.check", "joinproto_worlds.entries"},
+    # Walking through a world: the core asks the checker alone; a page's server stands on it.
+    "joinproto.explore": {"joinproto.check", MACHINE, CODEC},
     "joinproto.prove": {"joinproto.check", "joinproto.join", MACHINE, CODEC},
     "joinproto.prove.second": {"joinproto.prove"},
     "joinproto.cli": {"joinproto", "joinproto_claims", "joinproto_worlds", "spark_explore"},
@@ -182,6 +184,7 @@ EXCEPT: Mapping[str, set[str]] = {
         for part, others in ENGINE.items()
     },
     "joinproto.check.catalogue": {"joinproto.check.engine"},
+    "joinproto.explore": {_ENGINE},
     "joinproto.prove": {"joinproto.check.engine"},
     "joinproto_worlds": {*_COMMANDS, "joinproto.check.engine", "joinproto.prove"},
     "joinproto_claims": {*_COMMANDS, "joinproto.check.engine"},
@@ -254,6 +257,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.check.chance": BASE,
     "joinproto.check.cover": BASE,
     "joinproto.check.catalogue": ATTRS,
+    "joinproto.explore": BASE,
     "joinproto.prove": BASE | {"z3"},
     "joinproto.prove.second": ATTRS | {"cvc5"},
     "joinproto.cli": BASE | {"anyio", "prometheus_client", "rich", "matplotlib", "pyarrow"},

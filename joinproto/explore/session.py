@@ -1,0 +1,242 @@
+"""One explorer's session: questions in JSON, answers in JSON.  `joinproto.explore` lists the verbs.
+
+session = Session()
+session.answer("open", {"target": "join", "options": {"members": "3"}})
+session.answer("state", {"id": 0})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import define, field
+
+from joinproto.check import catalogue
+from joinproto.check.loaded import Loaded
+from joinproto.check.options import Words
+from joinproto.check.problems import ModelProblem
+from joinproto.check.properties import Property
+from joinproto.check.world import World
+from joinproto.errors import JoinprotoError, UsageProblem, did_you_mean
+from joinproto.explore.graph import Graph, Json
+from joinproto.explore.judging import Judging, Via
+from joinproto.explore.rows import why
+from joinproto.explore.walking import Met, follow, walk
+from joinproto.explore.wanted import Predicate, answered, wanted
+
+VERSION = 1
+"""Of the protocol."""
+
+
+@define
+class Opened:
+    """A world that is explored: how it was loaded, and its graph so far."""
+
+    loaded: Loaded
+    graph: Graph
+    judging: Judging
+
+    @classmethod
+    def of(cls, loaded: Loaded, world: World | None = None) -> Opened:
+        """Return it at its beginning; `world`: in place of the loaded one, with a fault more."""
+        with loaded.at_work():
+            graph = Graph(world or loaded.world)
+        return cls(loaded, graph, Judging(graph))
+
+
+@define
+class Session:
+    """What one page asks of one world; it keeps the states that were met, by number."""
+
+    opened: Opened | None = None
+    columns: list[tuple[str, str, Predicate]] = field(factory=list)
+
+    def answer(self, verb: str, arguments: Mapping[str, Any] | None = None) -> Json:
+        """Return the answer to one question; what goes wrong is an answer, too: `error`."""
+        try:
+            call = self._verbs().get(verb)
+            if call is None:
+                near = did_you_mean(str(verb), self._verbs())
+                raise UsageProblem(
+                    f"there is no verb {verb!r}", next=f"{near}there are {', '.join(self._verbs())}"
+                )
+            given = dict(arguments or {})
+            if self.opened is None or verb == "open":
+                return call(given)
+            with self.opened.loaded.at_work():
+                return call(given)
+        except JoinprotoError as problem:
+            return {"error": error_json(problem)}
+
+    def _verbs(self) -> dict[str, Callable[[Json], Json]]:
+        return {
+            "open": self._open,
+            "state": self._state,
+            "why": self._why,
+            "claim": self._claim,
+            "walk": self._walk,
+            "follow": self._follow,
+            "columns": self._columns,
+        }
+
+    @property
+    def now(self) -> Opened:
+        """Return what is open; raises `UsageProblem` where nothing is."""
+        if self.opened is None:
+            raise UsageProblem("no world is open", next='ask "open" first, with a target')
+        return self.opened
+
+    # -- a world ---------------------------------------------------------------------------
+
+    def _open(self, given: Json) -> Json:
+        target, options = given.get("target"), given.get("options") or {}
+        if not isinstance(target, str) or not isinstance(options, dict):
+            raise UsageProblem("open takes a target and options", next='{"target": "join"}')
+        words = {name: Words(v) if isinstance(v, str) else v for name, v in options.items()}
+        return self.opens(catalogue.load(target, words))
+
+    def opens(self, loaded: Loaded) -> Json:
+        """Explore a world that is loaded; return what the verb `open` answers."""
+        self.opened = Opened.of(loaded)
+        self.columns = []
+        return self.world_json()
+
+    def world_json(self) -> Json:
+        """Return what there is to know of the world before the first step."""
+        now = self.now
+        world, graph = now.graph.world, now.graph
+        return {
+            "protocol": VERSION,
+            "name": world.name,
+            "target": now.loaded.target,
+            "words": now.loaded.words,
+            "options": {name: str(value) for name, value in now.loaded.options.items()},
+            "about": world.about,
+            "expected": world.expected,
+            "members": list(graph.names),
+            "beside": list(world.beside),
+            "monitor": world.monitor is not None,
+            "network": type(world.network).__name__,
+            "claims": [
+                {"name": item.name, "kind": item.kind, "about": item.meaning}
+                for item in world.properties
+            ],
+            "firsts": list(graph.firsts),
+        }
+
+    # -- a state -----------------------------------------------------------------------------
+
+    def _state(self, given: Json) -> Json:
+        graph, at = self.now.graph, given.get("id", 0)
+        graph.state(at)
+        via = self._via(given, at)
+        graph.out(at)  # so that what goes wrong is found before anything is said
+        return {
+            **graph.state_json(at),
+            "claims": self.now.judging.claims(at, via),
+            "columns": self._columns_of(at),
+            "steps": graph.steps_json(at),
+            "problems": [
+                {**error_json(problem), "member": problem.member, "event": str(event)}
+                for problem, event in graph.failing.get(at, ())
+            ],
+        }
+
+    def _via(self, given: Json, at: int) -> Via | None:
+        via = given.get("via")
+        if via is None:
+            return None
+        if not isinstance(via, list) or len(via) != 2:
+            raise UsageProblem(f"via {via!r}", next="give [state, place of the step]")
+        before, index = via
+        _, to = self.now.graph.move(before, index)
+        if to != at:
+            raise UsageProblem(f"the step {via!r} leads to {to}", next=f"not to {at}")
+        return before, index
+
+    def _why(self, given: Json) -> Json:
+        at, index = given.get("id"), given.get("index")
+        graph = self.now.graph
+        graph.state(at)
+        return {"tables": why(graph, at, index)}  # type: ignore[arg-type]
+
+    def _claim(self, given: Json) -> Json:
+        at = given.get("id", 0)
+        self.now.graph.state(at)
+        return self.now.judging.explained(given.get("name"), at, self._via(given, at))
+
+    def _columns(self, given: Json) -> Json:
+        asked = given.get("columns") or []
+        names = self.now.graph.names
+        found = []
+        for one in asked:
+            text = str(one.get("where", "")) if isinstance(one, dict) else str(one)
+            name = str(one.get("name") or text) if isinstance(one, dict) else text
+            found.append((name, text, wanted(text, names)))
+        self.columns = found
+        return {"columns": [{"name": name, "where": text} for name, text, _ in found]}
+
+    def _columns_of(self, at: int) -> list[Json]:
+        from joinproto.check.events import plain
+
+        found = []
+        for name, text, ask in self.columns:
+            try:
+                said = plain(answered(text, ask, self.now.graph.view(at)))
+            except UsageProblem as problem:
+                said = problem.message
+            found.append({"name": name, "text": said})
+        return found
+
+    # -- runs --------------------------------------------------------------------------------
+
+    def _walk(self, given: Json) -> Json:
+        graph, at = self.now.graph, given.get("id", 0)
+        graph.state(at)
+        until = given.get("until")
+        ends = None if until is None else self.changes(until, at)
+        steps = int(given.get("steps", 20 if until is None else 2_000))
+        return walk(graph, at, steps=steps, seed=int(given.get("seed", 0)), ends=ends)
+
+    def _follow(self, given: Json) -> Json:
+        keys = given.get("keys") or []
+        if not isinstance(keys, list):
+            raise UsageProblem("follow takes the keys of steps", next='{"keys": ["x1Yz9Q"]}')
+        return follow(self.now.graph, int(given.get("start", 0)), keys, given.get("end"))
+
+    # -- states that are asked for -------------------------------------------------------------
+
+    def met_by(self, given: Mapping[str, Any]) -> tuple[str, Met]:
+        """Return what is asked for, in words, and as a question to a state by its number.
+
+        `where`: an expression.  `claim`: its name; `is`: what it shall be there, default false.
+        """
+        if given.get("where") is not None:
+            text = given["where"]
+            ask = wanted(text, self.now.graph.names)
+            return text, lambda at: bool(answered(text, ask, self.now.graph.view(at)))
+        item: Property = self.now.judging.item(given.get("claim"))
+        shall = bool(given.get("is", item.kind == "sometimes"))
+        words = f"“{item.name}” is {'so' if shall else 'broken'}"
+        return words, lambda at: self.now.judging.holds(item, at) is shall
+
+    def changes(self, until: Any, at: int) -> Met:
+        """Return what ends a walk: an expression that is true, or a claim that changes."""
+        if not isinstance(until, dict):
+            raise UsageProblem("until takes a claim or an expression", next='{"where": "..."}')
+        if until.get("where") is not None:
+            return self.met_by(until)[1]
+        judging = self.now.judging
+        names = [until["claim"]] if until.get("claim") else []
+        items = [judging.item(name) for name in names] or [
+            one for one in self.now.graph.world.properties if one.scope != "step"
+        ]
+        before = [judging.holds(item, at) for item in items]
+        return lambda to: [judging.holds(item, to) for item in items] != before
+
+
+def error_json(problem: JoinprotoError) -> Json:
+    """Return what went wrong as JSON."""
+    place = problem.place if isinstance(problem, ModelProblem) else ""
+    return {"message": problem.message, "next": problem.next, "place": str(place or "")}

@@ -1,0 +1,147 @@
+"""What a user asks of a state: an expression over its view, as a claim is written.
+
+    count("phase", "active") >= 2            running members that show phase = active
+    n1.phase == n2.phase                     members by their names; DOWN of a stopped one
+    all(one.term < 2 for one in up.values())
+
+Expressions come from a person at this machine, and may be pasted from somewhere.  So no name is
+known but those in `NAMES`, members and what the expression itself binds, and no attribute that
+begins with an underscore: what is asked cannot do anything but look.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from joinproto.check.events import plain
+from joinproto.check.view import DOWN, Seen, View
+from joinproto.errors import UsageProblem
+
+_BUILTINS: dict[str, Any] = {
+    one.__name__: one
+    for one in (
+        *(all, any, bool, dict, enumerate, int, isinstance, len, list, max, min, range, reversed),
+        *(set, sorted, str, sum, tuple, zip),
+    )
+}
+NAMES = (*_BUILTINS, "DOWN", "view", "up", "disk", "monitor", "split", "count", "text")
+"""What an expression may use, besides members' names."""
+
+_REFUSED = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+LENGTH_MAX = 2_000
+
+Predicate = Callable[[View], Any]
+
+
+def wanted(text: Any, members: tuple[str, ...]) -> Predicate:
+    """Return the expression as a function of a view; raises `UsageProblem`."""
+    if not isinstance(text, str) or not text.strip():
+        raise UsageProblem("no expression is given", next='for example: count("phase", "active")')
+    if len(text) > LENGTH_MAX:
+        raise UsageProblem("the expression is too long", next=f"{LENGTH_MAX} characters at most")
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError) as error:
+        said = getattr(error, "msg", str(error))
+        raise UsageProblem(
+            f"{text!r} is no expression: {said}", next="write it as a claim is written, in Python"
+        ) from error
+    _refuse(tree, members)
+    code = compile(tree, "<asked>", "eval")
+
+    def ask(view: View) -> Any:
+        names: dict[str, Any] = {
+            "__builtins__": {},
+            **{name: shown for name, shown in view.items() if name.isidentifier()},
+            **_BUILTINS,
+            "DOWN": DOWN,
+            "view": view,
+            "up": view.up,
+            "disk": view.disk,
+            "monitor": view.monitor,
+            "split": view.split,
+            "count": lambda *about: _count(view, *about),
+            "text": plain,
+        }
+        return eval(code, names)
+
+    return ask
+
+
+def answered(text: str, ask: Predicate, view: View) -> Any:
+    """Return what an expression says of a view; raises `UsageProblem` where it cannot be asked."""
+    try:
+        return ask(view)
+    except Exception as error:
+        raise UsageProblem(
+            f"{text} raised {type(error).__name__}: {error}",
+            next="a stopped member shows DOWN; `up` has the running ones",
+        ) from error
+
+
+def _refuse(tree: ast.Expression, members: tuple[str, ...]) -> None:
+    bound = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    known = {*NAMES, *members, *bound}
+    for node in ast.walk(tree):
+        if isinstance(node, _REFUSED):
+            raise UsageProblem(
+                f"{ast.unparse(node)} is more than a question", next="ask with an expression"
+            )
+        if isinstance(node, ast.Attribute) and node.attr.startswith(("_", "format")):
+            raise UsageProblem(
+                f"{ast.unparse(node)} is not to be asked for", next="ask for what members show"
+            )
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Pow, ast.LShift)):
+            raise UsageProblem(
+                f"{ast.unparse(node)} may take for ever", next="compare what members show"
+            )
+        if isinstance(node, ast.Name) and node.id not in known:
+            raise UsageProblem(
+                f"{node.id!r} is not known here",
+                next=f"members are {', '.join(members)}; besides: {', '.join(NAMES)}",
+            )
+
+
+def _count(view: View, *about: Any) -> int:
+    """Return how many running members show that: a value, or an attribute and its value."""
+    *attribute, value = about or ("",)
+    wanted_text, found = plain(value), 0
+    for shown in view.up.values():
+        one = shown
+        if attribute:
+            one = shown_part(shown, str(attribute[0]))
+        found += one is not DOWN and plain(one) == wanted_text
+    return found
+
+
+def shown_part(shown: Any, name: str) -> Any:
+    """Return one attribute of what a member shows; DOWN where it shows no such thing."""
+    if isinstance(shown, dict):
+        return shown.get(name, DOWN)
+    for part in name.split("."):
+        if part.startswith("_"):
+            return DOWN
+        shown = getattr(shown, part, DOWN)
+    return shown
+
+
+def shown_parts(shown: Any) -> list[str]:
+    """Return the names of the attributes that a member shows; none, where it shows one value."""
+    if isinstance(shown, Seen):
+        return [name for name, _ in shown.values]
+    if isinstance(shown, dict):
+        return [str(name) for name in shown]
+    fields = getattr(type(shown), "__attrs_attrs__", None)
+    if fields is not None:
+        return [field.name for field in fields]
+    fields = getattr(type(shown), "__dataclass_fields__", None)
+    if fields is not None:
+        return list(fields)
+    return list(getattr(type(shown), "_fields", ()))
