@@ -75,6 +75,7 @@ COMMANDS: dict[str, Row] = {
         (_CHECK, "check", "cli.commands.check:check", "Search a world, or a model of your own."),
         (_CHECK, "models", "cli.commands.models:models", "List the worlds that ship."),
         (_CHECK, "simulate", "cli.commands.simulate:simulate", "Walk through a world at random."),
+        (_CHECK, "explore", "cli.commands.explore:explore", "Walk through a world in the browser."),
         (_CHECK, "policy", "cli.commands.policy:policy", "Check a decision: who founds, or goes."),
         (_CHECK, "chance", "cli.commands.chance:chance", "Say how likely a run breaks a claim."),
         (

@@ -12,6 +12,7 @@ answer, too: `{"error": {"message", "next", "place"}}`.  States have numbers, gi
 first met; a run is a list of them, and the page keeps it.  Verbs, with what they take:
 
     open     target, options {name: text}    loads a world: its name, members, claims, first states
+    world                                    the same of the world that is open
     state    id, via [id, index]             one state: members, network, claims, steps out of it
     why      id, index                       rows of decision tables that a step took, and why not
                                              the rows above

@@ -110,8 +110,8 @@ class Judging:
         asked = list(self._asked(item, view, via, at))
         wanted = item.kind == "sometimes"
         judged = [(who, shown, _truth(item.holds, shown)) for who, shown in asked]
-        decisive = [one for one in judged if one[2] is wanted] or judged
-        for who, shown, is_so in decisive[:3]:
+        decisive = [one for one in judged if one[2] is wanted][:3] or judged[:1]
+        for who, shown, is_so in decisive:
             holds, given = item.holds, shown
             if isinstance(holds, Parts):
                 given = tuple(of(one) for of, one in zip(holds.of, shown, strict=True))

@@ -72,6 +72,7 @@ class Session:
     def _verbs(self) -> dict[str, Callable[[Json], Json]]:
         return {
             "open": self._open,
+            "world": lambda _: self.world_json(),
             "state": self._state,
             "why": self._why,
             "claim": self._claim,
@@ -108,6 +109,10 @@ class Session:
         world, graph = now.graph.world, now.graph
         return {
             "protocol": VERSION,
+            "verbs": list(self._verbs()),
+            "file": None if now.loaded.file is None else str(now.loaded.file),
+            "logs": False,
+            "mutants": mutants_of(now.loaded),
             "name": world.name,
             "target": now.loaded.target,
             "words": now.loaded.words,
@@ -234,6 +239,11 @@ class Session:
         ]
         before = [judging.holds(item, at) for item in items]
         return lambda to: [judging.holds(item, to) for item in items] != before
+
+
+def mutants_of(loaded: Loaded) -> list[str]:
+    """Return the mistakes that the world can be built with."""
+    return [] if loaded.file is not None else list(catalogue.entry(loaded.target).mutants)
 
 
 def error_json(problem: JoinprotoError) -> Json:

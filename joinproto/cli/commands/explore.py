@@ -1,0 +1,56 @@
+"""`joinproto explore`: a page on this machine that walks through a world's states.
+
+0  ended by Ctrl-C, or the page was written    2  usage, a bad model    4  a package or port lacks
+"""
+
+from __future__ import annotations
+
+import secrets
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+import click
+
+from joinproto.check import catalogue
+from joinproto.cli import completing, loading
+
+EXAMPLE = """\b
+Examples:
+  joinproto explore join
+  joinproto explore docs/examples/my_first_try.py
+  joinproto explore termination --mutant stays-white
+  joinproto explore who-founds.py --export page.html
+"""
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument(
+    "targets",
+    metavar="WORLD|FILE.py[::NAME]|RUN.json|LOG...",
+    nargs=-1,
+    required=True,
+    shell_complete=completing.worlds,
+)
+@loading.world_options
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Listen there.")
+@click.option("--open/--no-open", "opens", default=True, help="Open the page in a browser.")
+def explore(targets: tuple[str, ...], port: int, opens: bool, **arguments: Any) -> int:
+    """Walk through the states of a world in the browser, on demand.
+
+    The page is served on this machine alone, under an address with a token.
+    """
+    from joinproto.explore.server import listen
+    from joinproto.explore.session import Session
+
+    options = loading.given(arguments)
+    session = Session()
+    session.opens(catalogue.load(targets[0], options))
+    listening = listen(session.answer, token=secrets.token_urlsafe(18), port=port)
+    click.echo(f"explore {session.now.loaded.words}")
+    click.echo(f"  {listening.address}")
+    click.echo("  Ctrl-C ends it")
+    if opens:
+        webbrowser.open(listening.address)
+    listening.run()
+    return 0

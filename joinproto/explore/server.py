@@ -1,0 +1,175 @@
+"""The page's server: this machine alone, one token, and one session behind a lock.
+
+What is refused: another address than loopback's in `Host` (a name that somebody points here), a
+request of another page (`Origin`), a wrong token in the address, and files outside the folder.
+What is served may run no script but ours (the policy in `POLICY`).
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from attrs import Factory, define, frozen
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from joinproto.errors import EnvironmentProblem
+from joinproto.explore.graph import Json
+
+STATIC = Path(__file__).with_name("static")
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+"""Files of the page, by how their names end; no other is served."""
+
+BODY_MAX = 1 << 20
+
+Answer = Callable[[str, Mapping[str, Any]], Json]
+
+
+@define
+class _Page:
+    """What the server hands out.  `names`: whom it may be called in `Host`; none before it runs."""
+
+    answer: Answer
+    token: str
+    names: set[str] = Factory(set)
+    _lock: threading.Lock = Factory(threading.Lock)
+
+    def refusal(self, request: Request) -> Response | None:
+        """Return why a request is refused; None where it is not."""
+        if request.headers.get("host", "") not in self.names:
+            return _refused(403, "this page is for this machine alone: open http://127.0.0.1:...")
+        origin = request.headers.get("origin")
+        if origin is not None and origin not in {f"http://{name}" for name in self.names}:
+            return _refused(403, "another page asked for this; joinproto explore answers its own")
+        if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+            navigates = request.headers.get("sec-fetch-mode") == "navigate"
+            if not (navigates and request.method == "GET"):
+                return _refused(403, "another page asked for this")
+        given = request.path_params["token"]
+        if not hmac.compare_digest(given.encode(), self.token.encode()):
+            return _refused(403, "the token is wrong: open the address that the command printed")
+        return None
+
+    async def file(self, request: Request) -> Response:
+        refused = self.refusal(request)
+        if refused is not None:
+            return refused
+        name = request.path_params.get("name") or "index.html"
+        file = (STATIC / name).resolve()
+        if STATIC.resolve() not in file.parents or file.suffix not in KINDS or not file.is_file():
+            return _refused(404, "there is no such file in the page")
+        return Response(file.read_bytes(), media_type=KINDS[file.suffix], headers=HEADERS)
+
+    async def ask(self, request: Request) -> Response:
+        refused = self.refusal(request)
+        if refused is not None:
+            return refused
+        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            return _refused(415, "ask with JSON")
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > BODY_MAX:
+                return _refused(413, f"a question has {BODY_MAX} bytes at most")
+        try:
+            asked = json.loads(body)
+            verb, arguments = str(asked["verb"]), dict(asked.get("arguments") or {})
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return _refused(400, 'a question is {"verb": ..., "arguments": {...}}')
+        found = await run_in_threadpool(self._answered, verb, arguments)
+        return Response(found, media_type="application/json", headers=HEADERS)
+
+    def _answered(self, verb: str, arguments: Json) -> bytes:
+        with self._lock:
+            return json.dumps(self.answer(verb, arguments)).encode()
+
+
+def _refused(status: int, why: str) -> Response:
+    return PlainTextResponse(why + "\n", status, headers=HEADERS)
+
+
+@frozen
+class Listening:
+    """A server with its socket.  `address`: what to open in a browser, without the fragment."""
+
+    address: str
+    _server: uvicorn.Server
+    _socket: socket.socket
+
+    def run(self) -> None:
+        """Serve until Ctrl-C, or until `stop`."""
+        self._server.run(sockets=[self._socket])
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+
+
+def listen(answer: Answer, *, token: str, port: int = 0) -> Listening:
+    """Return the page's server on loopback; raises `EnvironmentProblem` where the port is taken.
+
+    `port`: 0 is any that is free.
+    """
+    page = _Page(answer, token)
+    taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind(("127.0.0.1", port))
+    except OSError as error:
+        taken.close()
+        raise EnvironmentProblem(
+            f"cannot listen on 127.0.0.1:{port}: {error.strerror}", next="give another --port"
+        ) from error
+    port = taken.getsockname()[1]
+    page.names.update({f"127.0.0.1:{port}", f"localhost:{port}"})
+    app = Starlette(
+        routes=[
+            Route("/{token}/ask", page.ask, methods=["POST"]),
+            Route("/{token}/", page.file),
+            Route("/{token}/{name:path}", page.file),
+            Route("/{token}", page.file),
+        ]
+    )
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_level="error",
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            timeout_graceful_shutdown=1,
+        )
+    )
+    return Listening(f"http://127.0.0.1:{port}/{token}/", server, taken)

@@ -1,0 +1,4 @@
+import { start } from "./app.js";
+import { overHttp } from "./channel.js";
+
+start(document.getElementById("explore"), overHttp());
