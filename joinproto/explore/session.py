@@ -8,25 +8,55 @@ session.answer("state", {"id": 0})
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from attrs import define, field
 
 from joinproto.check import catalogue
 from joinproto.check.loaded import Loaded
-from joinproto.check.options import Words
 from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import Property
 from joinproto.check.world import World
 from joinproto.errors import JoinprotoError, UsageProblem, did_you_mean
+from joinproto.explore import asked
+from joinproto.explore.comparing import compare, loaded_like, pair
 from joinproto.explore.graph import Graph, Json
+from joinproto.explore.injecting import inject_here
 from joinproto.explore.judging import Judging, Via
+from joinproto.explore.patterns import Matching
+from joinproto.explore.reloading import reload, stamp_of
 from joinproto.explore.rows import why
+from joinproto.explore.searching import Searching
 from joinproto.explore.walking import Met, follow, walk
 from joinproto.explore.wanted import Predicate, answered, wanted
 
 VERSION = 1
 """Of the protocol."""
+
+
+class Deep(Protocol):
+    """A search by an engine, in the background: `deep.py` has one."""
+
+    begun: bool
+    is_over: bool
+    is_ready: bool
+    why_not: str
+
+    def begin(self) -> None:
+        """Begin, if it has not."""
+
+    def forget(self, opened: Opened) -> None:
+        """Search another world from now on."""
+
+    def progress(self) -> Json:
+        """Return what the verb `search` answers."""
+
+    def searched(self) -> Json:
+        """Return how far it has come: `states`, `levels` and `whole`."""
+
+    def nearest(self, session: Session, given: Json) -> Json | None:
+        """Return what the verb `nearest` answers; None where it cannot say."""
 
 
 @define
@@ -36,6 +66,15 @@ class Opened:
     loaded: Loaded
     graph: Graph
     judging: Judging
+    matching: dict[str, Matching] = field(factory=dict)
+    _searching: Searching | None = None
+
+    @property
+    def searching(self) -> Searching:
+        """Return the search on demand, which begins when it is first asked for."""
+        if self._searching is None:
+            self._searching = Searching(self.graph)
+        return self._searching
 
     @classmethod
     def of(cls, loaded: Loaded, world: World | None = None) -> Opened:
@@ -47,9 +86,16 @@ class Opened:
 
 @define
 class Session:
-    """What one page asks of one world; it keeps the states that were met, by number."""
+    """What one page asks of one world; it keeps the states that were met, by number.
+
+    `other`: what it is compared with.  `stamp`: of the model's file when it was loaded.
+    `deep`: asks an engine about worlds that are too large for plain Python; None: there is none.
+    """
 
     opened: Opened | None = None
+    deep: Deep | None = None
+    other: Opened | None = None
+    stamp: tuple[int, int] = (0, 0)
     columns: list[tuple[str, str, Predicate]] = field(factory=list)
 
     def answer(self, verb: str, arguments: Mapping[str, Any] | None = None) -> Json:
@@ -79,6 +125,11 @@ class Session:
             "walk": self._walk,
             "follow": self._follow,
             "columns": self._columns,
+            "inject": partial(inject_here, self),
+            "reload": partial(reload, self),
+            "compare": partial(compare, self),
+            "pair": partial(pair, self),
+            **{name: partial(call, self) for name, call in asked.VERBS.items()},
         }
 
     @property
@@ -91,17 +142,20 @@ class Session:
     # -- a world ---------------------------------------------------------------------------
 
     def _open(self, given: Json) -> Json:
-        target, options = given.get("target"), given.get("options") or {}
-        if not isinstance(target, str) or not isinstance(options, dict):
-            raise UsageProblem("open takes a target and options", next='{"target": "join"}')
-        words = {name: Words(v) if isinstance(v, str) else v for name, v in options.items()}
-        return self.opens(catalogue.load(target, words))
+        return self.opens(loaded_like(given.get("target"), given.get("options") or {}))
 
     def opens(self, loaded: Loaded) -> Json:
         """Explore a world that is loaded; return what the verb `open` answers."""
-        self.opened = Opened.of(loaded)
-        self.columns = []
+        stamp = stamp_of(loaded.file)
+        self.replaces(Opened.of(loaded))
+        self.stamp = stamp
         return self.world_json()
+
+    def replaces(self, opened: Opened) -> None:
+        """Go on with this one: a new version of the world, or the world with a fault more."""
+        self.opened, self.other, self.columns = opened, None, []
+        if self.deep is not None:
+            self.deep.forget(opened)
 
     def world_json(self) -> Json:
         """Return what there is to know of the world before the first step."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from joinproto.errors import UsageProblem
 from joinproto.explore.graph import Graph, Json
@@ -70,8 +69,3 @@ def follow(graph: Graph, start: int, keys: Sequence[str], end: str | None = None
     ids, indices = runs[0]
     found = graph.run_json(ids, indices)
     return {**found, "start": start, "fits": fits, "of": len(keys), "same_end": same_end}
-
-
-def keys_of(steps: Sequence[Json]) -> list[Any]:
-    """Return the keys of a run's steps."""
-    return [step["key"] for step in steps]

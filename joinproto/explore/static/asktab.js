@@ -6,7 +6,7 @@ import { saying } from "./diagram.js";
 export function askTab(page, panel) {
   const out = h("div", { class: "answer", role: "region", "aria-label": "The answer", "aria-live": "polite" });
   const where = h("input", { type: "text", id: "where", placeholder: 'count("phase", "active") >= 2', spellcheck: "false", autocapitalize: "off" });
-  const pattern = h("textarea", { id: "pattern", rows: 4, spellcheck: "false", placeholder: "a sends * to b\nb crashes\nnot: c receives *" });
+  const pattern = h("textarea", { id: "pattern", rows: 4, spellcheck: "false", placeholder: "a sends * to b\nnot: c receives *\nb crashes" });
   const ready = h("div", { class: "ready" });
   let asking = 0;
 

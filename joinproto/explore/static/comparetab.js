@@ -21,18 +21,19 @@ export function compareTab(page, panel) {
       h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ["claim", "this world", "the other"].map((text) => h("th", { scope: "col" }, text)))),
         h("tbody", {}, found.claims.map((one) => h("tr", { class: one.first !== one.second ? "changed" : null }, h("th", { scope: "row" }, one.name, one.first !== one.second ? h("span", { class: "badge new" }, "differs") : null), ...[0, 1].map((i) => {
           const said = [one.first, one.second][i], run = [one.first_run, one.second_run][i];
-          return h("td", {}, said, run ? [" ", button(`after ${plural(run.length, "step")}: walk`, () => see(run), { class: "small" })] : null);
+          return h("td", {}, said, run ? [" ", button(`after ${plural(run.keys.length, "step")}: walk`, () => see(run.keys, run.start), { class: "small" })] : null);
         })))))),
       found.parting ? h("div", { class: "parting" },
-        h("h3", {}, `They first part after ${plural(found.parting.keys.length, "step")}`),
-        h("p", {}, "A shortest run that both have, up to where one can do what the other cannot. ", button("Walk there", () => see(found.parting.keys), { class: "primary" })),
+        h("h3", {}, found.parting.keys.length ? `They first part after ${plural(found.parting.keys.length, "step")}` : "They part at the beginning"),
+        h("p", {}, "A shortest run that both have, up to where one can do what the other cannot. ", button("Walk there", () => see(found.parting.keys, found.parting.start), { class: "primary" })),
         h("ol", {}, found.parting.steps.map((step) => h("li", {}, step)))) : null,
       found.left_out.length ? h("p", { class: "quiet" }, `Not compared: ${found.left_out.join("; ")}`) : null);
     await draw();
   }
 
-  async function see(keys) {
+  async function see(keys, start = pair.start) {
     pair.keys = keys;
+    pair.start = start;
     await draw();
     walk.scrollIntoView({ block: "start" });
   }

@@ -1,0 +1,123 @@
+"""The verbs that search: search, levels, nearest, pattern, way, questions, cover and graph."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from joinproto.errors import UsageProblem
+from joinproto.explore import seeing
+from joinproto.explore.graph import Json
+from joinproto.explore.patterns import Matching, Pattern
+
+if TYPE_CHECKING:
+    from joinproto.explore.session import Session
+
+
+def seconds_of(given: Json, usual: float = 0.4) -> float:
+    """Return for how long the search may go on; raises `UsageProblem`."""
+    seconds = given.get("seconds", usual)
+    if type(seconds) not in (int, float) or not 0 <= seconds <= 60:
+        raise UsageProblem(f"seconds {seconds!r}", next="give a number from 0 to 60")
+    return float(seconds)
+
+
+def search(session: Session, given: Json) -> Json:
+    """Search on; with a searcher of the engine's, say how far that has come."""
+    now = session.now
+    if session.deep is not None and (now.searching.stopped or session.deep.begun):
+        return session.deep.progress()
+    now.searching.on(seconds_of(given))
+    return now.searching.json()
+
+
+def levels(session: Session, _: Json) -> Json:
+    """Say how far the search has come."""
+    return search(session, {"seconds": 0})
+
+
+def nearest(session: Session, given: Json) -> Json:
+    """Find a shortest run to a state that is asked for."""
+    now = session.now
+    asked, met = session.met_by(given)
+    deep = session.deep
+    if deep is not None and deep.begun and not deep.is_over:
+        deep.progress()
+    if deep is not None and deep.is_ready:
+        found = deep.nearest(session, given)
+        if found is not None:
+            return found
+    at = now.searching.nearest(json.dumps([asked, given.get("is")]), met, seconds_of(given))
+    progress = now.searching.json()
+    searched = {
+        "states": progress["states"],
+        "levels": len(progress["levels"]),
+        "whole": now.searching.whole,
+    }
+    if at is not None:
+        return {"run": now.searching.way(at), "searched": searched, "words": asked}
+    stopped = progress["stopped"]
+    if stopped and deep is not None:
+        deep.begin()
+        searched, stopped = deep.searched(), deep.why_not
+    return {"run": None, "searched": searched, "stopped": stopped, "words": asked}
+
+
+def pattern(session: Session, given: Json) -> Json:
+    """Find a shortest run with steps of a pattern."""
+    lines = given.get("steps")
+    if not isinstance(lines, list):
+        raise UsageProblem("a pattern is a list of lines", next='["a sends *", "b crashes"]')
+    key = "\n".join(map(str, lines))
+    if key not in session.now.matching:
+        session.now.matching.clear()
+        session.now.matching[key] = Matching(session.now.graph, Pattern.of(lines))
+    matching = session.now.matching[key]
+    run = matching.on(seconds_of(given))
+    searched = {"states": len(matching.parent), "levels": 0, "whole": matching.whole}
+    return {"run": run, "searched": searched, "stopped": matching.stopped}
+
+
+def way(session: Session, given: Json) -> Json:
+    """Find a shortest run to a state that the search found."""
+    return {"run": session.now.searching.way(given.get("id", 0))}
+
+
+def questions(session: Session, _: Json) -> Json:
+    """List questions that are ready, and attributes to project by."""
+    now = session.now
+    now.searching.on(0.15)
+    order = now.searching.order
+    return {
+        "questions": seeing.questions(now.graph, order),
+        "attributes": seeing.attributes(now.graph, order),
+    }
+
+
+def cover(session: Session, _: Json) -> Json:
+    """Count rows and steps that were taken."""
+    return seeing.cover(session.now.graph.world, session.now.searching)
+
+
+def graph(session: Session, given: Json) -> Json:
+    """Project what was searched."""
+    by = given.get("by") or []
+    nodes_max = given.get("nodes_max", seeing.NODES_MAX)
+    if not isinstance(by, list) or not isinstance(nodes_max, int):
+        raise UsageProblem("graph takes attributes and nodes_max", next='{"by": ["phase"]}')
+    now = session.now
+    nodes_max = max(1, min(nodes_max, seeing.NODES_MAX))
+    return seeing.projected(now.graph, now.judging, now.searching, list(map(str, by)), nodes_max)
+
+
+VERBS: dict[str, Callable[[Any, Json], Json]] = {
+    "search": search,
+    "levels": levels,
+    "nearest": nearest,
+    "pattern": pattern,
+    "way": way,
+    "questions": questions,
+    "cover": cover,
+    "graph": graph,
+}

@@ -1,0 +1,178 @@
+"""Two versions of a world, walked in step: the same steps in both, and where they part.
+
+Steps are the same where they say the same.  Verdicts are those of the search on demand, with the
+shortest run to each; where a world is too large for it, what was found until then is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from joinproto.check import catalogue
+from joinproto.check.options import Words
+from joinproto.check.problems import ModelProblem
+from joinproto.check.properties import Property
+from joinproto.errors import JoinprotoError, UsageProblem
+from joinproto.explore.graph import Json, key_of
+from joinproto.explore.walking import follow
+
+if TYPE_CHECKING:
+    from joinproto.explore.session import Opened, Session
+
+SECONDS = 4.0
+"""So long each of the two is searched before they are compared."""
+
+STATES_MAX = 20_000
+"""Of each, where the shortest run to a parting is looked for."""
+
+
+def loaded_like(target: Any, options: Any) -> Any:
+    """Return the world that is asked for; raises `JoinprotoError`."""
+    if not isinstance(target, str) or not isinstance(options, Mapping):
+        raise UsageProblem("a world has a target and options", next='{"target": "join"}')
+    words = {name: Words(v) if isinstance(v, str) else v for name, v in options.items()}
+    return catalogue.load(target, words)
+
+
+def compare(session: Session, given: Json) -> Json:
+    """Compare this world with another version of it, which `pair` then walks beside it."""
+    now = session.now
+    target = given.get("target") or now.loaded.target
+    other = type(now).of(loaded_like(target, given.get("options") or {}))
+    session.other = other
+    for one in (now, other):
+        with one.loaded.at_work():
+            one.searching.on(SECONDS)
+    parting, left_out = _parting(now, other)
+    first, second = _verdicts(now), _verdicts(other)
+    claims = []
+    for name in dict.fromkeys([*first, *second]):
+        one, two = first.get(name), second.get(name)
+        claims.append(
+            {
+                "name": name,
+                "first": one[0] if one else "is not claimed",
+                "second": two[0] if two else "is not claimed",
+                "first_run": one[1] if one else None,
+                "second_run": two[1] if two else None,
+            }
+        )
+    same = parting is None and all(one["first"] == one["second"] for one in claims)
+    return {
+        "same": same,
+        "words": [now.loaded.words, other.loaded.words],
+        "states": [len(now.searching.order), len(other.searching.order)],
+        "whole": now.searching.whole and other.searching.whole,
+        "claims": claims,
+        "parting": parting,
+        "left_out": left_out,
+    }
+
+
+def _parting(now: Opened, other: Opened) -> tuple[Json | None, list[str]]:
+    """Return the shortest run on which the two part, by the keys of its steps."""
+    from joinproto.check.diff import difference
+
+    try:
+        found = difference(now.graph.world, other.graph.world, states_max=STATES_MAX)
+    except ModelProblem as problem:
+        return _first_difference(now, other), [problem.message]
+    if found.parting is None:
+        return None, list(found.left_out)
+    steps = found.parting.steps
+    keys = [key_of(step.member or "", step.label) for step in steps]
+    said = [f"{step.member}: {step.label}" if step.member else step.label for step in steps]
+    return {"start": 0, "keys": keys, "steps": said}, list(found.left_out)
+
+
+def _said(step: Json) -> str:
+    return f"{step['member']}: {step['label']}" if step["member"] else str(step["label"])
+
+
+def _first_difference(now: Opened, other: Opened) -> Json | None:
+    """Return the shortest run after which the steps have other words, of those searched."""
+    from collections import deque
+
+    begins = [(now.graph.firsts[0], other.graph.firsts[0])]
+    parent: dict[tuple[int, int], tuple[tuple[int, int], Json] | None] = {begins[0]: None}
+    queue = deque(begins)
+    while queue and len(parent) < STATES_MAX // 10:
+        pair = queue.popleft()
+        steps = [now.graph.steps_json(pair[0]), other.graph.steps_json(pair[1])]
+        keys = [{step["key"]: step for step in found} for found in steps]
+        if keys[0].keys() != keys[1].keys():
+            said = []
+            place: tuple[int, int] = pair
+            while (before := parent[place]) is not None:
+                place, step = before
+                said.append(step)
+            said.reverse()
+            keys_there = [step["key"] for step in said]
+            return {"start": 0, "keys": keys_there, "steps": [_said(step) for step in said]}
+        for key, step in keys[0].items():
+            after = step["to"], keys[1][key]["to"]
+            if after not in parent:
+                parent[after] = pair, step
+                queue.append(after)
+    return None
+
+
+def _verdicts(one: Opened) -> dict[str, tuple[str, Json | None]]:
+    """Return for each claim what the search says of it, and a shortest run by its keys."""
+    found = {}
+    with one.loaded.at_work():
+        for item in one.graph.world.properties:
+            found[item.name] = _verdict(one, item)
+    return found
+
+
+def _verdict(one: Opened, item: Property) -> tuple[str, Json | None]:
+    searching = one.searching
+    if item.kind not in ("always", "sometimes"):
+        return f"{item.kind}: about runs, see joinproto check", None
+    wanted = item.kind == "sometimes"
+    try:
+        at = searching.nearest(
+            f"verdict {item.name}", lambda to: one.judging.holds(item, to) is wanted, 2.0
+        )
+    except JoinprotoError as problem:
+        return f"cannot be asked: {problem.message}", None
+    if at is None:
+        is_sure = searching.whole
+        words = "not reached" if wanted else "holds"
+        return words if is_sure else f"{words} so far", None
+    way = searching.way(at)
+    run = {"start": way["start"], "keys": [step["key"] for step in way["steps"]]}
+    return ("reached" if wanted else "violated"), run
+
+
+def pair(session: Session, given: Json) -> Json:
+    """Return both worlds after the same steps, and which steps only one of them has then."""
+    if session.other is None:
+        raise UsageProblem("there is nothing to compare with", next='ask "compare" first')
+    keys = list(given.get("keys") or [])
+    sides, steps, said = [], [], []
+    for one in (session.now, session.other):
+        with one.loaded.at_work():
+            run = follow(one.graph, int(given.get("start", 0)), keys)
+            at = run["ids"][-1]
+            via = (run["ids"][-2], run["steps"][-1]["index"]) if run["steps"] else None
+            state = {**one.graph.state_json(at), "claims": one.judging.claims(at, via)}
+            before = one.graph.state_json(run["ids"][-2]) if run["steps"] else None
+            sides.append({"fits": run["fits"], "state": state, "before": before})
+            steps.append(one.graph.steps_json(at) if run["fits"] == len(keys) else [])
+            said.append(
+                [
+                    f"{s['member']}: {s['label']}" if s["member"] else s["label"]
+                    for s in run["steps"]
+                ]
+            )
+    known = [{step["key"] for step in found} for found in steps]
+    return {
+        "sides": sides,
+        "steps": max(said, key=len),
+        "both": [step for step in steps[0] if step["key"] in known[1]],
+        "only_first": [step for step in steps[0] if step["key"] not in known[1]],
+        "only_second": [step for step in steps[1] if step["key"] not in known[0]],
+    }

@@ -1,0 +1,121 @@
+"""A fault that the world does not have, injected where a user stands: the world, and the run again.
+
+The fault gets a budget of one more than was spent, so the world becomes another one; its steps
+have the same words, so the run so far is one of the new world, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from joinproto.check.environment import every_split
+from joinproto.check.faults import UNLIMITED, links_cut
+from joinproto.check.injected import FAULTS, disk_lost, inject
+from joinproto.check.world import World
+from joinproto.errors import UsageProblem
+from joinproto.explore.graph import Graph, Json
+from joinproto.explore.walking import follow
+
+if TYPE_CHECKING:
+    from joinproto.explore.session import Session
+
+KINDS = ("crash", "cut", "disk-lost")
+
+
+def inject_here(session: Session, given: Json) -> Json:
+    """Return the world with the fault, and the run with the fault's steps at its end.
+
+    `kind`: one of `KINDS`.  `member`, `to`: whose.  `keys`, `start`: the run to here.
+    """
+    kind, member, to = given.get("kind"), given.get("member"), given.get("to")
+    names = session.now.graph.names
+    if kind not in KINDS:
+        raise UsageProblem(f"there is no fault {kind!r}", next=f"there are {', '.join(KINDS)}")
+    if member not in names or (kind == "cut" and (to not in names or to == member)):
+        raise UsageProblem(
+            f"{kind} of {member!r}{f' and {to!r}' if kind == 'cut' else ''}",
+            next=f"members are {', '.join(names)}",
+        )
+    before = session.now
+    world, wanted, says = _with(before.graph.world, kind, str(member), str(to))
+    start, keys = int(given.get("start", 0)), list(given.get("keys") or [])
+    now = type(before).of(before.loaded, world)
+    run = follow(now.graph, start, keys)
+    if run["fits"] < len(keys):
+        raise UsageProblem(
+            f"the run is none of the world with this fault: step {run['fits'] + 1} is missing",
+            next="go back some steps, and inject it there",
+        )
+    for is_it in wanted:
+        run = _taken(now.graph, run, is_it, says)
+    session.replaces(now)
+    return {"world": session.world_json(), "run": {**run, "start": start}, "says": says}
+
+
+Wanted = Callable[[Json, Mapping[str, Any]], bool | None]
+"""Whether a step is the one; None: nothing has to be done."""
+
+
+def _with(world: World, kind: str, member: str, to: str) -> tuple[World, list[Wanted], str]:
+    """Return the world with one fault more, which steps it takes, and that in words."""
+    faults = world.faults
+
+    def crash(step: Json, state: Mapping[str, Any]) -> bool | None:
+        if member not in state["up"]:
+            return None
+        return bool(step["member"] == member and step["label"] == "crash")
+
+    if kind == "crash" or (kind == "disk-lost" and faults.crashes < UNLIMITED):
+        if member in faults.spared:
+            faults = evolve(faults, spared=faults.spared - {member})
+        if faults.crashes < UNLIMITED:
+            faults = evolve(faults, crashes=faults.crashes + 1)
+    if kind == "crash":
+        return evolve(world, faults=faults), [crash], f"{member} crashes"
+    if kind == "cut":
+        cut = links_cut((member, to))
+        splits = faults.splits
+        if splits is None:
+            splits = every_split(tuple(world.members)) if faults.partitions else ()
+        splits = (*splits, cut) if cut not in splits else splits
+        most = faults.partitions if faults.partitions >= UNLIMITED else faults.partitions + 1
+        faults = evolve(faults, splits=splits, partitions=most)
+        ends = {member, to}
+
+        def split(step: Json, _: Mapping[str, Any]) -> bool | None:
+            is_cut = step["action"] == "split" and step["detail"].startswith("links ")
+            words = step["detail"].removeprefix("links ").replace(",", "").split()
+            return is_cut and set(words) - {"to"} == ends
+
+        return evolve(world, faults=faults), [split], f"the link of {member} and {to} is cut"
+    if FAULTS in world.members:
+        raise UsageProblem(
+            "a fault of a disk was injected into this world before",
+            next="load the world again; one of the disk can be injected at a time",
+        )
+    fault = disk_lost(of=(member,))
+    made = inject(evolve(world, faults=faults), fault)
+
+    def lost(step: Json, _: Mapping[str, Any]) -> bool | None:
+        return bool(step["action"] == fault.action and member in step["members"])
+
+    return made, [crash, lost], f"the disk of {member} is lost"
+
+
+def _taken(graph: Graph, run: Json, is_it: Wanted, says: str) -> Json:
+    at = run["ids"][-1]
+    state = graph.state_json(at)
+    here = {"up": [one["name"] for one in state["members"] if one["up"]]}
+    for step in graph.steps_json(at):
+        answer = is_it(step, here)
+        if answer is None:
+            return run
+        if answer:
+            return {**run, "ids": [*run["ids"], step["to"]], "steps": [*run["steps"], step]}
+    raise UsageProblem(
+        f"{says}: that changes nothing here, or cannot happen",
+        next="for a cut link, heal the present partition first; a blank disk cannot be lost",
+    )

@@ -1,0 +1,141 @@
+"""A shortest run in which some steps happen in an order: "a sends * to b", then "b crashes".
+
+Lines are matched with what a step says of itself, `*` standing for anything, in small letters or
+large.  A line that begins with `not:` says what does not happen between the lines around it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from attrs import Factory, define, field, frozen
+
+from joinproto.errors import UsageProblem
+from joinproto.explore.graph import Graph, Json
+
+PLACES_MAX = 200_000
+"""States, each with how much of the pattern was met there."""
+
+
+@frozen
+class Pattern:
+    """`lines`: what happens, in order.  `nots[i]`: what does not happen before line i."""
+
+    lines: tuple[str, ...]
+    nots: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Pattern:
+        """Return the pattern of these lines; raises `UsageProblem`."""
+        lines: list[str] = []
+        nots: list[list[str]] = [[]]
+        for text in texts:
+            line = " ".join(str(text).lower().split())
+            if line.startswith("not:"):
+                nots[-1].append(line[4:].strip())
+            elif line:
+                lines.append(line)
+                nots.append([])
+        if not lines:
+            raise UsageProblem(
+                "a pattern has at least one line that happens", next="for example: b crashes"
+            )
+        if nots[-1]:
+            raise UsageProblem(
+                f"“not: {nots[-1][0]}” is the last line, so nothing says until when",
+                next="add the step before which it does not happen",
+            )
+        return cls(tuple(lines), tuple(map(tuple, nots)))
+
+    def after(self, met: int, phrases: Sequence[str]) -> int | None:
+        """Return how many lines are met after a step; None where it is one that must not happen."""
+        if _any(phrases, (self.lines[met],)):
+            return met + 1
+        return None if _any(phrases, self.nots[met]) and met else met
+
+
+def _any(phrases: Sequence[str], lines: Sequence[str]) -> bool:
+    return any(fnmatchcase(phrase, line) for line in lines for phrase in phrases)
+
+
+def phrases_of(step: Json) -> Iterator[str]:
+    """Yield what a step says of itself, in small letters."""
+    member, message = step["member"], step["message"]
+    names = step["members"]
+    yield step["label"].lower()
+    for name in names:
+        yield f"{name}: {step['label']}".lower()
+        yield f"{name} {step['label']}".lower()
+    for name in step["crashed"]:
+        yield f"{name} crashes".lower()
+    if step["action"] == "start":
+        yield f"{member} starts".lower()
+    if message is not None and step["kind"] in ("deliver", "fault") and member:
+        sender = message["from"] or "somebody"
+        yield f"{member} receives {message['content']} from {sender}".lower()
+        yield f"{member} receives {message['content']}".lower()
+    for sent in step["sent"]:
+        whom = sent["to"] or "all"
+        yield f"{sent['from']} sends {sent['content']} to {whom}".lower()
+        yield f"{sent['from']} sends {sent['content']}".lower()
+
+
+@define
+class Matching:
+    """A search for one pattern: places are states with how many lines were met on the way."""
+
+    graph: Graph
+    pattern: Pattern
+    parent: dict[tuple[int, int], tuple[tuple[int, int], int] | None] = Factory(dict)
+    _queue: deque[tuple[int, int]] = Factory(deque)
+    _found: tuple[int, int] | None = field(default=None)
+
+    def __attrs_post_init__(self) -> None:
+        for at in self.graph.firsts:
+            self.parent[at, 0] = None
+            self._queue.append((at, 0))
+
+    def on(self, seconds: float) -> Json | None:
+        """Search on for so long; return the run once there is one."""
+        until = time.perf_counter() + min(seconds, 5.0)
+        while self._found is None and self._queue and len(self.parent) < PLACES_MAX:
+            self._expand(self._queue.popleft())
+            if time.perf_counter() > until:
+                break
+        return None if self._found is None else self._run(self._found)
+
+    @property
+    def whole(self) -> bool:
+        return self._found is None and not self._queue
+
+    @property
+    def stopped(self) -> str:
+        """Return why the search goes no further, or nothing."""
+        if self._queue and len(self.parent) >= PLACES_MAX:
+            return f"The search for a pattern ends at {PLACES_MAX:,} places."
+        return ""
+
+    def _expand(self, place: tuple[int, int]) -> None:
+        at, met = place
+        for index, (_, to) in enumerate(self.graph.out(at)):
+            phrases = list(phrases_of(self.graph.step_json(at, index)))
+            after = self.pattern.after(met, phrases)
+            if after is None or (to, after) in self.parent:
+                continue
+            self.parent[to, after] = place, index
+            if after == len(self.pattern.lines):
+                self._found = to, after
+                return
+            self._queue.append((to, after))
+
+    def _run(self, place: tuple[int, int]) -> Json:
+        ids, indices = [place[0]], []
+        while (parent := self.parent[place]) is not None:
+            place, index = parent
+            ids.append(place[0])
+            indices.append(index)
+        found = self.graph.run_json(ids[::-1], indices[::-1])
+        return {**found, "start": self.graph.firsts.index(ids[-1])}

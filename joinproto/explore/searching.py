@@ -1,0 +1,155 @@
+"""A search on demand: breadth first, a little at a time, and shortest runs to what is asked for.
+
+It is `joinproto.check.reference`'s search over the states that the page walks, so a walk and a
+search have the same numbers.  `joinproto check` is for large worlds; here the search goes on while
+somebody looks, and stops at `STATES_MAX`.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections import Counter
+from typing import Any
+
+from attrs import Factory, define, field
+
+from joinproto.check.steps import Move, words
+from joinproto.errors import UsageProblem
+from joinproto.explore.graph import Graph, Json
+from joinproto.explore.walking import Met
+
+STATES_MAX = 200_000
+"""Of a search in plain Python: a few hundred MB."""
+
+LIMIT = (
+    f"The search here ends at {STATES_MAX:,} states. With the extra [check], joinproto explore"
+    " asks its engine about more."
+)
+
+
+@define
+class Searching:
+    """The states found so far, by level.
+
+    `order`: their numbers in the graph, level by level.  `levels`: where each level begins in it.
+    `parent`: number to the number it was found from, and the place of the step.  `at`: how many of
+    `order` were expanded; their steps lead to `edges`, from `begins[i]` on those of `order[i]`.
+    """
+
+    graph: Graph
+    order: list[int] = Factory(list)
+    levels: list[int] = Factory(list)
+    parent: dict[int, tuple[int, int] | None] = Factory(dict)
+    at: int = 0
+    begins: array[int] = field(factory=lambda: array("q", [0]))
+    edges: array[int] = field(factory=lambda: array("q"))
+    rules: Counter[str] = Factory(Counter)
+    actions: Counter[str] = Factory(Counter)
+    _keys: set[Any] = Factory(set)
+    _asked: dict[str, int] = Factory(dict)
+    _level_ends: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        for at in self.graph.firsts:
+            if self.graph.steps.is_first(self.graph.state(at), self._keys):
+                self._found(at, None)
+        self.levels.append(0)
+        self._level_ends = len(self.order)
+
+    @property
+    def whole(self) -> bool:
+        """Return whether all states were found, and their steps."""
+        return self.at == len(self.order)
+
+    @property
+    def stopped(self) -> str:
+        """Return why the search goes no further, or nothing."""
+        return LIMIT if len(self.order) >= STATES_MAX and not self.whole else ""
+
+    def counts(self) -> list[int]:
+        """Return how many states each level has."""
+        ends = [*self.levels[1:], len(self.order)]
+        found = [end - begin for begin, end in zip(self.levels, ends, strict=True)]
+        return found if found[-1] else found[:-1]
+
+    def on(self, seconds: float) -> None:
+        """Search on for so long, or to the end."""
+        until = time.perf_counter() + min(seconds, 5.0)
+        while not self.whole and not self.stopped:
+            self.step()
+            if self.at % 16 == 0 and time.perf_counter() > until:
+                return
+
+    def step(self) -> None:
+        """Expand the next state."""
+        graph, source = self.graph, self.order[self.at]
+        known = source in graph.out_of
+        for index, (move, to) in enumerate(graph.out(source)):
+            self._count(move)
+            self.edges.append(to)
+            if to not in self.parent and graph.steps.is_first(graph.state(to), self._keys):
+                self._found(to, (source, index))
+        if not known:
+            # Few states are looked at again; `Graph.out` makes their steps anew.
+            del graph.out_of[source]
+        self.at += 1
+        self.begins.append(len(self.edges))
+        if self.at == self._level_ends:
+            self.levels.append(self.at)
+            self._level_ends = len(self.order)
+
+    def _found(self, at: int, parent: tuple[int, int] | None) -> None:
+        self.parent[at] = parent
+        self.order.append(at)
+
+    def _count(self, move: Move) -> None:
+        for _, outcome in move.outcomes:
+            self.rules.update(outcome.rules)
+        action = words(move)[0]
+        whose = ", ".join(name for name, _ in move.outcomes)
+        self.actions[f"{whose}: {action}" if whose else action] += 1
+
+    # -- shortest runs -------------------------------------------------------------------
+
+    def way(self, at: int) -> Json:
+        """Return a shortest run to a state that was found."""
+        if at not in self.parent:
+            raise UsageProblem(f"state {at} was not found by the search", next="search on first")
+        ids, indices = [at], []
+        while (parent := self.parent[ids[-1]]) is not None:
+            ids.append(parent[0])
+            indices.append(parent[1])
+        found = self.graph.run_json(ids[::-1], indices[::-1])
+        return {**found, "start": self.graph.firsts.index(ids[-1])}
+
+    def nearest(self, asked: str, met: Met, seconds: float) -> int | None:
+        """Return the first state found that is `met`, after searching on for so long at most.
+
+        `asked`: the question's words; asked again, it goes on where it was.
+        """
+        until = time.perf_counter() + min(seconds, 5.0)
+        place = self._asked.get(asked, 0)
+        while True:
+            while place < len(self.order):
+                if met(self.order[place]):
+                    self._asked[asked] = place
+                    return self.order[place]
+                place += 1
+                if place % 64 == 0 and time.perf_counter() > until:
+                    self._asked[asked] = place
+                    return None
+            self._asked[asked] = place
+            if self.whole or self.stopped or time.perf_counter() > until:
+                return None
+            self.step()
+
+    def json(self) -> Json:
+        """Return how far the search has come."""
+        return {
+            "states": len(self.order),
+            "levels": self.counts(),
+            "steps": len(self.edges),
+            "whole": self.whole,
+            "stopped": self.stopped,
+        }

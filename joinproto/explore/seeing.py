@@ -1,0 +1,176 @@
+"""What a search has seen: what was taken and what never was, and its graph, projected."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from joinproto.check.events import plain
+from joinproto.check.view import DOWN
+from joinproto.check.world import World
+from joinproto.errors import UsageProblem
+from joinproto.explore.graph import Graph, Json
+from joinproto.explore.judging import Judging
+from joinproto.explore.searching import Searching
+from joinproto.explore.wanted import shown_part, shown_parts
+
+NODES_MAX = 2_000
+VALUES_MAX = 8
+SAMPLE = 400
+"""So many states are looked at for what attributes there are, and what values."""
+
+EDGE_WORDS = 48
+
+
+def cover(world: World, searching: Searching) -> Json:
+    """Return rows of tables and steps with how often each was taken, never taken ones first."""
+    rows = Counter(dict.fromkeys(world.labels, 0))
+    rows.update(searching.rules)
+    return {
+        "states": len(searching.order),
+        "partial": not searching.whole,
+        "rows": _counted(rows),
+        "actions": _counted(searching.actions),
+    }
+
+
+def _counted(counts: Counter[str]) -> list[Json]:
+    pairs = sorted(counts.items(), key=lambda one: (one[1], one[0]))
+    return [{"name": name, "count": count} for name, count in pairs]
+
+
+def attributes(graph: Graph, found: Sequence[int]) -> list[str]:
+    """Return the attributes of members that differ between states, those of few values first."""
+    values: dict[str, set[str]] = {}
+    for at in found[:: 1 + len(found) // SAMPLE]:
+        for texts in graph.texts(at):
+            for name, text in texts.items():
+                values.setdefault(name or "down", set()).add(text)
+    many = [name for name, texts in values.items() if len(texts) > 1]
+    likely = ("phase", "role", "status", "state", "mode")
+    return sorted(many, key=lambda name: (name not in likely, len(values[name])))[:24]
+
+
+def projected(
+    graph: Graph, judging: Judging, searching: Searching, by: Sequence[str], nodes_max: int
+) -> Json:
+    """Return the searched graph with one node for all states that are the same in `by`.
+
+    Raises `UsageProblem` for more than `nodes_max` nodes.
+    """
+    node_of: dict[Any, int] = {}
+    nodes: list[Json] = []
+    number: dict[int, int] = {}
+    for at in searching.order:
+        key = tuple(_kept(graph, at, by))
+        place = node_of.get(key)
+        if place is None:
+            if len(nodes) >= nodes_max:
+                raise UsageProblem(
+                    f"this graph has more than {nodes_max:,} nodes, which a person cannot read",
+                    next="keep less of each state, such as one attribute",
+                )
+            place = node_of[key] = len(nodes)
+            nodes.append(_node(place, at, ", ".join(f"{n} {t}" for n, t in key if t)))
+        node = nodes[place]
+        node["states"] += 1
+        node["first"] |= at in graph.firsts
+        node["broken"] |= any(not one for one in _always(judging, at))
+        number[at] = place
+    examples: dict[tuple[int, int], tuple[int, int]] = {}
+    times: Counter[tuple[int, int]] = Counter()
+    for place in range(searching.at):
+        source = searching.order[place]
+        begin, end = searching.begins[place], searching.begins[place + 1]
+        for index, to in enumerate(searching.edges[begin:end]):
+            if to in number:
+                pair = number[source], number[to]
+                times[pair] += 1
+                examples.setdefault(pair, (source, index))
+    edges = [
+        {"from": one, "to": other, "count": count, "label": _label(graph, examples[one, other])}
+        for (one, other), count in times.items()
+    ]
+    whole = searching.whole
+    return {"nodes": nodes, "edges": edges, "states": len(searching.order), "whole": whole}
+
+
+def _node(place: int, at: int, text: str) -> Json:
+    return {"id": place, "text": text, "example": at, "states": 0, "first": False, "broken": False}
+
+
+def _kept(graph: Graph, at: int, by: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield member and text of what is kept of a state."""
+    beside = graph.world.beside
+    for name, texts in zip(graph.names, graph.texts(at), strict=True):
+        held = [texts[one] for one in by if one in texts]
+        if "" in texts and (by and name not in beside):
+            held = ["down"]
+        yield name, " ".join(held)
+
+
+def _always(judging: Judging, at: int) -> Iterator[bool]:
+    for item in judging.graph.world.properties:
+        if item.kind == "always":
+            yield judging.holds(item, at)
+
+
+def _label(graph: Graph, step: tuple[int, int]) -> str:
+    at, index = step
+    found = graph.step_json(at, index)
+    text = f"{found['member']}: {found['label']}" if found["member"] else found["label"]
+    return text if len(text) <= EDGE_WORDS else text[: EDGE_WORDS - 1] + "…"
+
+
+def questions(graph: Graph, found: Sequence[int]) -> list[Json]:
+    """Return questions that are ready to be asked: of claims, and of what members show."""
+    ready = []
+    for item in graph.world.properties:
+        if item.kind == "always":
+            ready.append(_ready(f"“{item.name}” is broken", claim=item.name, **{"is": False}))
+        elif item.kind == "sometimes":
+            ready.append(_ready(f"“{item.name}” is so", claim=item.name, **{"is": True}))
+    if graph.world.faults.crashes or graph.world.start == "down":
+        ready.append(_ready("a member is down", where="len(up) < len(view)"))
+        ready.append(_ready("no member runs", where=_none_runs(graph)))
+    for name, values in _values(graph, found).items():
+        for value in values:
+            about = f'"{name}", "{value}"' if name else f'"{value}"'
+            words = f"{name} = {value}" if name else f"{value}"
+            ready.append(_ready(f"a member shows {words}", where=f"count({about}) >= 1"))
+            ready.append(_ready(f"two members show {words}", where=f"count({about}) >= 2"))
+    return ready
+
+
+def _none_runs(graph: Graph) -> str:
+    beside = [name for name in graph.names if name in graph.world.beside]
+    return f"all(name in {beside!r} for name in up)" if beside else "len(up) == 0"
+
+
+def _ready(label: str, **arguments: Any) -> Json:
+    return {"label": label, "arguments": arguments}
+
+
+def _values(graph: Graph, found: Sequence[int]) -> dict[str, list[str]]:
+    """Return attributes that show few values, and these: all of an enum, else those met."""
+    from enum import Enum
+
+    values: dict[str, dict[str, None]] = {}
+    for at in found[:: 1 + len(found) // SAMPLE]:
+        for name, shown in graph.view(at).items():
+            if shown is DOWN or name in graph.world.beside:
+                continue
+            parts = shown_parts(shown)
+            pairs = [(part, shown_part(shown, part)) for part in parts] or [("", shown)]
+            for part, value in pairs:
+                met = values.setdefault(part, {})
+                if isinstance(value, Enum):
+                    met.update(dict.fromkeys(map(plain, type(value))))
+                elif isinstance(value, str):
+                    met[plain(value)] = None
+    return {
+        name: list(met)
+        for name, met in values.items()
+        if 1 < len(met) <= VALUES_MAX and all('"' not in text and "\\" not in text for text in met)
+    }
