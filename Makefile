@@ -9,7 +9,7 @@ TIER := $(PY) tests/tier.py
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --durations 20 --durations-min 2
 SOURCES := $(wildcard joinproto models proofs spark_explore tools tests)
 
-.PHONY: help setup check test landing soak lint style types bench docs site pyz
+.PHONY: help setup check test landing soak lint style types bench docs site pyz web
 
 help:
 	@echo "make setup     .venv with every extra and the test tools (made once)"
@@ -20,6 +20,7 @@ help:
 	@echo "make lint      style (ruff) and types (mypy)"
 	@echo "make bench     measure;  make docs  write the generated pages again"
 	@echo "make site      the documents as a site, in site/: open site/index.html"
+	@echo "make web       the libraries of explore's page, from npm; the next wheel carries them"
 	@echo "make pyz       dist/joinproto.pyz: what recovers a cluster, as one file"
 
 setup: $(STAMP)
@@ -91,3 +92,6 @@ site: setup
 
 pyz: setup
 	$(PY) -m tools.pyz
+
+web: setup
+	$(PY) -m tools.web

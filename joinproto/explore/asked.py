@@ -25,11 +25,23 @@ def seconds_of(given: Json, usual: float = 0.4) -> float:
 
 def search(session: Session, given: Json) -> Json:
     """Search on; with a searcher of the engine's, say how far that has come."""
-    now = session.now
-    if session.deep is not None and (now.searching.stopped or session.deep.begun):
-        return session.deep.progress()
+    now, deep = session.now, session.deep
+    if deep is not None and not deep.is_over and (deep.begun or _is_large(session)):
+        if seconds_of(given):
+            deep.begin()
+        if deep.begun:
+            return deep.progress()
     now.searching.on(seconds_of(given))
     return now.searching.json()
+
+
+LARGE = 4_000
+"""States after which a search is the engine's, where there is one."""
+
+
+def _is_large(session: Session) -> bool:
+    searching = session.now.searching
+    return len(searching.order) >= LARGE and not searching.whole
 
 
 def levels(session: Session, _: Json) -> Json:
@@ -42,8 +54,8 @@ def nearest(session: Session, given: Json) -> Json:
     now = session.now
     asked, met = session.met_by(given)
     deep = session.deep
-    if deep is not None and deep.begun and not deep.is_over:
-        deep.progress()
+    if deep is not None and _is_large(session):
+        deep.begin()
     if deep is not None and deep.is_ready:
         found = deep.nearest(session, given)
         if found is not None:
@@ -58,9 +70,10 @@ def nearest(session: Session, given: Json) -> Json:
     if at is not None:
         return {"run": now.searching.way(at), "searched": searched, "words": asked}
     stopped = progress["stopped"]
-    if stopped and deep is not None:
-        deep.begin()
-        searched, stopped = deep.searched(), deep.why_not
+    if deep is not None and deep.begun and not deep.is_over:
+        searched, stopped = deep.searched(), ""
+    elif stopped and deep is not None:
+        stopped = f"{stopped} {deep.why_not}".strip()
     return {"run": None, "searched": searched, "stopped": stopped, "words": asked}
 
 

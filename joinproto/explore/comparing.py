@@ -47,17 +47,12 @@ def compare(session: Session, given: Json) -> Json:
     parting, left_out = _parting(now, other)
     first, second = _verdicts(now), _verdicts(other)
     claims = []
+    no_such: tuple[str, Json | None] = "is not claimed", None
     for name in dict.fromkeys([*first, *second]):
-        one, two = first.get(name), second.get(name)
-        claims.append(
-            {
-                "name": name,
-                "first": one[0] if one else "is not claimed",
-                "second": two[0] if two else "is not claimed",
-                "first_run": one[1] if one else None,
-                "second_run": two[1] if two else None,
-            }
-        )
+        said, run = first.get(name, no_such)
+        other_said, other_run = second.get(name, no_such)
+        runs = {"first_run": run, "second_run": other_run}
+        claims.append({"name": name, "first": said, "second": other_said, **runs})
     same = parting is None and all(one["first"] == one["second"] for one in claims)
     return {
         "same": same,

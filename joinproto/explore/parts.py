@@ -184,9 +184,9 @@ def _node_of(code: CodeType) -> ast.Lambda | ast.FunctionDef | None:
             name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
             begins = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
             ends = (node.end_lineno or 0, node.end_col_offset or 0)
-            inside = (begins, 0) <= first and last <= ends  # type: ignore[operator]
+            inside = (begins, 0) <= first and last <= ends
             if isinstance(node, ast.Lambda):
-                inside = (node.lineno, node.col_offset) <= first and last <= ends  # type: ignore[operator]
+                inside = (node.lineno, node.col_offset) <= first and last <= ends
             if name == code.co_name and inside:
                 fits.append(node)
     return fits[-1] if fits else None

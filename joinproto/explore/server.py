@@ -28,9 +28,12 @@ from joinproto.explore.graph import Json
 
 STATIC = Path(__file__).with_name("static")
 
+GRAPH_STYLE = "sha256-pgvDUBa4IjFA2yuSJ2cqcyxmNYJMborsd0ORcRv9vw8="
+"""The one style that Cytoscape.js writes into the page: its container is positioned."""
+
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
-    " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    f"default-src 'none'; script-src 'self'; style-src 'self' '{GRAPH_STYLE}';"
+    " img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,

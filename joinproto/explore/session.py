@@ -46,6 +46,9 @@ class Deep(Protocol):
     def begin(self) -> None:
         """Begin, if it has not."""
 
+    def close(self) -> None:
+        """End it."""
+
     def forget(self, opened: Opened) -> None:
         """Search another world from now on."""
 

@@ -151,6 +151,9 @@ OURS: Mapping[str, set[str]] = {
     "joinproto.check.catalogue": {"joinproto.check", "joinproto_worlds.entries"},
     # Walking through a world: the core asks the checker alone; a page's server stands on it.
     "joinproto.explore": {"joinproto.check", MACHINE, CODEC},
+    "joinproto.explore.server": {"joinproto.explore"},
+    # A process of its own, with the engine.
+    "joinproto.explore.deep": {"joinproto.explore", "joinproto.check"},
     "joinproto.prove": {"joinproto.check", "joinproto.join", MACHINE, CODEC},
     "joinproto.prove.second": {"joinproto.prove"},
     "joinproto.cli": {"joinproto", "joinproto_claims", "joinproto_worlds", "spark_explore"},
@@ -202,6 +205,7 @@ LAZY: Mapping[str, set[str]] = {
     "joinproto.check.cover": {"joinproto.check.engine"},
     "joinproto.check.catalogue": {"joinproto_worlds"},
     "joinproto.cli.pytest_plugin": {"joinproto"},
+    "joinproto.explore.deep": {_ENGINE},
 }
 
 PURE = (
@@ -258,6 +262,8 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.check.cover": BASE,
     "joinproto.check.catalogue": ATTRS,
     "joinproto.explore": BASE,
+    "joinproto.explore.server": ATTRS | {"starlette", "uvicorn"},
+    "joinproto.explore.deep": BASE | ARRAYS,
     "joinproto.prove": BASE | {"z3"},
     "joinproto.prove.second": ATTRS | {"cvc5"},
     "joinproto.cli": BASE | {"anyio", "prometheus_client", "rich", "matplotlib", "pyarrow"},

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import secrets
 import webbrowser
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from joinproto.check import catalogue
 from joinproto.cli import completing, loading
+
+if TYPE_CHECKING:
+    from joinproto.explore.session import Session
 
 EXAMPLE = """\b
 Examples:
@@ -34,23 +38,52 @@ Examples:
 )
 @loading.world_options
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Listen there.")
+@click.option(
+    "--export",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.html",
+    help="Write one file with all states that works from disk, and end.",
+)
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in a browser.")
-def explore(targets: tuple[str, ...], port: int, opens: bool, **arguments: Any) -> int:
+def explore(
+    targets: tuple[str, ...], port: int, export: Path | None, opens: bool, **arguments: Any
+) -> int:
     """Walk through the states of a world in the browser, on demand.
 
     The page is served on this machine alone, under an address with a token.
     """
-    from joinproto.explore.server import listen
     from joinproto.explore.session import Session
 
     options = loading.given(arguments)
     session = Session()
     session.opens(catalogue.load(targets[0], options))
+    if export is not None:
+        return _exported(session, export)
+    from joinproto.explore.server import listen
+
+    loaded = session.now.loaded
+    if find_spec("numba") is not None:
+        from joinproto.explore.deep import Engine
+
+        session.deep = Engine(loaded.target, loaded.options)
     listening = listen(session.answer, token=secrets.token_urlsafe(18), port=port)
     click.echo(f"explore {session.now.loaded.words}")
     click.echo(f"  {listening.address}")
     click.echo("  Ctrl-C ends it")
     if opens:
         webbrowser.open(listening.address)
-    listening.run()
+    try:
+        listening.run()
+    finally:
+        if session.deep is not None:
+            session.deep.close()
+    return 0
+
+
+def _exported(session: Session, file: Path) -> int:
+    from joinproto.explore.export import export
+
+    with session.now.loaded.at_work():
+        wrote = export(session, file)
+    click.echo(f"wrote {file}: {wrote['states']:,} states, {wrote['bytes'] / 1e6:.1f} MB")
     return 0

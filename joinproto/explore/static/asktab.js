@@ -22,6 +22,7 @@ export function askTab(page, panel) {
       if (whole) return void fill(out, h("p", {}, h("strong", {}, "There is no such state."), ` All ${plural(states, "state")} were searched.`));
       if (found.stopped) return void fill(out, h("p", {}, h("strong", {}, "None was found so far."), ` ${found.stopped}`));
       fill(out, h("p", {}, `Searching: ${plural(states, "state")}, ${plural(levels, "level")}… `, stop));
+      await new Promise((done) => setTimeout(done, 30));
     }
   }
 

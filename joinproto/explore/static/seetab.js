@@ -25,7 +25,7 @@ export function seeTab(page, panel) {
   const go = button("Search on", search, { class: "primary" });
 
   async function drawn(found) {
-    progress.textContent = `${plural(found.states, "state")}, ${plural(found.levels.length, "level")}` + (found.whole ? ": all that there are." : found.stopped ? `. ${found.stopped}` : " so far.");
+    progress.textContent = (found.engine ? "The engine: " : "") + `${plural(found.states, "state")}, ${plural(found.levels.length, "level")}` + (found.whole ? ": all that there are." : found.stopped ? `. ${found.stopped}` : " so far.");
     if (found.whole) go.disabled = true;
     await drawLevels(found.levels);
   }
@@ -42,8 +42,8 @@ export function seeTab(page, panel) {
     const axis = { stroke: ink, grid: { stroke: edge, width: 1 }, ticks: { stroke: edge } };
     new uplot({
       width: Math.max(280, Math.min(900, panel.clientWidth - 40)), height: 240,
-      scales: { x: { time: false } }, legend: { show: true },
-      axes: [{ ...axis, label: "level" }, { ...axis, size: 76 }],
+      scales: { x: { time: false } }, padding: [12, 16, 0, 0], legend: { show: true },
+      axes: [{ ...axis, label: "level", incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] }, { ...axis, size: 76 }],
       series: [{ label: "level" }, { label: "states", stroke: line, width: 2, points: { size: 5 } }],
     }, [counts.map((_, at) => at), counts], box);
   }
@@ -93,14 +93,14 @@ export function seeTab(page, panel) {
     if (!cytoscape) return;
     const style = getComputedStyle(document.documentElement), colour = (name) => style.getPropertyValue(name).trim();
     const drawing = cytoscape({
-      container: box, wheelSensitivity: 0.3, maxZoom: 3,
+      container: box, maxZoom: 2.5, minZoom: 0.05,
       elements: [
-        ...found.nodes.map((node) => ({ data: { id: `n${node.id}`, label: (node.broken ? "✗ " : "") + (node.text || "(all)") + `\n${node.states.toLocaleString("en")}`, at: node.id }, classes: `${node.first ? "first" : ""} ${node.broken ? "broken" : ""}` })),
+        ...found.nodes.map((node) => ({ data: { id: `n${node.id}`, label: (node.broken ? "✗ " : "") + (node.text || "(all)") + `\n${node.states.toLocaleString("en")}`, at: node.id, w: 20 + 7 * Math.max(4, (node.text || "(all)").length) }, classes: `${node.first ? "first" : ""} ${node.broken ? "broken" : ""}` })),
         ...found.edges.filter((edge) => edge.from !== edge.to).map((edge, at) => ({ data: { id: `e${at}`, source: `n${edge.from}`, target: `n${edge.to}`, label: found.nodes.length <= 60 ? edge.label : "" } })),
       ],
-      layout: found.nodes.length <= 400 && cytoscape.dagreIsThere ? { name: "dagre", rankDir: "TB", nodeSep: 24, rankSep: 56 } : { name: "breadthfirst", directed: true, roots: found.nodes.filter((node) => node.first).map((node) => `#n${node.id}`) },
+      layout: found.nodes.length <= 400 && cytoscape.dagreIsThere ? { name: "dagre", rankDir: "TB", nodeSep: 30, rankSep: 64, ranker: "tight-tree" } : { name: "breadthfirst", directed: true, roots: found.nodes.filter((node) => node.first).map((node) => `#n${node.id}`) },
       style: [
-        { selector: "node", style: { shape: "round-rectangle", width: "label", height: "label", padding: "8px", label: "data(label)", "text-wrap": "wrap", "text-valign": "center", "font-size": 12, color: colour("--ink"), "background-color": colour("--card"), "border-width": 1, "border-color": colour("--life") } },
+        { selector: "node", style: { shape: "round-rectangle", width: "data(w)", height: 40, label: "data(label)", "text-wrap": "wrap", "text-valign": "center", "font-size": 12, color: colour("--ink"), "background-color": colour("--card"), "border-width": 1, "border-color": colour("--life") } },
         { selector: "node.first", style: { "border-width": 3, "border-color": colour("--message") } },
         { selector: "node.broken", style: { "border-color": colour("--bad"), "border-style": "double", "border-width": 4 } },
         { selector: "edge", style: { width: 1.4, "curve-style": "bezier", "target-arrow-shape": "triangle", "line-color": colour("--life"), "target-arrow-color": colour("--life"), label: "data(label)", "font-size": 9, color: colour("--quiet"), "text-background-color": colour("--paper"), "text-background-opacity": 0.8, "text-rotation": "autorotate" } },

@@ -1,0 +1,193 @@
+"""One file that walks from disk: the page, and all states of a world as data in it.
+
+States, their parts and their steps are numbered; what repeats is written once, the columns are
+compressed, and the page's channel reads them (`static/datachannel.js`).  Nothing is asked of
+anybody: the file works with the network off.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+from attrs import Factory, define
+
+from joinproto.errors import EnvironmentProblem, LimitReached
+from joinproto.explore import seeing
+from joinproto.explore.graph import Json
+from joinproto.explore.session import Session
+
+STATIC = Path(__file__).with_name("static")
+STATES_MAX = 100_000
+VERBS = ("world", "state", "walk", "follow", "nearest", "levels", "search", "questions", "cover")
+"""What the file itself can answer, besides `graph` and `way`."""
+
+
+@define
+class _Numbered:
+    """Values, each written once."""
+
+    values: list[Any] = Factory(list)
+    _number: dict[Hashable, int] = Factory(dict)
+
+    def of(self, value: Any, key: Hashable | None = None) -> int:
+        known = json.dumps(value, sort_keys=True) if key is None else key
+        found = self._number.get(known)
+        if found is None:
+            found = self._number[known] = len(self.values)
+            self.values.append(value)
+        return found
+
+
+def export(session: Session, file: Path, *, states_max: int = STATES_MAX) -> Json:
+    """Write the page with the world's states; return how many, and how large the file is.
+
+    Raises `LimitReached` where there are more than `states_max`, `EnvironmentProblem` where the
+    file cannot be written.
+    """
+    searching = session.now.searching
+    while not searching.whole:
+        searching.step()
+        if len(searching.order) > states_max:
+            raise LimitReached(
+                f"the world has more than {states_max:,} states, which one file does not hold",
+                next="export a smaller one (--members, --set), or explore it without --export",
+            )
+    text = page(data(session))
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"cannot write {file}: {error.strerror}", next="name another file with --export"
+        ) from error
+    return {"states": len(searching.order), "bytes": len(text.encode())}
+
+
+def data(session: Session) -> Json:
+    """Return all that the page asks for, with states numbered in the order of the search."""
+    now = session.now
+    graph, searching, judging = now.graph, now.searching, now.judging
+    place = {at: number for number, at in enumerate(searching.order)}
+    locals_, networks, claims, steps = _Numbered(), _Numbered(), _Numbered(), _Numbered()
+    messages, pictures = _Numbered(), _Numbered()
+    columns: dict[str, list[int]] = {
+        name: [] for name in ("locals", "networks", "claims", "counts", "steps", "to", "pictures")
+    }
+    keys = []
+    for number, at in enumerate(searching.order):
+        state = graph.state_json(at)
+        keys.append(state["key"])
+        for member in state["members"]:
+            columns["locals"].append(locals_.of([member["up"], member["texts"]]))
+        if state["monitor"] is not None:
+            columns["locals"].append(locals_.of([True, state["monitor"]]))
+        network = state["network"]
+        sent = [
+            messages.of([one["from"], one["to"], one["content"]]) for one in network["under_way"]
+        ]
+        columns["networks"].append(networks.of([network["split"], network["left"], sent]))
+        said = [[one["is"], one["says"]] for one in judging.claims(at)]
+        columns["claims"].append(claims.of(said))
+        columns["pictures"].append(pictures.of(state["picture"]))
+        onward = [step for step in graph.steps_json(at) if step["to"] in place]
+        columns["counts"].append(len(onward))
+        for step in onward:
+            columns["to"].append(place[step["to"]] - number)
+            columns["steps"].append(
+                steps.of({k: v for k, v in step.items() if k not in ("index", "to")})
+            )
+    world = session.world_json()
+    return {
+        "world": {
+            **world,
+            "verbs": [*VERBS, "graph", "way"],
+            "firsts": [place[at] for at in graph.firsts if at in place],
+            "file": None,
+            "mutants": [],
+            "logs": False,
+            "form": type(graph.world.network).__name__,
+        },
+        "levels": searching.counts(),
+        "locals": locals_.values,
+        "networks": networks.values,
+        "messages": messages.values,
+        "claims": claims.values,
+        "steps": steps.values,
+        "pictures": pictures.values,
+        "keys": "".join(keys),
+        "columns": columns,
+        "cover": seeing.cover(graph.world, searching),
+        "questions": {
+            "questions": [
+                one
+                for one in seeing.questions(graph, searching.order)
+                if "claim" in one["arguments"] or one["arguments"]["where"].startswith("count(")
+            ],
+            "attributes": seeing.attributes(graph, searching.order),
+        },
+    }
+
+
+def page(found: Json) -> str:
+    """Return the whole file."""
+    packed = gzip.compress(json.dumps(found, separators=(",", ":")).encode(), mtime=0)
+    style = (STATIC / "explore.css").read_text(encoding="utf-8")
+    script = bundled()
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src"
+        f" '{_hash(script)}'; base-uri 'none'; form-action 'none'"
+    )
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<link rel="icon" href="data:,">
+<title>joinproto explore</title>
+<style>{style}</style>
+</head>
+<body>
+<div id="explore"><p class="loading">Loading the world…</p></div>
+<script type="application/octet-stream" id="data">{base64.b64encode(packed).decode()}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+_IMPORT = re.compile(r'^import \{ (.*) \} from "\./(.*)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const)) (\w+)", re.MULTILINE)
+
+
+def bundled(entry: str = "exported") -> str:
+    """Return the page's modules as one script: each is a function that returns what it exports."""
+    done: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in done:
+            return
+        source = (STATIC / f"{name}.js").read_text(encoding="utf-8")
+        for _, other in _IMPORT.findall(source):
+            add(other)
+        body = _IMPORT.sub(lambda one: f"const {{ {one[1]} }} = of_{one[2]};\n", source)
+        names = [name for _, name in _EXPORT.findall(body)]
+        body = _EXPORT.sub(r"\1 \2", body)
+        done[name] = (
+            f"const of_{name} = (() => {{\n{body}\nreturn {{ {', '.join(names)} }};\n}})();"
+        )
+
+    add(entry)
+    # What stands in a script's text must not end it.
+    return "\n".join(done.values()).replace("</script", "<\\/script")
