@@ -1,7 +1,8 @@
 """A call of a model's code that does not come back: noticed, ended, and told with its place.
 
 A thread looks once a second at what the checker is calling.  A call that has taken too long
-gets an exception at whatever line it is just then.
+gets an exception at whatever line it is just then.  Where no thread can be started, as in
+WebAssembly, calls are not watched: the page that searches there can stop its worker.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Watch:
         self._call = 0
         self._thread = 0
         """Of the call under way; 0: none."""
-        self._watcher: threading.Thread | None = None
+        self._is_watching: bool | None = None
+        """None: no call was made yet."""
 
     def over(self, what: str, call: Callable[[], Any]) -> Any:
         """Return what `call` returns; raises `ModelProblem` if it does not come back.
@@ -38,9 +40,8 @@ class Watch:
         """
         if self._thread:
             return call()
-        if self._watcher is None:
-            self._watcher = threading.Thread(target=self._look, name="endless", daemon=True)
-            self._watcher.start()
+        if self._is_watching is None:
+            self._is_watching = self._begin()
         self._call += 1
         self._thread = threading.get_ident()
         try:
@@ -57,6 +58,14 @@ class Watch:
     def go_on(self) -> None:
         """Count as a call of its own what the call under way does from here on."""
         self._call += 1
+
+    def _begin(self) -> bool:
+        """Start the thread; return whether that was possible."""
+        try:
+            threading.Thread(target=self._look, name="endless", daemon=True).start()
+        except RuntimeError:
+            return False
+        return True
 
     def _look(self) -> None:
         seen, since = -1, 0.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ _OBJECTS_MORE = 500_000
 
 
 def resident_bytes() -> int:
-    """Return what this process holds in memory now."""
+    """Return what this process holds in memory now; where that is unknown, the most it held."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
@@ -24,7 +23,7 @@ def resident_bytes() -> int:
 
 
 def peak_bytes() -> int:
-    """Return the most this process ever held.
+    """Return the most this process ever held; 0 where the system does not tell (WebAssembly).
 
     The kernel's count for this program, where it keeps one: `ru_maxrss` starts with what the
     parent held when it started this process, and survives exec.
@@ -35,6 +34,10 @@ def peak_bytes() -> int:
                 return int(line.split()[1]) * 1024
     except (OSError, ValueError, IndexError):
         pass
+    try:
+        import resource  # inside: it is missing on systems without processes
+    except ModuleNotFoundError:
+        return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

@@ -43,7 +43,7 @@ from joinproto.check.engine.space import TooFar
 from joinproto.check.engine.stopping import Limits, Tick
 from joinproto.check.engine.tables.claimed import Claimed
 from joinproto.check.engine.tables.tables import Tables
-from joinproto.check.memory import Budget, TooMany, parse_size, resident_bytes
+from joinproto.check.memory import Budget, TooMany, parse_size, peak_bytes, resident_bytes
 from joinproto.check.plain import Ends, check_small
 from joinproto.check.properties import always_pair
 
@@ -368,6 +368,21 @@ def test_the_peak_is_this_program_s_and_not_its_parent_s() -> None:
     )
 
     assert int(done.stdout) < 150 << 20
+
+
+def test_where_the_system_does_not_tell_the_peak_is_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """WebAssembly has neither /proc nor a module `resource`."""
+
+    def refuse(_: object) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr("pathlib.Path.read_text", refuse)
+    monkeypatch.setitem(sys.modules, "resource", None)
+
+    assert 0 == peak_bytes()
+    assert 0 == resident_bytes()
 
 
 # -- what is numbered counts, too --------------------------------------------------------

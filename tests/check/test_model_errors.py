@@ -726,3 +726,17 @@ def test_a_call_that_does_not_come_back_is_told_with_its_line(
     assert "receive() has not come back for 0.4 seconds" in problem.message
     first = Spins.receive.__code__.co_firstlineno
     assert problem.place in (f"{__file__}:{first + 1}", f"{__file__}:{first + 2}")
+
+
+def test_where_no_thread_can_be_started_calls_are_not_watched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As in WebAssembly: the search goes on, and whoever started it can end it."""
+    from joinproto.check import endless
+
+    def refuse(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+
+    assert [1, 2] == [endless.Watch().over("a call", lambda n=n: n) for n in (1, 2)]

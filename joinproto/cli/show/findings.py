@@ -86,7 +86,7 @@ def costs(report: Report) -> Iterator[Fact]:
     if report.beyond:
         yield Fact("bound", f"{plural(report.beyond, 'state')} beyond it: judged, no step taken")
     yield Fact("time", f"{duration(report.seconds)}, CPU {duration(report.cpu_seconds)}")
-    memory = f"{size(report.peak_rss_bytes)} at most"
+    memory = f"{size(report.peak_rss_bytes)} at most" if report.peak_rss_bytes else "not known"
     if report.bytes_per_state:
         memory += f", {report.bytes_per_state:,.1f} bytes a state"
     if report.row_bits:
