@@ -52,19 +52,23 @@ PROGRAMS = {
     "xmllint": "libxml2-utils",
 }
 
-# By module: the extra that installs it.
+# By module: the extra that installs it, or the dependency group.
 PACKAGES = {
     "anyio": "run",
     "cvc5": "second",
     "duckdb": "query",
     "httpx": "reconcile",
-    "matplotlib": "bench",
+    "material": "docs",
+    "matplotlib": "plot",
     "moto": "dev",
     "numpy": "check",
     "pyarrow": "spark",
     "pyspark": "spark",
     "stormpy": "dev",
 }
+
+
+GROUPS = ("dev", "docs")
 
 
 class Unable(Skipped):
@@ -143,8 +147,11 @@ def _lacks(name: str) -> str:
     if name in PROGRAMS:
         is_there = _there((name,)) or Path(name).is_file()
         return "" if is_there else f"{name} is not installed: apt-get install {PROGRAMS[name]}"
-    is_there = find_spec(name) is not None
-    return "" if is_there else f"{name} is not installed: pip install 'joinproto[{PACKAGES[name]}]'"
+    if find_spec(name) is not None:
+        return ""
+    place = PACKAGES[name]
+    how = f"--group {place}" if place in GROUPS else f"'joinproto[{place}]'"
+    return f"{name} is not installed: pip install {how}"
 
 
 @cache

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
@@ -22,6 +23,7 @@ ASSETS = Path(__file__).with_name("assets")
 ITEM = re.compile(r"(?:[*-]|\d+\.) ")
 
 
+@event_priority(-50)
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Fill the place of decision records, and give a page that no entry names one."""
     nav: list[Any] = config.nav or []
@@ -32,9 +34,11 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     others = sorted(
         name
         for path in docs.rglob("*.md")
-        if (name := path.relative_to(docs).as_posix()) not in named
+        if (name := path.relative_to(docs).as_posix()) not in {*named, "benchmarks-summary.md"}
     )
     _replace(nav, "*", others)
+    # The plugin `offline` adds a program to fetch, for which we have one of our own.
+    config.extra["polyfills"] = ["assets/offline.js"]
     return config
 
 
@@ -82,12 +86,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     name = page.file.src_uri
     if name.startswith("examples/"):
         return markdown
+    if name == "index.md":
+        page.meta["hide"] = ["navigation"]
     text = places.relinked(_spaced(markdown), name)
     if name == "glossary.md":
         return words.anchored(text)
     if name in ("api.md", "json.md", "changelog.md"):
         return text
-    return words.linked(text, os.path.relpath("glossary.md", PurePosixPath(name).parent))
+    return words.linked(text, name, os.path.relpath("glossary.md", PurePosixPath(name).parent))
 
 
 def _spaced(text: str) -> str:

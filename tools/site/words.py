@@ -10,6 +10,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+ORDINARY = {
+    *("N", "accept", "action", "base", "batch", "case", "clean", "client", "dirty", "driver"),
+    *("empty", "event", "fact", "foreign", "host", "layer", "learn", "level", "link", "mark"),
+    *("none", "owner", "phase", "pick", "plan", "promise", "ready", "relation", "row", "source"),
+    *("state", "step", "store", "sure", "update", "vote", "active", "covers", "chosen", "held"),
+}
+"""Words of the glossary that also have their everyday meaning: they are no links."""
+OF_A_SEARCH = ("Searching", "On Spark")
+"""Sections of the glossary for pages about models, where `view` and others mean something else."""
+SEARCHES = re.compile(
+    r"(how-to/|tutorial|model|semantics|search|spark|ci|coming-from-|benchmarks|readme)"
+)
 ROW = re.compile(r"(?m)^\| (?!word |-)(.+?) \| (.+) \|$")
 # What no link may be put into: code, links, HTML, and a line's own mark.
 KEPT = re.compile(r"(`[^`]*`|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|\*\*[^*]+\*\*)")
@@ -20,12 +32,17 @@ def anchor(word: str) -> str:
     return "word-" + re.sub(r"\W+", "-", word.lower()).strip("-")
 
 
-def meanings() -> dict[str, str]:
-    """Return each word of the glossary, without code marks, and what it means."""
+def linkable(page: str) -> list[str]:
+    """Return the words of the glossary that become links on a page, the longest first."""
     text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
-    return {
-        word.strip("`"): means for words, means in ROW.findall(text) for word in words.split(", ")
+    found = {
+        word.strip("`")
+        for section in text.split("\n## ")[1:]
+        if not SEARCHES.match(page) or section.startswith(OF_A_SEARCH)
+        for words, _ in ROW.findall(section)
+        for word in words.split(", ")
     }
+    return sorted(found - ORDINARY, key=lambda word: (-len(word), word))
 
 
 def anchored(text: str) -> str:
@@ -39,14 +56,14 @@ def anchored(text: str) -> str:
     return ROW.sub(row, text)
 
 
-def linked(text: str, glossary: str) -> str:
+def linked(text: str, page: str, glossary: str) -> str:
     """Return a page's text with a link at the first use of each word in its paragraphs.
 
     `glossary` is the address of the glossary as seen from this page.
     """
-    open_words = sorted(meanings(), key=len, reverse=True)
     patterns = {
-        word: re.compile(rf"(?<![\w/-]){re.escape(word)}(?:s|es)?(?![\w/-])") for word in open_words
+        word: re.compile(rf"(?<![\w/-]){re.escape(word)}(?:s|es)?(?![\w/-])")
+        for word in linkable(page)
     }
     lines = []
     for line, is_prose in _lines(text):

@@ -4,6 +4,7 @@ if (location.protocol === "file:") {
   window.Worker = class extends EventTarget {
     constructor(url) {
       super();
+      const base = new URL(url, location.href);
       const frame = document.createElement("iframe");
       frame.hidden = true;
       this.waiting = [];
@@ -17,7 +18,7 @@ if (location.protocol === "file:") {
               () =>
                 new Promise((done, failed) => {
                   const script = inner.document.createElement("script");
-                  script.src = new URL(name, url).href;
+                  script.src = new URL(name, base).href;
                   script.onload = done;
                   script.onerror = failed;
                   inner.document.body.appendChild(script);
@@ -31,7 +32,7 @@ if (location.protocol === "file:") {
         this.dispatchEvent(event);
         if (this.onmessage) this.onmessage(event);
       };
-      inner.importScripts(url).then(() => {
+      inner.importScripts(base).then(() => {
         const waiting = this.waiting;
         this.waiting = null;
         waiting.forEach((data) => this.postMessage(data));
