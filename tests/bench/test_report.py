@@ -53,7 +53,6 @@ def test_the_page_names_command_date_machine_and_settings() -> None:
         "A Processor, 2600 MHz; 2 processors",
         "numpy 2.0, spin 6.5.2",
         "-DNOCOMP",
-        "`-w22` for two-phase-commit, N = 8",
     ):
         assert part in page
     assert "{" not in page

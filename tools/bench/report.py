@@ -257,18 +257,13 @@ def summary(results: Results) -> str:
 
 
 def page_table(results: Results, world: str) -> str:
-    """Return a world's measurements for the page: of the largest size, and the ratios to ours.
+    """Return a world's measurements for the page: of the largest size.
 
     All sizes and columns are in benchmarks.json.
     """
     largest = max(row.members for row in results.rows if row.world == world)
-    ours = {
-        item.peer: item
-        for item in results.comparisons
-        if (item.world, item.members) == (world, largest)
-    }
     return table(
-        ["tool:", "distinct", "CPU s", "states / CPU s", "bytes / state", "our speed", "our bytes"],
+        ["tool:", "distinct", "CPU s", "states / CPU s", "bytes / state"],
         [
             [
                 TOOL_NAMES[row.tool],
@@ -276,8 +271,6 @@ def page_table(results: Results, world: str) -> str:
                 f"{row.cpu_seconds:.2f}",
                 short(row.distinct_per_cpu_second),
                 short(row.bytes_per_state),
-                times(ours[row.tool].speed) if row.tool in ours else "-",
-                times(ours[row.tool].memory) if row.tool in ours else "-",
             ]
             for row in results.rows
             if (row.world, row.members) == (world, largest)
@@ -310,11 +303,6 @@ def markdown(results: Results, *, plot: str) -> str:
             base=MEMBERS_OF_BASE,
             options=" ".join(spin.COMPILER_OPTIONS),
             times=spin.SLOTS_PER_STATE,
-            slots=", ".join(
-                f"`-w{spin.table_bits(row.seen.distinct)}` for {row.world}, N = {row.members}"
-                for row in results.rows
-                if row.tool == "spin-dfs"
-            ),
         ),
         "## The machine",
         "\n".join(machine_lines(results.machine)),
@@ -337,16 +325,11 @@ with all sizes and columns.
 SEARCHES_HEAD = """
 ## Searches
 
-Two-phase commit has N resource managers, messages in a set that only grows, and one claim: no
-member has aborted while another has committed. There are exactly 2^N + 4^N + 6^N states, and every
-run of every tool is compared with that. In the other worlds a member may do more, so calls of its
-code are most of the time. SPIN takes part where `tools/bench/peers/` has a model, which describes
-the protocol in Promela and finds the same counts. The search in plain Python visits only the first
-20,000 states of larger worlds.
-
-`our speed`: how many times as many states joinproto finds in a second of CPU (more is better).
-`our bytes`: how many times as many bytes it takes for a state (fewer is better). On small sizes
-its start is most of the time, so there the other tools are faster.
+Two-phase commit has N resource managers, messages in a set that only grows, and one claim. There
+are exactly 2^N + 4^N + 6^N states, and every run of every tool is compared with that. In the other
+worlds calls of members' code are most of the time. SPIN takes part where `tools/bench/peers/` has a
+model in Promela. The search in plain Python visits only the first 20,000 states of larger worlds.
+On small sizes joinproto's start is most of its time, so there the other tools are faster.
 """
 
 MEMBER_HEAD = """
@@ -359,7 +342,7 @@ What a broker embeds, in a cluster of {members} (`python -m tools.bench.member`)
 NODE_HEAD = """
 ## Three nodes
 
-Three processes of `joinproto node` on this machine, with default settings (`python -m
+Three processes of `joinproto node` on this machine (`python -m
 tools.bench.node`). Each client has one write at a time. Every frame is on three disks before it is
 answered; etcd's is on a majority. A view here commits what *all* its members have, so it pauses
 for any member that is killed. etcd waits only for a new leader. `ratio` is our figure by etcd's,
@@ -389,21 +372,15 @@ def restart_head(cost: RestartCost) -> str:
 METHOD = """
 ## How it was measured
 
-* CPU is user and system time of the whole process, start and end included. Each number is the
-  median of {runs}. The tools take turns, so another load affects all of them.
-* joinproto is `joinproto check WORLD --members N --json --no-cache`, with all cores, after one run
+* CPU is user and system time of the whole process. Each number is the median of {runs}. The tools
+  take turns, so another load affects all of them.
+* joinproto is `joinproto check WORLD --members N --json --no-cache`, on all cores, after one run
   that compiles the loops.
-* Bytes for each state: by how much the largest resident set grew from N = {base} of the same
-  command.
-* SPIN is compiled with `{options}`, breadth first with `-DBFS`, then a second time with the
-  profile of a run of the same search. It uses large pages, as NumPy does. Its models are one
-  process each with the smallest states that could be reached (12 and 20 bytes). Generating and
-  compiling them is not counted. `tools/bench/spin.py` has the reasons.
-* SPIN's hash table is the least power of two that is {times} times the number of states, which
-  only this benchmark knows in advance: {slots}. joinproto is told nothing.
-* SPIN and joinproto store whole states, so no state is lost to a hash. Breadth first, as joinproto
-  searches, the first counterexample is a shortest one; depth first it rarely is.
-* The search in plain Python calls joinproto's own members for every step
-  (`tools/bench/peers/per_state.py`). minicheck and musil are other checkers (`in_minicheck.py`,
-  `in_musil.py` beside it); musil needs Python 3.12.
+* Bytes for each state: by how much the largest resident set grew from N = {base}.
+* SPIN is compiled with `{options}`, breadth first with `-DBFS`, and again with the profile of a
+  run. It uses large pages, and a hash table of the least power of two that is {times} times the
+  number of states, which only this benchmark knows in advance. Compiling is not counted.
+  `tools/bench/spin.py` has the reasons.
+* SPIN and joinproto store whole states. Breadth first, as joinproto searches, the first
+  counterexample is a shortest one; depth first it rarely is.
 """
