@@ -1,0 +1,70 @@
+"""Plain English wherever a user reads: documents, help texts, messages, public docstrings.
+
+`mannered.txt` names the exceptions, a line for each place and phrase; `--rewrite` writes it anew.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tools import prose
+
+NAMED = Path(__file__).with_name("mannered.txt")
+KINDS = {
+    "documents": prose.pages,
+    "help texts": prose.help_texts,
+    "messages": prose.messages,
+    "docstrings": prose.docstrings,
+}
+
+
+def found() -> Counter[str]:
+    """Return each mannered phrase with its kind and place, and how often it stands there."""
+    return Counter(
+        f"{kind}: {place}: {phrase.lower()}"
+        for kind, texts in KINDS.items()
+        for place, phrases in prose.mannered(texts()).items()
+        for phrase in phrases
+    )
+
+
+def named() -> Counter[str]:
+    """Return the exceptions."""
+    lines = NAMED.read_text("utf-8").splitlines()
+    return Counter({line.rpartition(" x ")[0]: int(line.rpartition(" x ")[2]) for line in lines})
+
+
+def test_no_phrase_is_mannered_that_is_not_an_exception(rewrite: bool) -> None:
+    """One that is gone may stay in the list; a new one needs its line, or better a plain word."""
+    now = found()
+    if rewrite:
+        lines = [f"{name} x {times}\n" for name, times in sorted(now.items())]
+        NAMED.write_text("".join(lines), "utf-8")
+
+    assert {} == dict(now - named())
+
+
+@pytest.mark.parametrize("page", prose.pages())
+def test_no_sentence_of_the_first_screen_is_long(page: str) -> None:
+    """At most 40 words each."""
+    assert [] == prose.long_sentences(prose.pages()[page])
+
+
+def test_a_mannered_phrase_and_a_long_sentence_are_found() -> None:
+    """The tests above can fail."""
+    assert {"page": ["Whoever"]} == prose.mannered({"page": "Whoever reads"})
+    assert [] == prose.long_sentences("word " * 40)
+    assert 1 == len(prose.long_sentences("word " * 41))
+
+
+def test_code_and_outputs_are_no_prose() -> None:
+    assert "a\n\nb\n" == prose.prose("a\n```\nnobody\n```\nb\n    nobody").replace("\n\n\n", "\n\n")
+
+
+def test_every_kind_of_text_is_found() -> None:
+    """A reader of nothing would find nothing mannered."""
+    assert all(len(texts()) > 20 for texts in KINDS.values())
+    assert "Search a world breadth first" in prose.help_texts()["joinproto check"]
