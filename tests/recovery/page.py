@@ -1,4 +1,4 @@
-"""The generated parts of docs/recovery.md: the picture, the example, the table of the JSON.
+"""The generated parts of docs/recovery.md: the picture and the example.
 
 A block stands between `<!-- recover: NAME -->` and `<!-- end -->`.  `pytest tests/recovery
 --rewrite` writes them anew; a test compares.
@@ -7,17 +7,15 @@ A block stands between `<!-- recover: NAME -->` and `<!-- end -->`.  `pytest tes
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from attrs import evolve
 
-from joinproto.cli.diagrams.mermaid import table_as_mermaid
+from joinproto.machine.terms import ALWAYS
 from joinproto.pick.table import verdicts
 from joinproto.recovery import info
 from joinproto.recovery.gather import gather
-from joinproto.recovery.schema import RESULT
 from tests.cli.running import Done
 from tests.recovery.disks import lay
 
@@ -30,7 +28,7 @@ Ask = Callable[..., Done]
 
 def regenerate(text: str, folder: Path, run: Ask) -> str:
     """Return the page with every block written anew; the example is run in `folder`."""
-    made = {"picture": picture(), "json": as_table(), "example": example(folder, run)}
+    made = {"picture": picture(), "example": example(folder, run)}
 
     def block(found: re.Match[str]) -> str:
         start, name, end = found.groups()
@@ -40,28 +38,18 @@ def regenerate(text: str, folder: Path, run: Ask) -> str:
 
 
 def picture() -> str:
-    """Return the decision as a flow chart that GitHub draws."""
-    return f"```mermaid\n{table_as_mermaid(verdicts())}\n```"
-
-
-def as_table() -> str:
-    """Return the keys of the JSON object."""
-    lines = ["| key | type | |", "|---|---|---|"]
-    lines += [f"| `{key}` | {kind} | {about} |" for key, kind, about in _keys(RESULT)]
-    return "\n".join(lines)
-
-
-def _keys(schema: dict[str, Any], before: str = "") -> Iterator[tuple[str, str, str]]:
-    for name, inner in schema["properties"].items():
-        kinds = inner["type"] if isinstance(inner["type"], list) else [inner["type"]]
-        about = inner["description"]
-        if "enum" in inner:
-            values = ", ".join(f"`{value}`" for value in inner["enum"] if value is not None)
-            about = f"{about}: {values}"
-        yield f"{before}{name}", " or ".join(kinds), about
-        items = inner.get("items", inner)
-        if "properties" in items:
-            yield from _keys(items, f"{before}{name}{'[]' if 'items' in inner else ''}.")
+    """Return the table of verdicts as questions in words, asked from the top."""
+    lines = ["```mermaid", "flowchart TD"]
+    came_by = "    start([the stores]) -->"
+    for at, case in enumerate(verdicts().cases):
+        verdict = case.outcome.value.upper()
+        if case.condition == ALWAYS:
+            lines.append(f'{came_by} o{at}["{verdict}<br/>{case.name}"]')
+        else:
+            lines.append(f'{came_by} c{at}{{"{case.name}?"}}')
+            lines.append(f'    c{at} -->|yes| o{at}["{verdict}"]')
+            came_by = f"    c{at} -->|no|"
+    return "\n".join([*lines, "```"])
 
 
 def example(folder: Path, run: Ask) -> str:
