@@ -106,7 +106,7 @@ class AskCompare:
 
 @frozen(kw_only=True)
 class CompareAnswer:
-    """What `a` is beside `b`."""
+    """How `a` compares with `b`."""
 
     result: Annotated[Age, "what a is, compared with b"]
     differs: Annotated[tuple[str, ...], "the keys in which they differ"]

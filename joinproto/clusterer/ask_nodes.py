@@ -51,7 +51,7 @@ class OwnStatus(Enum):
 
 @frozen(kw_only=True)
 class AskCompatible:
-    """A new config beside the last achieved one; both unmerged, each with its own `node_ids`."""
+    """A new config and the last achieved one; both unmerged, each with its own `node_ids`."""
 
     node: NODE
     new: Annotated[Mapping[str, Any], CONFIG]

@@ -162,7 +162,7 @@ def answer_waits(asked: AskWaits) -> WaitsAnswer:
     complete = len(graph) == len(asked.awaits)
     found = {}
     for name in sorted(graph):
-        # Who awaits nobody asks nobody.
+        # Who awaits no node asks no node.
         may = may_go(graph, name, complete=complete or not graph[name])
         found[name] = MayGoAnswer(
             goes=may.case.outcome is Next.LOCK,

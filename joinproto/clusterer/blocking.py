@@ -1,4 +1,4 @@
-"""For whom a node waits, by the case of its table.
+"""Which peers a node waits for, by the case of its table.
 
 Source: Clusterer, U4: wait, without end, and say for whom.
 """
@@ -15,7 +15,7 @@ from joinproto.machine.tables import Case
 def blockers(
     config: Config, seen: tuple[Seen, ...], case: Case[Next], awaited: frozenset[str] | None
 ) -> frozenset[str]:
-    """Return for whom a node waits.  `awaited`: of a rejoining node, who may have newer data."""
+    """Return which peers a node waits for.  `awaited`: those with maybe newer data (rejoining)."""
     others = [one for one in seen if one.other]
     match case.name:
         case "a node is unreachable" | "a node is not joining":

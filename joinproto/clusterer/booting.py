@@ -1,6 +1,6 @@
 """A boot, and who the broker runs with: asked, noted and kept; after its end that stays as it is.
 
-Who is to boot beside others asks them again: one that answered that it was ready may be off by now.
+A node that is to boot with others asks them again: one that answered ready may be off by now.
 
 Source: Clusterer, U4 and U5; the real one's nodes that ran at the last stop.
 """
@@ -37,7 +37,7 @@ from joinproto.clusterer.status import Status
 
 
 def ask_services(step: Step, boots: BootBroker, token: int) -> Step:
-    """Return the step that asks all others what their brokers say; with nobody to ask, boot."""
+    """Return the step that asks all others what their brokers say; with no node to ask, boot."""
     others = boots.nodes - {step.state.who.me}
     asked = tuple(Send(node, AskService(token)) for node in sorted(others))
     round_ = Asked(what=Asking.SERVICES, token=token, left=others)
@@ -82,7 +82,7 @@ def runs_with(state: State, said: ServiceTold) -> bool:
 
 
 def is_alone(boots: BootBroker, running: Notes[Notes[str]]) -> bool:
-    """Return whether it was to boot beside others, and nobody says that it runs."""
+    """Return whether it was to boot with others, and no node says that it runs."""
     return boots.how in BESIDE and not running.pairs
 
 
@@ -105,7 +105,7 @@ def kept(step: Step, members: Members) -> Step:
 
 
 def booted(step: Step) -> Step:
-    """Return the step after the broker has booted: it runs beside those that have said so."""
+    """Return the step after the broker has booted: it runs with those that have said so."""
     state = step.state
     boots = state.boots
     if boots is None:
@@ -126,7 +126,7 @@ def without(step: Step, nodes: frozenset[str]) -> Step:
     """Return the step after a config was stored in silence: others than `nodes` are forgotten.
 
     Otherwise: a forgets b, is killed before it has stored the config that lacks b, and comes back
-    with the one that names it; then b, whom nobody knows any more, comes never.
+    with the one that names it; then b, which no node knows any more, never comes.
     """
     state = step.state
     record = state.record

@@ -53,7 +53,7 @@ def boot(
 ) -> bool:
     """Boot the broker of `me`: with own data alone, or with those of members that run.
 
-    False: it was to boot beside others, and none of them runs any more.  Who is to have
+    False: it was to boot with others, and none of them runs any more.  Who is to have
     others' data has theirs; not even a known member's where that was reset and is by itself.
     """
     disk = disks[me]

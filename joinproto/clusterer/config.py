@@ -29,7 +29,7 @@ class Age(Enum):
 class Config:
     """What an operator declares.  Names in `disc` and `ram` are disjoint.
 
-    `gospel`: whose data survive; None: nobody's (reset).  `shutdown_timeout`: seconds, INFINITY,
+    `gospel`: whose data survive; None: no node's (reset).  `shutdown_timeout`: seconds, INFINITY,
     or None where the release knows no such setting.
     """
 

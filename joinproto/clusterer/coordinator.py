@@ -160,7 +160,7 @@ def _asked(state: State, sender: str, identity: str, token: int) -> Step:
         asked = Step(evolve(state, held=found.held), (answer,))
         return begin(asked, found.held) if found.changed else asked
     if found.changed:
-        # Whoever has this name now is another one: what it is to us is decided when a config
+        # A node that has this name now is another one: what it is to us is decided when a config
         # begins, on what was known before.
         answer = Send(sender, Told(token, held, state.says))
         return _once_more(Step(state, (answer,)))

@@ -1,6 +1,7 @@
 """What a story does to machines and network.
 
-A deed that does not apply changes nothing: a start of a node that runs, a stop of one that is off.
+An action that does not apply changes nothing: a start of a node that runs, a stop of one that is
+off.
 
 Source: the format of stories, docs/clusterer.md.
 """
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def do(sim: Sim, deed: Deed) -> None:
-    """Do one deed; time passes elsewhere."""
+    """Do one action; time passes elsewhere."""
     name = deed.node or ""
     sim.events.append(f"{deed.op.value} {name}".strip())
     machine = sim.machines.get(name)
@@ -77,7 +78,7 @@ def _start(sim: Sim, machine: Machine, deed: Deed) -> None:
 
 
 def _pause(sim: Sim, machine: Machine, *, pauses: bool) -> None:
-    """What stops a broker beside the node starts it again, whatever the node does meanwhile."""
+    """What else stops a node's broker starts it again, whatever the node does meanwhile."""
     state = machine.state
     if state is None or state.paused is pauses or (pauses and state.status is not Status.READY):
         return
@@ -91,7 +92,7 @@ def _pause(sim: Sim, machine: Machine, *, pauses: bool) -> None:
 
 
 def _config(sim: Sim, deed: Deed) -> Config | None:
-    """Return the deed's config; one that is not valid is none."""
+    """Return the action's config; one that is not valid is none."""
     if deed.config is None:
         return None
     try:

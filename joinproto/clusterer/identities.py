@@ -144,7 +144,7 @@ def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
     one, other = (new.ids.get(gospel), old.ids.get(gospel)) if gospel is not None else (None, None)
     never_came, contradicts = False, one is not None and other is not None and one != other
     if rules.names_data:
-        # Where nothing is said of identities, nothing is known of who came, either.
+        # Where nothing is said of identities, nothing is known of a node that came, either.
         never_came = bool(old.ids.pairs) and other is None
         if (mine := data_of(old.ids.get(me))) is not None:
             its = known(new.ids, old.ids).get(gospel or "")

@@ -63,7 +63,7 @@ def _refused(state: State, node: str) -> Step:
 
 
 def answer(state: State, sender: str) -> Lock:
-    """Return what a node answers to whoever wants its lock.
+    """Return what a node answers to a node that wants its lock.
 
     Who has it and asks again has begun another round.  Otherwise: a asks, and ends; that comes
     after the word that a is gone, and the lock is held for a run of a that is over.
@@ -74,7 +74,7 @@ def answer(state: State, sender: str) -> Lock:
 
 
 def wanted(state: State, sender: str, token: int) -> Step:
-    """Return the step after somebody asked for this node's lock."""
+    """Return the step after a node asked for this node's lock."""
     if answer(state, sender) is Lock.REJECT:
         return Step(state, (Send(sender, Locked(token, granted=False)),))
     held = evolve(state, lock=Holder(sender, token))
@@ -85,7 +85,7 @@ def answered(state: State, sender: str, token: int, *, granted: bool) -> Step:
     """Return the step after a lock was granted, or refused."""
     round_ = state.round
     if round_ is None or round_.what is not Asking.LOCKS or round_.token != token:
-        # Its round was given up meanwhile, and the lock with it: kept, nobody could take it again.
+        # Its round was given up meanwhile, and the lock with it: kept, no node could take it again.
         return Step(state, (Send(sender, Unlock(token)),) if granted else ())
     if not round_.left or sender != least(round_, state.who.me):
         return Step(state)

@@ -24,7 +24,8 @@ def _names(found: Iterable[str]) -> frozenset[str]:
 
 @frozen(kw_only=True)
 class Members:
-    """What a node remembers beside its config: who its broker ran with, and whether its data count.
+    """What a node remembers besides its config: who its broker ran with, and whether its data
+    count.
 
     `given_up`: the data at hand do not count any more, whether they are still there or not.
     `stopped`: since the broker ran last it was stopped in order; None: an earlier version did
@@ -113,7 +114,7 @@ class BootFailed:
 
 @frozen
 class Died:
-    """The broker has ended, and nobody here has stopped it."""
+    """The broker has ended, and no node here has stopped it."""
 
     why: str
 
@@ -148,7 +149,7 @@ class BrokerGone:
 
 @frozen
 class Poke:
-    """Two seconds have passed since somebody was found to be gone."""
+    """Two seconds have passed since a node was found to be gone."""
 
 
 @frozen
@@ -308,8 +309,8 @@ class Boot(Enum):
 
     JOIN = "join"  # without data, into the cluster of the nodes that run
     FOUND = "found"  # as the first one, with the data at hand if there are any
-    OWN = "own"  # with own data, beside members that run
-    FIRST = "first"  # with own data, waiting for nobody
+    OWN = "own"  # with own data, with members that run
+    FIRST = "first"  # with own data, waiting for no node
 
 
 BESIDE = (Boot.JOIN, Boot.OWN)
@@ -317,7 +318,7 @@ BESIDE = (Boot.JOIN, Boot.OWN)
 
 @frozen
 class BootBroker:
-    """Boots the broker.  `nodes`, `ram`: of the config.  `forget`: who does not count any more.
+    """Boots the broker.  `nodes`, `ram`: of the config.  `forget`: nodes that count no more.
 
     `members`: of the former cluster; `running`: who runs with the config, and what each says.
     `went`: what those say of their data that ran with it last, None of one that did not answer.
@@ -334,7 +335,7 @@ class BootBroker:
 
 @frozen
 class BootNothing:
-    """Nobody runs beside whom to boot: after a while the boot has failed."""
+    """No node runs with which it could boot: after a while the boot has failed."""
 
 
 @frozen

@@ -90,8 +90,8 @@ class Machine:
 
 
 class Deeds(Enum):
-    """When a step's deeds are done, where chance decides: uniform choice alone meets few of the
-    orders in which one deed comes after all that follows from another.
+    """When a step's actions are done, where chance decides: uniform choice alone meets few of the
+    orders in which one action comes after all that follows from another.
     """
 
     FIRST = "first"
@@ -278,7 +278,9 @@ class Sim(MachineWorld[Event, Effect]):
         return None
 
     def _lost(self, sender: str, to: str, content: Content) -> None:
-        """Tell whoever has asked that no answer comes, and whoever tells that nobody heard."""
+        """Tell each asking node that no answer comes, and each telling node that none
+        heard.
+        """
         machine = self.machines.get(sender)
         if machine is None or not machine.is_up:
             return
@@ -389,7 +391,7 @@ class Sim(MachineWorld[Event, Effect]):
 
 
 def queued(deeds: tuple[Deed, ...]) -> Queues:
-    """Return the deeds of a step, waits excepted, by node: what is done to one keeps its order."""
+    """Return the actions of a step, waits excepted, by node; those of one node in order."""
     queues: Queues = {}
     for deed in deeds:
         if deed.op is not Op.WAIT:

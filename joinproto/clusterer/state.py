@@ -123,7 +123,7 @@ class State:
 
     @property
     def says(self) -> Status:
-        """Return the status that others are told: nobody can join a broker that is paused."""
+        """Return the status that others are told: no node can join a broker that is paused."""
         stands = self.paused and self.who.rules.names_data and self.status is Status.READY
         return Status.BOOTING if stands else self.status
 
@@ -139,7 +139,7 @@ class State:
 
     @property
     def goes_first(self) -> bool:
-        """Say whether its broker boots beside nobody."""
+        """Say whether its broker boots alone."""
         return self.boots is not None and self.boots.how not in BESIDE
 
     @property

@@ -37,7 +37,7 @@ MEANT = {
     "between": (Op.CUT, Op.HEAL),
     "seconds": (Op.WAIT,),
 }
-"""To which deeds a field says something."""
+"""To which actions a field says something."""
 
 
 def _check_meant(place: str, deed: Deed) -> None:

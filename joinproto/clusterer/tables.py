@@ -24,7 +24,7 @@ class Fits(Enum):
 
 @frozen(kw_only=True)
 class Pair:
-    """A new config beside the last achieved one, identities unmerged."""
+    """A new config compared with the last achieved one, identities unmerged."""
 
     identical: bool = False
     has_old: bool = True
@@ -104,7 +104,7 @@ class Takes(Enum):
 
 @frozen(kw_only=True)
 class Choice:
-    """What there is at a start.  `age`: of the given one beside the stored one."""
+    """What there is at a start.  `age`: of the given one compared with the stored one."""
 
     given: bool = False
     stored: bool = False
@@ -152,7 +152,7 @@ class Does(Enum):
 
 @frozen(kw_only=True)
 class News:
-    """A config that comes.  `age`: beside the one that is held; None: it is not valid."""
+    """A config that comes.  `age`: compared with the one that is held; None: it is not valid."""
 
     status: Status
     age: Age | None
@@ -218,7 +218,7 @@ class Round(Enum):
 
 @frozen(kw_only=True)
 class Heard:
-    """What the others' configs are beside ours and each other's, taken together."""
+    """What the others' configs are compared with ours and each other's, taken together."""
 
     conflict: bool = False
     younger: bool = False
@@ -335,7 +335,7 @@ WAITS = Table(
 
 
 class Lock(Enum):
-    """What a node answers to whoever wants its lock."""
+    """What a node answers to a node that wants its lock."""
 
     GRANT = "grant"
     REJECT = "reject"

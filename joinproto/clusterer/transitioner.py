@@ -235,7 +235,7 @@ def _ask_awaited(state: State, seen: tuple[Seen, ...]) -> Step:
 
 
 def _circled(state: State) -> Step:
-    """U5: go if nobody outside one's own circle is awaited by it."""
+    """U5: go if no node outside one's own circle is awaited by it."""
     round_ = state.round
     if round_ is None:
         return Step(state)

@@ -1,4 +1,5 @@
-"""U5: who may go in a wait graph: whoever awaits, by however many steps, only who awaits him, too.
+"""U5: who may go in a wait-for graph: a node that awaits, by any number of steps, only nodes
+that await it too.
 
 Source: Clusterer, U5; the real one takes the strongly connected component without an edge out.
 """

@@ -19,7 +19,7 @@ from attrs import define
 from joinproto.errors import StoreWriteFailed
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# O_NOFOLLOW: a link in the place of a file would let somebody choose which file we write.
+# O_NOFOLLOW: a link in the place of a file would let a process choose which file we write.
 # O_NONBLOCK: a pipe in the place of a file would let us wait for ever.
 PLAIN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -83,7 +83,7 @@ class FileSystem(Protocol):
 
 
 class JournalFileSystem(FileSystem, Protocol):
-    """What a journal needs beside that: places in a file."""
+    """What a journal needs alongside that: places in a file."""
 
     def size(self, file: int) -> int:
         """Return how many bytes an open file has."""
@@ -266,7 +266,7 @@ def write_range(files: JournalFileSystem, file: int, at: int, data: bytes) -> No
 
 
 def remove(files: FileSystem, directory: int, *names: str) -> None:
-    """Remove names that nobody needs; what the disk refuses is left for the next start."""
+    """Remove names that no process needs; what the disk refuses is left for the next start."""
     for name in names:
         with suppress(OSError):
             files.unlink(directory, name)

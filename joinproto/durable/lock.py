@@ -25,7 +25,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 HOLDER_BYTES_MAX = 1_000
 
 TRIES, PAUSE_SECONDS = 5, 0.02
-"""Whoever inspects a store has its lock for a moment; that is no reason to refuse."""
+"""A process that inspects a store has its lock for a moment; that is no reason to refuse."""
 
 
 class LockState(Enum):

@@ -10,7 +10,7 @@ which one it is.  With slots in turn a damaged one may be the newer or the older
 would have to stop for both.  From the previous file nothing goes on: what was promised since
 would be forgotten.
 
-A write is a whole new file beside the old one, then its name, then the names:
+A write is a whole new file next to the old one, then its name, then the names:
 
     create    a temporary file that was not there before, in the same directory
     write     all of it, however little the system takes at once
@@ -131,7 +131,7 @@ class Slots(Generic[T]):
 
 def read_slots(files: FileSystem, room: int, path: Path, kind: Kind[T]) -> Slots[T]:
     """Return both files of the open directory `room`, which is at `path`."""
-    # The previous one first.  The other way round, beside a process that is writing: we read
+    # The previous one first.  The other way round, alongside a process that is writing: we read
     # generation 5, it writes 6 and 7, and we read 6 as the one before 5.
     previous = _read_slot(files, room, path / kind.previous, kind)
     return Slots(_read_slot(files, room, path / kind.name, kind), previous)
@@ -362,7 +362,7 @@ class Record(Generic[T]):
             self.ended = f"{progress.step}: {reason(error)}"
             raise self.failed(may_show=progress.may_show) from error
         except BaseException as error:
-            # Ctrl-C in the middle: nobody knows which steps were taken.
+            # Ctrl-C in the middle: it is unknown which steps were taken.
             self.ended = f"{progress.step}: {type(error).__name__}"
             raise
         self.generation, self.raw = generation, raw
@@ -423,7 +423,7 @@ def discard(files: FileSystem, path: Path, kind: Kind[T]) -> None:
 def opened(files: FileSystem, path: Path, kind: Kind[T]) -> Iterator[Record[T]]:
     """Give the record of this kind in the directory `path`, for as long as it takes.
 
-    What the disk refuses beside a write is `StoreUnreadable`.
+    What the disk refuses alongside a write is `StoreUnreadable`.
     """
     at = path / kind.name
     room = -1

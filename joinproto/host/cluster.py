@@ -161,7 +161,7 @@ class Cluster:
         return self.engine.ended
 
     async def call(self, deed: Callable[[], T]) -> T:
-        """Do something on the member's strand, and return what comes out of it."""
+        """Do something on the member's event loop, and return what comes out of it."""
         done = anyio.Event()
         result: list[T] = []
         failed: list[Exception] = []
@@ -208,7 +208,7 @@ class Cluster:
     async def stop(self, *, timeout: float = 10.0) -> Stop | Abort | None:  # noqa: ASYNC109
         """Leave in order, or after `timeout` seconds without; returns how it ended, None: not.
 
-        Serves nobody any more when it returns.
+        Serves no client any more when it returns.
         """
         with anyio.move_on_after(timeout):
             try:
@@ -228,7 +228,7 @@ class Cluster:
     async def halt(self) -> None:
         """End here and now, and be away: it stays a member and an elector, and comes back.
 
-        Serves nobody any more when it returns, and the others know that it is gone.  Raises
+        Serves no client any more when it returns, and the others know that it is gone.  Raises
         what the member failed with.
         """
         self._close()
@@ -256,7 +256,7 @@ class Cluster:
         try:
             with anyio.CancelScope() as self._run_scope:
                 await stepper.run()
-                # Whoever still speaks to the member is not heard, and does not wait for it.
+                # A member that still speaks to the member is not heard, and does not wait for it.
                 self._inbox.close()
                 # The others need what was said last: that the cluster is closed, or why not.
                 await host.transport.farewell()

@@ -2,7 +2,7 @@
 
 It does what `docs/embedding.md` asks of a host.  A driver hands it what happens, and runs what
 it yields, which is whatever blocks; the anyio driver in a worker thread, another one at once.
-Everything happens on one strand, so nothing is told to the member while a frame is written.
+Everything happens on one event loop, so nothing is told to the member while a frame is written.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Engine:
                 yield from self._perform()
 
     def close(self, why: Closing) -> None:
-        """Serve nobody any more, whatever the member says; for a driver that ends."""
+        """Serve no client any more, whatever the member says; for a driver that ends."""
         if self.opened is not None:
             self.opened = None
             self.host.service.close(why)
@@ -158,7 +158,7 @@ class Engine:
     def send_all(self, sends: tuple[Sent, ...]) -> None:
         for sent in sends:
             # What is said before the member was told of a connection was meant for the former one,
-            # or for none: the new one must not carry it, in a version that nobody has agreed on.
+            # or for none: the new one must not carry it, in a version that no member has agreed on.
             if (version := self._speaks.get(sent.to)) is not None:
                 data = encode(sent.message, speaks=version)
                 self.host.transport.send(sent.to, Channel.MEMBER, data)
@@ -202,7 +202,7 @@ class Engine:
             self.waiting = event
         self.host.seen(event)
 
-    # -- the strand, as the service sees it ----------------------------------------------------
+    # -- the event loop, as the service sees it ----------------------------------------------------
 
     @property
     def seat(self) -> Seat:

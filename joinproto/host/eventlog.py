@@ -34,7 +34,7 @@ class EventLog(Protocol):
 
     @property
     def is_on(self) -> bool:
-        """Return whether lines go anywhere; else nobody need make them."""
+        """Return whether lines go anywhere; else none need be made."""
 
     def write(self, kind: str, **facts: object) -> None: ...
     def close(self) -> None: ...
@@ -133,7 +133,7 @@ class FileLog:
             ) from error
         log.warning("the event log ends here, and the member goes on: %s: %s", self.path, why)
         with suppress(OSError):
-            # Whoever reads it must not take it for all that happened.
+            # A member that reads it must not take it for all that happened.
             os.ftruncate(self.file, self._size)
             self.path.rename(cut(self.path))
         self.close()

@@ -18,7 +18,7 @@ def what_helps(reason: Reason | None) -> str:
 
 
 ASKS_OPERATOR = (Reason.NO_CLEAN_STORE, Reason.STORE_WENT_BACK)
-"""Why members wait until somebody has looked at their stores."""
+"""Why members wait until an operator has looked at their stores."""
 
 _WENT_BACK = (
     "put the newest directory of that member back, or give it an empty one: the others update it;"

@@ -19,7 +19,7 @@ from joinproto.net.direct import is_asyncio
 
 
 class Bell:
-    """Rung by many, waited for by one.  A ring counts although nobody waits."""
+    """Rung by many, waited for by one.  A ring counts although no task waits."""
 
     def __init__(self) -> None:
         self._is_rung = False
@@ -58,7 +58,7 @@ class Inbox:
     _room: anyio.Event | None = None
 
     def send_nowait(self, item: Item) -> None:
-        """Put one in; raises `anyio.WouldBlock`, or `ClosedResourceError` when nobody takes."""
+        """Put one in; raises `anyio.WouldBlock`, or `ClosedResourceError` when no task takes."""
         if self._is_closed:
             raise anyio.ClosedResourceError
         if len(self._items) >= self.limit:

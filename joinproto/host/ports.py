@@ -1,6 +1,6 @@
 """What a driver needs from the program around it: the host, in ports.
 
-All methods are called on one strand, never two at once, and return soon: what blocks goes into
+All methods are called on one event loop, never two at once, and return soon: what blocks goes into
 `Service.work`.  None of them may raise for what a peer sent.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskStatus
 
 Work: TypeAlias = Callable[[], None]
-"""Something that blocks, as an fsync; the driver runs it where it blocks nobody else."""
+"""Something that blocks, as an fsync; the driver runs it where it blocks nothing else."""
 
 
 @frozen
@@ -80,7 +80,7 @@ class Came:
 
 @frozen
 class Call:
-    """Something to be done on the strand."""
+    """Something to be done on the event loop."""
 
     deed: Callable[[], None]
 
@@ -92,7 +92,7 @@ Item: TypeAlias = Up | Down | Came | Call
 
 
 class Strand(Protocol):
-    """What a service may ask of its driver, on the strand only."""
+    """What a service may ask of its driver, on the event loop only."""
 
     @property
     def seat(self) -> Seat: ...
@@ -140,7 +140,7 @@ class Service(Protocol):
         """Serve clients from now on."""
 
     def close(self, why: Closing) -> None:
-        """Serve nobody, and acknowledge nothing, from the return of this call on."""
+        """Serve no client, and acknowledge nothing, from the return of this call on."""
 
     def hear(self, peer: str, data: bytes) -> None:
         """Bytes of the peer's service.  What no correct peer sends raises `Malformed`."""
@@ -204,7 +204,7 @@ class Store(Protocol):
 class Inbox(Protocol):
     """Where a transport tells what happens; a memory stream of anyio is one.
 
-    Raises `anyio.ClosedResourceError` or `BrokenResourceError` once nobody hears any more.
+    Raises `anyio.ClosedResourceError` or `BrokenResourceError` once no peer hears any more.
     """
 
     def send_nowait(self, item: Item) -> None:

@@ -1,6 +1,6 @@
 """A member, and the event log of all that it is told and that it asks for.
 
-A line is written before its call or its deed; what is in a line, `joinproto/cli/validate` reads
+A line is written before its call or its action; what is in a line, `joinproto/cli/validate` reads
 back.
 """
 
@@ -55,7 +55,7 @@ class RecordedMember:
         seed: str,
         facts: Mapping[str, object],
     ) -> RecordedMember:
-        """Start the member; `facts` go into the first line, beside what is needed to replay."""
+        """Start the member; `facts` go into the first line, alongside what is needed to replay."""
         now, epoch = clock.now(), clock.epoch_ms()
         if log.is_on:
             log.write(

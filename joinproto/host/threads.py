@@ -71,7 +71,7 @@ class ThreadCluster:
         return self._there.call(self.inner.wait_ended)
 
     def call(self, deed: Callable[[], T]) -> T:
-        """Do something on the member's strand."""
+        """Do something on the member's event loop."""
         return self._there.call(self.inner.call, deed)
 
     def leave(self) -> None:

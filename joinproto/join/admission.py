@@ -155,7 +155,7 @@ def newcomer(
     is_copy: bool = False,
     in_reach: frozenset[str] = frozenset(),
 ) -> Newcomer:
-    """Return the row for whoever said `hello`, seen by a store with the lineage `own`.
+    """Return the row for a member that said `hello`, seen by a store with the lineage `own`.
 
     `in_reach`: whom that store's member hears.
 

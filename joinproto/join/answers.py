@@ -3,7 +3,7 @@
 A store that has answered stands still, so an answer stays true until its store learns the
 successor.  That is why answers may be collected one by one, late and twice.
 
-One answer decides much alone: that its store was never ready in a view means that nobody was
+One answer decides much alone: that its store was never ready in a view means that no member was
 served there.  So it is held against the others first.  A disk that was put back from a backup
 says less than it once said, and what was acknowledged since would be lost by its word.
 
@@ -72,11 +72,11 @@ class Evidence:
 
     @classmethod
     def of(cls, lineage: Lineage, answers: Iterable[Answer]) -> Evidence:
-        """Return the evidence with its answers in one order, whoever collected them."""
+        """Return the evidence with its answers in one order, whatever order they came in."""
         by_seat = sorted(answers, key=lambda item: (item.seat.member, item.seat.store_id))
         tip = lineage.tip
         if tip is None or all(item.held == tip.id for item in by_seat):
-            return cls(lineage, tuple(by_seat))  # nobody can have been ready in a later one
+            return cls(lineage, tuple(by_seat))  # no member can have been ready in a later one
         shown = views_shown(lineage, by_seat)
         odd = [item for item in by_seat if forgets(item, lineage, shown) is not None]
         if not odd:
@@ -86,7 +86,7 @@ class Evidence:
     def was_never_served(self, view: View) -> bool:
         """Return whether these answers show that no client was served in `view`.
 
-        A CLOSE serves nobody.  And a view is active only after all its members were ready
+        A CLOSE serves no client.  And a view is active only after all its members were ready
         in it, which a store remembers: one whose `held` is older never was, and now never
         will be, because it is frozen.  By seat: a transient member that was started again
         has another store id, sits elsewhere, and tells nothing about this view.
@@ -107,7 +107,7 @@ class Evidence:
                 return True
             if not self.was_never_served(view):
                 return False
-            # Nothing happened in this view, so whoever is where it starts has all of it.
+            # Nothing happened in this view, so a member that is where it starts has all of it.
             if self._is_at_start(answer, view):
                 return True
         return False
@@ -176,7 +176,7 @@ def views_shown(lineage: Lineage, answers: Iterable[Answer]) -> frozenset[ViewId
     that it was ready in it, and said so.
     """
     shown = {view.position.view for view in lineage.views if view.position is not None}
-    # N counts no more: somebody was active in the one before.
+    # N counts no more: a member was active in the one before.
     steps = pairwise(lineage.views)
     shown |= {before.id for before, view in steps if view.activated and not before.activated}
     for answer in answers:

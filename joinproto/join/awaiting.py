@@ -1,7 +1,7 @@
-"""Awaiting: for whom a member waits that has nothing to choose and does not serve.
+"""Awaiting: which peers a member waits for that has nothing to choose and does not serve.
 
-Who may propose the next view says what keeps it from that; whoever may not, because it is in no
-view, or because its view stands and others are not ready, says it by this table.
+Who may propose the next view says what keeps it from that; a member that may not, because it is in
+no view, or because its view stands and others are not ready, says it by this table.
 
 Source: join protocol, 3.3 to 3.5; rules I1, I7, I8, J1, W1.
 """
@@ -170,7 +170,7 @@ def named(whom: For, heard: Heard, tip: View | None, config: Config, me: Seat) -
 def unanswered(
     attempt: Attempt, expected: set[str], heard: Heard, tip: View | None, config: Config, me: Seat
 ) -> str:
-    """Return who has not answered the own ballot, which has come to nothing yet."""
+    """Return who has not answered its own ballot, which has come to nothing yet."""
     electors = frozenset() if tip is None else tip.electors
     proposed = attempt.proposed
     if proposed is not None:

@@ -2,10 +2,10 @@
 
 It says less than it once said.  Others that have frames of a view in which it must have been
 ready, and was not by its own word, show that: `Evidence` has the rule, here is what follows.
-Whoever proposes counts neither its answer nor its vote; whoever finds it out about itself ends.
-It has to, before it is ready in that view a second time.  Otherwise: its disk says once more that
-it was ready there, nothing shows any more that its frames are gone, and the next view starts
-where its data ends.
+A member that proposes counts neither its answer nor its vote; a member that finds it out about
+itself ends. It has to, before it is ready in that view a second time.  Otherwise: its disk says
+once more that it was ready there, nothing shows any more that its frames are gone, and the next
+view starts where its data ends.
 
 Source: join protocol, 3.6.
 """
@@ -31,7 +31,7 @@ def look_back(
     shown: Iterable[ViewId] = (),
     lineage: Lineage | None = None,
 ) -> None:
-    """End where the own store is an older copy of what it was.
+    """End where its own store is an older copy of what it was.
 
     `told`: what others say of their stores; `shown`: views in which all members were ready.
     `lineage`: the chain that it is about to learn, None: that it knows.
@@ -52,7 +52,7 @@ def look_back(
 
 
 def gone_back(it: Known, heard: Heard) -> frozenset[Seat]:
-    """Return whose stores are older copies, by all that was answered to the own ballot."""
+    """Return whose stores are older copies, by all that was answered to its own ballot."""
     evidence = Evidence.of(it.record.lineage, {*heard.answers, it.status})
     return frozenset(item.seat for item in evidence.went_back)
 

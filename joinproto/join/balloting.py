@@ -83,18 +83,18 @@ def begin(m: Draft, now: float) -> None:
 
 
 def ask_again(m: Draft, now: float) -> None:
-    """Ask those who have not answered the own ballot, if it still waits for somebody."""
+    """Ask those who have not answered its own ballot, if it still waits for a member."""
     if m.choice.is_free:
         take(m, now, m.choice.ask(m.heard.silent(set(m.heard.in_reach))))
 
 
 def is_unheard(it: Known) -> bool:
-    """Return whether the own ballot lasts, and may not have been heard: see `is_out_of_turn`."""
+    """Return whether its own ballot lasts, and may not have been heard: see `is_out_of_turn`."""
     return bool(it.config.heartbeat) and it.choice.is_asking
 
 
 def insist(m: Draft, now: float) -> None:
-    """Ask in the own ballot once more, before the others' turns: a new one would begin all anew."""
+    """Ask in its own ballot once more, before the others' turns: a new one would begin all anew."""
     attempt = m.choice.attempt
     if attempt is not None and attempt.answered != {m.seat}:
         m.pace = m.pace.insisting(attempt.ballot)
@@ -168,7 +168,7 @@ def take(m: Draft, now: float, step: Step) -> None:
                 m.persist = record
             case SendTo(to, Promise() as promise):
                 answer = _answer_for(m, promise)
-                # Whoever asks is heard.
+                # A member that asks is heard.
                 misses = m.heard.misses(m.view, m.seat) - {to}
                 m.send(to, evolve(promise, answer=answer, misses=misses))
             case SendTo(to, message):
@@ -191,9 +191,10 @@ def take(m: Draft, now: float, step: Step) -> None:
 
 
 def _tell_of_the_end(m: Draft, tip: View) -> None:
-    """A CLOSE is for all in reach: whoever ends now cannot tell it later."""
+    """A CLOSE is for all in reach: a member that ends now cannot tell it later."""
     if m.is_done and not tip.is_open:
-        # Members may have no connection to whoever had it chosen; a register they ask themselves.
+        # Members may have no connection to a member that had it chosen; a register they ask
+        # themselves.
         asking = {seat.member for seat in tip.members} if m.config.outside else set()
         for name in sorted(m.heard.in_reach - asking):
             if tip.parent is not None and m.ready_in == tip.parent:

@@ -1,4 +1,4 @@
-"""Heartbeats: who is where on the chain, so that whoever missed something hears of it.
+"""Heartbeats: who is where on the chain, so that a member that missed something hears of it.
 
 Source: join protocol, 3.5.
 """
@@ -34,7 +34,7 @@ def hear_heartbeat(m: Draft, peer: str, beat: Heartbeat) -> None:
     elif beat.is_frozen:
         m.heard = m.heard.with_beyond(beat.seat)
     elif _waits_for(m, beat.seat):
-        # Our hello was lost, or came before anybody was active; nobody else begins again.
+        # Our hello was lost, or came before anybody was active; no other member begins again.
         m.send(peer, hello(m, peer))
 
 

@@ -1,9 +1,9 @@
 """Choosing the successor of a store's tip: single-decree Paxos among its electors.
 
-A `Choice` is one store's part in it, as proposer and as voter.  It is a value: each deed
+A `Choice` is one store's part in it, as proposer and as voter.  It is a value: each action
 returns the next value, and the effects to perform in this order.
 
-    begin     promise the own ballot, durably       Prepare ->   all
+    begin     promise its own ballot, durably       Prepare ->   all
               promise it, durably: frozen                     <- Promise
     propose   accept it, durably                    Accept  ->   the electors
               accept it, durably                              <- Voted
@@ -55,7 +55,7 @@ class Choice(Chooser):
 
     @property
     def is_free(self) -> bool:
-        """Return whether the own ballot waits for a view of the host's: see `Free`."""
+        """Return whether its own ballot waits for a view of the host's: see `Free`."""
         attempt = self.attempt
         is_open = attempt is not None and attempt.proposed is None
         # One that is bound to an accepted view has proposed it as soon as it was prepared.
@@ -63,7 +63,7 @@ class Choice(Chooser):
 
     @property
     def is_asking(self) -> bool:
-        # Whoever heard of a later ballot has given up its own.
+        # A member that heard of a later ballot has given up its own.
         return self.attempt is not None
 
     @property
@@ -72,7 +72,7 @@ class Choice(Chooser):
         known = [ballot.round for ballot in (self.record.promised, self.latest) if ballot]
         return Ballot(max(known, default=0) + 1, self.record.store_id)
 
-    # -- deeds of the host -----------------------------------------------------------------
+    # -- actions of the host -----------------------------------------------------------------
 
     def begin(self, also: Iterable[str] = ()) -> Step:
         self._require_may_begin()
@@ -168,7 +168,7 @@ class Choice(Chooser):
         return Step(self, (SendTo(sender, Nack(self.parent, ballot, promised)),))
 
     def _outbid(self, by: Ballot) -> tuple[ChoiceEffect, ...]:
-        # Whoever promised a later ballot can no longer accept its own.
+        # A member that promised a later ballot can no longer accept its own.
         is_lost = self.attempt is not None and self.attempt.ballot != by
         return (Outbid(by),) if is_lost else ()
 

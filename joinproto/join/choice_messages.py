@@ -180,7 +180,7 @@ class Learned:
 
 @frozen
 class Outbid:
-    """The own ballot is given up for a later one.  Wait before the next `begin`."""
+    """Its own ballot is given up for a later one.  Wait before the next `begin`."""
 
     by: Ballot
 

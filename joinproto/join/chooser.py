@@ -1,7 +1,7 @@
 """What every way to choose a view has in common: a record, a tip, and how a chain is learned.
 
 Two ways there are: `Choice`, votes among the electors, and `OutsideChoice`, a register with
-an atomic compare-and-set.  Both are values: each deed returns the next value, and the effects
+an atomic compare-and-set.  Both are values: each action returns the next value, and the effects
 to perform in this order.  Freezing is the same in both, and so are the answers from which a
 view is made.
 
@@ -39,7 +39,7 @@ from joinproto.join.view import Seat, View
 
 @frozen
 class Attempt:
-    """The own ballot, while it lasts; a crash ends it.
+    """Its own ballot, while it lasts; a crash ends it.
 
     `answered`: who promised.  `bound`: the latest acceptance among the promises.
     `proposed`: the view of this ballot, None until enough have promised.  `voted`: who
@@ -56,7 +56,7 @@ class Attempt:
 
 @frozen
 class Step:
-    """What a deed leads to."""
+    """What an action leads to."""
 
     choice: Chooser
     effects: tuple[ChoiceEffect, ...] = ()
@@ -77,7 +77,7 @@ class Chooser(ABC):
     `member`: the name under which the store takes part.  `record`: what is durable once all
     effects so far are performed; made anew from the disk after a crash.  `founders`: names
     of the configured electors, asked if there is no tip.  `found_with`: how many of them must
-    answer, None: all.  `attempt`: the own one, if any.
+    answer, None: all.  `attempt`: its own, if any.
     """
 
     member: str
@@ -111,11 +111,11 @@ class Chooser(ABC):
     @property
     @abstractmethod
     def is_free(self) -> bool:
-        """Return whether the own attempt waits for a view of the host's: see `Free`."""
+        """Return whether its own attempt waits for a view of the host's: see `Free`."""
 
     @property
     def is_asking(self) -> bool:
-        """Return whether the own attempt can still end in a view, and `ask` is all it needs."""
+        """Return whether its own attempt can still end in a view, and `ask` is all it needs."""
         return False
 
     @property
@@ -127,7 +127,7 @@ class Chooser(ABC):
         # On an open view only its members: active members look at a newcomer first.
         return self.seat in tip.members or not tip.is_open
 
-    # -- deeds of the host -----------------------------------------------------------------
+    # -- actions of the host -----------------------------------------------------------------
 
     @abstractmethod
     def begin(self, also: Iterable[str] = ()) -> Step:
@@ -137,14 +137,14 @@ class Chooser(ABC):
         """
 
     def ask(self, names: Iterable[str]) -> Step:
-        """Return the own attempt, asking these as well: they came later, or heard nothing."""
+        """Return its own attempt, asking these as well: they came later, or heard nothing."""
         if self.attempt is None:
             return Step(self)
         return Step(self, self._send(names, Prepare(self.parent, self.attempt.ballot)))
 
     @abstractmethod
     def propose(self, view: View) -> Step:
-        """Return the second half of the own attempt, for the host's view, after `Free`.
+        """Return the second half of its own attempt, for the host's view, after `Free`.
 
         Raises `MisuseError` if the attempt is not free, `Malformed` if `view` cannot stand
         behind the tip.
@@ -159,7 +159,7 @@ class Chooser(ABC):
         return evolve(self, record=record)
 
     def without(self, forgetful: frozenset[Seat]) -> Self:
-        """Return the same where these seats, and no others, do not count in the own ballot."""
+        """Return the same where these seats, and no others, do not count in its own ballot."""
         attempt = self.attempt
         if attempt is None or forgetful == attempt.forgetful:
             return self
@@ -211,7 +211,7 @@ class Chooser(ABC):
             case Chosen():
                 return self._learn(message.views, message.initial)
             case Prepare() | Accept():
-                # Who knows a later view answers with that one, and freezes for nobody.
+                # Who knows a later view answers with that one, and freezes for no member.
                 return Step(self, (SendTo(sender, later),))
             case _:
                 return Step(self)  # an answer to what this store asked before it learned

@@ -14,7 +14,7 @@ from joinproto.errors import MisuseError
 
 
 class TotalFailure(Enum):
-    """What happens when all members have failed and nobody is sure of the last view (P3)."""
+    """What happens when all members have failed and no member is sure of the last view (P3)."""
 
     MANUAL = "manual"  # the operator's mark permits the restart, as the note says
     AUTOMATIC = "automatic"  # a standing permission: go on wherever that is provably safe
@@ -23,7 +23,7 @@ class TotalFailure(Enum):
 def fewest_founders(electors: int) -> int:
     """Return with how many of so many configured electors a cluster may be founded.
 
-    Whoever would found another one asks so many names, and must meet one of those who have
+    A member that would found another one asks so many names, and must meet one of those who have
     accepted the first FOUND: a majority of the seats that it names.
     """
     return next(few for few in range(1, electors + 1) if few + few // 2 + 1 > electors)

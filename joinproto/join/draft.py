@@ -1,6 +1,6 @@
 """A step: from a state and an event to the next state and what is to be done.
 
-The event is a function (`steps.py`) that works on a draft of the next state.  Nobody but the
+The event is a function (`steps.py`) that works on a draft of the next state.  Only the
 step sees the draft, so what a step returns follows from what it was given, and one that raises
 has changed nothing.
 """
@@ -91,7 +91,7 @@ class Draft(Known):
             self.persist = record
 
     def notice(self, seat: Seat) -> None:
-        """Somebody is here with this store."""
+        """A member is here with this store."""
         self.heard = self.heard.noticing(seat, self.view)
 
     def see_it_run(self) -> None:

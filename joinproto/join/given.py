@@ -17,7 +17,7 @@ from joinproto.join.lineage import Lineage
 from joinproto.join.view import Kind, Position, Seat, View
 from joinproto.machine.vocabulary import Options, Signature, Status, Store
 
-# Where a store's data ends if nobody tells: no frame that anybody would name.
+# Where a store's data ends if no member tells: no frame that any member would name.
 SOMEWHERE = 2**62
 
 
@@ -84,7 +84,7 @@ class Given:
             if status.store is Store.CLEAN and _has_position(status):
                 ends.setdefault(ids[-1], []).append((_age(path, status), at))
         for close, told in ends.items():
-            # Two that tell different ends: whoever has less is not clean (S2).
+            # Two that tell different ends: a member that has less is not clean (S2).
             _, at = max(told, key=lambda item: (item[0], _seq(self.members[item[1]])))
             self.closes[close] = _told_position(self.members[at], self.paths[at])
 

@@ -20,7 +20,7 @@ from joinproto.machine.vocabulary import Reason
 
 
 def hello(it: Known, to: str = "") -> Hello:
-    """Return what it says of itself to whoever it meets."""
+    """Return what it says of itself to a member that it meets."""
     lineage = it.record.lineage
     tip = lineage.tip
     return Hello(
@@ -62,7 +62,7 @@ def tell(m: Draft, peer: str, tip: ViewId | None, number: int) -> None:
 
 
 def row_of(it: Known, heard: Hello) -> Newcomer:
-    """Return what the table of admission is asked about whoever says hello."""
+    """Return what the table of admission is asked about a member that says hello."""
     return newcomer(
         heard,
         it.record.lineage,

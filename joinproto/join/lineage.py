@@ -3,7 +3,7 @@
 The last `VIEWS_KEPT` views are kept, the older ones are forgotten.  No hash is carried
 along for those: each id is made of its view's facts, the parent's id among them, so an id
 stands for the whole way to it.  The oldest kept view names its parent; that id *is* the
-running hash of all that was forgotten, and nobody can forget to advance it.
+running hash of all that was forgotten, and no member can forget to advance it.
 
 So a lineage knows the ids at these numbers, here after 2,000 views:
 
@@ -212,8 +212,8 @@ def compare(one: Lineage, other: Lineage) -> Comparison:
     for number in _numbers_known(one, other):
         if one.id_at(number) == other.id_at(number):
             equal = number
-            # An id stands for its ancestors, so this cannot be: somebody wrote a wrong
-            # initial signature beside views of another cluster.
+            # An id stands for its ancestors, so this cannot be: a member wrote a wrong
+            # initial signature alongside views of another cluster.
             expected = f"none, because they differ at view {different}"
             require("view of two lineages", different is None, number, expected)
         elif different is None:

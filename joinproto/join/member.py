@@ -173,7 +173,7 @@ class Member:
     def leave(self, now: float) -> None:
         """This member is to leave the cluster, in order; the others go on.
 
-        Where it reaches no majority of the electors, nobody can let it go: it just stops, and
+        Where it reaches no majority of the electors, no member can let it go: it just stops, and
         stays who it is.
         """
         self._take(*step(self.state, steps.leave, now))

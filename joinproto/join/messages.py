@@ -1,4 +1,4 @@
-"""What members say to each other beside the choice, and what a member asks of its host.
+"""What members say to each other alongside the choice, and what a member asks of its host.
 
 Every message may arrive late, twice, or never, also at a later process of that name.  Most
 tell a fact that stays true.  `Refused` and `Confirmed` say what they answer.  From the others
@@ -31,7 +31,7 @@ class Hello:
     """Here I am, with this store: tell me what I do not know, or take me in.
 
     `number`: of the tip, 0 for none.  `initial`: the initial signature, None if empty.
-    `hears`: to whom a newcomer has a connection, by name; a member of the tip does not say.
+    `hears`: the peers to which a newcomer is connected, by name; a member of the tip says none.
     `meeting`: stands for this process and its connection to the receiver; older versions say none.
     """
 
@@ -49,7 +49,7 @@ class Hello:
 
 @frozen(cache_hash=True)
 class Welcome:
-    """Update from me, beside the running view; then say hello again (J1, J2)."""
+    """Update from me, alongside the running view; then say hello again (J1, J2)."""
 
     view: ViewId
 
@@ -157,7 +157,7 @@ class StartUpdate:
 
 @frozen
 class ServeUpdate:
-    """Send the state to `to`: all frames up to where the own data ends."""
+    """Send the state to `to`: all frames up to where its own data ends."""
 
     to: str
     view: View

@@ -1,7 +1,7 @@
 """Choosing with an outside register: an atomic compare-and-set in place of the majority.
 
 Wherever etcd, Consul or the like is at hand, it holds "the successor of view X" and lets it
-be set once.  Then nobody votes, N may be anything, and transient members may be among
+be set once.  Then no member votes, N may be anything, and transient members may be among
 themselves.  Freezing and the answers stay: the register knows one successor, and not which
 store has the data.
 
@@ -90,7 +90,7 @@ class OutsideChoice(Chooser):
             case Prepare():
                 record, persisted = self._frozen()
                 answer = Promise(message.parent, ONE, self.seat, None)
-                # To everybody: whoever begins later need not ask again.
+                # To everybody: a member that begins later need not ask again.
                 told = self._send({sender, *self._all}, answer)
                 return self._to(record, self.attempt).after(persisted, told)
             case Promise():

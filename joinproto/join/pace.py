@@ -25,7 +25,7 @@ TURNS_MAX = 4
 class Pace:
     """`trip`, `spread`: seconds between asking and an answer, smoothed, and how they differ.
 
-    `holder`: whose ballot has its time, "" for nobody's; `since` when; `turns`: how many had
+    `holder`: whose ballot has its time, "" for no member's; `since` when; `turns`: how many had
     since the last view was learned.  `started`, `rounds`: when this process began,
     and after how many ballots in vain.  `starters`: who has said that it was started, too;
     `runners`: who has said that it ran on.
@@ -60,7 +60,8 @@ class Pace:
         return evolve(self, trip=self.trip + (found - self.trip) / 8, spread=spread)
 
     def insisting(self, ballot: Ballot) -> Pace:
-        """It is asked once more, and some have answered: whoever is late left others their time.
+        """It is asked once more, and some have answered: a member that is late left others their
+        time.
 
         How long that was says nothing about messages (Karn and Partridge 1987).
         """
@@ -109,7 +110,7 @@ class Pace:
         return Pace(self.trip, self.spread)
 
     def held_until(self, name: str, patience: float) -> float | None:
-        """Return until when another one than `name` is left its time, None: nobody is."""
+        """Return until when another one than `name` is left its time, None: no member is."""
         if self.holder in ("", name):
             return None
         return self.since + patience * 2.0 ** min(max(0, self.turns - 1), TURNS_MAX)

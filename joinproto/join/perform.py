@@ -18,7 +18,7 @@ W_co = TypeVar("W_co", covariant=True)
 class Ports(Protocol[W_co]):
     """What a batch needs of a host.  What one of these returns is to be waited for, in order.
 
-    `close`: serve nobody any more.  `persist`: the record is durable when it returns, or when
+    `close`: serve no client any more.  `persist`: the record is durable when it returns, or when
     all is done that it returned.  One that raises ends the process: see duty 4.
     """
 

@@ -83,7 +83,7 @@ ON_LEAVING = {Phase.ACTIVE: Deed.CLOSE_FOR_CLIENTS}
 
 @cache
 def standing() -> Table[Phase]:
-    """Return the table of all phases; a case's deeds are done on the way into its phase."""
+    """Return the table of all phases; a case's actions are done on the way into its phase."""
     cases = (
         Case(
             "I2",

@@ -11,7 +11,7 @@ of the older one is dropped:
 behind both.  So neither `seq` nor the number of the view can order positions.
 
 Data that goes on further is not newer for that: (FOUND, 5) is ahead of where CHANGE starts,
-and it is a tail of frames that nobody acknowledged.  What is newest is for the views to say.
+and it is a tail of frames that no member acknowledged.  What is newest is for the views to say.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def compare_positions(
         forgotten = view is None or other_view is None
         # The later view is not on the way to the earlier one, so its frames are not in the
         # other's data: go back to where it starts.  If one view is forgotten, go back from
-        # the known one; whoever arrives at the forgotten view came from a later one.
+        # the known one; a member that arrives at the forgotten view came from a later one.
         if other_view is not None and (view is None or view.number < other_view.number):
             other, other_more = other_view.position, True
         elif view is not None:

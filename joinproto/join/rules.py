@@ -5,12 +5,12 @@ members from outside.  What is not told is taken so:
 
     lineage     a clean store: FOUND, CLOSE; a dirty one with a final signature: the same;
                 any other dirty one: FOUND.  A running view stands behind whatever a
-                newcomer has, unless somebody tells the views.
+                newcomer has, unless a member tells the views.
     position    a clean store: where its CLOSE starts; a dirty one: somewhere in its last view
     electors    all members with a store, or with an empty one where a cluster is founded
 
 A view is named by its whole way from the founding, so one name on two ways is two views.
-Nobody has a mark, nobody ran on: all initial members have just been started.
+No member has a mark, no member ran on: all initial members have just been started.
 
 Source: join protocol, section 2 and 3.4.  Departure: a store that is newer than the running
 cluster is refused here; a running member asks it for its views first (see `admission.py`).
@@ -80,7 +80,7 @@ def _cases(members: tuple[Status, ...]) -> tuple[Case[Phase] | None, ...]:
     return _initialization(given)
 
 
-# -- nobody is active ----------------------------------------------------------------------
+# -- no member is active ----------------------------------------------------------------------
 
 
 def _initialization(given: Given) -> tuple[Case[Phase], ...]:
@@ -167,8 +167,8 @@ def _refusal(given: Given) -> Case[Phase] | None:
 class Voters:
     """Who votes: `names` as the members are configured, `seats` in the views.
 
-    An elector that is not there, whose store is empty beside others' or that has none, has a
-    seat that nobody sits on.
+    An elector that is not there, whose store is empty alongside others' or that has none, has a
+    seat that no member sits on.
     """
 
     names: frozenset[str]
@@ -196,7 +196,7 @@ class Voters:
                 seats.add(seat)
             elif told is not None:
                 seats.add(Seat(seat.member, f"lost by {seat.member}"))
-        # Nobody keeps anything: then nobody can vote, and whoever could is missed.
+        # No member keeps anything: then no member can vote, and a member that could is missed.
         return cls(frozenset(names or {"absent"}), frozenset(seats or {Seat("absent", "absent")}))
 
 
@@ -213,7 +213,7 @@ def _proposer(given: Given, voters: Voters) -> Proposer:
     return Proposer(config=config, seat=given.seat(at))
 
 
-# -- beside a running cluster --------------------------------------------------------------
+# -- alongside a running cluster --------------------------------------------------------------
 
 
 def _joining(given: Given, me: int) -> Case[Phase]:
@@ -265,7 +265,7 @@ def _running_path(given: Given, at: int, newcomers: Path) -> Path:
     active = [place for place, status in enumerate(given.members) if status.active]
     known = [given.members[place].initial for place in active]
     signatures = [initial for initial in known if initial is not None]
-    # A cluster whose signature nobody knows is none of those that were named.
+    # A cluster whose signature no member knows is none of those that were named.
     initial = given.members[at].initial or (signatures[0] if signatures else NEW)
     for place in (at, *active):
         told = told_path(given.members[place])

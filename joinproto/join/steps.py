@@ -263,7 +263,7 @@ def register_free(m: Draft, now: float, parent: ViewId, asked: float, question: 
         until = asked + _BEATS * m.config.heartbeat
         m.free_until = max(until, m.free_until or until)
         # Whatever is chosen behind it is chosen while this process runs.  Otherwise: a member that
-        # hears nobody learns of a CLOSE from the register alone, and restarts the cluster.
+        # hears no member learns of a CLOSE from the register alone, and restarts the cluster.
         m.see_it_run()
         register_confirms(m, now, question)
         settle(m, now)

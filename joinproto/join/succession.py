@@ -87,7 +87,7 @@ S = A.where(is_sure=True).named("S")  # sure of the tip
 K = A.where(covers=True, has_store=True).named("K")  # stores that cover the tip
 C = A.where(is_clean=True).named("C")  # clean stores
 STORES = A.where(fits=True, has_store=True)
-# Who keeps nothing is an elector only where nobody had a store when the cluster was founded.
+# Who keeps nothing is an elector only where no member had a store when the cluster was founded.
 KEEPS_NOTHING = ~A.where(is_elector=True, has_store=False).is_empty
 NO_STORE = A.where(has_store=True).is_empty
 
@@ -95,7 +95,7 @@ MANUAL = SEATS.fact("total failure is manual here", is_automatic=False)
 NOBODY_PERMITS = A.where(is_marked=True).is_empty & MANUAL
 
 STAYING = A.where(leaves=False).named("those of A who stay")
-# Nobody leaves where fewer than N would stay, or all wait for it.
+# No member leaves where fewer than N would stay, or all wait for it.
 TOO_FEW = A.fewer_than(N) | A.where(is_elector=True).fewer_than(MAJORITY)
 
 
@@ -165,7 +165,7 @@ def going_on() -> Table[Next]:
             Case(
                 "S2",
                 "closing, and all have answered",
-                # Where nobody keeps anything, the CLOSE is in the register alone: the end of it.
+                # Where no member keeps anything, the CLOSE is in the register alone: the end of it.
                 (~S.where(has_store=True).is_empty | (~S.is_empty & NO_STORE))
                 & ME_CLOSES
                 & V.every(answered=True),
@@ -177,7 +177,8 @@ def going_on() -> Table[Next]:
                 ~stays.is_empty & (~STORES.where(leaves=False).is_empty | KEEPS_NOTHING),
                 Next.CHANGE,
             ),
-            # Whoever answered is frozen, so the ballot must end in a view: nobody leaves now.
+            # A member that answered is frozen, so the ballot must end in a view: no member leaves
+            # now.
             Case(
                 "3.3",
                 "somebody is sure, but no store would stay",

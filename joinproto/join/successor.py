@@ -22,11 +22,11 @@ from joinproto.machine.tables import Case, Table
 
 @frozen(kw_only=True)
 class Proposer:
-    """Whoever is to propose, and what it wants.
+    """A member that is to propose, and what it wants.
 
     `guests`: newcomers to take in; `transients`: those that keep nothing.
-    `apart`: who does not hear whom.  `closes`: the whole cluster is to stop.  `nonce`, `time`:
-    see `Facts` of a view.
+    `apart`: which member does not hear which.  `closes`: the whole cluster is to stop.  `nonce`,
+    `time`: see `Facts` of a view.
     """
 
     config: Config
@@ -122,7 +122,7 @@ class Proposer:
                 digest=self.digest,
             )
         # Who is sure has all of it, and stays.  Who was stopped and has all of it may stay, too:
-        # it needs the last frames at most.  Before the first activation whoever is there may
+        # it needs the last frames at most.  Before the first activation a member that is there may
         # come in.
         fit = [
             item
@@ -150,7 +150,7 @@ class Proposer:
         return tip.activated or any(item.was_active for item in answers)
 
     def _to_be_fed(self, evidence: Evidence, fit: Sequence[Answer]) -> list[Answer]:
-        """Return who comes in besides, where nobody `fit` keeps what is written.
+        """Return who comes in besides, where no member `fit` keeps what is written.
 
         Nothing is acknowledged where no store has it: those that answered come in, and are fed
         in the view, before anybody is served.
@@ -167,7 +167,7 @@ class Proposer:
     def _restart(self, tip: View, evidence: Evidence) -> View:
         answers = evidence.answers
         clean = [item for item in answers if evidence.is_clean(item)]
-        # With every clean store lost, whoever has all that was acknowledged will do.
+        # With every clean store lost, a member that has all that was acknowledged will do.
         sources = clean or [
             item for item in answers if evidence.covers(item) and not item.transient
         ]
@@ -194,7 +194,7 @@ class Proposer:
     ) -> list[Answer]:
         """Return who is in the next view: all but those who leave, unless they are needed.
 
-        A source must stay, to feed the others, and so must somebody with a store, and `least`.
+        A source must stay, to feed the others, and so must a member with a store, and `least`.
         """
         stays = [item for item in answers if not item.leaves]
         has_source = any(item in sources for item in stays)
@@ -245,7 +245,7 @@ class Proposer:
         stores = frozenset(item.seat for item in answers if not item.transient)
         return found(
             members=members,
-            # Nobody votes where an outside register chooses; all may be transient then.
+            # No member votes where an outside register chooses; all may be transient then.
             electors=voters & members or stores & members or members,
             wait_for=self.config.wait_for,
             options_digest=self.config.digest,
@@ -268,11 +268,11 @@ class Proposer:
     ) -> frozenset[Seat]:
         """Return who votes next: as before, but where a member has another store now.
 
-        Where the cluster keeps nothing, nobody votes, and the members stand for electors.
-        A configured elector that joins votes, and whoever leaves votes no more, as long as those
-        that have answered, and stay, are a majority of the voters.  Else a guest that is known by
-        its hello alone, and may have gone, does not vote; and where they are none even so,
-        whoever leaves is an elector still: it is away, and its coming back is enough.
+        Where the cluster keeps nothing, no member votes, and the members stand for electors.
+        A configured elector that joins votes, and a member that leaves votes no more, as long as
+        those that have answered, and stay, are a majority of the voters.  Else a guest that is
+        known by its hello alone, and may have gone, does not vote; and where they are none even so,
+        a member that leaves is an elector still: it is away, and its coming back is enough.
         """
         if keeps_nothing(tip, answers):
             return members
@@ -339,7 +339,7 @@ def _keeps(answer: Answer) -> bool:
 
 
 def keeps_nothing(tip: View, answers: Sequence[Answer]) -> bool:
-    """Return whether nobody had a store when the cluster was founded: see `KEEPS_NOTHING`."""
+    """Return whether no member had a store when the cluster was founded: see `KEEPS_NOTHING`."""
     return any(item.transient and item.seat in tip.electors for item in answers)
 
 

@@ -1,8 +1,8 @@
 """Who goes on together: of those that answered, some that all hear each other.
 
-A view is active once each member has heard of each other one that it is ready, and whoever does
-not hear a member of its view asks for another one.  So two that do not hear each other in one
-view end it, and whoever keeps both ends the next one, too.
+A view is active once each member has heard of each other one that it is ready, and a member that
+does not hear a member of its view asks for another one.  So two that do not hear each other in one
+view end it, and a member that keeps both ends the next one, too.
 
 Source: join protocol, 3.4.  Nothing here is about safety: it only says who of those that may be
 in a view is in it.
@@ -23,7 +23,7 @@ GROUPS_MAX = 1_000
 
 @frozen(cache_hash=True)
 class Apart:
-    """`pairs`: who does not hear whom, by name; one that says so is enough."""
+    """`pairs`: which member does not hear which, by name; one that says so is enough."""
 
     pairs: frozenset[tuple[str, str]] = frozenset()
 
@@ -57,7 +57,7 @@ class Apart:
 
 @frozen
 class Together:
-    """Those behind one tip: who may go on together.  `apart`: who does not hear whom.
+    """Those behind one tip: who may go on together.  `apart`: which member does not hear which.
 
     `outside`: an outside register chooses, and no majority is needed.
     """
@@ -102,7 +102,7 @@ class Together:
     def others_may_choose(self, me: str, misses: frozenset[str]) -> bool:
         """Return whether electors may hear each other that are a majority.
 
-        `misses`: whom `me` does not hear.  What nobody has said is taken for the best.
+        `misses`: whom `me` does not hear.  What no member has said is taken for the best.
         """
         names = {seat.member: seat for seat in self.tip.electors}
         groups = self.apart.as_told_by(me, misses).groups(names.keys())

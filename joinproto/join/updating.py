@@ -1,4 +1,4 @@
-"""Updating: from whom a member gets its data, whom it feeds, and how far its own has come.
+"""Updating: where a member gets its data, which members it feeds, and how far its own has come.
 
 Source: join protocol, 3.5; rules I7 and J1.
 """
@@ -14,7 +14,7 @@ from joinproto.join.view import View
 
 
 def find_source(m: Draft) -> None:
-    """Start an update from somebody who is ready, if this member needs one."""
+    """Start an update from a member that is ready, if this member needs one."""
     tip = m.view
     if m.phase is not Phase.UPDATING or m.source is not None or tip is None:
         return

@@ -273,7 +273,7 @@ def restart(
 ) -> View:
     """Return the view that begins anew, from a CLOSE or after total failure (I4 to I8, R3).
 
-    `electors`: None: as before; others are the operator's deed.  Wait-for and options are
+    `electors`: None: as before; others are the operator's decision.  Wait-for and options are
     what all members are now started with.
     """
     facts = Facts(
@@ -310,7 +310,7 @@ def verify_id(view: View, digest: Digest = by_hash) -> None:
     """Raise `Malformed` unless the view's id is made of its facts.
 
     To be asked of every view that came from a peer or a disk, before anything else believes
-    it: an id stands for all ancestors, and nobody looks at them again.
+    it: an id stands for all ancestors, and no member looks at them again.
     """
     expected = digest(view)
     if view.id != expected:

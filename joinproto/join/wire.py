@@ -4,7 +4,7 @@
 
 The bytes are JSON in UTF-8 with one form for each message: an array of the message's name,
 and its fields in the order of the class.  `decode` believes nothing.  It takes only what
-`encode` writes, up to the last byte, and it verifies the id of every view, because whoever
+`encode` writes, up to the last byte, and it verifies the id of every view, because a member that
 receives a message believes the ids in it.
 
 Source: join protocol, 3.3 to 3.5; what a view must be says `view.py`.

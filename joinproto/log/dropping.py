@@ -1,4 +1,4 @@
-"""Dropping the first frames of a journal: a shorter one is written beside it, and takes its place.
+"""Dropping the first frames of a journal: a shorter one is written next to it, and takes its place.
 
     frames.floor        the snapshot that is to stand for the dropped frames
     frames.log.new      its bytes, then copies of all frames behind it

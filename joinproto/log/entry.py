@@ -1,7 +1,7 @@
 """What a frame of the log holds: who submitted it, as which number, and its data.
 
 The origin is one run of one member.  Its numbers grow, so a frame that is submitted twice is
-ordered once, and whoever submitted it recognizes it in the journal.
+ordered once, and a member that submitted it recognizes it in the journal.
 """
 
 from __future__ import annotations

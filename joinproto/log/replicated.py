@@ -58,7 +58,7 @@ REST_SECONDS = 5.0
 
 
 class Application(Protocol):
-    """What is made of the log.  Called on the strand; `apply` in order, committed frames only."""
+    """What is made of the log.  Called on the event loop; `apply` in order, committed frames."""
 
     def apply(self, frame: JournalFrame) -> None: ...
     def opened(self, view: View) -> None:
@@ -151,7 +151,7 @@ class ReplicatedLog:
         """Write a frame for a client; only while open.
 
         It is on its way with the next `work`, together with all others that came until then.
-        `lost`: is called in the place of `done` where nobody can tell any more whether the frame
+        `lost`: is called in the place of `done` where no member can tell any more whether the frame
         is in the log: the others went on without this member, and dropped their frames.
         """
         self._hand_in(self.submissions.add(body, done, lost))
@@ -167,9 +167,9 @@ class ReplicatedLog:
 
         Anywhere: a majority of the electors (the outside register) has confirmed the view since.
         `refused`: is called with a reason instead, where the log is not open or closes before, or
-        too many electors are of an earlier version.  `is_local`: ask nobody, and miss what others
-        acknowledged for up to the time after which the driver takes silent peers for lost, or for
-        as long as this process was paused.
+        too many electors are of an earlier version.  `is_local`: ask no member, and miss what
+        others acknowledged for up to the time after which the driver takes silent peers for lost,
+        or for as long as this process was paused.
         """
         if not self.is_open:
             refused("not active")

@@ -27,7 +27,7 @@ BATCH_FRAMES = 1_000
 class Intake:
     """What was handed in to the sequencer of one view: each frame once.
 
-    It outlives the sequencer: a member that hears no majority serves nobody for a while, and
+    It outlives the sequencer: a member that hears no majority serves no client for a while, and
     then goes on in the same view, where others submit again what they got no answer to.
     """
 
@@ -103,7 +103,7 @@ class Sequencer:
     def offer(self, frames: Sequence[Frame]) -> None:
         """Send what is about to be written here, so that all disks are written at once.
 
-        Nothing is committed before it is on the own disk as well, and nothing else ever has
+        Nothing is committed before it is on its own disk as well, and nothing else ever has
         these numbers in this view: a process that has not written them goes on in a later one.
         """
         letter = Frames(str(self.view.id), frames[0].seq, tuple(frame.data for frame in frames))
@@ -114,7 +114,7 @@ class Sequencer:
                 peer.next = frames[-1].seq + 1
 
     def wrote(self) -> None:
-        """The own disk has more: send it."""
+        """Its own disk has more: send it."""
         for peer in self._peers.values():
             self._pump(peer)
         self._count()

@@ -1,4 +1,4 @@
-"""Snapshots: the state of the application behind a committed frame, kept beside the journal.
+"""Snapshots: the state of the application behind a committed frame, kept next to the journal.
 
     frames.snapshot     a base (`records.py`): runs up to that frame, kind and state
     frames.floor        one of them that is kept until it stands for dropped frames (`dropping.py`)

@@ -111,7 +111,7 @@ class Submissions:
             self._pending[self._written.pop()[1]].seq = None
 
     def give_up(self) -> None:
-        """Tell that nobody can know any more whether what is not written is in the log.
+        """Tell that no member can know any more whether what is not written is in the log.
 
         Perhaps it is among dropped frames; submitted again it could be in the log twice.
         """

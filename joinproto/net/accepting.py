@@ -1,6 +1,6 @@
 """Accepting connections where the machine may have no file descriptor left.
 
-An accept that fails for want of one is no fault of who listens: the connection waits in the
+An accept that fails for want of one is no fault of the listener: the connection waits in the
 system's queue, and is taken when there is room again.
 """
 
@@ -23,7 +23,9 @@ EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """What an accept may fail with and come again."""
 RETRY_SECONDS = 0.1
 KEPT_FREE = 200
-"""File descriptors that clients leave for the disk, for peers, and for who asks for the state."""
+"""File descriptors that clients leave for the disk, for peers, and for questions about the
+state.
+"""
 
 
 def connections_max() -> int:

@@ -1,6 +1,6 @@
 """TCP under asyncio without a task between the socket and who takes the bytes.
 
-A `Direct` is a stream like any other as long as somebody greets on it.  `divert` then hands
+A `Direct` is a stream like any other as long as a peer greets on it.  `divert` then hands
 over what comes by a call, in the turn of the loop in which it came: of a write's time in a node
 most was the way through a stream, four turns of the loop for each receive.
 """
@@ -76,7 +76,7 @@ class Direct(asyncio.BufferedProtocol, ByteStream):
         if self._came is not None:
             try:
                 self._came(data)
-            except Exception as error:  # noqa: BLE001  raised where somebody waits for the end
+            except Exception as error:  # noqa: BLE001  raised where a peer waits for the end
                 self._failure = error
                 self.transport.abort()
             return
@@ -192,7 +192,7 @@ async def connect(address: Address) -> ByteStream:
 
 
 Answer = Callable[[ByteStream], Any]
-"""Speaks with whoever has connected; runs in a task of its own."""
+"""Speaks with a peer that has connected; runs in a task of its own."""
 
 
 @define

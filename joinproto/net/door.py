@@ -1,6 +1,6 @@
 """Who is let in: a peer greets, proves who it is, and has a few seconds for it.
 
-Whoever is not proved yet costs little: a small greeting, a few seconds, one of `STRANGERS_MAX`
+A peer that is not proved yet costs little: a small greeting, a few seconds, one of `STRANGERS_MAX`
 places, and when these are taken, the oldest goes.
 """
 
@@ -60,8 +60,8 @@ class Door:
     ) -> Proved | None:
         """Return who is there, None where it is turned away; raises nothing of the connection's.
 
-        `dialled`: whom this side has called.  `stranger`: of who has called; it is cancelled
-        where too many others come before it is proved.
+        `dialled`: whom this side has called.  `stranger`: of a peer that has called; it is
+        cancelled where too many others come before it is proved.
         """
         if stranger is not None:
             self._make_room()
@@ -81,7 +81,7 @@ class Door:
         self.refusals.say(current_time(), whom, why)
 
     def punish(self, peer: str, why: str) -> None:
-        """Refuse a proved peer, and for a moment whoever has its name: it is broken."""
+        """Refuse a proved peer, and for a moment a peer that has its name: it is broken."""
         now = current_time()
         self.refuse(peer, why)
         self._punished = {name: end for name, end in self._punished.items() if end > now}

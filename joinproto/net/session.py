@@ -1,4 +1,4 @@
-"""One connection, without a socket: who is there, and frames that nobody else can have sent.
+"""One connection, without a socket: who is there, and frames that no other peer can have sent.
 
     dialer      {versions, cluster, from, to, nonce, run}           ->
     acceptor    {versions, cluster, from, to, nonce, run, proof}   <-      or {refused}
@@ -7,7 +7,7 @@
     both        frames, each with a tag over its number
 
 The proofs are HMACs over both nonces and everything said, with the shared secret; so each side
-proves that it knows it, nobody learns it, and nothing of one connection is worth anything on
+proves that it knows it, no peer learns it, and nothing of one connection is worth anything on
 another.  The tag of a frame counts: a frame that is replayed, left out or changed is refused.
 Where there is no secret the same is done with an empty one, and tells honest members apart;
 then TLS says who is who, or the port is open to this machine only.
@@ -176,7 +176,7 @@ class Session:
         self.peer = self._claims
 
     def _judge(self, theirs: dict[str, Any]) -> None:
-        """Refuse a greeting that is for somebody else, or from nobody we know."""
+        """Refuse a greeting that is for another peer, or from no peer we know."""
         low, high = self.me.versions
         found = theirs["joinproto"]
         is_pair = isinstance(found, list) and len(found) == 2

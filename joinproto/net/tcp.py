@@ -205,7 +205,7 @@ class TcpTransport:
         for link in self._links.values():
             link.push(FAREWELL)
         with anyio.move_on_after(FAREWELL_SECONDS):
-            # Whoever reads a farewell closes, and it is the last thing it reads.
+            # A peer that reads a farewell closes, and it is the last thing it reads.
             while self._links:
                 await self._fewer.wait()
 
@@ -231,11 +231,11 @@ class TcpTransport:
             with anyio.fail_after(self.network.silence, shield=True):
                 stream = await connect(address)
         except (OSError, TimeoutError, ValueError):
-            return  # nobody is there, which is no news; nor at a name that is none
+            return  # no peer is there, which is no news; nor at a name that is none
         await self._speak(stream, f"{peer} at {address}", peer, None, met)
 
     async def _answer(self, stream: ByteStream) -> None:
-        """Speak with whoever has connected; nothing it does may end the listener."""
+        """Speak with a peer that has connected; nothing it does may end the listener."""
         with anyio.CancelScope() as scope:
             await self._speak(stream, _remote(stream), None, scope)
 
@@ -268,7 +268,7 @@ class TcpTransport:
             await anyio.aclose_forcefully(stream)
 
     def _taken(self, name: str, run: str) -> str:
-        """Return why nobody else may have this name now: a live process has it.
+        """Return why no other peer may have this name now: a live process has it.
 
         Of two processes that are configured as one member the later one would take the
         connections of the other one, which takes them back, and no view would last.

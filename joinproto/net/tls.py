@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 @frozen(kw_only=True)
 class TlsFiles:
-    """PEM files: the own certificate with its chain, its key, and the CA of all members."""
+    """PEM files: its own certificate with its chain, its key, and the CA of all members."""
 
     certificate: Path
     key: Path
@@ -73,7 +73,7 @@ class TlsFiles:
             ) from error
 
     def _refuse_encrypted(self) -> str:
-        # Asked by the TLS library, which would otherwise ask whoever sits at the terminal.
+        # Asked by the TLS library, which would otherwise ask at the terminal.
         raise UsageProblem(
             f"security.key {self.key}: it is encrypted, and a node starts without a person",
             next=f"`openssl pkey -in {self.key}` writes it without; readable by the node only",

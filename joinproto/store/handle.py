@@ -5,7 +5,7 @@
 
 A write that fails is final.  After a failed fsync the system may have dropped what it could
 not write and call the next fsync a success, so a second attempt would prove nothing.  The
-handle writes no more; the process ends, and whoever opens the store next finds one whole
+handle writes no more; the process ends, and a process that opens the store next finds one whole
 record, the old or the new one.
 
 Source: recovery, "The metadata on disk"; join protocol, 3.2.
@@ -69,8 +69,8 @@ class StoreHandle:
 
     @property
     def contents(self) -> Contents:
-        """Return everything that is on the disk beside the record, and the record."""
-        # Only a store whose making failed has none, and nobody gets that one.
+        """Return everything that is on the disk as well as the record, and the record."""
+        # Only a store whose making failed has none, and no process gets that one.
         assert self._contents is not None
         return self._contents
 
@@ -102,7 +102,7 @@ class StoreHandle:
             self._require_usable()
             if self._contents is not None:
                 self._require_same_store(self._contents.record, contents.record)
-                # Whoever made these contents anew does not know of other versions' fields.
+                # A process that made these contents anew does not know of other versions' fields.
                 contents = evolve(contents, source=self._contents.source)
             self._write(contents)
         finally:
@@ -171,7 +171,7 @@ class StoreHandle:
         return payload, as_read
 
     def _require_still_ours(self) -> None:
-        # Somebody removed the lock file, and another process locks a new one: two members.
+        # A process removed the lock file, and another process locks a new one: two members.
         kept = self._kept
         try:
             if kept.ended or kept.files.is_same(kept.room, LOCK, self._lock):

@@ -1,6 +1,6 @@
 """`inspect(path)`: everything that can be seen of a store, without changing a byte.
 
-Works on a read-only mount, and beside a running member: it does not keep the lock.
+Works on a read-only mount, and alongside a running member: it does not keep the lock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Inspection:
     """What lies in the data directory `path` of a member.
 
     `problems`: what is wrong, one sentence each.  `refusal`: why no member may run on it,
-    "" if one may.  `leftovers`: names of files that were being written; beside a running
+    "" if one may.  `leftovers`: names of files that were being written; alongside a running
     member, perhaps right now.
     """
 

@@ -13,13 +13,13 @@ PATIENCES_MOST = 400
 """So many times its patience a cluster has to come to rest."""
 
 SERVES_MOST = 100
-"""And so many to serve again, once whoever is asked has permitted it."""
+"""And so many to serve again, once a member that is asked has permitted it."""
 
 PATIENCES_OF_REST = 6
 
 
 def calm(it: Simulation) -> None:
-    """Stop all faults, start whoever can be started, and see whether the cluster serves."""
+    """Stop all faults, start a member that can be started, and see whether the cluster serves."""
     it.network.is_mended = True
     it.register.out_of_reach.clear()
     for name, place in it.places.items():

@@ -1,4 +1,4 @@
-"""What happens to a cluster: each deed of a scenario, done to a simulation."""
+"""What happens to a cluster: each action of a scenario, done to a simulation."""
 
 from __future__ import annotations
 

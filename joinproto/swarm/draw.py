@@ -33,7 +33,7 @@ KINDS: dict[What, float] = {
     What.JUMP: 0.7,
     What.OPTIONS: 0.3,
 }
-"""Kinds of deeds that a run may have or not, and how often each comes where it does."""
+"""Kinds of actions that a run may have or not, and how often each comes where it does."""
 
 BACK = {What.CRASH, What.CRASH_SOON, What.POWER, What.LEAVE, What.SHUTDOWN, What.WIPE, What.MARK}
 """After these a member is down, sooner or later."""

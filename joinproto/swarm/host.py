@@ -91,7 +91,7 @@ class Process:
     """See the head of this file.  `ended`: why it does no more.
 
     `connected`: to whom.  `left`: its view, if that had a successor when it was connected again
-    after it heard of nobody.  `gone`: of whom it has known that they have left its view.
+    after it heard of no member.  `gone`: of whom it has known that they have left its view.
     `was_ready`: since it began; `saw_it_run`: while it was up, one that was ready was up, too.
     `stood`: views of which the register told it that nothing follows.
     """

@@ -74,7 +74,7 @@ class Oracle:
     served: int = 0
     acked: int = 0
     _closed_at: dict[ViewId, int] = field(factory=dict)  # starts before each CLOSE was chosen
-    _closed_running: set[ViewId] = field(factory=set)  # by somebody who had been ready in it
+    _closed_running: set[ViewId] = field(factory=set)  # by a member that had been ready in it
     _votes: dict[tuple[ViewId, Ballot], set[str]] = field(factory=dict)
     ready: dict[ViewId, set[Seat]] = field(factory=dict)
     _initial: dict[Seat, ViewId] = field(factory=dict)
@@ -142,7 +142,7 @@ class Oracle:
         return 2 * len(votes & electors) > len(electors)
 
     def chosen(self, view: View) -> None:
-        """This view was chosen: by a majority, by the register, or somebody says so."""
+        """This view was chosen: by a majority, by the register, or a member says so."""
         known = self.successor.get(view.parent)
         if known is not None and known.id == view.id:
             return
@@ -176,7 +176,7 @@ class Oracle:
             is_anew = not ran
         else:
             # Where all died in the middle of a shutdown, those of today choose its CLOSE: also
-            # who was up beside one that died, and may have heard nothing of it.
+            # who was up alongside one that died, and may have heard nothing of it.
             ran = [one.name for one in self.running() if one.saw_it_run]
             was_over = not ran or closed.id not in self._closed_running
             is_anew = self.starts > self._closed_at.get(closed.id, 0) or was_over
@@ -261,7 +261,7 @@ class Oracle:
             at = self.views.get(at.parent)
 
     def connected(self, process: Process) -> None:
-        """A member that heard of nobody is connected again."""
+        """A member that heard of no member is connected again."""
         tip = process.member.view
         process.left = None
         if tip is not None and tip.id in self.successor and process.is_ready:

@@ -24,7 +24,7 @@ DIRECTORY = Path("/data")
 
 
 class Died(BaseException):
-    """The process is no more.  No `Exception`: nobody inside it can stop it."""
+    """The process is no more.  No `Exception`: no code inside it can stop it."""
 
 
 class Keeps(Protocol):
@@ -173,7 +173,7 @@ class Place:
 
     def wipe(self) -> None:
         """Empty the directory: the next store here is another one."""
-        # Nobody syncs what a lock says, and its length is this machine's.
+        # No process syncs what a lock says, and its length is this machine's.
         self._take(Disk(self.chance, short=0.0, steady=frozenset({LOCK})))
         self.files.make(DIRECTORY)
         self.record = self.writing = self.told = None

@@ -1,8 +1,8 @@
 """Rest: what a cluster owes once faults have stopped, and whether it gives it.
 
 A majority of the electors that is up, hears each other in full and has all that was committed
-must serve, and come to rest.  Of who has the data, only those count who can know it: members of
-every view since the last one that may have been served.
+must serve, and come to rest.  Of a member that has the data, only those count who can know it:
+members of every view since the last one that may have been served.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def newest(oracle: Oracle) -> View | None:
 
 
 def who_must_serve(oracle: Oracle, up: dict[str, Up], deaf: set[tuple[str, str]]) -> str:
-    """Return the members that owe service, as names; "": nobody does."""
+    """Return the members that owe service, as names; "": no member does."""
     tip = newest(oracle)
     for count in range(len(up), 0, -1):
         for names in combinations(sorted(up), count):
@@ -53,7 +53,7 @@ def _owe(oracle: Oracle, tip: View | None, group: list[Up]) -> bool:
     default = it.config(it.members[0]).digest
     if len(group) < it.wait_for or any(one.digest != default for one in group):
         return False
-    # A founding that nobody has learned of needs its founders, as one that was not chosen.
+    # A founding that no member has learned of needs its founders, as one that was not chosen.
     if tip is None or all(one.record.tip is None for one in group):
         names, seats = {one.seat.member for one in group}, {one.seat for one in group}
         accepted = [one.record.accepted.view for one in group if one.record.accepted is not None]

@@ -1,6 +1,6 @@
-"""One run: a scenario, played from its first deed to its end.
+"""One run: a scenario, played from its first action to its end.
 
-A storm of deeds comes first; then the cluster is left in peace, and has to serve.
+A storm of actions comes first; then the cluster is left in peace, and has to serve.
 """
 
 from __future__ import annotations

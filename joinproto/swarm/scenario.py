@@ -1,7 +1,7 @@
 """A scenario: all that is decided before a run begins, as one value that shrinks.
 
 What a message meets on its way is drawn during the run, from the seed and its link alone, so
-that a deed taken out changes little of the rest.
+that an action taken out changes little of the rest.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Shrinking: from a run that fails to one that fails alike, with less that happens.
 
-Deeds go first, in halves, then in smaller parts (delta debugging); then members and options.
+Actions go first, in halves, then in smaller parts (delta debugging); then members and options.
 What stays is what the failure needs, as far as so many tries can tell.
 """
 

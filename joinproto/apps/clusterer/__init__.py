@@ -1,4 +1,5 @@
-"""A node of the Clusterer as a process: the steps of `coordinator` over TCP, beside a real service.
+"""A node of the Clusterer as a process: the steps of `coordinator` over TCP, alongside a real
+service.
 
 It may import all of `joinproto.clusterer`, the store's files and the drivers' frames.
 """

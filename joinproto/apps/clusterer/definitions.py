@@ -1,13 +1,13 @@
 """What RabbitMQ's tables hold on a node that is down, so that who starts first lacks nothing.
 
-After a power cut the lists of who ran are equal where the data are not: each node wrote its log up
-to two seconds late.  The node that starts first decides what is kept, and the others take it.  So
-who is to be first asks all that went down with it what they hold: only who has all that is defined
-on any of them goes.  Where nobody has all, a person chooses (`chosen`).
+After a power cut the lists of nodes that ran are equal where the data are not: each node wrote its
+log up to two seconds late.  The node that starts first decides what is kept, and the others take
+it.  So a node that is to be first asks all that went down with it what they hold: only who has all
+that is defined on any of them goes.  Where no node has all, a person chooses (`chosen`).
 
     one has all that is defined on any        it goes first, and the others wait for it
-    each lacks something                       nobody goes
-    one has not said it, or cannot read it     nobody goes
+    each lacks something                       no node goes
+    one has not said it, or cannot read it     no node goes
 
 Messages are not looked at.  A node with Khepri has no such tables, and is not asked: there a
 majority has the latest by itself.

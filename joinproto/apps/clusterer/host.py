@@ -303,7 +303,7 @@ class Host(Ports[Awaitable[None]]):
             self.begun = True
             await self._call(lambda: self.service.boot(booting))
         except ServiceFailed as error:
-            # Who lets another one go first keeps nobody waiting meanwhile.
+            # Who lets another one go first keeps no node waiting meanwhile.
             self._lets_go = self.timing.retry if isinstance(error, NotFirst) else 0.0
             await self._failed(error.message)
             return
@@ -345,7 +345,7 @@ class Host(Ports[Awaitable[None]]):
         self.post(Paused(found.paused) if found.runs else Died("the service has ended by itself"))
 
     async def _clock(self) -> None:
-        """Ask again, and look for who is away, as often as that is due."""
+        """Ask again, and look for a node that is away, as often as that is due."""
         elapsed = 0.0
         while True:
             await asyncio.sleep(self.timing.poll)
@@ -366,7 +366,7 @@ class Host(Ports[Awaitable[None]]):
         self.post(Receive(sender, content))
 
     def lost(self, to: str, content: Content) -> None:
-        """Nobody can be reached to whom this was sent."""
+        """No node can be reached to whom this was sent."""
         if isinstance(content, Question):
             self.post(Silence(to, token_of(content)))
 

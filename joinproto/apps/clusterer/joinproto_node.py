@@ -102,7 +102,7 @@ class JoinprotoNode:
         return ServiceStatus(runs=True, says=says)
 
     def forget(self, nodes: frozenset[str]) -> None:
-        """Who leaves says so itself."""
+        """A node that leaves says so itself."""
 
     def end(self) -> None:
         """The process has ended with the stop."""
@@ -190,7 +190,8 @@ class JoinprotoNode:
         """Return the process, of this run or of one that was killed; None: it has ended."""
         if self._process is not None:
             return self._process.pid if self._process.poll() is None else None
-        # Not by a file: a node killed before it was written would leave a process that nobody ends.
+        # Not by a file: a node killed before it was written would leave a process that no node
+        # ends.
         for place in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(OSError):
                 words = place.read_bytes().split(b"\0")

@@ -1,4 +1,4 @@
-"""What nodes say to each other: one connection with each, whoever called it, or silence.
+"""What nodes say to each other: one connection with each, whichever side called, or silence.
 
 The connections are those of all systems (`joinproto/net/tcp.py`).  A question that was not answered
 is asked once more after a connection broke; where a node cannot be reached, that is told as
@@ -57,8 +57,8 @@ Operator = Callable[[Mapping[str, Any], Callable[[], bool]], Any]
 
 @frozen(kw_only=True)
 class Timing:
-    """Seconds: between two rounds, pokes of who is away, boots that failed, signs of life; until
-    a peer counts as lost; until a node that was told to stop ends, whatever hangs."""
+    """Seconds: between two rounds, pokes of a node that is away, boots that failed, signs of life;
+    until a peer counts as lost; until a node that was told to stop ends, whatever hangs."""
 
     poll: float = 0.5
     poke: float = 2.0
@@ -70,8 +70,8 @@ class Timing:
 
 @frozen(kw_only=True)
 class Heard:
-    """What the host is called back with: a message, a message that nobody heard, an end; what an
-    operator asks, and whether he has gone; an error that nobody expected."""
+    """What the host is called back with: a message, a message that no node heard, an end; what an
+    operator asks, and whether it has gone; an unexpected error."""
 
     message: Callable[[str, Any], None]
     lost: Callable[[str, Any], None]
@@ -136,7 +136,7 @@ class Network:
         return self.peers[name]
 
     def send(self, to: str, content: Any) -> None:
-        """Send, or call; `heard.lost` tells later if nobody can be reached."""
+        """Send, or call; `heard.lost` tells later if no node can be reached."""
         if self._closing:
             return
         peer = self.peer(to)
@@ -188,7 +188,7 @@ class Network:
             self._gone(peer)
 
     def _gone(self, peer: Peer) -> None:
-        """Nobody can be reached there: what was said and asked is lost."""
+        """No node can be reached there: what was said and asked is lost."""
         asked = [content for content, _ in peer.unanswered.values()]
         rest = [one for one in peer.outbox if type(one) not in _ANSWER_OF.values()]
         peer.outbox.clear()

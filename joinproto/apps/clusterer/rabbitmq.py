@@ -5,8 +5,8 @@ server that a killed node left behind is found by its name, and its broker stopp
 
     found   force_boot, start_app; the former members are forgotten
     join    (after reset) join_cluster, start_app
-    own     start_app, beside members that run
-    first   force_boot, start_app; who does not count any more is forgotten.  Of those that went
+    own     start_app, with members that run
+    first   force_boot, start_app; nodes that count no more are forgotten.  Of those that went
             down together it is one that has all that is defined on any of them (`definitions.py`)
 
 Source: Clusterer, U4 and U5.

@@ -106,7 +106,7 @@ def look(service: Service, others: Mapping[str, Mapping[str, str] | None]) -> No
 
 
 LOST_AND_FOUND = "lost+found"
-"""What a file system has of its own where it is mounted; often nobody but root may remove it."""
+"""What a file system has of its own where it is mounted; often only root may remove it."""
 
 
 def empty(data: Path) -> None:

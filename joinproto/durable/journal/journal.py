@@ -4,7 +4,7 @@
     frames.index    what was whole when it was written (`index.py`)
 
 A write that was not durable when the power failed leaves a torn tail, which is cut at the next
-start: nobody was told of it.  Each record says up to where the file was durable when it was
+start: no process was told of it.  Each record says up to where the file was durable when it was
 written.  So a damaged record that a later one calls durable is no torn tail, and is refused.
 
 The first frames may be dropped: then a base stands for them, with the state of the application
@@ -84,7 +84,7 @@ RECENT_BYTES = 8 * 2**20
 class Replacement:
     """Another journal, open and durable, that is to take this one's place.
 
-    `name`: beside it.  `runs`: of all its frames, those in its base included; `offsets`: of the
+    `name`: next to it.  `runs`: of all its frames, those in its base included; `offsets`: of the
     frames behind that; `end`: behind the last one.
     """
 
@@ -354,7 +354,8 @@ class Journal:
 
     @contextmanager
     def _changing(self, doing: str) -> Iterator[None]:
-        # After a failed fsync nobody knows what is on the disk; a second one would prove nothing.
+        # After a failed fsync no process knows what is on the disk; a second one would prove
+        # nothing.
         try:
             yield
         except OSError as error:

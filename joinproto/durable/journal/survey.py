@@ -61,11 +61,11 @@ class Stretch:
 
 @frozen(kw_only=True)
 class Survey:
-    """What a journal's file holds, whoever asks.
+    """What a journal's file holds; the same for all callers.
 
     `runs`: of all frames, those that were dropped included.  `offsets`: of the first frame
     behind the base, the next, ...  `end`: behind the last whole frame; what follows up to
-    `size` is a torn tail that nobody was told of.  `problem`: why none of it can be believed,
+    `size` is a torn tail that no process was told of.  `problem`: why none of it can be believed,
     "" if it can.  `stretches`: into which it falls; the first `vouched` were in the index.
     """
 

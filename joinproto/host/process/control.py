@@ -1,8 +1,8 @@
 """The control socket: what `joinproto status` and `joinproto shutdown` say to a node.
 
 A Unix socket in the data directory, for the user of the node only.  One line in, one line of
-JSON out.  Nothing is ever removed from its path but a socket on which nobody answers, and at
-the end the own one.
+JSON out.  Nothing is ever removed from its path but a socket on which no process answers, and at
+the end its own.
 """
 
 from __future__ import annotations

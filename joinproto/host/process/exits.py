@@ -6,7 +6,7 @@
 4    the machine: an address in use, a disk that is full          restart after a while
 5    this store must not run here: wrong store, other options,    do not restart
      damaged, of a newer version, an older copy of what it was
-6    nobody has a clean store, or too few have one that is not    do not restart
+6    no member has a clean store, or too few have one that is not    do not restart
      an older copy: `joinproto recover` first
 10   a bug of ours                                                restart
 143  stopped at once, by a second SIGTERM, or not in time         as you like

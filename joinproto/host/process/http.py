@@ -1,7 +1,7 @@
 """`/metrics` for Prometheus and `/health` for a supervisor, on an address of their own.
 
 uvicorn serves them in the node's own event loop (asyncio).  A connection lives for a few seconds,
-whatever its other side does, and when all places are taken, the oldest goes: nobody who is idle
+whatever its other side does, and when all places are taken, the oldest goes: no client that is idle
 or slow keeps a supervisor from its answer, or the node from its end.
 """
 

@@ -29,7 +29,7 @@ def notify(text: str) -> None:
 
 
 async def keep_watchdog() -> None:
-    """Say twice in each interval that the event loop runs; returns if nobody wants to know."""
+    """Say twice in each interval that the event loop runs; returns where no supervisor asks."""
     micros = ENVIRONMENT.get("WATCHDOG_USEC", "")
     wanted_by = ENVIRONMENT.get("WATCHDOG_PID", str(os.getpid()))
     if not micros.isdigit() or int(micros) == 0 or wanted_by != str(os.getpid()):

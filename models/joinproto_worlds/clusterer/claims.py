@@ -1,4 +1,4 @@
-"""What is claimed of each scene, and beside it what shall happen.
+"""What is claimed of each scene, and next to it what shall happen.
 
 Source: Clusterer, S1 to S7 and U1 to U7.
 """

@@ -20,7 +20,7 @@ from joinproto.durable.record import Kind, discard, keep, load
 
 @frozen
 class ElectorsFile:
-    """The file beside the service's data directory, `data`."""
+    """The file next to the service's data directory, `data`."""
 
     data: Path
     files: FileSystem = REAL

@@ -1,4 +1,4 @@
-"""What a node remembers beside its config: who its broker ran with, and whether its data count.
+"""What a node remembers besides its config: who its broker ran with, and whether its data count.
 
 A record (`joinproto/durable/record.py`), `DATA-cluster.members`; a node has it to itself.
 
@@ -22,7 +22,7 @@ RESET = "restore the file; or reset the node: it joins with a new identity"
 
 @frozen
 class MembersFile:
-    """The file beside a broker's data directory, `data`."""
+    """The file next to a broker's data directory, `data`."""
 
     data: Path
     files: FileSystem = REAL

@@ -1,4 +1,4 @@
-"""A node's stored config: one file beside the broker's data directory, `DATA-cluster.config`.
+"""A node's stored config: one file next to the broker's data directory, `DATA-cluster.config`.
 
 The file is a record (`joinproto/durable/record.py`) of Erlang terms.  It is replaced under a lock,
 and an older config never takes the place of a younger one: what is on the disk is read again
@@ -37,7 +37,7 @@ class Kept:
 
 @frozen
 class StoredConfig:
-    """The file beside a broker's data directory, `data`; one process at a time writes it."""
+    """The file next to a broker's data directory, `data`; one process at a time writes it."""
 
     data: Path
     release: Release = Release.SEED
@@ -61,7 +61,7 @@ class StoredConfig:
     def keep(self, held: Held, identity: str) -> None:
         """Store a config durably.
 
-        Raises `StoreError` where a younger one is there, or another one of the same version: then
+        Raises `StoreError` where a younger one is there, or another of the same version: then
         nothing is changed.
         """
         with opened(self.files, self.data.parent, self._kind) as record, self._locked(record):
