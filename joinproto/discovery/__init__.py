@@ -5,5 +5,5 @@ each backend is asked and what follows from its answer, and what a node does nex
 a server stands in files of its own.  It imports `joinproto.machine` (the language of the tables)
 and no other system; `models` and `tools` import it.
 
-Read `boot.py` first, beside docs/discovery.md; for the settings `keys.py`.
+Read `boot.py` first, with docs/discovery.md; for the settings `keys.py`.
 """

@@ -1,4 +1,4 @@
-"""AWS: the instances of the own autoscaling group, or those with tags.
+"""AWS: the instances of its own autoscaling group, or those with tags.
 
 Real: no tags, an own instance in no group, or a listing by tags that fails are all an empty
 list.  Ours: each of them is an error, and all pages of instances are read.

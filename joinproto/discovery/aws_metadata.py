@@ -56,7 +56,7 @@ def _read(about: Metadata, path: str) -> Flow[str]:
             got = yield from asked(about.request("PUT", "api/token", (ttl,)))
             headers = (Header("X-aws-ec2-metadata-token", got.body.strip()),)
         except Refused:
-            pass  # version 1 has no tokens; where nobody answers, the next request fails, too
+            pass  # version 1 has no tokens; where none answers, the next request fails, too
     got = yield from asked(about.request("GET", f"meta-data/{path}", headers))
     text = got.body.strip()
     if not text or "<" in text:
@@ -65,12 +65,12 @@ def _read(about: Metadata, path: str) -> Flow[str]:
 
 
 def instance_id(about: Metadata) -> Flow[str]:
-    """Return the own instance's id."""
+    """Return its own instance's id."""
     return _read(about, "instance-id")
 
 
 def zone(about: Metadata) -> Flow[str | None]:
-    """Return the own availability zone; None where nobody says."""
+    """Return its own availability zone; None where it is not said."""
     try:
         return (yield from _read(about, "placement/availability-zone"))
     except Refused:
@@ -105,7 +105,7 @@ _ZONE = re.compile(r"([a-z]+(?:-[a-z]+)+-[0-9]+).*")
 
 
 def region(about: RegionFacts) -> tuple[str, str]:
-    """Return the region, and who says it; raises `Refused` where nobody does (ours)."""
+    """Return the region, and who says it; raises `Refused` where no source does (ours)."""
     for value, who in (
         (about.configured, "the setting"),
         (about.environment, "AWS_DEFAULT_REGION"),

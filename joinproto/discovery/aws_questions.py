@@ -172,7 +172,7 @@ def answer_hostnames(asked: AskHostnames) -> HostnamesAnswer:
 
 @frozen(kw_only=True)
 class AskGroup:
-    """Pages of instances in groups, and the own one."""
+    """Pages of instances in groups, and its own."""
 
     instance: Annotated[str, "the own instance's id"]
     pages: Annotated[tuple[str, ...], "answers of DescribeAutoScalingInstances, in XML"]
@@ -180,7 +180,7 @@ class AskGroup:
 
 @frozen(kw_only=True)
 class GroupAnswer:
-    """The own group."""
+    """Its own group."""
 
     group: Annotated[str | None, "its name; null: none, or not known"]
     instances: Annotated[tuple[str, ...], "ids of all in it"]
@@ -192,7 +192,7 @@ class GroupAnswer:
 
 @question("discovery.aws.group", instance="i-1", pages=[_GROUPS])
 def answer_group(asked: AskGroup) -> GroupAnswer:
-    """The own autoscaling group, from pages of instances."""
+    """Its own autoscaling group, from pages of instances."""
     try:
         group = group_of(asked.pages, asked.instance)
         token = next_token(asked.pages[-1]) if asked.pages else None

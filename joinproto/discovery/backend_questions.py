@@ -140,7 +140,7 @@ class PodAnswer:
 
 @question("discovery.k8s.pod", node="rabbit@rabbit-server-2.rabbit-nodes.default")
 def answer_pod(asked: k8s.Pod) -> PodAnswer:
-    """The seed, from the own pod's name."""
+    """The seed, from its own pod's name."""
     match k8s.pods(asked):
         case Listed(nodes):
             why = "the set has so many pods, numbered from the first"

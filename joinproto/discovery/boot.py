@@ -134,7 +134,7 @@ OURS = Table(
         Case("D3", "a majority answers", ALWAYS, Step.FOUND),
     ),
 )
-"""Ours: nobody stands alone; a majority of those expected found the cluster by their votes."""
+"""Ours: no node stands alone; a majority of those expected found the cluster by their votes."""
 
 TABLES = {Rules.SEED: SEED, Rules.REAL: REAL, Rules.OURS: OURS}
 SETS = (PEERS, LISTED, SEEN, OTHERS, FIRST, ANSWERING, LIVING)

@@ -103,7 +103,7 @@ class Chosen:
 
     @property
     def is_pods(self) -> bool:
-        """Whether the release knows pods by their names, and asks nobody."""
+        """Whether the release knows pods by their names, and asks no server."""
         return PODS.holds(self.given.release)
 
     @property

@@ -66,7 +66,7 @@ REAL = Table(
         Case("D4", "removed", ALWAYS, Deed.REMOVE),
     ),
 )
-"""Who is neither seen nor listed goes; a failed backend lists nobody, up to 4.1."""
+"""Who is neither seen nor listed goes; a failed backend lists no node, up to 4.1."""
 
 OURS = Table(
     "discovery-cleanup-ours",
@@ -82,7 +82,7 @@ OURS = Table(
         Case("D4", "removed", ALWAYS, Deed.REMOVE),
     ),
 )
-"""Nobody goes on an error, by one node's name, beyond what a majority allows, or at once."""
+"""No node goes on an error, by one node's name, beyond what a majority allows, or at once."""
 
 WHY = {
     "all are seen": "every member answers",

@@ -1,4 +1,5 @@
-"""What holds of a configuration, whoever set it: values by key, and facts that follow from them.
+"""What holds of a configuration, whatever set it: values by key, and facts that follow from
+them.
 
 Source: discovery, D6.
 """

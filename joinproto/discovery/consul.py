@@ -2,7 +2,7 @@
 
 Real: a node's record lives as long as its check passes; the oldest passing record is selected,
 under a lock whose wait ends with the request.  Ours: a record stays until it is removed, all
-that are registered are listed, and nobody is chosen by what passes at the moment.
+that are registered are listed, and no node is chosen by what passes at the moment.
 
 Source: Consul requests of the peer discovery plugin; discovery, D1 and D2.
 """
@@ -208,7 +208,7 @@ class ConsulBackend(Backend):
         return Done(again=True)
 
     def _is_wanted(self) -> Flow[bool]:
-        """Real: the lost record is written again unless the node itself is selected, or nobody."""
+        """Real: the lost record is written again unless the node itself is selected, or no node."""
         for _ in range(RETRIES_MAX):
             found = yield from self.list_nodes()
             if isinstance(found, Selected):

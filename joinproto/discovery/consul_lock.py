@@ -1,7 +1,7 @@
 """The lock in Consul: a session, a key that it holds, and a blocking read until it is free.
 
 Real: each request ends after 2250 ms, the blocking read too, so the lock fails as soon as
-somebody else holds it for that long, and its session is left behind.  Ours: the read may take
+another node holds it for that long, and its session is left behind.  Ours: the read may take
 the rest of the time for the lock, and what was begun is taken back.
 
 Source: Consul requests of the peer discovery plugin; discovery, D1 and D3.
@@ -40,7 +40,7 @@ def _ttl(about: Consul) -> int:
 
 @failing
 def lock(about: Consul) -> Flow[Held]:
-    """Return the lock, once nobody else holds it."""
+    """Return the lock, once no other node holds it."""
     body = compact({"Name": about.node, "TTL": f"{_ttl(about)}s"})
     got = yield from asked(about.request("PUT", "/v1/session/create", body=body))
     what = "the session of Consul"

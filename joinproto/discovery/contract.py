@@ -72,7 +72,7 @@ class Backend(ABC):
         return nothing()
 
     def lock(self) -> Flow[Held | Failed]:
-        """Return the lock, once nobody else holds it."""
+        """Return the lock, once no other node holds it."""
         yield from ()
         return Failed("this backend has no lock")
 

@@ -1,8 +1,8 @@
 """DNS: the addresses of one name, and the name of each address.
 
 Real: a look-up that fails is skipped, so a server that is down is an empty list.  Ours: it is an
-error; only a server that answers says that there is nobody, and of several names of one address the
-least is taken, not the first.
+error; only a server that answers says that there is no node, and of several names of one address
+the least is taken, not the first.
 
 Source: DNS of the peer discovery; discovery, D1.
 """
@@ -71,7 +71,7 @@ def list_nodes(about: Dns) -> DnsFlow:
             return Failed(f"{kind.value} of {about.hostname}: {looked.error}")
         addresses += () if looked.error is not None else looked.values
         is_known = is_known or not looked.no_such_name
-    # A name that was never made, or is not yet, says nothing of who is there.
+    # A name that was never made, or is not yet, says nothing of a node that is there.
     if not is_known and not real:
         return Failed(f"there is no such name as {about.hostname}")
     nodes: dict[str, None] = {}

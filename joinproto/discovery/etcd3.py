@@ -91,7 +91,7 @@ def selected(about: Etcd3, found: tuple[Record, ...]) -> Answer:
 
 @frozen
 class Etcd3Backend(Backend):
-    """See the head of this file.  `lease`: the lease of the own record, once it is known."""
+    """See the head of this file.  `lease`: the lease of its own record, once it is known."""
 
     about: Etcd3
     lease: list[str] = field(factory=list)
@@ -178,7 +178,7 @@ class Etcd3Backend(Backend):
                 raise Refused(f"{what}: an answer without key")
         except Refused:
             if not real:
-                # With its lease goes the place in the queue; otherwise a lock that nobody
+                # With its lease goes the place in the queue; otherwise a lock that no node
                 # holds is handed to us later.
                 yield about.post("/v3/lease/revoke", {"ID": lease}, token)
             raise

@@ -1,4 +1,4 @@
-"""Kubernetes: the endpoints of a service, as the seed has it, and the own pod's name, as today.
+"""Kubernetes: the endpoints of a service, as the seed has it, and its own pod's name, as today.
 
 Source: the peer discovery plugin up to 4.0 and from 4.1 on; discovery, D1 and D3.
 """
@@ -106,7 +106,7 @@ def names(about: K8s, text: str) -> tuple[str, ...]:
 
 @frozen
 class EndpointsBackend(Backend):
-    """Up to 4.0.  Registering writes an event, which nobody lists."""
+    """Up to 4.0.  Registering writes an event, which no node lists."""
 
     about: K8s
     registers: bool = field(default=True, init=False)

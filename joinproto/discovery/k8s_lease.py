@@ -62,7 +62,7 @@ def _lease(about: K8s, *, version: str | None, renewals: int) -> dict[str, Any]:
 
 @failing
 def lock(about: K8s) -> Flow[Held]:
-    """Return the lock, once nobody else holds it."""
+    """Return the lock, once no other node holds it."""
     left, silent, seen = LOCK_SECONDS, 0.0, None
     while left > 0:
         new = _lease(about, version=None, renewals=0)

@@ -53,7 +53,7 @@ REAL = Table(
 """Asks who is there, and writes its record again if it is not among them."""
 
 OURS = Table("discovery-keep-ours", "discovery, keep-alive, ours", (_THERE, _WRITTEN))
-"""Asks nobody else: a record that is gone is written again."""
+"""Asks no other node: a record that is gone is written again."""
 
 TABLES = {"real": REAL, "ours": OURS}
 SETS = (RECORDS,)

@@ -198,7 +198,7 @@ def _judged(line: conf.Line, setting: Setting | None, given: Given) -> Found:
             why=why,
         )
 
-    # In Erlang terms nobody refuses what nobody reads.
+    # In Erlang terms, names that are never read are never refused.
     unknown = Said.IGNORED if line.is_term else Said.UNKNOWN
     if setting is None:
         return say(unknown, "no release has this setting")

@@ -1,7 +1,7 @@
 """Which names a backend will return, and the form of the node's own name.
 
 Erlang nodes with short names (a host without dots) and with long names never reach each other, and
-an IP address is a host for long names only.  The own name is `--node`, or else RABBITMQ_NODENAME;
+an IP address is a host for long names only.  Its own name is `--node`, or else RABBITMQ_NODENAME;
 RABBITMQ_USE_LONGNAME decides, or the form of the name where it is not given (discovery, D1).
 `risks.tsv` says what does not go together.  DNS has no row: its backend cuts the names that it
 finds as the node's own name is cut.

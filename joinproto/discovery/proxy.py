@@ -19,7 +19,7 @@ from joinproto.discovery.exchange import Refused, netloc
 from joinproto.discovery.names import port_of
 
 METADATA_IPV6 = "fd00:ec2::254"
-"""What an instance of AWS asks of itself, beside a link-local address of IPv4."""
+"""What an instance of AWS asks of itself, besides a link-local address of IPv4."""
 PORT = 80
 """Of both proxies, where none is written."""
 

@@ -1,6 +1,6 @@
 """A register in etcd or Consul: a key that is set once, by compare-and-set.
 
-Only who finds the key absent sets it; whoever comes later is told what stands there.  An answer
+Only who finds the key absent sets it; a node that comes later is told what stands there.  An answer
 that did not come says nothing: the key may be set or not, and reading it again tells.
 
 Source: join protocol, 3.7; the transactions of etcd v3, the check-and-set of Consul.
@@ -42,7 +42,7 @@ class Register(Protocol):
     """Keys that are set once."""
 
     def set_once(self, name: str, value: str) -> Flow[Stands | Failed]:
-        """Set the key if it is absent; return what stands there then, whoever set it."""
+        """Set the key if it is absent; return what stands there then, whichever node set it."""
 
     def read(self, name: str) -> Flow[Stands | Failed]:
         """Return what stands there now; never what stood there once."""

@@ -1,7 +1,7 @@
 """Whether the backend of a file answers as one must: `joinproto discovery conformance FILE`.
 
 For DNS, AWS and Kubernetes, which take more than an address: names, keys, a token.  Nothing is
-written but a Lease of Kubernetes under a name that nobody else has, which is removed.
+written but a Lease of Kubernetes under a name that no other node has, which is removed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def conform_file(
 ) -> Conformance:
     """Return what the backend of this file does right and wrong.
 
-    Raises `UsageProblem`, or `EnvironmentProblem` where nobody answers.
+    Raises `UsageProblem`, or `EnvironmentProblem` where no node answers.
 
     `node`: this node's name, which is to be in the list; None: not asked.
     """
@@ -116,7 +116,7 @@ async def _absent(port: Port) -> list[Check]:
             port, backend=EndpointsBackend(evolve(port.backend.about, service_name=nobody))
         )
     elif isinstance(port, Dns):
-        # Beside the name, not below it: what answers for a name may answer for all below.
+        # Alongside the name, not below it: what answers for a name may answer for all below.
         beside = f"{nobody}.{(port.about.hostname or '').partition('.')[2]}"
         asked = Dns(evolve(port.about, hostname=beside), port.resolver)
     else:

@@ -1,7 +1,7 @@
 """Whether a server answers as a backend must: `joinproto discovery conformance URL`.
 
 Each check is a sentence that holds or does not.  Records are written under a cluster's name that
-nobody else has, and removed at the end.  Whoever has a backend of their own, in Python, gives
+no other node has, and removed at the end.  A program with a backend of its own, in Python, gives
 `conform` a function that makes one for a node.
 """
 
@@ -31,7 +31,7 @@ from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register,
 from joinproto.errors import EnvironmentProblem, UsageProblem
 
 LOCK_WAIT = 3.0
-"""Seconds that a lock is waited for which somebody else holds."""
+"""Seconds that a lock is waited for which another node holds."""
 WRITERS = 8
 
 
@@ -125,7 +125,7 @@ def unreached(server: str, why: str) -> EnvironmentProblem:
 
 
 async def locks(one: Port, two: Port) -> list[Check]:
-    """Return what holds of the lock that both ask for; nobody holds it afterwards."""
+    """Return what holds of the lock that both ask for; no node holds it afterwards."""
     checks: list[Check] = []
 
     def told(name: str, holds: bool, found: object) -> None:
@@ -263,7 +263,7 @@ def conformance(
 ) -> Conformance:
     """Return what the server at this address does right and wrong.
 
-    Raises `UsageProblem` for what is not such an address, and `EnvironmentProblem` where nobody
+    Raises `UsageProblem` for what is not such an address, and `EnvironmentProblem` where no node
     answers there.
     """
     server = server_of(url)

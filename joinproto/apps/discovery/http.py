@@ -118,7 +118,7 @@ class Http:
 
 
 def _headers(request: Request) -> tuple[Header, ...]:
-    # Nothing else is sent beside these, the host and the length.
+    # Nothing else is sent alongside these, the host and the length.
     return (*request.headers, Header("Connection", "close"))
 
 

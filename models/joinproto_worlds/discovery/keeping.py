@@ -31,7 +31,7 @@ class Keeper(Enum):
 
 @frozen
 class Checks:
-    """What the service said of the own record and of the others."""
+    """What the service said of its own record and of the others."""
 
     there: bool
     others: bool

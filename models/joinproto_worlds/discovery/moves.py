@@ -125,7 +125,7 @@ class Moves:
 
     def _join(self, view: View, name: str) -> Together:
         other = view[name].target
-        # A node that the list names and that is not there answers nobody.
+        # A node that the list names and that is not there answers no node.
         is_there = other in self.facts.names and self._hears(view, name, other)
         runs = is_there and view[other].stage is Stage.RUNS
         return Together("joins", {name: Joins(view[other].cluster if runs else None)}, name)
@@ -141,7 +141,7 @@ class Moves:
             and view[other].stage in (Stage.BOOTS, Stage.DECIDED)
             and view[other].vote in (None, cluster)
         ]
-        # Members are asked, too: who has a view says so, and nothing is founded beside it.
+        # Members are asked, too: who has a view says so, and nothing is founded next to it.
         member = any(view[one].cluster for one in asked)
         if name in voters and not member:
             events: dict[str, Any] = {voter: Votes(cluster) for voter in voters}

@@ -1,7 +1,7 @@
 """A node that boots, and what it asks: members of the worlds of discovery.
 
 The rules are the shipped ones (`joinproto.discovery.round.decide`).  What several processes do in
-messages is one step here where it is somebody else's protocol: a look reads those that answer, a
+messages is one step here where it is another node's protocol: a look reads those that answer, a
 join succeeds at once, and a founding by votes takes them at once (what happens between is searched
 in the worlds of the join protocol).  A look and what follows from it are two steps, so that others
 move in between.
@@ -72,14 +72,14 @@ class Looks:
 
 @frozen
 class Joins:
-    """It joins this cluster; None: nobody was there any more."""
+    """It joins this cluster; None: no node was there any more."""
 
     cluster: Cluster | None
 
 
 @frozen
 class Votes:
-    """It votes for a cluster, durably: it never votes for another one of the same names."""
+    """It votes for a cluster, durably: it never votes for another of the same names."""
 
     cluster: Cluster
 
