@@ -1,6 +1,6 @@
 """What `reconcile run` does next: which queues are looked at, what is begun, what is awaited.
 
-A value and pure steps; times are arguments, in seconds of one clock.  Whoever runs it reads the
+A value and pure steps; times are arguments, in seconds of one clock.  The host reads the
 broker, writes each intent down before it acts on it, and tells what came of it.
 
     observe     one look at the broker: who is down since when, which queues there are
@@ -281,8 +281,8 @@ def _members(
 ) -> tuple[str, ...]:
     """Return who has a replica.
 
-    A stream's status leaves out who is down, so of these the list says it.  Of who runs it does
-    not: a call that ended half-way may have written the list alone.
+    A stream's status leaves out who is down, so of these the list says it.  Of a node that runs it
+    does not: a call that ended half-way may have written the list alone.
     """
     told = {one.node for one in replicas}
     if queue.kind is Kind.STREAM:

@@ -23,7 +23,7 @@ class Variant(Enum):
 
 
 EVALUATING = ""
-"""In the place of a leader's name: whoever evaluates the queue leads it."""
+"""In the place of a leader's name: a node that evaluates the queue leads it."""
 
 
 class Kind(Enum):
@@ -135,9 +135,9 @@ class Situation:
 
     @property
     def evaluates(self) -> str | None:
-        """Return the node that evaluates: the leader, where nobody says otherwise.
+        """Return the node that evaluates: the leader, unless stated otherwise.
 
-        Nobody says who leads: the first member that runs, as one that does not run cannot.
+        If no leader is named: the first member that runs, as one that does not run cannot.
         """
         told = self.at or self.queue.leader
         if told or not self.members:

@@ -1,6 +1,6 @@
 """What a broker's management API and its tools answer, as queues, nodes and replicas.
 
-An answer that is not whole says nothing: `HalfAnswer`, and whoever asked changes nothing.  One
+An answer that is not whole says nothing: `HalfAnswer`, and the caller changes nothing.  One
 queue that cannot be understood has a problem in words; the others go on.
 
 Source: RabbitMQ 3.10, `/api/nodes`, `/api/queues`, `quorum_status` and `stream_status` with
@@ -155,7 +155,7 @@ def replicas_of(kind: Kind, answer: Any) -> tuple[Replica, ...]:
 def caught_up(replicas: tuple[Replica, ...]) -> frozenset[str]:
     """Return who holds all that the leader has committed, and votes.
 
-    Nobody where no leader answers.
+    None where no leader answers.
     """
     leader = next((one for one in replicas if one.leads and one.answers), None)
     if leader is None:

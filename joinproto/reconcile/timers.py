@@ -1,4 +1,4 @@
-"""Q2: when evaluations happen.  A state machine over times; whoever runs it has the clock.
+"""Q2: when evaluations happen.  A state machine over times; the host has the clock.
 
 Seed: each queue looks for itself, once in each interval, at a time of its own within it.
 Real: one timer a node; an event arms it anew, so events that keep coming put it off for ever,

@@ -54,7 +54,7 @@ class Loop:
     def round(self, *, refused_is_fatal: bool = False) -> bool:
         """Return whether the broker could be read.
 
-        Bad credentials at the start are a mistake of whoever starts it; later they may pass.
+        Bad credentials at the start are a mistake in the command; later they may pass.
         """
         try:
             facts = self.api.read()

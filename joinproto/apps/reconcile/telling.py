@@ -58,7 +58,7 @@ class Teller:
         self._looks.labels(action, rule).inc()
         does, case = " ".join((action, *verdict.decision.nodes)), verdict.decision.case.name
         begins = applies and verdict.intent is not None
-        # Not by the reason: it counts the seconds that somebody is away.
+        # Not by the reason: it counts the seconds that a node is away.
         said = (does, case, begins, is_settled(verdict.decision))
         if self._said.get(key) != said:
             self._said[key] = said

@@ -1,4 +1,4 @@
-"""The shipped `reading` and machine of `reconcile run`, beside a broker with two registers.
+"""The shipped `reading` and machine of `reconcile run`, with a broker with two registers.
 
 Simulated: the broker.  Its group (`voters`, `learners`) is what counts; its list is what the API
 shows, and is written after it, or not at all.  A node is lost for good before it begins.
@@ -108,7 +108,7 @@ class Broker:
 
 @frozen(cache_hash=True)
 class Begun:
-    """To the keeper: it writes the intent down.  `blind`: while nobody led."""
+    """To the keeper: it writes the intent down.  `blind`: while no node led."""
 
     intent: Intent
     blind: bool

@@ -131,7 +131,7 @@ class Replica:
     a change for committed at once (incident 12); `no-own-entry` lets a leader change members before
     an entry of its own term is committed (the first rule of single changes); `joint-by-one` asks of
     a joint entry a majority of the new members alone; `peer-file` reads its peers at a start from a
-    file that a removal did not rewrite (incident 13); `heard-again` takes whoever asks it for a
+    file that a removal did not rewrite (incident 13); `heard-again` takes a node that asks it for a
     member (incident 14).
     """
 
@@ -221,7 +221,7 @@ class Replica:
         return None
 
     def _peers(self) -> Names:
-        """Return whom the last entry names; of an empty log nobody."""
+        """Return whom the last entry names; of an empty log no node."""
         return self.log[-1].peers if self.log else frozenset()
 
     def _vote(self, asked: Vote) -> Any:

@@ -196,7 +196,7 @@ def _mutated(
 def steps(
     variant: Variant, settings: Settings, joint: bool, removable: str, view: View
 ) -> Iterator[Together]:
-    """Yield exchanges of replicas, evaluations by leaders, deeds of the operator."""
+    """Yield exchanges of replicas, evaluations by leaders, actions of the operator."""
     office: Office = view[OPERATOR]
     everybody = {name: shown for name, shown in view.up.items() if name != OPERATOR}
     for name, shown in everybody.items():
@@ -284,7 +284,7 @@ def _evaluations(
 def claims(
     variant: Variant, terms: int, *, adds: int, removes: int, forgets: int, crashes: int
 ) -> Iterator[Property]:
-    """Yield what shall hold, and beside it what shall happen."""
+    """Yield what shall hold, and next to it what shall happen."""
     yield always_monitor("what is committed stays", lambda shown: not shown.parted)
     yield always("one change at a time", _one_change)
     if not removes:

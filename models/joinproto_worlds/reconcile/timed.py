@@ -165,7 +165,7 @@ class Leader:
         elif found.action is Action.REMOVE:
             self.members -= set(found.nodes)
         self.changes += bool(found.nodes)
-        # One that waits for somebody looks again soon; the design waits for its next turn.
+        # One that waits for a node looks again soon; the design waits for its next turn.
         waits = found.action is Action.WAIT and self.clock.variant is not Variant.SEED
         self.clock = self.clock.looked(0, changed=waits or bool(found.nodes))
 
