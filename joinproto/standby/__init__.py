@@ -4,5 +4,5 @@ One reason to exist: to decide, without I/O, clock or chance, who may be promote
 the best, and what a backup and a new primary exchange.  It imports `joinproto.machine` (the
 language of the tables) and no other system; `models` and `tools` import it.
 
-Read `tables.py` first, beside docs/standby.md.
+Read `tables.py` first, with docs/standby.md.
 """

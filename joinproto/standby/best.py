@@ -70,7 +70,7 @@ def best(stores: Sequence[Store], missing: Sequence[str] = (), chain: View = NO_
 
 
 def _promoted(last: Sequence[Store], needs: tuple[str, ...], chain: View) -> Best:
-    """Return the best where the promotion of the last view was kept by nobody who was seen."""
+    """Return the best where the promotion of the last view was kept by no broker that was seen."""
     able = [store for store in last if store.is_whole and store.name in chain.members]
     said = f"{chain.primary} is primary in the chain of views, generation {chain.generation}"
     for store in able:

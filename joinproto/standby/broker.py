@@ -22,7 +22,7 @@ class Variant(Enum):
 
 
 class Role(Enum):
-    """What a broker is; `catchup` and `connecting` follow nobody whole."""
+    """What a broker is; `catchup` and `connecting` follow no broker whole."""
 
     STANDALONE = "standalone"
     CONNECTING = "connecting"

@@ -1,8 +1,8 @@
 """The manager that is built in: one chain of views, and whose turn it is to be promoted.
 
-A view is appended behind the last one, or not at all: whoever wrote it without knowing the last
-one has lost.  So of two promotions at once one comes first, and the other one is refused or comes
-behind it, as a younger generation; nobody's clock or silence decides that.
+A view is appended behind the last one, or not at all: a broker that wrote it without knowing the
+last one has lost.  So of two promotions at once one comes first, and the other one is refused or
+comes behind it, as a younger generation; no broker's clock or silence decides that.
 
 Source: hot standby, H2 to H4.
 """
@@ -38,7 +38,7 @@ def may_promote(chain: View, name: str) -> bool:
 def heard(chain: View, peers: Iterable[Peer]) -> tuple[Peer, ...]:
     """Return what others answered, as a promotion takes it: of generations the chain says.
 
-    Else a former primary that nobody may promote any more would stand in everybody's way, and so
+    Else a former primary that must not be promoted would stand in every broker's way, and so
     would a backup that was dropped, and runs on: it is not better than a member of the last view.
     """
     return tuple(evolve(peer, generation=0, lost=False, role=_role(chain, peer)) for peer in peers)
@@ -89,7 +89,7 @@ def seen(name: str, role: Role, standing: Role, mark: Mark, view: View) -> Store
 def is_proven(me: str, stores: Mapping[str, Store | None], chain: View) -> bool:
     """Return whether the store of this broker is proven to be the last primary's (H10).
 
-    `stores`: of all brokers; None: it was not seen.  Where one is missing, nobody knows.
+    `stores`: of all brokers; None: it was not seen.  Where one is missing, the answer is unknown.
     """
     there = [store for store in stores.values() if store is not None]
     missing = [name for name, store in stores.items() if store is None]

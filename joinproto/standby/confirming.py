@@ -69,7 +69,7 @@ def wanted(state: Leading) -> tuple[str, ...]:
 
 
 def _proposed(state: Leading) -> Told:
-    """H4: whoever comes or goes is written down; one view at a time."""
+    """H4: a broker that comes or goes is written down; one view at a time."""
     members = wanted(state)
     if state.proposal is not None or members == state.view.members:
         return state, ()

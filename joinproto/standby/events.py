@@ -69,7 +69,7 @@ class Demote:
 
 @frozen(kw_only=True)
 class Stop:
-    """The process ends; `in_order`: all that it was told is done, or it is told so by nobody."""
+    """The process ends; `in_order`: all that it was told is done, or was not told so."""
 
     in_order: bool = True
 
@@ -159,7 +159,7 @@ class ViewWritten:
 
 @frozen
 class Superseded:
-    """A younger view than ours is there: somebody else is, or will be, primary (H2)."""
+    """A younger view than ours is there: another broker is, or will be, primary (H2)."""
 
     view: View
 

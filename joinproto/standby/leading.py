@@ -23,7 +23,7 @@ class Keeper(Enum):
     """Who keeps the views, and says who is primary."""
 
     BUILT_IN = "built in"  # the view chain: a view is written once it is in the chain
-    OUTSIDE = "outside"  # nobody: a view stands in the stores of those that are in it
+    OUTSIDE = "outside"  # no broker: a view stands in the stores of those that are in it
 
 
 @frozen(kw_only=True)

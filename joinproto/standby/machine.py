@@ -226,10 +226,10 @@ def _leads(state: Broker, side: Leading, event: Received | Gone | OfBackup | OfP
 def _turned(
     state: Broker, side: Leading, effects: tuple[Effect, ...], standing: Role = Role.CATCHUP
 ) -> Step:
-    """H2: it follows from now on; what nobody else has it gives up then (H9)."""
+    """H2: it follows from now on; what no other broker has it gives up then (H9)."""
     following = Following(who=state.who, stock=side.stock, view=side.view)
     role = _next(state, "turned", Facts())
-    # Superseded, its own view is not the last one: whoever is primary now says what it lacks.
+    # Superseded, its own view is not the last one: a broker that is primary now says what it lacks.
     return Step(evolve(state, role=role, standing=standing, side=following), effects)
 
 

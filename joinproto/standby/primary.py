@@ -131,7 +131,7 @@ def _received(state: Leading, sender: str, content: Content) -> Step:
 
 
 def _superseded(state: Leading, view: View) -> Step:
-    """H2: somebody is primary of a younger generation; nothing is confirmed any more."""
+    """H2: a broker is primary of a younger generation; nothing is confirmed any more."""
     if not state.who.practice.generations or view.age <= state.view.age:
         return Step(state)
     return Step(

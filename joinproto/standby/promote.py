@@ -20,8 +20,8 @@ BETTER_OURS = frozenset({Role.BACKUP, Role.RECOVERING, Role.PRIMARY})
 class Peer:
     """Another broker.  `role`: None: it did not answer.
 
-    `generation`, `number`: of the youngest view that it knows; `lost`: it follows nobody now, and
-    its role is what it was before.
+    `generation`, `number`: of the youngest view that it knows; `lost`: it follows no broker now,
+    and its role is what it was before.
     """
 
     name: str
@@ -127,10 +127,10 @@ def _row(about: Promotion, peer: Peer) -> Row:
 def _was_left(peer: Peer, about: Promotion) -> bool:
     """Say whether it lost its primary in a view that is older than the promoted one's own.
 
-    Whoever is in a view that was written has all that was confirmed until then, so such a backup
-    has no more than the promoted one.  Otherwise: a is cut off, drops b and c, confirms alone,
-    dies, and its store is marked clean; b and c refuse, for it knows of a younger view, and a
-    would refuse for them, until somebody restarts both.  One that has a primary counts: that
+    A broker that is in a view that was written has all that was confirmed until then, so such a
+    backup has no more than the promoted one.  Otherwise: a is cut off, drops b and c, confirms
+    alone, dies, and its store is marked clean; b and c refuse, for it knows of a younger view, and
+    a would refuse for them, until an operator restarts both.  One that has a primary counts: that
     primary runs, though only this backup may reach it.
     """
     return peer.lost and (peer.generation, peer.number) < (about.generation, about.number)

@@ -158,7 +158,7 @@ class AskStatusCheck:
 
 @frozen(kw_only=True)
 class StatusCheckAnswer:
-    """Whether it may be promoted while it follows nobody."""
+    """Whether it may be promoted while it follows no broker."""
 
     vetoed: Annotated[bool, "it refuses until it is started again (real), or follows a primary"]
     by: Annotated[tuple[str, ...], "who is better"]

@@ -1,6 +1,6 @@
 """The messages of a link as JSON values, by their types: `[tag, fields]`.
 
-A message of a queue travels without its content: that goes beside it, and is the host's.
+A message of a queue travels without its content: that goes next to it, and is the host's.
 
 Source: hot standby, H4 to H6.
 """

@@ -7,7 +7,7 @@
 
 A refused promotion is 1, so that the manager goes on to the next broker.  Where Pacemaker's tools
 are there, each monitor also says how good a primary this one would be (`crm_attribute
---promotion`), without which Pacemaker promotes nobody.
+--promotion`), without which Pacemaker promotes no broker.
 
 Source: hot standby, H3, H10; Open Cluster Framework, resource agent API 1.1.
 """
@@ -91,7 +91,7 @@ class Agent:
         self.settings.data.mkdir(mode=0o750, exist_ok=True)
         log = self.settings.data / "broker.log"
         words = ["-m", "joinproto", "standby", "run", "--config", str(self.config)]
-        # A session of its own, and nobody's child once the agent has ended.
+        # A session of its own, and no other process's child once the agent has ended.
         pid = os.posix_spawn(
             sys.executable,
             [sys.executable, *words],

@@ -49,7 +49,7 @@ REDIRECT = "amqp:connection:redirect"
 
 
 def _nothing() -> None:
-    """Nobody waits for it."""
+    """No task waits for it."""
 
 
 def _answer(link: Link) -> None:

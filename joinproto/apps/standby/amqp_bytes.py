@@ -27,7 +27,7 @@ def is_durable(body: bytes) -> bool:
 
 
 def redelivered(body: bytes) -> bytes:
-    """Return the message, saying that somebody may have had it before.
+    """Return the message, saying that a consumer may have had it before.
 
     What cannot be read as a message goes out as it came.
     """

@@ -72,7 +72,7 @@ class Clients:
             self.live.pop(queue).is_gone = True
 
     def serve(self, generation: int) -> None:
-        """Open for clients; somebody may have had each message before."""
+        """Open for clients; a consumer may have had each message before."""
         self.counts["promotions"] += 1
         log.info("serves in generation %d", generation)
         if self.core.events.is_on:

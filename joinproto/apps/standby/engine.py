@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 FRAME_BYTES_MAX = 1 << 16
 IDLE_SECONDS = 30.0
 OPEN_SECONDS = 10.0
-"""A connection on which nobody has opened one by then is ended."""
+"""A connection on which no client has opened one by then is ended."""
 TICK_SECONDS = 5.0
 BROKEN = (ProtonException, UnicodeError, RecursionError)
 """What Proton raises of bytes: also of text that is no UTF-8, and of lists in lists without end."""

@@ -174,7 +174,7 @@ class Links:
     def link_of(self, to: str, content: Content) -> str:
         """Return the link on which this goes."""
         joined = self._joined.get(to, "")
-        # Who is not primary answers on the link of who wanted to join.
+        # Who is not primary answers on the link of a broker that wanted to join.
         is_answer = self.core.serves or isinstance(content, Refuse)
         return joined if is_answer else self._link
 
@@ -251,7 +251,7 @@ class Links:
 
 
 def _messages(content: Content) -> Iterator[tuple[str, str]]:
-    """Yield queue and identity of each message whose content goes beside it."""
+    """Yield queue and identity of each message whose content goes next to it."""
     match content:
         case Changed(changes=changes):
             for change in changes:

@@ -2,7 +2,7 @@
 
 The members keep one log, in which each frame is a view of hot standby, and all read it in one
 order (`joinproto/log`): that is the chain (`joinproto/standby/chain.py`).  Who is cut off from a
-majority writes nothing there, and so drops nobody and is not promoted.  No device fences: an old
+majority writes nothing there, and so drops no broker and is not promoted.  No device fences: an old
 primary confirms what all of its last view have, or nothing.
 
 Source: hot standby, H2 to H4, H8; join protocol, section 3.
@@ -181,7 +181,7 @@ class Manager:
             return
 
         def lost() -> None:
-            # Nobody knows whether it is there; a second one behind it changes nothing.
+            # No broker knows whether it is there; a second one behind it changes nothing.
             if self.managing.wants(view):
                 self._submit(view)
 
@@ -256,7 +256,7 @@ class Manager:
             return Answer(Verdict.REFUSED, "H2", why)
 
     def tick(self) -> None:
-        """Promote it where nobody serves and it is its turn; demote it where it is cut off."""
+        """Promote it where no broker serves and it is its turn; demote it where it is cut off."""
         core = self.core
         now = Now(
             at=core.now(),

@@ -45,7 +45,7 @@ class Worker(Protocol):
 
 
 class AtOnce:
-    """In the thread of who asks."""
+    """In the thread of the caller."""
 
     def do(self, work: Work, done: Done) -> None:
         try:

@@ -1,7 +1,7 @@
 """A queue as its consumers see it: what is ready, and who is next.  No I/O.
 
-Only confirmed messages stand here, so nobody consumes what a failover could still lose.  In turns:
-each consumer with credit gets the message that is in front.
+Only confirmed messages stand here, so no consumer gets what a failover could still lose.  In
+turns: each consumer with credit gets the message that is in front.
 
 Source: hot standby, H4.
 """
@@ -51,7 +51,7 @@ class LiveQueue:
         return len(self._ready)
 
     def offer(self, held: Held) -> None:
-        """Have a message ready, and deliver it if somebody has credit."""
+        """Have a message ready, and deliver it if a consumer has credit."""
         heappush(self._ready, (held.position, held.id, held))
         self.serve()
 

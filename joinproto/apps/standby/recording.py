@@ -12,7 +12,7 @@ Spans: TypeAlias = Mapping[str, Sequence[Sequence[int]]]
 """By GENERATION.BROKER: first and last number of each stretch."""
 
 STRETCH_MOST = 10_000_000
-"""Whoever reads more has no log of a broker's."""
+"""A file with longer lines is no log of a broker."""
 
 
 def spans(ids: Iterable[str]) -> dict[str, list[list[int]]]:

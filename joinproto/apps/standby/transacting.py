@@ -176,7 +176,7 @@ def _code(descriptor: Any, names: dict[str, int]) -> int:
 
 
 def _id(said: Any) -> bytes:
-    """Return a transaction's name, of what the client wrote there; nobody's is empty."""
+    """Return a transaction's name, of what the client wrote there; where none is named, empty."""
     return bytes(said) if isinstance(said, bytes | memoryview) else b""
 
 

@@ -24,7 +24,7 @@ from joinproto_worlds.standby.story import Op
 
 @frozen(kw_only=True)
 class Shown:
-    """One field for each claim; `second`: somebody took over; `done`: all was confirmed."""
+    """One field for each claim; `second`: a broker took over; `done`: all was confirmed."""
 
     lost: bool
     returned: bool
@@ -76,7 +76,7 @@ def _last(it: Played) -> Broker | None:
 
 
 def _is_stuck(it: Played) -> bool:
-    """Say whether all are there, nobody serves, and all that may be promoted refuse.
+    """Say whether all are there, no broker serves, and all that may be promoted refuse.
 
     One of them has a store that is clean, and does not still catch up: a person can do no more.
     """

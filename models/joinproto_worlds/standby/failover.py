@@ -44,9 +44,9 @@ def build(
 ) -> World:
     """Return a world of brokers that are all off at first.
 
-    `manager`: one from `outside` promotes whoever accepts, while no primary runs (it fences); a
-    `careful` one promotes, after the first time, nobody who has only just started; the one
-    `built in` knows who is in the view of the last primary, and promotes nobody else.  `drops`:
+    `manager`: one from `outside` promotes a broker that accepts, while no primary runs (it fences);
+    a `careful` one promotes, after the first time, no broker that has only just started; the one
+    `built in` knows who is in the view of the last primary, and promotes no other broker.  `drops`:
     a backup that is gone may be given up.
     """
     names = tuple(NAMES[:members])
@@ -81,7 +81,7 @@ def _one_primary(names: tuple[str, ...], view: View) -> bool:
 
 
 def _second(names: tuple[str, ...], view: View) -> bool:
-    """Say whether somebody serves who took over what another one had confirmed."""
+    """Say whether a broker serves that took over what another one had confirmed."""
     serving = [view[one] for one in names if view[one].role is Role.PRIMARY]
     return view["manager"].deaths == 0 and any(
         view["clients"].confirmed <= one.log for one in serving

@@ -59,12 +59,12 @@ WHOLE = ("dies", "stops in order", "is cut off", "is back in the network", "is m
 
 @define
 class Played(MachineWorld[Event, Effect]):
-    """`op`: the next deed of the clients; `confirmed`: those that they were told are done.
+    """`op`: the next action of the clients; `confirmed`: those that they were told are done.
 
     `chain`: the last view of the manager that is built in; `writing`: views under way to it, or
     promotions that are in it, and of which who is promoted has not heard.
     `newest`: the youngest generation in which anything was confirmed.  `failed`: there was a
-    moment at which nobody ran.  `stops`: how often a broker may still stop in order.
+    moment at which no broker ran.  `stops`: how often a broker may still stop in order.
     `writes`: what is on its way to a disk, by token: the broker goes on meanwhile, and has told
     others of it.
     """
@@ -345,7 +345,7 @@ def youngest(it: Played) -> View:
 
 
 def _may_mark(it: Played, name: str) -> bool:
-    """An operator marks a store after a total failure: when nobody runs, or nobody serves."""
+    """An operator marks a store after a total failure: when no broker runs, or no broker serves."""
     marks, runs = it.story.marks, any(map(it.runs, it.brokers))
     if it.disks[name].mark is Mark.CLEAN or (runs and marks != "left"):
         return False

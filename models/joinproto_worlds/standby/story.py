@@ -1,4 +1,4 @@
-"""What happens in a world of hot standby: brokers, clients' deeds, a manager, and how much fails.
+"""What happens in a world of hot standby: brokers, clients' actions, a manager, and how much fails.
 
 Source: hot standby, H2 to H11.
 """
@@ -30,8 +30,8 @@ class Manager(Enum):
 
     BUILT_IN = "built in"  # promotes members of the last view, whether the primary runs or not
     CAREFUL = "careful"  # fences, and promotes nobody who has only just started, but the first one
-    CARELESS = "careless"  # fences, and promotes whoever accepts
-    UNFENCED = "unfenced"  # promotes whoever accepts, at any moment
+    CARELESS = "careless"  # fences, and promotes a broker that accepts
+    UNFENCED = "unfenced"  # promotes a broker that accepts, at any moment
     KNOWING = "knowing"  # fences, and promotes only members of the youngest view of all brokers
     LAST = "last"  # fences, and promotes only once all have failed
 
@@ -96,16 +96,16 @@ class Story:
     one broker from the others, for good or (`heals`) until it heals.  `marks`: an operator marks
     dirty stores clean after a total failure: `best` only the one that is proven to be the last,
     `any` whichever; `left`: the best one, while brokers that its primary left still run.
-    `apart`: what answers a backup's query travels beside what happens (LC6).  `patient`: a new
+    `apart`: what answers a backup's query travels alongside what happens (LC6).  `patient`: a new
     primary waits for those that it expects without end.  `succeeded`: the first was cut off, the
     second was promoted and the third follows it; the network is whole again, and the first serves.
     `late`: who is promoted hears of it after the chain of the manager that is built in has it.
     `continues`: after a total failure the built-in manager goes on where all stores were seen.
-    `stops_late`: nobody stops in order before all have failed.
-    `able`: only these are promoted; empty: whoever the manager would.  `least`: nobody is, while
-    fewer run.  `at_once`: what is under way arrives before anything else happens.
-    `halfway`: a broker may die before any effect of a step; what it has sent arrives, or does not;
-    and what a primary writes is on its disk some time after its backups were told, or never.
+    `stops_late`: no broker stops in order before all have failed.
+    `able`: only these are promoted; empty: those that the manager would.  `least`: no broker is,
+    while fewer run.  `at_once`: what is under way arrives before anything else happens. `halfway`:
+    a broker may die before any effect of a step; what it has sent arrives, or does not; and what a
+    primary writes is on its disk some time after its backups were told, or never.
     """
 
     names: str | tuple[str, ...] = "ab"

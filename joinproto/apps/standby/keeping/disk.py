@@ -7,8 +7,8 @@
     frames.floor                    how far the journal was shortened (`shortening.py`)
     chain/                          a member's store, with the manager that is built in
 
-What returns is on the disk.  A write that fails is final: the process ends, and whoever opens the
-store next finds the old or the new one.
+What returns is on the disk.  A failed write is final: the process ends, and one that opens
+the store next finds the old or the new one.
 
 Source: hot standby, H2, H4, H10; recovery, "The metadata on disk".
 """
@@ -65,7 +65,7 @@ PIECE_BYTES = 128 << 10
 """A piece of making it shorter writes so much, or twice that."""
 LENGTH_BYTES = 4
 MESSAGE_BYTES_MAX = FRAME_BYTES_MAX - (64 << 10)
-"""Longest durable message: its deed has to fit into one frame."""
+"""Longest durable message: its action has to fit into one frame."""
 
 
 @define
@@ -82,7 +82,7 @@ class Disk:
     # broker that is restarted before the journal has doubled would keep all for ever.
     _looked_at: int = 0
     _chore: Iterator[Callable[[], None]] | None = None
-    _is_open: bool = False  # the last deeds in the journal lack some that belong to them
+    _is_open: bool = False  # the last actions in the journal lack some that belong to them
 
     def write(self, kept: Kept) -> None:
         """Return once the metadata is on the disk.
@@ -97,14 +97,14 @@ class Disk:
         self.kept = kept
 
     def keep(self, deeds: Sequence[Deed], **changes: Any) -> None:
-        """Return once these deeds, and behind them the changed metadata, are on the disk."""
+        """Return once these actions, and behind them the changed metadata, are on the disk."""
         self.append(deeds)
         changed = evolve(self.kept, **changes)
         if changed != self.kept:
             self.write(changed)
 
     def append(self, deeds: Sequence[Deed]) -> None:
-        """Return once these deeds are on the disk, behind the others, in one fsync.
+        """Return once these actions are on the disk, behind the others, in one fsync.
 
         A crash leaves all of them, or none.
         """
@@ -194,7 +194,7 @@ class Disk:
 
 
 def position_in(kept: Kept, runs: Sequence[tuple[str, int, int]]) -> int:
-    """Return how many deeds were done in the generation of `kept`, of those still listed."""
+    """Return how many actions were done in the generation of `kept`, of those still listed."""
     view = f"{kept.view.generation:064x}"
     return sum(last - first + 1 for found, first, last in runs if found == view)
 

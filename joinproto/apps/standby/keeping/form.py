@@ -112,12 +112,12 @@ def unpacked(payload: bytes) -> Kept:
     return kept
 
 
-# -- deeds ---------------------------------------------------------------------------------
+# -- actions ---------------------------------------------------------------------------------
 
 
 @frozen
 class Declared:
-    """A queue is there; another one of its name goes (H6)."""
+    """A queue is there; another of its name goes (H6)."""
 
     thing: Thing
 
@@ -154,7 +154,7 @@ class Taken:
 
 @frozen
 class Together:
-    """The next `count` deeds were done at once: where the last of them is missing, none was."""
+    """The next `count` actions were done at once: where the last of them is missing, none was."""
 
     count: int
 
@@ -163,7 +163,7 @@ Deed = Declared | Deleted | Put | Taken
 
 
 def as_bytes(deed: Deed | Together) -> bytes:
-    """Return a deed as the data of a frame: a line of JSON, then the body of a message."""
+    """Return an action as the data of a frame: a line of JSON, then the body of a message."""
     match deed:
         case Together(count):
             return _line("together", count)
@@ -178,7 +178,7 @@ def as_bytes(deed: Deed | Together) -> bytes:
 
 
 def deed_of(data: bytes) -> Deed | Together:
-    """Return the deed that these bytes are; raises `NotKept`."""
+    """Return the action that these bytes are; raises `NotKept`."""
     line, newline, body = data.partition(b"\n")
     try:
         found: Any = parsed(line, "a line")
@@ -204,7 +204,7 @@ def _line(*parts: Json) -> bytes:
     return ascii_line(parts) + b"\n"
 
 
-# -- what follows from deeds ---------------------------------------------------------------
+# -- what follows from actions ---------------------------------------------------------------
 
 
 @frozen
@@ -224,7 +224,7 @@ Queues: TypeAlias = dict[str, Queue]
 
 
 def apply(queues: Queues, deed: Deed) -> None:
-    """Have the queues as they are after the deed; one that is done already changes nothing."""
+    """Have the queues as they are after the action; one that is done already changes nothing."""
     queue = queues.get(deed.queue)
     match deed:
         case Declared(thing):
@@ -240,7 +240,7 @@ def apply(queues: Queues, deed: Deed) -> None:
 
 @define
 class Replay:
-    """Deeds as they are read again.  `is_open`: the last lack some that were done with them."""
+    """Actions as they are read again.  `is_open`: the last lack some that were done with them."""
 
     queues: Queues
     _held: list[Deed] = field(factory=list)
@@ -253,7 +253,7 @@ class Replay:
     def take(self, deed: Deed | Together) -> None:
         """Take the next one."""
         if isinstance(deed, Together):
-            # What was open was cut by a crash: nobody was told of it.
+            # What was open was cut by a crash: no broker was told of it.
             self._held, self._count = [], deed.count
             return
         self._held.append(deed)
@@ -265,7 +265,7 @@ class Replay:
 
 
 def deeds_of(queues: Mapping[str, Queue]) -> list[Deed]:
-    """Return the deeds that make these queues."""
+    """Return the actions that make these queues."""
     deeds: list[Deed] = []
     for queue in queues.values():
         deeds += [Declared(queue.thing), *queue.in_order]

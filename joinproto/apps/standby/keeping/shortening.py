@@ -1,6 +1,7 @@
 """Making a broker's journal shorter: its queues as they are now stand for the frames so far.
 
-    frames.floor        the queues; then the shorter journal is written beside, and takes its place
+    frames.floor        the queues; then the shorter journal is written next to it, and takes
+    its place
 
 In pieces, with appends between them: a store of a million messages takes seconds, in which a
 broker that stood still would lose its sessions.  A crash leaves the whole journal, or the shorter
@@ -53,7 +54,7 @@ def _pieces(
     yield from making(journal, runs, KIND, state, is_floor=True, made=lambda: made.append(True))
     if made:
         yield from dropping(journal, _nothing)
-    # The journal begins with it: a second copy serves nobody.
+    # The journal begins with it: a second copy serves no broker.
     clear(journal)
 
 

@@ -34,8 +34,8 @@ def last_view(data: bytes) -> View | None:
 
     None: what they begin with is damaged.
 
-    The last of them may be in no majority's log.  Whoever is primary in it had all that was
-    confirmed before, too: nobody else is taken into a view that is not the former primary's.
+    The last of them may be in no majority's log.  A broker that is primary in it had all that was
+    confirmed before, too: no other broker is taken into a view that is not the former primary's.
     """
     chain, at = View(), 0
     try:
