@@ -204,7 +204,7 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
             self._is_started = False
 
     async def _start_listeners(self) -> None:
-        # `start` has just cleared them; nobody can connect yet.
+        # `start` has just cleared them; no client can connect yet.
         self._retained_messages.update(
             {topic: _message(topic, *kept) for topic, kept in self._retained.items()}
         )
@@ -223,7 +223,7 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
         self._changed.set()
 
     def closed(self, why: Closing) -> None:
-        """Serve nobody from here on: the port is shut and the connections are gone."""
+        """Serve no member from here on: the port is shut and the connections are gone."""
         self._wanted = False
         self._cut()
         for answer in self._waiting:

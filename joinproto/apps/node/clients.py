@@ -47,7 +47,7 @@ IDLE_SECONDS = 600.0
 SLOW_SECONDS = 10.0
 """How long a line may take to come, and a piece of an answer to be taken."""
 READS_AT_ONCE = 4
-"""Pieces that are read on the member's strand before it does something else."""
+"""Pieces that are read on the member's event loop before it does something else."""
 PENDING_MAX = 10_000
 PENDING_BYTES_MAX = 16 * 2**20
 NO_SUCH_COMMAND = b"no such command: append TEXT, read [FIRST], get SEQ, quit\n"
@@ -60,7 +60,7 @@ LOOK_SECONDS = 1.0
 class ClientPort:
     """Serves clients of one node, as long as it is active: the front of `joinproto node`.
 
-    `why`: why nobody is served, "" while they are.
+    `why`: why no client is served, "" while they are.
     """
 
     address: Address
@@ -199,7 +199,7 @@ class ClientPort:
 
         def lost() -> None:
             self._pending_bytes -= len(text)
-            client.end()  # nobody can tell whether it is in the log
+            client.end()  # no member can tell whether it is in the log
 
         is_full = self.log.pending >= PENDING_MAX or self._pending_bytes >= PENDING_BYTES_MAX
         if is_full or not self.log.is_open:

@@ -1,9 +1,9 @@
 """A node that finds its peers: it registers, looks round after round, and says what it waits for.
 
 What follows from a round is the table `discovery-ours` (docs/discovery.md).  Until it says *found*
-the member has stand-ins for electors, with whom nobody founds; a cluster that is there takes it in
-meanwhile.  Then it starts anew, in the same process, with those that were listed: all of them must
-answer before a view is proposed, and a majority must vote for it (join protocol, 3.4), or the
+the member has stand-ins for electors, with whom no member founds; a cluster that is there takes it
+in meanwhile.  Then it starts anew, in the same process, with those that were listed: all of them
+must answer before a view is proposed, and a majority must vote for it (join protocol, 3.4), or the
 register takes the first (3.7).
 """
 
@@ -37,7 +37,7 @@ UNREGISTER_SECONDS = 3.0
 REFUSED_ROUNDS, REFUSED_SECONDS = 5, 5.0
 """So often and so long a list is too long, before a node that no member answers gives up."""
 BOUND_ROUNDS = 4
-"""So many rounds somebody else's founding is waited for, before it founds by itself."""
+"""So many rounds another member's founding is waited for, before it founds by itself."""
 STEADY_ROUNDS = 2
 """So often a list must be the same before other electors are taken."""
 SOON_SECONDS, MAX_SECONDS = 0.3, 60.0
@@ -122,7 +122,7 @@ class Discovering:
     async def look(self, cluster: Cluster, transport: TcpTransport) -> None:
         """Look until the member is to start anew with `electors`.
 
-        Raises `UsageProblem` where nobody but an operator can help.
+        Raises `UsageProblem` where only an operator can help.
         """
         while True:
             answer: Answer = Failed(f"no whole answer within {LIST_SECONDS:g} s")
@@ -180,7 +180,7 @@ class Discovering:
         return self._rounds[what]
 
     def _call(self, answer: Answer, cluster: Cluster, transport: TcpTransport) -> None:
-        """Call who is listed, and nobody else for long.
+        """Call who is listed, and no other member for long.
 
         D5: who is in a cluster knows the others by its view, whatever the backend says.
         """

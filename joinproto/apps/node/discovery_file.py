@@ -130,7 +130,7 @@ def _nameserver(text: str) -> Address:
 
 
 def _asking(about: Chosen) -> Chosen:
-    """Return it; raises `UsageProblem` where it could name nobody, whatever happens."""
+    """Return it; raises `UsageProblem` where it could name no member, whatever happens."""
     match about.backend:
         case values.CLASSIC:
             strange = [one for one in about.nodes if not (prefix_of(one) and host_of(one))]

@@ -47,7 +47,7 @@ class Reads(Enum):
     """What is asked before a client is told what is committed."""
 
     CONFIRMED = "confirmed"  # a majority: all that was acknowledged before is in the answer
-    LOCAL = "local"  # nobody: see `ReplicatedLog.barrier` for what may be missing, and how long
+    LOCAL = "local"  # no member: see `ReplicatedLog.barrier` for what may be missing, and how long
 
 
 class OnFull(Enum):
@@ -249,7 +249,7 @@ def _electors(file: NodeFile) -> frozenset[str]:
 
 
 def stand_ins(expected: int) -> frozenset[str]:
-    """Return electors in whose place real ones come: nobody founds with them."""
+    """Return electors in whose place real ones come: no member founds with them."""
     return frozenset(f"(not found yet: {at} of {expected})" for at in range(1, expected + 1))
 
 
