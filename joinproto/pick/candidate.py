@@ -48,7 +48,7 @@ class State(Enum):
 
 @frozen(kw_only=True)
 class LastView:
-    """Whom a store of another broker believed to be running when it stopped.
+    """The nodes that a store of another broker believed to be running when it stopped.
 
     `members`: by the same names as `member` of the other candidates.  `number`: orders the
     views of one cluster, larger is later; None: this format's views have no order.  `id`:
@@ -73,7 +73,7 @@ class Candidate:
 
     The rest is for other brokers.  `seq`: the count of what it has, comparable within one
     cluster.  `final`: the final signature of a clean store.  `stopped_last`: it says that
-    nobody else was running when it stopped; `may_be_last`: that this was so, it does not rule
+    no other member was running when it stopped; `may_be_last`: that this was so, it does not rule
     out; `lost_view`: it was not stopped in order, and what it saw last cannot be read: it may have
     been on any side.  `history`: number to hash of the frame with this number, those it still has;
     None: no file of it is here.  `node`: whom it waits for at its start, where the broker keeps

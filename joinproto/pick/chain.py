@@ -36,7 +36,7 @@ def examine(
     """Return what stores of at most one cluster show; unreadable and empty ones may be there.
 
     `without`: names of members that keep nothing (T), or whose store the operator says is
-    lost: nobody can supply it, and it is not waited for.  `outside`: an outside register chooses
+    lost: no member can supply it, and it is not waited for.  `outside`: an outside register chooses
     the views.
     """
     newest = _newest(candidates)
@@ -61,7 +61,7 @@ def examine(
 
     active = _newest_active(evidence)
     beyond = _beyond(newest.tip, stores, believed, supplied, without, outside=outside)
-    # A CLOSE says itself where the data ends; whoever is there has all, and misses nobody.
+    # A CLOSE says itself where the data ends; a member that is there has all, and misses no member.
     needed = frozenset() if clean else _needed(active, supplied, without)
     missing = tuple(
         Missing(
@@ -156,7 +156,7 @@ def _stores(candidates: Sequence[Candidate], newest: Lineage) -> tuple[list[Stor
 
 
 def _copies(stores: Sequence[Store]) -> set[str]:
-    """Return the names of stores of which there is another one of the same member."""
+    """Return the names of stores of which there is another of the same member."""
     by_member: dict[str, set[str]] = {}
     by_store: dict[str, set[str]] = {}
     for item in stores:
@@ -239,7 +239,7 @@ def _beyond(
 ) -> frozenset[Seat]:
     """Return who may know a view behind the tip."""
     if outside or any(item.record.promised == REGISTER for item in stores):
-        # It lets anybody go on alone, if N is 1, and nobody here has heard what it holds.
+        # It lets anybody go on alone, if N is 1, and no member here has heard what it holds.
         beyond = (tip.electors | tip.members) - supplied
         return frozenset(seat for seat in beyond if seat.member not in without)
     return _may_have_gone_on(tip, believed, supplied)
@@ -261,8 +261,8 @@ def _may_have_gone_on(
         voters = {item.seat for item in stores if _accepts(item, view)}
         if not tip.is_majority(outside | voters):
             continue
-        # It may be chosen, and somebody may know it.  None of these stores does, so its
-        # members among them were never ready in it, and nobody was served in it; and who
+        # It may be chosen, and a member may know it.  None of these stores does, so its
+        # members among them were never ready in it, and no client was served in it; and who
         # does not know it has not voted for what comes behind it.
         never_served = not view.is_open or bool(view.members & supplied)
         later = view.electors - supplied

@@ -29,7 +29,7 @@ class Definitions:
     def beyond(self, other: Definitions) -> int:
         """Return how many changes are here that `other` does not show.
 
-        Where both have a key with two values nobody knows which is the later one: it counts for
+        Where both have a key with two values it is unknown which is the later one: it counts for
         both.
         """
         written = sum(

@@ -1,4 +1,4 @@
-"""What several stores show together: the rows for the table, and what is said beside it."""
+"""What several stores show together: the rows for the table, and what is said next to it."""
 
 from __future__ import annotations
 

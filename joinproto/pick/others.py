@@ -14,7 +14,7 @@
     equal final signatures (Qpid, clean)          the same data
     none of these (Qpid, dirty)                   nothing is known
 
-Whom nobody orders is never called the latest: unknown is never clean.
+A store that nothing orders is never called the latest: unknown is never clean.
 
 Source: recovery, "Foreign formats"; Skeen 1985.
 """
@@ -255,7 +255,7 @@ def _by_files(one: Candidate, other: Candidate) -> Age:
     its_alone = other.stopped_last or other.may_be_last
     if mine_alone and its_alone:
         # Only one of two is the last.  Both say so after each went on without the other, or
-        # after somebody forced one of them, and then no numbers show anything.  It is shown
+        # after an operator forced one of them, and then no numbers show anything.  It is shown
         # only by names that stay: a node of Galera has a new one each time it is started.
         is_shown = one.stopped_last and other.stopped_last and _count_each_other(one, other)
         return Age.DIVERGED if is_shown else Age.UNKNOWN

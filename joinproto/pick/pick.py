@@ -67,9 +67,9 @@ def pick(
     """Return which of these stores is the latest, and whether that is proven.
 
     `candidates`: each with another name.  `without`: members that keep nothing, so that
-    nobody can supply their store; that they keep nothing is the operator's word.  `outside`:
+    no member can supply their store; that they keep nothing is the operator's word.  `outside`:
     an outside register chooses the views.  `nodes`: how many a cluster of another broker has,
-    which few of them write down; `uncounted`: they do not, and nobody said it.
+    which few of them write down; `uncounted`: they do not, and no member said it.
     """
     groups = group(candidates)
     contradictions = _contradictions(candidates)

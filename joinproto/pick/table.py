@@ -84,7 +84,7 @@ BEYOND = STORES.where(may_know_more=True).named("may know more")
 
 @cache
 def verdicts() -> Table[Verdict]:
-    """Return the table of verdicts; it has the same answer whoever of the rows asks."""
+    """Return the table of verdicts; its answer is the same for each row that asks."""
     return Table(
         "recover-pick",
         'recovery, "Verdicts of pick"; Skeen 1985 for what makes a proof',

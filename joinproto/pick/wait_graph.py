@@ -5,7 +5,7 @@ Each node keeps a list of the nodes that ran when it stopped.  What follows:
     a lists b, b does not list a      b saw a go: b has more, a waits for b
     a lists b, b lists a              they stopped together: the same data, but for what a kill
                                       took; each waits for the other
-    a lists only itself               nobody ran after a: a waits for nobody
+    a lists only itself               no member ran after a: a waits for no member
     neither lists the other           a third ran between them; or each went on without the
                                       other: a split
 
@@ -19,7 +19,7 @@ stopped, b and c go on and are killed together; with all three started again wha
 did without a is gone (`tests/recovery/foreign/data/rabbitmq-smallest-is-older`).  So the
 latest ones are named here, and whether an older one would load before them.
 
-Not seen in the lists: a start of one that was not last and waited for nobody, because it was
+Not seen in the lists: a start of one that was not last and waited for no member, because it was
 forced, or because only a ram node ran on.  After it two nodes may look as after a split, or
 an older one as the last.
 
@@ -79,7 +79,7 @@ class Start(Enum):
     SUPPLY = "supply more"  # a node without a list here may have run longer
     FORCE_AND_LOSE = "force one, and lose"  # such a node is lost for good
     UNORDERED = "unordered"  # only a ram node ran between the last ones
-    IN_ORDER = "in order"  # one waits for nobody
+    IN_ORDER = "in order"  # one waits for no member
     FORCE = "force one"  # they would wait for ever, or an older one would load; nothing is lost
     TOGETHER = "all together"  # all wait, and the one that will load first is right
 
@@ -89,7 +89,7 @@ class Row:
     """A disc node as the table sees it.
 
     `is_known`: its list is here.  `is_last`: by the lists that are here.  `is_free`: it is
-    last and waits for nobody.  `is_unordered`: it is last, and so is one with other data.
+    last and waits for no member.  `is_unordered`: it is last, and so is one with other data.
     `contradicts`: it and another one cannot both be right, unless they were split.
     `may_be_later`: its list is not here, and it may have run longer than those that are
     last.  `is_gone`: lost for good.  `is_too_soon`: it is older, and would load its own data
@@ -115,7 +115,7 @@ LATER = DISC.where(may_be_later=True).named("later")
 
 @cache
 def starts() -> Table[Start]:
-    """Return the table; it has the same answer whoever of the rows asks."""
+    """Return the table; its answer is the same for each row that asks."""
     return Table(
         "rabbitmq-start",
         "RabbitMQ 3.10 with Mnesia 4.21: who loads its tables, and when",
@@ -210,7 +210,7 @@ def wait_graph(lists: Sequence[NodeList], *, gone: Collection[str] = ()) -> Wait
     if against:
         last = last or against
     elif alone:
-        # Whoever is not here, or led elsewhere, stopped before the one that was alone.
+        # A member that is not here, or led elsewhere, stopped before the one that was alone.
         last = alone
     are_equal = all(other in ran[one] for one in last for other in last - {one})
     if are_equal and not against:
@@ -313,14 +313,14 @@ def _contradicting(
             continue
         if {one, other} <= set(last) or not beyond[one] & beyond[other]:
             found |= {one, other}
-    # Everybody was outlived by somebody, in a circle.
+    # Everybody was outlived by a member, in a circle.
     return found if last else set(ran)
 
 
 def _with_most(last: Collection[str], items: Mapping[str, NodeList]) -> set[str]:
     """Return who of those that stopped together has all that the others have; all, if unread.
 
-    Nobody has it where each has something that another one lacks.
+    No member has it where each has something that another one lacks.
     """
     known = {name: items[name].definitions for name in last}
     if None in known.values():

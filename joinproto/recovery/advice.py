@@ -115,7 +115,7 @@ def next_step(
 ) -> str:
     """Return the next command to type, or the next thing to do.
 
-    `nodes`: how many the cluster of another broker has; None: nobody said it.
+    `nodes`: how many the cluster of another broker has; None: it was not given.
     """
     given = _given(words)
     pending = bool(found.findings.pending)
@@ -221,7 +221,7 @@ def without(found: Pick, lost: Collection[str], words: Sequence[str]) -> str:
 
 
 def _given(words: Sequence[str]) -> str:
-    """Return the stores as they are typed again; nobody types hundreds."""
+    """Return the stores as they are typed again; hundreds are not typed."""
     if len(words) > WORDS_MAX:
         return f"[the same {len(words)} directories and files]"
     return " ".join(map(typed, words)) or "DIR..."

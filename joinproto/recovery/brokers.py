@@ -101,7 +101,7 @@ def kept_of(found: Found) -> Kept | None:
 
 
 def chain_of(stores: Sequence[Found]) -> View:
-    """Return the last view of the manager that is built in; of nobody where it is outside."""
+    """Return the last view of the manager that is built in; of no member where it is outside."""
     chains = [view for one in stores if (view := _chain(one.raw)) is not None]
     return max(chains, key=lambda view: view.age, default=View())
 
@@ -205,8 +205,9 @@ def _covers(
     """Return whether a store has all that was confirmed where a former one ended.
 
     It has as many frames of that generation; or it was promoted right after it, from the last view
-    that the former one wrote: whoever is in that has all that was confirmed.  Otherwise: a is cut
-    off, drops the others from its view, and confirms alone; b is promoted, and nothing fences a.
+    that the former one wrote: a member that is in it has all that was confirmed.  Otherwise: a is
+    cut off, drops the others from its view, and confirms alone; b is promoted, and nothing fences
+    a.
     """
     generation = former[1].view.generation
     if _last(former[0], generation) <= _last(one[0], generation):
@@ -316,7 +317,7 @@ def next_of(
 ) -> str:
     """Return the next command to type, or the next thing to do.
 
-    `lost`: brokers whose stores nobody will ever supply.
+    `lost`: brokers whose stores are lost.
     """
     best_one = "" if found.store is None else found.store.name
     chosen = [one for one in stores if one.name in pick.latest and one.member == best_one]

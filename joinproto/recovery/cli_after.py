@@ -34,7 +34,7 @@ def verify(configs: tuple[str, ...], as_object: bool) -> int:
     """After the restart: ask the live members whether they are one cluster again.
 
     Asks each node at its control socket, and looks at its store; changes nothing.  Exit code:
-    0 it runs; 1 nobody answers; 3 different clusters; 4 two branches; 5 not yet.
+    0 it runs; 1 no member answers; 3 different clusters; 4 two branches; 5 not yet.
     """
     nodes = [read_node_file(Path(config)) for config in dict.fromkeys(configs)]
     found = verification.verify([_asked(node) for node in nodes])

@@ -4,7 +4,7 @@
     Found   what those bytes say: member, cluster, state, how far the store is
 
 Two steps, because `collect` carries a `Raw` to another machine, where it is judged again:
-what a store says is never believed from a text that somebody else wrote about it.
+what a store says is never believed from a text that another program wrote about it.
 
 A format is one module with these names (`joinproto/recovery/foreign/qpid.py`, and so on):
 
@@ -35,9 +35,9 @@ What a reader has to fill in:
                          data; "" if the format has none
     last_view            `LastView(members, number, id)`: who ran when this one stopped; None
                          if not known.  `number` only if it orders the views of one cluster
-    stopped_last         it says itself that nobody else ran any more (it lists only itself,
+    stopped_last         it says itself that no other member ran any more (it lists only itself,
                          safe_to_bootstrap: 1 with a seqno)
-    may_be_last          it does not rule out that nobody else ran any more
+    may_be_last          it does not rule out that no other member ran any more
     lost_view            it was killed, and its last view, which others may contradict, is lost
     history              number to hash of what has this number; None: no file of it is here
     problems             what is wrong, one sentence each, the worst first
@@ -142,12 +142,12 @@ class Raw:
     """A directory as it was read on `host`, at the time `read_at` (seconds since 1970).
 
     `format`: None: nothing in it is known; then `files` names, without bytes, what tells whose it
-    is, of a program whose stores are not read.  `in_use`: who has it open, "" if nobody.
+    is, of a program whose stores are not read.  `in_use`: who has it open, "" if none.
     `lock_problem`: why that could not be found out.  `problem`: why the directory itself
     could not be read.  `called`: the last part of its path as it was typed, where a link led
     to `path`; "" where they are the same.  `leftovers`: names of files that were being
     written.  `journal`: of joinproto's own log, None: there is none.  `errnos`: what the system
-    refused beside the files, known on this machine only.
+    refused next to the files, known on this machine only.
     """
 
     path: Annotated[str, "the directory"]

@@ -1,6 +1,6 @@
 """Where a store's frames really end: the journal of joinproto's own log, read and left alone.
 
-A host writes positions into the metadata only now and then; beside each frame it writes them
+A host writes positions into the metadata only now and then; alongside each frame it writes them
 always.  So where there is a journal (`joinproto/durable/journal/journal.py`), it says how far the
 store is. Of other brokers' frames nothing is known here: their operators say it with --position.
 """

@@ -1,7 +1,7 @@
 """Reading directories: the bytes of the few files that matter, and nothing is changed.
 
 Files are opened for reading only, links in their place are refused, no lock file is made
-and no lock kept.  So it works on a read-only mount and beside a running broker.
+and no lock kept.  So it works on a read-only mount and alongside a running broker.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NAMES_MAX = 16
 """Names that are carried of a directory of which nothing is read."""
 
 _ROOMS = {Format.JOINPROTO: ROOM, Format.STANDBY: "standby"}
-"""Directories with a lock; beside them the journal."""
+"""Directories with a lock; alongside them the journal."""
 
 
 def reader_of(kind: Format) -> Any:
@@ -311,7 +311,7 @@ def _has_room(files: JournalFileSystem, directory: int, kind: Format) -> bool:
 
 
 def _with_room(files: JournalFileSystem, directory: int, raw: Raw, name: str) -> Raw:
-    """Return `raw` with what the directory of a store says beside its two files."""
+    """Return `raw` with what the directory of a store says alongside its two files."""
     try:
         with _inside(files, directory, (name,)) as room:
             if room is None:

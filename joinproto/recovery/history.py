@@ -1,8 +1,8 @@
 """The history in a store: what operators did to it, each entry bound to the one before.
 
 An entry's `hash` is made of all its other fields, the former entry's hash among them.  So
-an entry that was changed or taken out shows.  It is not a proof against somebody who writes
-the whole chain anew; it is against accidents, and for whoever asks later.
+an entry that was changed or taken out shows.  It is not a proof against a person who writes
+the whole chain anew; it is against accidents, and for questions asked later.
 """
 
 from __future__ import annotations

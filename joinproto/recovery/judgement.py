@@ -85,7 +85,7 @@ def judge(
     """Return the verdict about `stores`.
 
     `cluster`: a name, or the beginning of a signature, where stores of several were given.
-    `transient`: members that keep nothing.  `lost`: those whose store nobody will ever supply;
+    `transient`: members that keep nothing.  `lost`: those whose store is lost;
     nothing is proven by that, but other things can be done.  `outside`: an outside register
     chooses the views.  `nodes`: how many a cluster of another broker has.  `words`: of the
     command line, for the next one.

@@ -5,7 +5,7 @@
      "inputs": [{"name", "path", "host", "format", "recovered", "sha256", "previous"}],
      "step": {"do": "mark" | "force", "path", "host", "member", "store_id", "before", ...}}
 
-The hash stands for all but `made`: the same stores give the same mark, whoever plans it.
+The hash stands for all but `made`: the same stores give the same mark for each plan.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def _named(raws: Sequence[tuple[Raw, str]], notes: list[str]) -> tuple[Found, ..
             if (before.digest, before.in_use) == (raw.digest, raw.in_use):
                 notes.append(f"{one.name} is given twice, and counted once")
                 continue
-            # Two machines of one name, or one store at two times: nobody knows which.
+            # Two machines of one name, or one store at two times: it is unknown which.
             again = len([name for name in found if name.startswith(one.name)]) + 1
             origin = f"from {source}" if source and source != "-" else f"number {again}"
             one = evolve(one, label=f"{one.name} ({origin})")

@@ -2,7 +2,7 @@
 
 From the top; the first that holds is the answer.
 
-    nobody answers                                        1
+    no member answers                                        1
     two of those that were asked are of two clusters      3
     their stores, or what they serve, are two branches    4
     one does not answer, or does not serve clients        5
@@ -60,7 +60,7 @@ class Asked:
 
 @frozen(kw_only=True)
 class Verification:
-    """What follows.  `verdict`: None: it runs, or nobody answers; `missing`: who takes no part."""
+    """What follows.  `verdict`: None: it runs, or none answers; `missing`: who takes no part."""
 
     asked: tuple[Asked, ...]
     code: int

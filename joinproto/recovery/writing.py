@@ -190,7 +190,7 @@ def last_permission(contents: Contents) -> Mapping[str, Any] | None:
 
 def _done_before(plan: Plan, found: Found) -> Done | None:
     contents = contents_of(found)
-    # Whoever has a record was read as a whole.
+    # A member that has a record was read as a whole.
     assert contents is not None
     entry = last_permission(contents)
     if entry is None or entry.get("plan") != plan.hash:
@@ -358,7 +358,7 @@ def _make_durable(path: Path, files: JournalFileSystem) -> None:
 
 
 def _keep(path: Path, name: str, data: bytes, files: JournalFileSystem) -> str:
-    """Keep the former metadata beside the new one; whole under its name, or not there."""
+    """Keep the former metadata next to the new one; whole under its name, or not there."""
     room = open_room(files, path)
     try:
         if name not in files.names(room):

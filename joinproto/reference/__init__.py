@@ -1,1 +1,1 @@
-"""Systems as others wrote them, which nobody should run: the join note, and Qpid as it is."""
+"""Systems as others wrote them, which should never be run: the join note, and Qpid as it is."""

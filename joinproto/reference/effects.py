@@ -1,6 +1,6 @@
 """Effects: what a member asks its host to do, in this order, one after the other.
 
-A table names effects by `Deed`; a member turns a deed into the values below.  The host
+A table names effects by `Deed`; a member turns an action into the values below.  The host
 performs them; a crash may fall between any two of them.
 """
 

@@ -1,4 +1,4 @@
-"""A member that is nothing but tables: the machine decides, the deeds below carry out.
+"""A member that is nothing but tables: the machine decides, the actions below carry out.
 
 It works under an agreed set of members: some group layer gives all of them the same set,
 each one's last status in it, and the same order of frames.  Time, disk and network are
@@ -136,7 +136,7 @@ class TabledMember(ABC):
     def _do(
         self, deed: Deed, event: Event, step: Step[Phase], members: Sequence[Status], me: int
     ) -> list[Effect]:
-        """Carry out one deed and return its effects; a change of what is kept comes first."""
+        """Carry out one action and return its effects; a change of what is kept comes first."""
         before = self.kept
         effects: list[Effect] = []
         match deed, event:

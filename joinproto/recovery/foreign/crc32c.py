@@ -1,4 +1,5 @@
-"""CRC-32C (Castagnoli), which etcd, PostgreSQL and Kafka put beside their bytes; `zlib` has none.
+"""CRC-32C (Castagnoli), which etcd, PostgreSQL and Kafka put next to their bytes; `zlib` has
+none.
 
 Source: RFC 3720, appendix B.4.
 """

@@ -1,6 +1,6 @@
 """Whose directory it is, by the names of the files in it, and `--format`.
 
-Nothing is opened here: whoever calls says which names are there.
+Nothing is opened here: the caller says which names are there.
 """
 
 from __future__ import annotations

@@ -332,7 +332,7 @@ def _position(saved: SavedState, recovered: Recovered | None, *, is_open: bool) 
 def _stopped_last(saved: SavedState, view: View | None, *, is_open: bool) -> bool:
     if saved.uuid == NULL_UUID:
         return False
-    # A mark beside a view with others in it was made by hand; of a view that it had alone, the
+    # A mark alongside a view with others in it was made by hand; of a view that it had alone, the
     # mark may be gone.
     if view is not None:
         return view.is_primary and len(view.members) == 1

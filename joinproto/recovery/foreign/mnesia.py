@@ -148,7 +148,7 @@ class _Tables:
             raise NotAsWritten(f"a change of Mnesia's that is not known: {op!r}")
 
     def transact(self, terms: list[bytes]) -> None:
-        """Take the transactions of a log; those that nobody decided yet are in doubt."""
+        """Take the transactions of a log; those that are not decided yet are in doubt."""
         committed = set()
         entries = [external.parts_of(term) for term in terms]
         counted = [

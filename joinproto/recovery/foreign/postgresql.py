@@ -269,7 +269,7 @@ class _Walk:
             return b""
 
     def birth(self, begin: int, end: int) -> str:
-        """Return what tells this timeline from another one of its number that began there, too."""
+        """Return what tells this timeline from another of its number that began there, too."""
         found: list[str] = []
         at = begin
         while begin and at < end and len(found) < BIRTH_RECORDS:

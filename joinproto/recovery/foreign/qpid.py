@@ -7,7 +7,7 @@
 A null shutdown-id (all zeros) is a dirty store, any other a clean one.  These ids are random:
 equality is all there is.  So of several dirty stores nothing says which is the latest, and
 two clean ones with different ids are not the same.  `config.seq` counts the changes of
-membership: it orders, but equal numbers do not mean equal data, and nobody says who else
+membership: it orders, but equal numbers do not mean equal data, and nothing says who else
 was there.
 
 Source: recovery, "Foreign formats"; `joinproto/reference/qpid/store_status.py` for its life.
@@ -59,7 +59,7 @@ def read(raw: Raw) -> Found:
 
 
 def _files(raw: Raw) -> list[RawFile]:
-    """Return the files that count: beside a `store.status` the older ones do not."""
+    """Return the files that count: alongside a `store.status` the older ones do not."""
     status = raw.file(STATUS)
     return [raw.file(name) for name in OLD] if status.is_absent else [status]
 

@@ -2,7 +2,7 @@
 
     cluster_nodes.config         {AllNodes, DiscNodes}.
     nodes_running_at_shutdown    the nodes that ran, kept up to date while this one runs
-    force_load                   there: at its next start this node waits for nobody
+    force_load                   there: at its next start this node waits for no member
 
 The lists are the same whether a node was stopped or killed, so no store is ever clean.
 There is no cluster id: `clustered` groups nodes of which one counts the other as a member.
@@ -137,7 +137,7 @@ def wait_graphs(stores: Sequence[Found], *, gone: Collection[str] = ()) -> tuple
     """Return the wait graph of each cluster among these stores, the largest cluster first.
 
     Stores that cannot be read, do not say which node they are, or are there twice are left
-    out: of two copies nobody knows which one the node went on with.  `gone`: nodes whose
+    out: of two copies it is unknown which one the node went on with.  `gone`: nodes whose
     disc is lost for good.
     """
     lists = [store.node for store in stores if store.node is not None]
@@ -189,7 +189,7 @@ def _without_blank(stores: Sequence[Found]) -> tuple[Found, ...]:
     """Return the stores, a node that was reset or began anew as one that has nothing.
 
     It lists itself alone and has nothing but what RabbitMQ makes for a new node.  Where its tables
-    were not read, it is taken for one only beside the stores of a cluster.  Alone, it may be a
+    were not read, it is taken for one only with the stores of a cluster.  Alone, it may be a
     cluster of one node, or a new node that was killed before it had tables: then nothing is known.
     """
     several = any(store.node is not None and len(store.node.members) > 1 for store in stores)
@@ -403,7 +403,7 @@ def _own_name(raw: Raw, members: Sequence[str]) -> str:
     for each in (name, raw.called):
         if each in members:
             return each
-    # Nobody else could have written it.
+    # No other program could have written it.
     return members[0] if len(members) == 1 and "@" not in name else ""
 
 

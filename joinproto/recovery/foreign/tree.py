@@ -1,7 +1,8 @@
 """A directory with large files, of which a reader asks for pieces: never a whole file in memory.
 
 A reader of such a format is a pure function from a `Tree` to its facts.  What it finds goes into a
-`RawFile` as JSON, because nobody carries gigabytes to another machine; tests give bytes (`Bytes`).
+`RawFile` as JSON, because gigabytes are not carried to another machine; tests give bytes
+(`Bytes`).
 """
 
 from __future__ import annotations

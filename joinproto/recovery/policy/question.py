@@ -22,7 +22,7 @@ FIXED: Mapping[str, tuple[str, ...]] = {
     "may-i-start": ("found", "join", WAIT, REFUSE),
     "may-i-remove": ("yes", "no", WAIT),
 }
-"""The answers to each question, beside the name of a node (`choose-founder` alone)."""
+"""The answers to each question, alongside the name of a node (`choose-founder` alone)."""
 
 
 @frozen(kw_only=True)

@@ -1,4 +1,4 @@
-"""What a policy says of real stores, beside the verdict of `recover pick`."""
+"""What a policy says of real stores, alongside the verdict of `recover pick`."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def start_update(readings: Readings) -> tuple[Deed, ...]:
 def initialization(readings: Readings = AS_WRITTEN) -> Table[Phase]:
     """Return the table of a member that hears an agreed set without an active member."""
     # I8 comes after the last "else" of the note, and that "else" speaks of members without
-    # a clean store.  As written, then, a clean member waits for nobody.
+    # a clean store.  As written, then, a clean member waits for no member.
     start = Phase.READY if readings.clean_waits else Phase.ACTIVE
     started = (Deed.ANNOUNCE,) if readings.clean_waits else go_active(readings)
     return Table(

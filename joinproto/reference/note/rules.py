@@ -1,4 +1,4 @@
-"""The note as a set of rules for verdicts: joining beside an active member, else initialization."""
+"""The note as rules for verdicts: joining an active member, else initialization."""
 
 from collections.abc import Sequence
 

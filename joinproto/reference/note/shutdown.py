@@ -17,7 +17,7 @@ from joinproto.reference.note.readings import AS_WRITTEN, Readings
 
 @frozen
 class StoreChange:
-    """What one deed makes of a store."""
+    """What one action makes of a store."""
 
     label: str
     deed: Deed
@@ -34,7 +34,7 @@ STORE_CHANGES = (
     StoreChange("S2", Deed.MARK_CLEAN, Store.DIRTY, Store.CLEAN),
     StoreChange("S2", Deed.MARK_DIRTY, Store.CLEAN, Store.DIRTY),
 )
-"""A deed that is not listed for a store leaves it as it is; no store never becomes one."""
+"""An action that is not listed for a store leaves it as it is; no store never becomes one."""
 
 
 def store_after(deed: Deed, store: Store) -> Store:

@@ -1,6 +1,6 @@
 """Which cluster-id the members of a Qpid cluster adopt.
 
-The one of the lowest active member; with nobody active, of the lowest member of all,
+The one of the lowest active member; with no member active, of the lowest member of all,
 whatever its store: a lowest member with an *empty* store renames a cluster whose clean
 stores are there, and their absent siblings match no more.  Lowest is first in the order
 of the set.

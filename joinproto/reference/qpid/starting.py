@@ -12,7 +12,7 @@ from joinproto.machine.terms import ALWAYS
 from joinproto.machine.vocabulary import Phase, Reason
 from joinproto.reference.effects import Deed
 
-# Whoever goes on adopts the agreed cluster-id and writes it at once, whatever it had.
+# A member that goes on adopts the agreed cluster-id and writes it at once, whatever it had.
 GO_ACTIVE = (Deed.SET_INITIAL, Deed.JUDGE_STORE, Deed.SERVE, Deed.ANNOUNCE)
 # The old journal is set aside first; the status file still says what it said.
 UPDATE = (Deed.DROP_DATA, Deed.SET_INITIAL, Deed.ANNOUNCE, Deed.ASK_FOR_UPDATE)
@@ -72,7 +72,7 @@ UPDATED: Table[Phase] = Table(
     "qpid-updated",
     "Qpid C++ 0.8 to 0.18, end of an update",
     (
-        # Each one is ready after its own update.  Whoever sent it is there, so the group has
+        # Each one is ready after its own update.  A member that sent it is there, so the group has
         # more than one member and the store is dirty (L2).
         Case(
             "L2",

@@ -3,7 +3,7 @@
 A header, then areas of a power of two bytes.  One that is in use begins with its size and a magic
 word, and holds the objects of one slot, each with its size.  A table that was not closed lacks its
 lists of free areas, and an object may be in two areas at once; there is no checksum.  So all areas
-in use are taken, and whoever asks decides between several objects of one key.
+in use are taken, and the caller decides between several objects of one key.
 
 Bounds: files of at most `BYTES_MAX` bytes.
 """

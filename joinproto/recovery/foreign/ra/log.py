@@ -205,7 +205,8 @@ def together(
 ) -> tuple[GroupLog, ...]:
     """Return the logs of a system, each with all that its files say of it."""
     named = {uid for uids in names.values() for uid in uids}
-    # What is left of a queue that was deleted and declared again does not count beside the new one.
+    # What is left of a queue that was deleted and declared again does not count alongside the new
+    # one.
     live = {config.group for config in configs if config.uid in named}
     return tuple(
         _whole(system, config, logs.get(config.uid, Log()), meta.get(config.uid), names)

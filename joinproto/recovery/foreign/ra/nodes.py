@@ -1,4 +1,5 @@
-"""What a node's Ra files come to: beside Mnesia the messages of its queues, with Khepri everything.
+"""What a node's Ra files come to: alongside Mnesia the messages of its queues, with Khepri
+everything.
 
 Where Khepri is the metadata store there are no tables of Mnesia, and perhaps no list of nodes.
 """

@@ -24,7 +24,7 @@ from joinproto.recovery.words import typed
 KHEPRI = ("coordination", "rabbitmq_metadata")
 SHOWN_MAX = 20
 PLAIN = " _-./:@"
-"""Characters that a term and a shell take as they are, beside letters and digits."""
+"""Characters that a term and a shell take as they are, besides letters and digits."""
 
 
 @frozen(kw_only=True)
@@ -139,7 +139,7 @@ class Table:
     def advice(self, lost: Collection[str]) -> str:
         """Return what to do about the groups that are not proven; "" if there are none.
 
-        `lost`: nodes whose disks nobody will ever supply.
+        `lost`: nodes whose disks are lost.
         """
         if not self.unproven:
             return ""
@@ -239,7 +239,7 @@ def _forced(row: Row) -> str:
 
 
 def _binary(text: str) -> str:
-    """Return a text as an Erlang term, whoever chose it."""
+    """Return a text as an Erlang term, wherever it comes from."""
     plain = "".join(
         char if char in PLAIN or (char.isascii() and char.isalnum()) else f"\\x{{{ord(char):x}}}"
         for char in text
