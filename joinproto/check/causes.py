@@ -1,4 +1,4 @@
-"""Likely causes of a result that nobody expected, in the form of a report.
+"""Likely causes of an unexpected result, in the form of a report.
 
 A text that a claim names and no member ever shows is mostly a misspelt one; a `shows()` that
 returns None in every state has mostly lost its `return`; and where a limit ended a search, a

@@ -47,7 +47,7 @@ def are_effects(value: Any) -> bool:
 def is_taken(objects: MemberObjects, last: list[Any], done: Sequence[Any], what: str) -> bool:
     """Return whether there is such a step; `last`: what a generator returned in the end.
 
-    `done`: what it yielded before.  Raises `ModelProblem` for effects that nobody would see.
+    `done`: what it yielded before.  Raises `ModelProblem` for effects without any receiver.
     """
     value = last[0] if last else None
     if value is None:

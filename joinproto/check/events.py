@@ -27,7 +27,7 @@ NOT_ENABLED: Final = _NotEnabled()
 
 @frozen
 class Message:
-    """Event: `content` arrives from `sender`: a member's name, or None where nobody says it."""
+    """Event: `content` arrives from `sender`: a member's name, or None where it is not said."""
 
     # None in a network without senders alone, whose models know that: so no model must ask first.
     sender: str | Any

@@ -1,6 +1,6 @@
 """What a search exercised, in the form of a report.
 
-A claim that nothing put to a test holds for a reason that nobody meant.  So its result is open.
+A claim that nothing put to a test holds for an unintended reason.  So its result is open.
 """
 
 from __future__ import annotations

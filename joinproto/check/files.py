@@ -1,7 +1,7 @@
-"""A world from somebody's own file: `path/to/my_model.py`, or `my_model.py::name`.
+"""A world from a user's own file: `path/to/my_model.py`, or `my_model.py::name`.
 
 The file is loaded under a private name, with its folder in reach of its imports, and
-whatever is wrong with it is told with file and line: whoever reads it wrote it.
+whatever is wrong with it is told with file and line: its reader wrote it.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _only_world(module: ModuleType, path: str, file: Path) -> str:
         for name, value in vars(module).items()
         if isinstance(value, FunctionType) and value.__module__ == module.__name__
     ]
-    # Without `-> World` nobody knows what a function returns.
+    # Without `-> World` it is unknown what a function returns.
     named = f"; or name one: {path}::{functions[-1]}" if functions else ""
     raise ModelProblem(
         f"{path} defines no world", next=f"expected {EXPECTED}{named}", place=f"{path}:1"
@@ -305,7 +305,7 @@ def _sound(
     """Return the world, if it is one and its parts are of the kinds they must be."""
     if not isinstance(made, World):
         if inspect.iscoroutine(made):
-            made.close()  # or Python complains that nobody awaited it
+            made.close()  # or Python complains that it was not awaited
         raise ModelProblem(
             f"{'it returned' if called else 'it is'} {_a(made)}, not a World",
             next=f"expected {EXPECTED}",

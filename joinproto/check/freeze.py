@@ -7,7 +7,7 @@ list, dict or set new, so that a step may change it.  Where two places named one
 name one list again (`freeze_all`, `thaw_all`).
 
 Not kept: the order in which a dict or a set was filled.  Two dicts that are equal are one
-value; `thaw` fills them in one order, or in the opposite one (`backwards`), so that whoever
+value; `thaw` fills them in one order, or in the opposite one (`backwards`), so that code that
 counts on an order is found out.
 
 What compares by identity cannot be part of a state: two equal states would count as two, for

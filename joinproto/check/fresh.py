@@ -50,7 +50,7 @@ _sampling: dict[tuple[str, str], list[tuple[str, Any, Any]]] | None = None
 
 
 def sample_of(world: str, member: str) -> list[tuple[str, Any, Any]] | None:
-    """Return where the member's first questions are noted; None where nobody compares them."""
+    """Return where the member's first questions are noted; None where they are not compared."""
     return None if _sampling is None else _sampling.setdefault((world, member), [])
 
 

@@ -74,7 +74,7 @@ class Touched:
 
 def main() -> None:
     out = os.fdopen(os.dup(1), "w")
-    # What the model prints is for nobody.
+    # What the model prints is dropped.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     asked = json.loads(sys.stdin.readline())
     try:

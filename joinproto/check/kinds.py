@@ -441,7 +441,7 @@ def found_way(kind: type) -> Way:
 
 
 def _no_part(kind: type, reason: str) -> ModelProblem:
-    # The module of somebody's own file has a private name, `my_model@36d0c1f2`: see files.py.
+    # The module of a user's own file has a private name, `my_model@36d0c1f2`: see files.py.
     name = f"{kind.__module__.partition('@')[0]}.{kind.__qualname__}"
     return ModelProblem(f"a {name} cannot be part of a state: {reason}", next=HOLD)
 

@@ -21,7 +21,7 @@ class Loaded:
     """A world with the way to it.
 
     `target`: its name, or its file.  `options`: those given, by parameter.  `file`, `place`: of
-    a world of somebody's own.
+    a user's own world.
     `members`: how many it was asked for, and `sized` builds it with another number, at
     least `least`; both None for a world of one size.
     """

@@ -132,7 +132,7 @@ class Known:
     new: int = field(default=0, init=False)
 
     def once(self, kind: str, question: Hashable, ask: Callable[[], Any]) -> Any:
-        """Return the answer; `ask` is called where nobody knows it."""
+        """Return the answer; `ask` is called where it is unknown."""
         known = self.answers.setdefault(kind, {})
         found = known.get(question, _NOT_THERE)
         if found is _NOT_THERE:

@@ -52,7 +52,7 @@ class MemberCode:
     ) -> None:
         """`is_monitor`: it hears what is recorded, and does nothing."""
         self.name = name
-        # What it answered in another run, where somebody keeps that.
+        # What it answered in another run, where that is kept.
         self.known: Known | None = None
         sample = sample_of(world.name, name)
         self._asked = None if sample is None else Asked(sample)

@@ -107,7 +107,7 @@ class MemberObjects:
     def refuse_change(
         self, member: Any, before: tuple[Hashable, ...], what: str, wanted: str, method: str
     ) -> None:
-        """Refuse what a question changed in the member: nobody would ever see it."""
+        """Refuse what a question changed in the member: it would never be seen."""
         after = self.values(member)
         if after != before:
             found = between_values(self.names, before, after, ("before", "after"))

@@ -147,7 +147,7 @@ def collected_seldom() -> Iterator[None]:
     try:
         yield
     finally:
-        # What is there by now is old: nobody looks at it for being new.
+        # What is there by now is old: it is not taken for new.
         gc.freeze()
         gc.unfreeze()
         gc.set_threshold(*before)

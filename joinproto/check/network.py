@@ -33,7 +33,7 @@ class MessageSet:
     protocol models.
 
     `with_sender`: a message says who sent it.  If not, the same content to the same member is one
-    message, whoever sent it, and arrives as `Message(None, content)`; not with partitions.
+    message, whichever member sent it, and arrives as `Message(None, content)`; not with partitions.
     `broadcasts`: "one", the usual where there are senders: a message to all others, another than
     the same content sent to one of them; "each": as if it were sent to each of them.
     """

@@ -165,7 +165,7 @@ class Runs:
             told: list[list[int]] = []
             for name, edges in by_member.items():
                 changing = [edge for edge in edges if self.source[edge] != self.target[edge]]
-                # A joint step is one duty, whoever of its members is asked.
+                # A joint step is one duty, whichever of its members is asked.
                 if changing and changing not in told:
                     told.append(changing)
                     words = partial(some_words, fair.actions, name)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class Steps(Reference):
-    """The steps of a world; nobody is asked a question twice.
+    """The steps of a world; no question is asked twice.
 
-    `asked`: by member, questions of the search and outcomes, whoever answered.  `tries`: how
+    `asked`: by member, questions of the search and outcomes, whatever answered.  `tries`: how
     often one was put, known or not.
     """
 

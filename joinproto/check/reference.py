@@ -59,7 +59,7 @@ class Reference:
         self._sound: set[LocalState] = set()
 
     def _ask(self, code: MemberCode, local: LocalState, event: Hashable) -> tuple[Outcome, ...]:
-        """Return the outcomes of a step; what goes wrong is kept where somebody keeps it."""
+        """Return the outcomes of a step; what goes wrong is kept where that is done."""
         if self.failing is None:
             return code.run(local, event) or ()
         try:

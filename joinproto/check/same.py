@@ -28,7 +28,7 @@ def left_on_disk(world: Any, local: Any) -> Hashable:
 
 
 def unsound_same(world: Any) -> Iterator[tuple[str, str]]:
-    """Yield what a world cannot have beside `same`, and what was expected."""
+    """Yield what a world cannot have together with `same`, and what was expected."""
     if world.same is None:
         return
     for item in world.properties:

@@ -5,7 +5,7 @@
     def receive(self, event):
         if LEADER.setdefault("is", self.name) != self.name: ...
 
-Asked twice, each member answers the same: whoever asked first stays the leader, in all states
+Asked twice, each member answers the same: the first to ask stays the leader, in all states
 at once.  So the content that such objects had before the search is kept, and if the search
 changed it, members are asked once more with the old content.  An object that is only written
 (a log, a memory of results) changes no answer and is no fault.

@@ -118,7 +118,7 @@ def _idle_budgets(faults: Faults, network: Any) -> Iterator[tuple[str, str]]:
 
 
 def _impossible_faults(faults: Faults, members: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield budgets that nobody can spend."""
+    """Yield budgets that cannot be spent."""
     for name in ("crashes", "wipes"):
         if getattr(faults, name) and members and members <= set(faults.spared):
             yield f"{name}={getattr(faults, name)}, and every member is spared", f"no {name}"

@@ -87,7 +87,7 @@ class Repetition:
 class AskedTwice:
     """Puts questions to a member again, and refuses one whose answer is another one then.
 
-    `reach`: what its code can reach beside the member; told by `Codes`, which knows all.
+    `reach`: what its code can reach besides the member; told by `Codes`, which knows all.
     """
 
     objects: MemberObjects

@@ -74,7 +74,7 @@ def _taken_apart(value: Any, walk: Walk) -> Any:
 
 
 def one(found: Frozen) -> Frozen:
-    """Return the first of those that are equal: whoever compares or thaws it again is done."""
+    """Return the first of those that are equal, so that comparing or thawing it again is quick."""
     if len(_equal) >= _MEMORY_MAX:
         _equal.clear()
     return _equal.setdefault(found, found)
@@ -85,7 +85,7 @@ _memory: dict[int, tuple[Any, Frozen]] = {}
 """Objects that cannot change, by identity, with what they are when frozen: a member's parts
 go from state to state, and most are the same objects as before."""
 _equal: dict[Frozen, Frozen] = {}
-"""The first of those that are equal: whoever compares values is done at the first part."""
+"""The first of those that are equal: comparing values then ends at the first part."""
 
 
 # -- thawing -----------------------------------------------------------------------------

@@ -163,6 +163,6 @@ class World:
 
     @property
     def size(self) -> int:
-        """Return how many members there are, as `--members` counts; else without those beside."""
+        """Return how many members there are, as `--members` counts; else without monitors."""
         asked = self.source.get("members")
         return asked if type(asked) is int else len(self.members) - len(set(self.beside))

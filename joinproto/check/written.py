@@ -5,7 +5,7 @@
     NOT_ENABLED                        its `return` is missing
     case Message(sender, VOTE):        takes whatever comes, and calls it VOTE
 
-Each of them is correct Python, and makes a claim true for a reason that nobody meant.
+Each of them is correct Python, and makes a claim true for an unintended reason.
 """
 
 from __future__ import annotations

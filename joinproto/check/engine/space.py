@@ -285,7 +285,7 @@ class Space:
             # The fields of a row are others now, and members that cannot be sorted are permuted.
             self._by_permutation()
         self.tables.forget_taken()
-        # What was asked for and has no answer yet: nobody waits for it any more.
+        # What was asked for and has no answer yet: no worker waits for it any more.
         self.tables.forget_asked()
         self._begin()
 

@@ -11,7 +11,7 @@ from joinproto.check.engine import Compiling
 from joinproto.check.memory import Budget, Ended, resident_bytes
 
 INTERRUPTED = "interrupted"
-"""Why a search ended that somebody stopped by hand."""
+"""Why a search ended that was stopped by hand."""
 
 
 @frozen(kw_only=True)

@@ -154,7 +154,7 @@ class _Search:
             for state in level:
                 self._judge(state)
             if self.broken_at is not None and self.broken_at < len(self.levels) - 1:
-                return  # whoever searches it level by level may ask for one more
+                return  # a caller that searches it level by level may ask for one more
             found = []
             for state in level:
                 self.stood.setdefault(seen_of(state), state)

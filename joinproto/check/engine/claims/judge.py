@@ -138,7 +138,7 @@ class Judge:
             if tables.interchange is not None:
                 tables.interchange.check_claims(self, known, before, counts)
         except BaseException:
-            # Whoever goes on, on Spark where memory ended here, asks about all of it again.
+            # A search that goes on, on Spark where memory ended here, asks about all of it again.
             claimed.forget(known)
             raise
         claimed.counts = counts
@@ -169,7 +169,7 @@ class Judge:
         return shown is not DOWN and ask(item, item.holds, shown)
 
     def _ask_about_new(self, item: Property, before: list[int], counts: list[int]) -> None:
-        """Ask `item` about what is new, alone or beside all that is known."""
+        """Ask `item` about what is new, alone or together with all that is known."""
         found = [np.empty((0, 4), np.int64)]
         if item.scope in ("each", "monitor"):
             for field in self.fields_of(item):

@@ -1,6 +1,6 @@
 """Claims about two that stand side by side: each pair of things shown is asked once.
 
-What two members show is often the same, so answers belong to what is shown, whoever shows it.
+What two members show is often the same, so answers belong to what is shown, not to a member.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PLACES = 1 << 20
 
 
 class Ids:
-    """A number for everything that is shown, whoever shows it; `DOWN` has none.
+    """A number for everything that is shown, by any member; `DOWN` has none.
 
     `of(field)`: the number of each observation of a watched field, -1 for `DOWN`.
     """

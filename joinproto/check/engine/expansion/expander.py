@@ -132,7 +132,7 @@ class Expander:
         return self.counted()
 
     def counted(self) -> int:
-        """Return how many steps changed nothing since the last time somebody asked."""
+        """Return how many steps changed nothing since the last question."""
         loops, self.loops = self.loops, 0
         return loops
 

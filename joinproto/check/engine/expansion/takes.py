@@ -60,7 +60,7 @@ def list_takes(
         first = np.int64(takes.first[at])
         for k in range(first, first + takes.counts[at]):
             message = queued.message[k]
-            # Equal messages of a bag stand beside each other: to take either is the same.
+            # Equal messages of a bag stand next to each other: to take either is the same.
             if k > first and message == queued.message[k - 1]:
                 continue
             o = np.int64(REFUSED)

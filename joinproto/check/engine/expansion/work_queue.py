@@ -35,7 +35,7 @@ class Done:
 class WorkQueue:
     """Rows `at` to `upto`, handed out to `workers` of them.
 
-    Until there are none, or at least so many were, and somebody has more to do: the first worker
+    Until there are none, or at least so many were, and a worker has more to do: the first worker
     has answered (`is_answered`) what there was (`is_asked`), or rows lack an answer (`lacks`).
     `waits`: some worker has nothing to do any more.
     """
@@ -53,7 +53,7 @@ class WorkQueue:
         self.is_asked = self.is_answered = self.lacks = self.waits = False
 
     def take(self) -> tuple[int, int]:
-        """Return rows (begin, end), as nobody else gets them; (0, 0) where there are none."""
+        """Return rows (begin, end), as no other worker gets them; (0, 0) where there are none."""
         reached = self._reached
         is_more = self.is_answered and (self.is_asked or self.lacks)
         if self._given_back or reached >= self._most or (is_more and reached >= self._least):
@@ -73,7 +73,7 @@ class WorkQueue:
         self._given_back.append((begin, end))
 
     def left(self) -> list[tuple[int, int]]:
-        """Return the rows that nobody was handed out, the first last, at the end of the round."""
+        """Return the rows that no worker took, the first last, at the end of the round."""
         reached = min(next(self._next), self._upto)
         rest = [(reached, self._upto)] if reached < self._upto else []
         return rest + sorted(self._given_back, reverse=True)

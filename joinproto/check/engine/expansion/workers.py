@@ -87,7 +87,7 @@ class CrewLevels:
         self._todo = np.zeros((count, _LISTED, 5), np.int64)
         self._looped = np.zeros((count, _PIECE), np.int64)
         self._redo = np.empty((count, ROWS_MAX + 1), np.int64)
-        # Nobody asks: who lacks an answer only says which row that was.
+        # Not asked for: who lacks an answer only says which row that was.
         self._ask = np.empty((1, 4), np.int64)
 
     def _renew(self) -> None:
@@ -285,7 +285,7 @@ class CrewLevels:
                 if again:
                     rows.lacks = True
                 if after == at and not self._deliveries[k].made_room():
-                    # It does not fit: whoever is alone makes the room for it.
+                    # It does not fit: a lone worker makes the room for it.
                     self._redo[k, done.redone] = self._at(at, at + 1)[0]
                     done.redone += 1
                     after += 1

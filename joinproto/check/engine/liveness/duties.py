@@ -63,7 +63,7 @@ def duties_of(tables: Tables, info: Ints, changes: Flags) -> Iterator[Duties]:
         told: list[Flags] = []
         for member, all_taken in taken_by.items():
             mask = all_taken & changes
-            # A joint step is one duty, whoever of its members is asked.
+            # A joint step is one duty, whichever of its members is asked.
             if mask.any() and not any(np.array_equal(mask, one) for one in told):
                 told.append(mask)
                 name = some_words(fair.actions, member)
@@ -229,6 +229,6 @@ class Faults:
         own, moved, together = kind <= kernel.TAKE, kind == kernel.MOVE, kind == kernel.TOGETHER
         fault[own] = self.outcome[o[own]]
         fault[moved] = self.move[a[moved]]
-        # A joint step in which somebody crashes is one as well.
+        # A joint step in which a member crashes is one as well.
         fault[together] = self.joint[a[together]] | (o[together] > 0)
         return fault

@@ -83,7 +83,9 @@ def _item(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
 
 @intrinsic
 def read_now(typingctx: Any, array: Any, at: Any) -> Any:
-    """Return item `at` as it is now, and see all that whoever wrote it by `put_if_none` wrote."""
+    """Return item `at` as it is now, and see all that a worker that wrote it by `put_if_none`
+    wrote.
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         place = _item(context, builder, signature.args[0], args[0], args[1])

@@ -1,10 +1,10 @@
 """Rows put into a set, by one thread, or by several at once.
 
 Several take an empty place of the table by an exchange that only one wins: who finds it first
-writes the row, then puts its number there, so whoever reads the number reads the row, too.  Rows
-are written in stretches that each worker takes for itself, so that those which follow from one row
-stand together: they meet the same answers, which are in the processor's cache.  Where stretches end
-before they are full, `close` moves the last rows there.
+writes the row, then puts its number there, so a worker that reads the number reads the row, too.
+Rows are written in stretches that each worker takes for itself, so that those which follow from one
+row stand together: they meet the same answers, which are in the processor's cache.  Where stretches
+end before they are full, `close` moves the last rows there.
 
 So the order of rows depends on which thread came first.  Nothing that is told depends on it.
 

@@ -2,7 +2,7 @@
 
 Fields hold numbers: the local state of a member, the content of a queue, the faults spent.
 All bits that are left over are message slots, one bit for each message of a message set.
-Nobody knows beforehand how many local states a member has, so a field grows when it must
+It is unknown beforehand how many local states a member has, so a field grows when it must
 and all rows are packed anew; what is packed is always the exact state.
 """
 

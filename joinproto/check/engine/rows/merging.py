@@ -16,7 +16,7 @@ def merged(one: Keys, other: Keys) -> Keys:
 
 
 def merged_pairs(one: Keys, ones: Ints, other: Keys, others: Ints) -> tuple[Keys, Ints]:
-    """The same with a number beside each key."""
+    """The same with a number alongside each key."""
     keys = np.empty(len(one) + len(other), np.uint64)
     numbers = np.empty(len(keys), np.int64)
     _merge_pairs(_own(one), _own(ones), _own(other), _own(others), keys, numbers)

@@ -1,11 +1,11 @@
 """A set of rows of 64-bit words that keeps their order of arrival.
 
 Rows: uint64, shape (row, word), all in one array that is reserved at once and touched as
-it fills.  The hash table beside it is open addressing, at most 70 % full.  With one word
+it fills.  The hash table next to it is open addressing, at most 70 % full.  With one word
 the table holds the row itself; with more it holds the row's number and the top 32 bits of its
 hash, and equal means: all words compared.  No row is ever taken for another.
 
-A row is never all zero: its top bit (of word 0) is set by whoever packs it.
+A row is never all zero: its top bit (of word 0) is set when it is packed.
 """
 
 from __future__ import annotations

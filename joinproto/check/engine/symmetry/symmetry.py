@@ -155,7 +155,7 @@ class Symmetry:
             numbers = numbers if tables.fifo else sorted(numbers)
             return tables.queues.number(to - tables.queue_field, packed(numbers))
         number = tables.local(to, self.interchange.renamed.state(j, value))
-        # The table's own, not one that is equal to it and held beside it.
+        # The table's own, not one that is equal to it and held next to it.
         self.interchange.renamed.keep(j, value, tables.values[to].values[number])
         return number
 

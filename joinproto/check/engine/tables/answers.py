@@ -1,9 +1,9 @@
 """What members' code answered in the last run of the same code, kept in a file.
 
 A member's answers follow from its attributes, the event and its code (`joinproto/check/twice.py`),
-so whoever has the same code need not ask again.  The same code: the content of every module of
-`joinproto` and `joinproto_worlds`, the versions of what they import, and Python's.  A world of
-somebody's own may import anything, so its answers are never kept.
+so a run with the same code need not ask again.  The same code: the content of every module
+of `joinproto` and `joinproto_worlds`, the versions of what they import, and Python's.  A user's
+own world may import anything, so its answers are never kept.
 
 What is kept are the numbers that a search by the engine gave them, once it came to its end
 (`joinproto/check/engine/tables/numbering.py`).
@@ -132,7 +132,7 @@ def counts_of(name: str, options: Mapping[str, Any]) -> KeptFile | None:
 def _code_of(world: str) -> bytes | None:
     """Return a hash of all that decides what members answer.
 
-    None where nobody knows: a module was edited since this process began, so that what was
+    None where it is unknown: a module was edited since this process began, so that what was
     imported is not what lies on disk; or cannot be read; or a package does not say its version.
     """
     # Here and not above: it takes as long to load as a small world to search.

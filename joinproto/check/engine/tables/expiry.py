@@ -1,6 +1,6 @@
 """Which messages of a set are still of use, by how far each member has come.
 
-A row loses a message as soon as nobody can make use of it: see `World.expiry`.  As bits: for
+A row loses a message as soon as no member can make use of it: see `World.expiry`.  As bits: for
 each member and each horizon the messages that it needs there, together with everything in a
 row that is no such message.  What all members together need is kept.
 """

@@ -75,14 +75,14 @@ class KeptFile:
         try:
             with uncollected():
                 content = read(body, names())
-                # Nor is any of it garbage later: nobody looks at it while the search goes on.
+                # Nor is any of it garbage later: it is not looked at while the search goes on.
                 gc.freeze()
                 return content
         except Exception as error:  # noqa: BLE001  whatever a file holds, the search goes on
             return self._refuse(f"it cannot be read: {error}")
 
     def write(self, content: Any, names: Callable[[], Names]) -> None:
-        """Write it, whole or not at all, whoever else does; not where a value has no form."""
+        """Write it, whole or not at all, even if others do too; not where a value has no form."""
         code = self.code()
         if code is None:
             return

@@ -282,7 +282,7 @@ def want_cell(
     local: Any,
     column: Any,
 ) -> Any:
-    """Ask for a cell, unless somebody did or there is no room; return how many asks there are."""
+    """Ask for a cell, unless that was done or there is no room; return how many asks there are."""
     if found == UNKNOWN and asked < len(ask) - 1:
         _ask(ask, asked, ASK_CELL, member, local, column)
         asked += 1

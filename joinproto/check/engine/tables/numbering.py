@@ -1,6 +1,6 @@
 """The numbers that a search gave to everything, as plain data: for another search to go on with.
 
-Of the same world and the same code: whoever keeps them makes sure of that.
+Of the same world and the same code: the caller that keeps them makes sure of that.
 """
 
 from __future__ import annotations
