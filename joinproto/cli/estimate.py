@@ -67,7 +67,7 @@ class Estimate:
 
 
 def _about(seconds: float) -> str:
-    """Return a time without digits that nobody knows."""
+    """Return a time without meaningless digits."""
     if seconds < 60:
         return f"{seconds:.0f} s"
     if seconds < 3 * 86_400:

@@ -16,7 +16,7 @@ from joinproto.cli.output import error_stream
 
 @define
 class Interrupt:
-    """Whether somebody asked to stop."""
+    """Whether a stop was requested."""
 
     asked: bool = False
 
@@ -46,7 +46,7 @@ def interruptible() -> Iterator[Interrupt]:
 
 
 def _say(text: str) -> None:
-    """Write to standard error, whoever is being interrupted in writing to it.
+    """Write to standard error, even while a write to it is being interrupted.
 
     Python's own stream refuses a second writer: "reentrant call".
     """

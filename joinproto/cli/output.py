@@ -55,7 +55,7 @@ class Terminal:
 
 
 def error_stream() -> TextIO:
-    """Return standard error, or a stream that nobody reads where it is closed."""
+    """Return standard error, or a stream that is never read where it is closed."""
     return sys.stderr or io.StringIO()
 
 

@@ -9,7 +9,7 @@
     trace.*        where a run was found: .html, .txt, .itf.json, and test_trace.py
 
 A folder belongs to one run.  The same run writes it again; any other is refused, because a
-report beside another run's trace would be read as one.
+report next to another run's trace would be read as one.
 """
 
 from __future__ import annotations

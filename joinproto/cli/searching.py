@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spark_explore.places import Place
 
 WORKERS_MOST = 16
-"""Of those that nobody asked for."""
+"""Of those that were not asked for."""
 SECONDS_WORTH_SAYING = 2.0
 """A search that takes less is over before its estimate is read."""
 
@@ -200,7 +200,7 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
 
 
 def _answers(loaded: Loaded, settings: Settings, tell: Callable[[str], None]) -> Answers | None:
-    """Return what is kept of members' answers; None for a world of somebody's own."""
+    """Return what is kept of members' answers; None for a user's own world."""
     if not settings.cache or loaded.file is not None:
         return None
     from joinproto.check.engine.tables.answers import Answers

@@ -1,7 +1,7 @@
 """The first touch of the compiled loops: neither a time limit nor a time told counts it.
 
 Loading them takes half a second, compiling them up to two minutes the first time.  They are
-touched by a world of our own, so that nobody's member is run more often than it is searched.
+touched by a world of our own, so that no user's member is run more often than it is searched.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from joinproto.errors import JoinprotoError
 
 
 class WorldCommand(click.Command):
-    """A command that takes a world; its help tells of the world that stands beside `--help`."""
+    """A command that takes a world; its help tells of the world that stands next to `--help`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the world for the help, which click shows before it reads the other words."""

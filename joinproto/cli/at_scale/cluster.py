@@ -1,4 +1,4 @@
-"""The simulated cluster: who has a replica, who runs, who copies, and who could take one more."""
+"""The simulated cluster: which nodes have a replica, run, copy, and could take one more."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Machine:
 
 @define
 class Cluster:
-    """Nodes and queues by number.  `members[q]`: who has a replica; `on[n]`: the reverse."""
+    """Nodes and queues by number.  `members[q]`: nodes with a replica; `on[n]`: the reverse."""
 
     shape: Shape
     machines: list[Machine]

@@ -73,9 +73,9 @@ class Outcome:
 def least(run: Run) -> float:
     """Return the least mean time below, in seconds, for the peak of all nodes in this run.
 
-    All are lost at once, so nobody is copied before the failure interval is over; from then on one
-    link as fast as all nodes together can do what they did, and of all orders the smallest first
-    has the least mean.
+    All are lost at once, so no replica is copied before the failure interval is over; from then on
+    one link as fast as all nodes together can do what they did, and of all orders the smallest
+    first has the least mean.
     """
     rate = max(1, run.peak) * run.shape.rate
     ends, sent = 0.0, 0.0

@@ -172,7 +172,7 @@ class Run:
         elif found.case.name == "away, not for long":
             longest = max(found.situation.queue.away.values())
             self._plan(queue, self.now + self.shape.failure_interval - longest)
-        # else: no majority, or nobody takes one: a node that comes back brings the queue back
+        # else: no majority, or no node takes one: a node that comes back brings the queue back
 
     def _decide(self, queue: int) -> Decision:
         """Return the shipped decision; what it drops, which copies nothing, is dropped."""
@@ -274,7 +274,7 @@ class Run:
         heapq.heappush(waiting, (spare, size, self._order, copy))
 
     def _wake(self, node: int) -> None:
-        """Let those who wait here look again, until the node is busy or nobody waits."""
+        """Let those who wait here look again, until the node is busy or no copy waits."""
         machine = self.cluster.machines[node]
         while machine.up and machine.waiting and machine.copies < self.copies_at_once:
             self._resume(heapq.heappop(machine.waiting)[-1])

@@ -101,7 +101,7 @@ def validate(file: str, release: str, as_json: bool) -> int:
 @click.argument("a")
 @click.argument("b")
 def compare(a: str, b: str, release: str, as_json: bool) -> int:
-    """Say what config A is beside config B: younger, older, coeval or invalid."""
+    """Say how config A compares with config B: younger, older, coeval or invalid."""
     one, other = (config_of(file, Release(release)).held.config for file in (a, b))
     answer: CompareAnswer = compared(one, other)
     said = printed(answer) if as_json else f"{answer.result.value}: {answer.why} ({answer.rule})"

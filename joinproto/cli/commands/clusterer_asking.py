@@ -27,7 +27,7 @@ from joinproto.net.addresses import Address
 PATIENCE = 120.0
 SILENCE = 5.0
 ORDERS = 100
-"""Orders that are tried beside the plain one."""
+"""Orders that are tried besides the plain one."""
 Ask = Callable[[Address, Mapping[str, Any], float], dict[str, Any]]
 
 
@@ -115,7 +115,7 @@ class Answers:
 
     @property
     def joining(self) -> tuple[str, ...]:
-        """Return who is about to join: what its service holds nobody can tell."""
+        """Return who is about to join: what its service holds is unknown."""
         return tuple(
             name for name, one in sorted(self.said.items()) if one.status is Status.JOINING
         )
@@ -138,7 +138,7 @@ def answers(ask: Ask, to: str) -> Answers:
 
 
 def status_of(ask: Ask, address: str | None) -> dict[str, Any] | None:
-    """Return what a node says of itself; None: nobody answers."""
+    """Return what a node says of itself; None: no node answers."""
     if address is None:
         return None
     try:

@@ -49,7 +49,7 @@ def rehearse_brokers(judgement: Judgement, *, states_max: int, as_object: bool) 
         click.echo(printed(evolve(told(judgement), rehearsal=rehearsal)))
     else:
         click.echo(_text(judgement, scene, outcomes))
-    # Who is not here may have been primary last, and confirmed what nobody here knows of.
+    # Who is not here may have been primary last, and confirmed what no member here knows of.
     is_sure = not judgement.missing and all(one.is_whole and not one.loses for one in outcomes)
     return 0 if is_sure else UNPROVEN
 

@@ -153,7 +153,7 @@ def _swarm(
     target: str, seed: int, runs: int | None, seconds: float | None, jobs: int, as_json: bool
 ) -> int:
     from joinproto.cli.commands import (
-        swarm,  # the members and their logs: nobody else pays for them
+        swarm,  # the members and their logs: no other command pays for them
     )
 
     with alone_on_stdout(as_json):

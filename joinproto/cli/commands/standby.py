@@ -56,7 +56,7 @@ CONFIG = config_of("broker")
 def run(config: Path, verbose: bool, only_check: bool) -> int:
     """Run a broker until SIGTERM stops it; a second one ends it at once.
 
-    It begins as a backup that looks for a primary: somebody has to promote one, unless its file
+    It begins as a backup that looks for a primary: an operator has to promote one, unless its file
     says `manager = "built-in"`.  Exit codes: 0 stopped in order, 2 wrong configuration, 4 the
     machine, 5 this store must not run here.
     """

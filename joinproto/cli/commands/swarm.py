@@ -29,7 +29,7 @@ SECONDS = 60.0
 """How long runs are played where neither a number nor a time is given."""
 
 SHRINKING_SECONDS = 20.0
-"""For each claim that was broken; a quarter of it where somebody wants to stop."""
+"""For each claim that was broken; a quarter of it after a request to stop."""
 
 STORY_LINES = 60
 """Of a story so many lines are printed, the last ones; --json has all."""

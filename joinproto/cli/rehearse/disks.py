@@ -68,7 +68,7 @@ def _holds(name: str, disk: Disk, frame: Position) -> bool:
     assert isinstance(view, Name)
     seats = {seat.store_id for seat in view.members if seat.member == name}
     if record.store_id not in seats:
-        return True  # no member of that view, so nobody waited for it
+        return True  # no member of that view, so no member waited for it
     if record.update_unfinished:
         held = None if record.held is None else record.lineage.number_of(record.held)
         return held is not None and held >= view.number

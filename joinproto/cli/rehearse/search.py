@@ -2,7 +2,7 @@
 
 The members are the shipped `Member`, started all at once from the given stores, over a network
 that loses, doubles and reorders, with deadlines that come at any moment.  Members whose store
-was not given do not come.  Nobody writes, crashes or stops the cluster: those worlds ship, and
+was not given do not come.  No member writes, crashes or stops the cluster: those worlds ship, and
 are searched by `joinproto check`.
 """
 

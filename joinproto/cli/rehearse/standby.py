@@ -2,11 +2,11 @@
 
 The brokers are the machine that ships (`joinproto_worlds/standby/played.py`): started in every
 order, all or only some of them; links in every order; one promotion, and a client that declares a
-queue.  Brokers whose store was not given do not come.  Nobody dies, and no second one is promoted:
-those worlds ship.
+queue.  Brokers whose store was not given do not come.  No member dies, and no second one is
+promoted: those worlds ship.
 
-What was confirmed in a generation, as far as the stores know, is one message here: whoever was up
-to date in its last view has it.  Later primaries hand it on, or have it given up (H9).
+What was confirmed in a generation, as far as the stores know, is one message here: a member that
+was up to date in its last view has it.  Later primaries hand it on, or have it given up (H9).
 
 Source: hot standby, H2 to H4, H8 to H10.
 """
@@ -63,7 +63,7 @@ class Confirmed:
 
 @frozen(kw_only=True)
 class Scene:
-    """`chain`: the last view of the manager that is built in; of nobody: the manager is outside."""
+    """`chain`: the last view of the manager that is built in; None: the manager is outside."""
 
     stores: Mapping[str, Kept]
     chain: View
@@ -305,7 +305,7 @@ def _stock(scene: Scene, name: str) -> Stock:
 
 @frozen(kw_only=True)
 class Shown:
-    """Of who serves, "" if nobody does; and who would refuse now."""
+    """Of a member that serves, "" if no member does; and who would refuse now."""
 
     primary: str = ""
     members: tuple[str, ...] = ()

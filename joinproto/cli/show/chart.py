@@ -39,7 +39,7 @@ WIDTH_MIN = 30
 
 TEXT_MIN = 28
 TEXT_GOOD = 42
-"""Cells beside the lifelines: what there must be, and what there should be."""
+"""Cells next to the lifelines: what there must be, and what there should be."""
 
 STEPS_PER_HEAD = 12
 """After so many steps the names of the members are written again: about one screen."""
@@ -177,7 +177,7 @@ class _Chart:
         number: str = "",
         mark: str = "",
     ) -> Iterator[list[Piece]]:
-        """Yield `row` with the first text right of it; the lifelines go on beside the rest."""
+        """Yield `row` with the first text right of it; the lifelines go on next to the rest."""
         room = self.width - self.gutter - (self.lanes.width + 1 if self.lanes else 0)
         for text in texts:
             line_ = self.glyphs.line(text.line)

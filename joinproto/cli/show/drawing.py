@@ -27,7 +27,7 @@ class Drawing:
 
 
 def drawing(story: Story, *, narrow: bool = False) -> Drawing:
-    """Return the chart of `story`; it needs `definitions()` beside it in the page."""
+    """Return the chart of `story`; it needs `definitions()` next to it in the page."""
     plan = Plan(story, narrow)
     svg = element(
         "svg",

@@ -174,7 +174,7 @@ def ended_early(report: Report) -> str:
 
 
 def remark(item: PropertyResult) -> str:
-    """Return what there is to say of a property beside its mark."""
+    """Return what there is to say of a property next to its mark."""
     words = []
     if item.trace_length is not None:
         words.append(f"in {plural(item.trace_length, 'step')}")

@@ -1,6 +1,6 @@
 """A check as one HTML page that needs nothing else: no network, no other file.
 
-The words carry everything; the chart, the panel beside it and the keys are comfort on top.
+The words carry everything; the chart, the panel next to it and the keys are comfort on top.
 Without JavaScript the page is the chart and, below it, the run as a list.
 """
 
@@ -29,7 +29,7 @@ from joinproto.codec.json_form import encoded
 ASSETS = Path(__file__).with_name("assets")
 
 _MARGINS = 40
-"""Pixels beside the chart, on a screen of its width."""
+"""Pixels next to the chart, on a screen of its width."""
 
 
 def page(

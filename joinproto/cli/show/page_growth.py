@@ -73,7 +73,7 @@ def _row(item: Level) -> Markup:
 
 
 def plot(counts: Sequence[int]) -> Markup:
-    """Return new states by level as an SVG area; the words beside it say the same."""
+    """Return new states by level as an SVG area; the words next to it say the same."""
     top = max(counts, default=1)
     across = (WIDTH - LEFT - 8) / max(1, len(counts) - 1)
     down = HEIGHT - TOP - BOTTOM

@@ -1,6 +1,6 @@
 """The run in words, as HTML: a list of steps, each with all members' states after it.
 
-The script shows the same items, one at a time, beside the chart.
+The script shows the same items, one at a time, next to the chart.
 """
 
 from __future__ import annotations

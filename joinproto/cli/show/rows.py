@@ -31,7 +31,7 @@ ARROW = 30
 
 STATEMENT = 18
 BESIDE = 14
-"""From a lifeline to the words beside it."""
+"""From a lifeline to the words next to it."""
 
 HEADS = 48
 NOTICE = 40
@@ -49,7 +49,7 @@ NARROW_PITCH_MIN = 80
 
 @frozen
 class Block:
-    """Statements below one another, beside the lifeline at `x`; at its left or right."""
+    """Statements below one another, next to the lifeline at `x`; at its left or right."""
 
     lines: tuple[Line, ...]
     x: float

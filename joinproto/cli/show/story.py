@@ -1,4 +1,4 @@
-"""A run as a story: beside each step what it changed, who is down, who is apart.
+"""A run as a story: next to each step what it changed, who is down, who is apart.
 
 A trace holds whole states.  People ask what changed; this is the one place that says so,
 for the chart, the page and the formats alike.

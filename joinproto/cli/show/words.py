@@ -1,6 +1,6 @@
 """How a run is said: one sentence for each step, then what it changed, sent and used.
 
-Short main clauses, present tense, the member first.  Whoever wants the exact label of a
+Short main clauses, present tense, the member first.  A reader who wants the exact label of a
 step, as a replay takes it, finds it in `Step.label`.
 """
 

@@ -1,6 +1,6 @@
 """The history: what the replayed members show of the views, the frames and who served when.
 
-It grows with the views and with how often somebody began to serve, not with the events.
+It grows with the views and with how often a member began to serve, not with the events.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class History:
                 journal = self.journals[seen.run.store_id]
                 journal.frames = cut(journal.frames, line["last"])
             case "based":
-                # Dropped frames that came in one piece: what is in them, nobody can tell apart.
+                # Dropped frames that came in one piece: what is in them cannot be told apart.
                 journal = self.journals[seen.run.store_id]
                 journal.is_whole, journal.frames = True, None
                 for view, first, last in line["runs"]:

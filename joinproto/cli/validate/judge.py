@@ -144,7 +144,7 @@ class _Letters:
                 self.received[key] = peer, what
 
     def invented(self, logged: set[str]) -> Iterator[str]:
-        """Yield what nobody sent, of those members whose logs there are."""
+        """Yield what no member sent, of those members whose logs there are."""
         for key, (peer, what) in self.received.items():
             if key not in self.sent and peer in logged:
                 yield f"{what}, and its log has no such line"

@@ -105,7 +105,7 @@ def acknowledged_is_committed(history: History) -> Iterator[str]:
 
 
 def reads_see_acknowledged(history: History) -> Iterator[str]:
-    """A read that begins after an acknowledgement sees it, whoever acknowledged (3.8)."""
+    """A read that begins after an acknowledgement sees it, on any member (3.8)."""
     times: list[int] = []
     newest: list[int] = []  # of all that was acknowledged up to that time
     for claim in sorted(history.frames.claims, key=lambda one: one.at):
@@ -129,7 +129,7 @@ def position_is_data(history: History) -> Iterator[str]:
 
 
 def waits_for_n(history: History) -> Iterator[str]:
-    """Nobody serves before N members of one view were ready, and all of the own one (W1, I8)."""
+    """No member serves before N members of one view were ready, and all of its own one (W1, I8)."""
     ready: dict[ViewId, int] = defaultdict(int)
     for view in _known(history):
         era = history.era(view)

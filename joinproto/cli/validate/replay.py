@@ -45,7 +45,7 @@ class Mismatch:
 
 @frozen
 class Seen:
-    """A member between two lines, for whoever looks at what it was then."""
+    """A member between two lines, for a reader that looks at what it was then."""
 
     run: Run
     line: dict[str, Any]

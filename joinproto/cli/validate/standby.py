@@ -177,7 +177,7 @@ def who_serves_was_promoted(story: Story) -> Iterator[str]:
 
 
 def confirmed_is_kept(story: Story) -> Iterator[str]:
-    """Yield what a later primary had no more, and nobody took before: H4."""
+    """Yield what a later primary had no more, and no consumer took before: H4."""
     for one, generation in story.confirmed.items():
         for later, broker, has in story.later(generation):
             if one not in has and story.taken.get(one, later) >= later:
