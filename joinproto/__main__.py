@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
-        # `joinproto models | head -1`.  Nobody reads, so nothing is said.
+        # `joinproto models | head -1`.  There is no reader, so nothing is said.
         _let_go_of_output()
         return READER_GONE
     except KeyboardInterrupt as error:
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001  the last resort is what this function is for
         return _fail(given, error, _explain(error, given))
     if arguments is None:
-        # The process ends here: nobody need go through all there is once more for garbage.
+        # The process ends here: there is no need to go through all there is once more for garbage.
         gc.freeze()
     return code
 
@@ -134,7 +134,7 @@ def _explain(error: Exception, arguments: list[str]) -> JoinprotoError | None:
         problem = EnvironmentProblem(f"no space left: {error}", next="free some space")
     if _command(arguments) == "recover":
         if isinstance(error, OSError) and error.errno == errno.EIO:
-            # What touches a store has its own words; this is the output, or a file beside it.
+            # What touches a store has its own words; this is the output, or a file next to it.
             again = "look at the disk; the same command may be run again"
             problem = EnvironmentProblem(f"a read or a write failed: {error}", next=again)
         # There 3 and 4 are verdicts (different clusters, diverged): never by accident.

@@ -6,8 +6,8 @@
                   "active": false, "options": {}, "wait_for": 2,
                   "lineage": ["X", "V", "F"], "position": {"view": "V", "seq": 3}}]}
 
-Only `members`, and `id` and `store` of each, must be there; `wait_for` is 1 if nobody says
-otherwise.  Members keep their order, and where a rule needs an order of ids, it is that.
+Only `members`, and `id` and `store` of each, must be there; `wait_for` is 1 by default.
+Members keep their order, and where a rule needs an order of ids, it is that.
 
 `electors` (all who may vote, the absent ones too), `lineage` (names of views, the oldest
 first, the tip last) and `position` (the last frame; null: none) are for the chain's rules,

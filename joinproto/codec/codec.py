@@ -14,8 +14,8 @@ A *tree* is what `json` and `tomllib` return: None, booleans, numbers, texts, li
 | `A | B`                                 | the form of A, or that of B                         |
 | an attrs class                          | `arrays`: a list of its fields; else an object      |
 
-Marks beside a type (`marks.py`) say what the type cannot.  What a type needs beyond that is given
-to the codec by hand (`give`).  The functions for a type are made once, when it is first met.
+Marks next to a type (`marks.py`) say what the type cannot.  What a type needs beyond that is
+given to the codec by hand (`give`).  The functions for a type are made once, when it is first met.
 
 Reading converts nothing: "5" is no number, and True is none.  It raises `Malformed` with the path
 to the value at fault.  A tree that fits is as deep as its type; what a type leaves open (`Any`) is

@@ -1,6 +1,6 @@
 """What no correct member makes: how it is noticed, and how it is said.
 
-`Malformed` is neutral, because what decides does not know where a value came from.  Whoever
+`Malformed` is neutral, because what decides does not know where a value came from.  A caller that
 let the value in does, and turns it into the error of the person who must act: `PeerError`
 for a message, `StoreError` for a disk.
 """

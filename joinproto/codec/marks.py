@@ -1,4 +1,4 @@
-"""Marks beside a type, in `Annotated`: what the type of a field does not say.
+"""Marks next to a type, in `Annotated`: what the type of a field does not say.
 
     trace_length: Annotated[int | None, AtLeast(0), "steps of the shortest run; null: none"]
 
@@ -80,7 +80,7 @@ class Written:
 
 @frozen
 class Merged:
-    """The keys of the value stand beside the others; `optional`: they may all be absent.
+    """The keys of the value stand next to the others; `optional`: they may all be absent.
 
     Such a part is only printed.
     """
@@ -162,7 +162,7 @@ def _properties(cls: type) -> Iterator[tuple[str, Any]]:
 
 
 def stripped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return a type and the marks beside it."""
+    """Return a type and the marks next to it."""
     if get_origin(hint) is not Annotated:
         return hint, ()
     kind, *marks = get_args(hint)

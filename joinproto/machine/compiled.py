@@ -42,7 +42,7 @@ from joinproto.machine.terms import (
 A = TypeVar("A")
 
 Branch = tuple[Condition, Iterable[tuple[Condition, A]]]
-"""Where the first condition holds, the answer beside the first of the others that holds."""
+"""Where the first condition holds, the answer next to the first of the others that holds."""
 
 
 def reader(branches: Iterable[Branch[A]]) -> Callable[[Sequence[object], int], A]:

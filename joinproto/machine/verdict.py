@@ -82,7 +82,7 @@ class MemberVerdict:
 
 @frozen
 class Verdict:
-    """`initial`: the cluster's initial signature afterwards, None if nobody has one."""
+    """`initial`: the cluster's initial signature afterwards, None if no member has one."""
 
     rules: str
     initial: Signature | None

@@ -1,4 +1,4 @@
-"""Machines that ship, beside each other in one process: one adapter for worlds and simulations.
+"""Machines that ship, together in one process: one adapter for worlds and simulations.
 
 A system says what its machines are, what their effects do there and what lies on their disks.
 This is what all of them have around that: a machine takes one event after the other, and its

@@ -1,4 +1,4 @@
-"""What becomes of each question beside asking Z3: cvc5 is asked, and files are written."""
+"""What becomes of each question besides asking Z3: cvc5 is asked, and files are written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Asked(Protocol):
 
 @define
 class Opinions:
-    """`folder`: where each question is written, None for nowhere; `proofs`: cvc5's beside it."""
+    """`folder`: where each question is written, None for nowhere; `proofs`: cvc5's next to it."""
 
     second: bool
     folder: Path | None = None

@@ -89,7 +89,7 @@ class Values:
         return value >= 0
 
     def decoded(self, name: str, value: Any) -> object:
-        """Return the Python value; one that nobody has named gets a name."""
+        """Return the Python value; one that has no name yet gets a name."""
         if self.type_of(name) is bool:
             return bool(z3.is_true(value))
         number = int(value.as_long())
@@ -302,7 +302,7 @@ class Many(Rows):
         return one == other
 
     def fewer(self, group: Group, count: Any, me: Row) -> Any:
-        # How many there are is not known, but it is the same whoever asks: no set that is
+        # How many there are is not known, but it is the same for all callers: no set that is
         # counted in a table depends on who asks, and a test looks that this stays so.
         name = f"size{len(self._sizes)}"
         return self._sizes.setdefault(repr(group), z3.Int(name, self.context)) < count
