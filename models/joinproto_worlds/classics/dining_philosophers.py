@@ -83,7 +83,7 @@ def build(members: int = 5, *, left_handed: int = 0) -> World:
         hands[name] = (left, right) if i < members - left_handed else (right, left)
 
     def steps(view: View) -> Iterator[Together]:
-        # Whoever cannot take part refuses, so there is no need to look at the view.
+        # A process that cannot take part refuses, so there is no need to look at the view.
         for name, (first, second) in hands.items():
             for action, fork in (("take the first fork", first), ("take the second fork", second)):
                 yield Together(f"{name}: {action}", {name: action, fork: action})

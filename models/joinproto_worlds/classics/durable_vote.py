@@ -1,7 +1,7 @@
 """One vote for each member, kept over crashes: what must be on disk before it is said.
 
 Source: Ongaro and Ousterhout, "In search of an understandable consensus algorithm", section
-5.2, for a single term.  A member promises its only vote to whoever asks first.  Once a
+5.2, for a single term.  A member promises its only vote to a process that asks first.  Once a
 majority voted for it a member leads, and the monitor remembers it, as leaders crash, too.
 
 A vote that is answered before it is durable can be given twice: the member crashes between

@@ -4,7 +4,7 @@ Source: Lamport, "Paxos Made Simple", section 2.  Each member may open one ballo
 as the member is; a member's own messages reach it like any other's.  The founder may be any
 member that answered the ballot, unless one of them has accepted a founder already.
 
-A founder is chosen once a majority accepted it at one ballot, whoever knows.  The claim is
+A founder is chosen once a majority accepted it at one ballot, known or not.  The claim is
 about what members have learned, which is a pair of look-ups and breaks in the same worlds:
 messages of a set are never lost, so the owner of the ballot can always hear of it later,
 and a member that has joined does nothing, so a run in which it never joins is one as well.
@@ -179,14 +179,14 @@ class Founding:
             if not self._is_majority(self.answers):
                 return None
             founder = self.proposed
-            assert founder is not None  # nobody accepts what was not proposed
+            assert founder is not None  # no process accepts what was not proposed
             self._join(founder)
             return [Send(name, Founded(founder)) for name in self.everybody if name != self.name]
         self._join(content.founder)
         return None
 
     def _join(self, founder: str) -> None:
-        # What it promised and accepted matters to nobody any more: one state for all of it.
+        # What it promised and accepted matters to no process any more: one state for all of it.
         self.promised, self.accepted = 0, None
         self.answers = self.binding = self.proposed = None
         self.founder = founder

@@ -43,7 +43,7 @@ class Wish(enum.Enum):
 
 @frozen
 class Token:
-    """Whoever has it may enter."""
+    """A process that has it may enter."""
 
     def __str__(self) -> str:
         return "the token"
@@ -71,7 +71,7 @@ class Station:
         if event == "leave":
             self.wish = Wish.NONE
         elif self.wish is not Wish.NONE:
-            # A second token is never expected: whoever is inside keeps it, too.
+            # A second token is never expected: a process that is inside keeps it, too.
             self.wish = Wish.INSIDE
             return None
         return [Send(self.following, Token())]
@@ -95,7 +95,7 @@ def whoever_wants(name: str) -> Property:
 def build(members: int = 4, *, losses: int = 0, duplicates: int = 0, live: bool = False) -> World:
     """`members`: 2 to 12.  `losses`, `duplicates`: of the token, which goes by a bag then.
 
-    `live`: it is claimed that whoever wants to enter does.
+    `live`: it is claimed that a process that wants to enter does.
     """
     names = [f"m{i}" for i in range(1, members + 1)]
     after = dict(zip(names, names[1:] + names[:1], strict=True))

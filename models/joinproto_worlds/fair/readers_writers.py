@@ -1,7 +1,7 @@
 """Readers that may be in together, and writers of which one is in alone.
 
 Source: Courtois, Heymans and Parnas, "Concurrent control with readers and writers".  If readers
-may always enter beside readers, a writer can wait for ever, and strong fairness does not help:
+may always enter with readers, a writer can wait for ever, and strong fairness does not help:
 there is always one reader in.  If no reader enters while a writer waits, one writer gets in by
 weak fairness; of two, one can be quicker each time, and strong fairness to entering helps.
 """

@@ -34,7 +34,7 @@ def github(rule: Rule) -> Incident:
     Orchestrator's majority on the other side promotes replicas on the West Coast.  The old
     MySQL primaries in the East are still reachable by the applications there and have taken
     writes that were not replicated.  So two primaries take writes, one in each region.  When
-    the network is back both sides have writes that the other has not, so nobody can fail back.
+    the network is back both sides have writes that the other has not, so no member can fail back.
     24 hours of degraded service.
     """
 
@@ -222,7 +222,7 @@ def cnpg_partition(rule: Rule) -> Incident:
 )
 def stripe(rule: Rule) -> Incident:
     """Two members of a database shard stall: they answer health checks, report themselves as
-    healthy and even vote, but replicate nothing.  Nobody notices for days.  Then the primary of
+    healthy and even vote, but replicate nothing.  It goes unnoticed for days.  Then the primary of
     the shard fails, and no new primary can be elected: the members that are left have none of
     the last writes.  Requests to that shard fail until a person restarts it.
     """

@@ -305,7 +305,7 @@ def second_quorum(rule: Rule) -> Incident:
     """New KRaft controllers are added to a running cluster.  Several are formatted at once
     with a list of initial controllers that names each other.  Their election time-out fires
     before the first fetch from the old quorum.  They vote for each other: a second quorum, with
-    its own metadata, beside the first.  Also seen as empty controllers beside a full cluster,
+    its own metadata, next to the first.  Also seen as empty controllers next to a full cluster,
     whose empty metadata the brokers then follow.
     """
 

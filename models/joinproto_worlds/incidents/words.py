@@ -2,7 +2,7 @@
 
 A node is a name and some fields: what is on its disk and what it does now.  `steps(view)` of an
 incident yields what may happen next: `does(...)` for what the software or the operator does, and
-`fault(...)` for what nobody wants, each at most as often as the incident's `faults` say.  A disk
+`fault(...)` for unwanted events, each at most as often as the incident's `faults` say.  A disk
 that comes back blank, old or half filled is a fault that sets fields, under a name that stays.
 
 Fields with one meaning everywhere: `up`, the node runs; `serves`, it lets clients write;

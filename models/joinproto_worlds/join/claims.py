@@ -84,7 +84,7 @@ def claims(
 
 
 def beside_the_ledger(names: tuple[str, ...]) -> list[Property]:
-    """Nobody knows a view that was not chosen, or serves without what was committed."""
+    """No member knows a view that was not chosen, or serves without what was committed."""
     return [
         always_beside(
             "learned_is_chosen", _learned_is_chosen, among=names, of=_tip, of_monitor=_chosen
@@ -117,7 +117,7 @@ def becomes_active(views: int, natives: tuple[str, ...]) -> Property:
 
 
 def serves_again(views: int, natives: tuple[str, ...]) -> Property:
-    """Whatever has happened, somebody can still serve, without another fault."""
+    """Whatever has happened, a member can still serve, without another fault."""
     return always_possible("somebody serves again", partial(_one_active, views, natives))
 
 
@@ -207,7 +207,7 @@ def _committed(history: History) -> frozenset[Position]:
 def _nothing_lost(
     data: tuple[Name | None, tuple[Position, ...] | None], committed: frozenset[Position]
 ) -> bool:
-    """Whoever is ready in its tip has all that was committed up to there.
+    """A member that is ready in its tip has all that was committed up to there.
 
     So also `no_stale_source`: only who is ready feeds an update.
     """
@@ -226,7 +226,7 @@ def _serves_in(shown: Shown) -> Name | None:
 
 
 def _closed_is_quiet(tip: Name | None, chosen: frozenset[Name]) -> bool:
-    """S2: once the CLOSE is chosen, nobody serves in the view that it closes."""
+    """S2: once the CLOSE is chosen, no member serves in the view that it closes."""
     return tip is None or all(view.kind is not Kind.CLOSE or view.parent != tip for view in chosen)
 
 

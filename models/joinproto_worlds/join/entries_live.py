@@ -1,4 +1,4 @@
-"""Join worlds that claim liveness: whoever may serve does in the end."""
+"""Join worlds that claim liveness: a member that may serve does in the end."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class Host:
     def tell(self, sends: tuple[Sent, ...]) -> Iterator[Any]:
         """Send; what goes to all others is one message, and may still reach some of them only.
 
-        A set forgets no message that is of use, so who was told that it is ready, at the
+        A set forgets no message that is of use, so a member that was told that it is ready, at the
         moment when it became so, is not told again.
         """
         if not sends:
@@ -123,7 +123,7 @@ class Host:
             if isinstance(message, Ready) and not self.is_ready_now:
                 continue
             if isinstance(message, Hello) and self.member.phase is Phase.UPDATING:
-                continue  # it asks who is ready; whoever is has said so to all
+                continue  # it asks who is ready; a member that is has said so to all
             # A view that is chosen is no secret: telling all is one message instead of several.
             # What is said of frames is for a member of it.
             is_for_all = isinstance(message, Chosen) and not message.has_frames

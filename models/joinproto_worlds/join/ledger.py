@@ -1,6 +1,6 @@
-"""The ledger of the join worlds: what was chosen, committed and reached, known to nobody else.
+"""The ledger of the join worlds: what was chosen, committed and reached, known to no other member.
 
-It hears of each deed at the moment when it is durable.  So claims are about the deeds of the
+It hears of each action at the moment when it is durable.  So claims are about the actions of the
 protocol, and not about what members believe.
 """
 
@@ -162,7 +162,7 @@ class Ledger:
         self.committed |= {frame}
 
     def _serve(self, view: Name) -> None:
-        # Somebody who does not know the newest view yet may serve late; it commits nothing.
+        # A member that does not know the newest view yet may serve late; it commits nothing.
         if self.served is None or view.number > self.served.number:
             self.served, self.returned = view, frozenset()
 

@@ -118,7 +118,7 @@ class Node:
     def start(self) -> Iterator[Any]:
         self.state = None
         plan = self.plan
-        # Whoever had answered a ballot before it was stopped has had its say.
+        # A member that had answered a ballot before it was stopped has had its say.
         has_answered = self.kept.promised is not None
         if plan.record.transient:
             self.lives += 1
@@ -153,7 +153,7 @@ class Node:
         if self._is_tired(member):
             plan = evolve(plan, proposes=False)
         may = plan.proposes and number < plan.views and member.choice.may_begin
-        # Who is patient waits for all answers, but where somebody may be gone for good.
+        # Who is patient waits for all answers, but where a member may be gone for good.
         hurries = member.choice.is_free and (not plan.is_patient or number in plan.hurries)
         if member.patience_until is not None and (hurries or (may and not member.choice.is_free)):
             yield Deadline()
@@ -347,7 +347,7 @@ class Node:
         shared = [one for one, other in zip(self.frames, data.frames, strict=False) if one == other]
         for end in range(len(shared), len(data.frames) + 1):
             self.frames = data.frames[:end]
-            # Whoever reads this disk after a crash knows where its data ends by the data.
+            # A member that reads this disk after a crash knows where its data ends by the data.
             self.kept = evolve(self.kept, position=data.frames[end - 1] if end else None)
             yield Persist()
             member = yield from self._step(member, steps.update_progress, 0, self.kept.position)

@@ -43,7 +43,7 @@ class Plan:
     question with the number `questions`, that it asks over a new connection.  `reads`: a client
     reads at it, once.  `beats`: it
     sends heartbeats.  `is_cut`: it does not reach all others.  `steps`: its host cuts and
-    appends frame by frame, where others receive beside and switch.  `lasts`: a wish to close the
+    appends frame by frame, where others receive alongside and switch.  `lasts`: a wish to close the
     cluster outlives every view that leaves it out, where else it lapses with the first.
     `mutation`: a rule that it leaves out; `lapses`: duties its host neglects.
     """

@@ -1,4 +1,4 @@
-"""Scenes: what the disks of a join world hold when it begins, beside nothing at all.
+"""Scenes: what the disks of a join world hold when it begins, or nothing at all.
 
 A scene is the end of a run that other worlds have searched; to start there keeps a world
 small enough to search what comes after.  No frame was written, but in few of them.
@@ -109,7 +109,7 @@ def mixed() -> Scene:
 
 
 def founded() -> Scene:
-    """All three know that the cluster is founded; nobody was ready yet."""
+    """All three know that the cluster is founded; no member was ready yet."""
     first = _founded("abc")
     return Scene({name: _store(name, first) for name in "abc"}, first)
 
@@ -121,7 +121,7 @@ def four() -> Scene:
 
 
 def replaced() -> Scene:
-    """All know a view that nobody was ready in yet; `c`, a member of it, lost its disk."""
+    """All know a view that no member was ready in yet; `c`, a member of it, lost its disk."""
     first = _founded("abc")
     frame = Position(_tip(first).id, 1)
     chain = _changed(first, "abc", position=frame)
@@ -130,7 +130,7 @@ def replaced() -> Scene:
 
 
 def behind() -> Scene:
-    """Both know a view that starts at a frame which only `b` has: nobody acknowledged it."""
+    """Both know a view that starts at a frame which only `b` has: no member acknowledged it."""
     first = _founded("ab")
     frame = Position(_tip(first).id, 1)
     chain = _changed(first, "ab", position=frame)
@@ -219,7 +219,7 @@ def long_ago() -> Scene:
 
 
 def tails() -> Scene:
-    """`a` crashed with a frame that nobody acknowledged; `b` alone wrote one of its number."""
+    """`a` crashed with a frame that no member acknowledged; `b` alone wrote one of its number."""
     first = _founded("ab", wait_for=1)
     chain = _changed(first, "b")
     ends = {"a": Position(_tip(first).id, 1), "b": Position(_tip(chain).id, 1)}

@@ -1,4 +1,4 @@
-"""What is said in the join worlds beside the members' own messages: to members, hosts, ledger."""
+"""What is said in the join worlds besides the members' messages: to members, hosts, ledger."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from joinproto.join.view import Position, Seat, View
 REGISTER = "register"
 """The name under which the outside register takes part in a world."""
 
-# -- what happens beside messages --------------------------------------------------------------
+# -- what happens alongside messages --------------------------------------------------------------
 
 
 @frozen
@@ -199,7 +199,7 @@ class ReadEnded:
 
 @frozen(cache_hash=True)
 class Reached:
-    """A member that heard of nobody is connected to another one, and knows this view."""
+    """A member that heard of no member is connected to another one, and knows this view."""
 
     seat: Seat
     view: ViewId
@@ -264,7 +264,7 @@ class Stands:
 
 @frozen(cache_hash=True)
 class Proposed:
-    """Somebody asks the register for this view."""
+    """A member asks the register for this view."""
 
     view: ViewId
 

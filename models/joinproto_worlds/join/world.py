@@ -1,11 +1,11 @@
 """The join worlds: members of the view chain, from empty disks through whatever may come.
 
 Source: join protocol, sections 3 and 4.  The members are the shipped `Member`; the host, its
-store and the register are in `join_member.py`, what is known to nobody in `join_ledger.py`,
+store and the register are in `join_member.py`, what is known to no member in `join_ledger.py`,
 the claims in `join_claims.py`.
 
 Bounds: see `join_bounds.py`.  Reductions: the first `proposers` members propose, the others
-only answer; messages that nobody can use any more are dropped (`expiry`).  Loss, doubling and
+only answer; messages that no member can use any more are dropped (`expiry`).  Loss, doubling and
 reordering are free: the network is a set.  A deadline comes at any moment, and so does the
 suspicion that one of the others is gone.
 """

@@ -180,7 +180,7 @@ def _unfinished_is_data(original: Callable[[Known], Facts]) -> Callable[[Known],
 
 
 ANSWERING = (
-    # Whoever is where a view starts is taken for ready in it.
+    # A member that is where a view starts is taken for ready in it.
     Mutation.of("held-derived", ANSWERS, "Evidence._has_held", _held_by_position),
     # An update that was cut off is forgotten.
     Mutation(

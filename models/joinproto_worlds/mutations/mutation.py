@@ -139,7 +139,7 @@ def applied(mutation: Mutation | None) -> Iterator[None]:
 def inside(mutation: Callable[[Any], Mutation | None]) -> Callable[[Any], Any]:
     """Return a decorator: a method runs with the mutation of its object, and all it yields, too.
 
-    What is searched calls many members in turn, each for a moment; so does whoever reads what
+    What is searched calls many members in turn, each for a moment; so does the host that reads what
     such a method yields.
     """
 

@@ -136,7 +136,7 @@ PROMOTING = (
     Mutation.of("promotes-who-catches-up", PROMOTE, "TABLES", _who_catches_up),
     # H3: a backup that the promoted one's primary left is in its way.
     Mutation.of("left-are-better", PROMOTE, "_was_left", lambda _: lambda _peer, _about: False),
-    # A new primary waits for nobody (LM5).
+    # A new primary waits for no member (LM5).
     Mutation.of("confirms-at-once", PROMOTE, "promote", _at_once),
 )
 """Rules of our own promotion."""

@@ -72,7 +72,7 @@ PHASES = (
     ),
     # A read is answered from whatever view its member believes in.
     Mutation.of("reads-unconfirmed", f"{CHAIN}.reading", "_begin", lambda _: _believes),
-    # Whoever is connected counts as in the view, and says otherwise a round trip later.
+    # A member that is connected counts as in the view, and says otherwise a round trip later.
     Mutation.of("heard-by-connection", f"{CHAIN}.steps", "doubt", lambda _: lambda m, peer: None),
     # Who was told by the register alone that its view stands, takes a CLOSE for one of before.
     Mutation.of("register-unnoted", f"{CHAIN}.steps", "register_free", _unnoted),

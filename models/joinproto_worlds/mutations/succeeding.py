@@ -73,7 +73,7 @@ def _hands_over(self: Proposer, tip: Any, members: frozenset[Seat], answers: Any
 
 
 SUCCEEDING = (
-    # A CLOSE waits for nobody.
+    # A CLOSE waits for no member.
     Mutation(
         "close-before-all-are-quiet",
         (
@@ -135,7 +135,7 @@ SUCCEEDING = (
         "clean-or-nothing", (_waiting("reopening", "a store that is not clean is permitted"),)
     ),
     Mutation("left-to-the-absent", (_proposing("_electors", _hands_over),)),
-    # Whoever answers is kept, heard by the others or not.
+    # A member that answers is kept, heard by the others or not.
     Mutation(
         "apart-kept",
         (

@@ -205,7 +205,7 @@ class Ledger:
     renamed: frozenset[str] = frozenset()
     crashed: bool = False
     shutdowns: int = 0  # 0 or 1
-    stale: frozenset[str] = frozenset()  # how somebody was ready without what was promised
+    stale: frozenset[str] = frozenset()  # how a member was ready without what was promised
 
     def receive(self, event: Any) -> None:
         match event:

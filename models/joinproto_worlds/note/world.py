@@ -161,17 +161,17 @@ def nothing_lost(view: View) -> bool:
 
 
 def no_stale_source(view: View) -> bool:
-    """Whoever was ready, from its own store or by an update, had every acknowledged frame."""
+    """A member that was ready, from its own store or by an update, had every acknowledged frame."""
     return not view.monitor.stale
 
 
 def no_stale_start(view: View) -> bool:
-    """Whoever was ready from its own store had every acknowledged frame."""
+    """A member that was ready from its own store had every acknowledged frame."""
     return "own store" not in view.monitor.stale
 
 
 def waits_for_n(wait_for: int, view: View) -> bool:
-    """Nobody serves before N members are active."""
+    """No member serves before N members are active."""
     serving = _serving(view)
     return not serving or len(serving) >= wait_for
 
@@ -197,7 +197,7 @@ def position_is_data(view: View) -> bool:
 
 
 def no_wrong_store(origin: dict[str, Signature | None], view: View) -> bool:
-    """Nobody serves under another signature than the one its store had."""
+    """No member serves under another signature than the one its store had."""
     return all(
         origin[name] is None or origin[name] == shown.status.initial
         for name, shown in _serving(view).items()

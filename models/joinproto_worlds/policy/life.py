@@ -1,15 +1,15 @@
-"""What happens to a few nodes and their disks, until somebody must decide who goes on.
+"""What happens to a few nodes and their disks, until an operator must decide who goes on.
 
 Nodes serve clients together; each write is on all nodes that serve before it is acknowledged.
 Nodes stop in order, are killed, lose the network, lose their disks, and return.  Where none of
 those that answer serves any more, the policy is asked `choose-founder`; a node that is down may
-ask `may-i-start`; somebody may want to remove one (`may-i-remove`).  What the policy says is done
-at once: the founder serves alone, and whoever joins it takes its data.
+ask `may-i-start`; an operator may want to remove one (`may-i-remove`).  What the policy says
+is done at once: the founder serves alone, and a member that joins it takes its data.
 
 The facts in a question are made by the reader that ships (`joinproto.recovery`), from files as the
 system writes them.
 
-A wipe is nobody's fault: what was on that disk alone does not count as lost by an answer.
+A wipe is not a node's fault: what was on that disk alone does not count as lost by an answer.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ also between a write and what is sent because of it.  A ballot's round is at mos
 which is what makes the world finite.
 
 *Chosen* is what the ledger says: it hears of each acceptance when it is durable, and knows
-what nobody in the cluster needs to know yet.  So the claims are about the protocol's deeds,
+what no member in the cluster needs to know yet.  So the claims are about the protocol's actions,
 not about what members believe.
 
 A view is called by its nonce here, one for each proposer; so states are small, and a trace
@@ -90,7 +90,7 @@ class Plan:
 
 @frozen
 class Begin:
-    """Choice: try to have the own view chosen."""
+    """Choice: try to have its own view chosen."""
 
     def __str__(self) -> str:
         return "begin a ballot"
@@ -98,7 +98,7 @@ class Begin:
 
 @frozen
 class ProposeIt:
-    """Choice: this is the own view."""
+    """Choice: this is its own view."""
 
     view: View
 
@@ -274,7 +274,7 @@ class Majority:
 
     @property
     def proposer(self) -> str:
-        """Whose view it is, whoever brought it through."""
+        """Whose view it is, whichever member brought it through."""
         return self.view.nonce[0]
 
 

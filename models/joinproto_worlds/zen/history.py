@@ -1,7 +1,7 @@
 """What was published and committed, by whom and upon what, and the claims about it.
 
 The published model claims things of its set of messages, which never lose one, and of a
-relation beside them, which publication descends from which.  Here a monitor remembers both.
+relation next to them, which publication descends from which.  Here a monitor remembers both.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def above_all(
 
 
 def has_one_master(past: Past) -> bool:
-    """Return whether nobody else publishes in the term of a master."""
+    """Return whether no other node publishes in the term of a master."""
     return len({(one.term, one.source) for one in past.publications}) == len(
         {one.term for one in past.publications}
     )

@@ -20,7 +20,7 @@ the set, runs from each initial configuration.  What is said otherwise:
   is published twice in a term, which is more.  That a commit has a quorum of the
   configuration before is asked of the votes that were counted, which is more as well.
 
-And, unless `forgets=False`, what nobody can make use of any more is forgotten.  It merges states
+And, unless `forgets=False`, what no node can make use of any more is forgotten.  It merges states
 that have the same steps ahead and loses none:
 
 * messages that their addressee can never take again (`of_use` in `node.py`): its term, or the
