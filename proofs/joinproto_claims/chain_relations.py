@@ -40,7 +40,7 @@ told = Relation(
 told_not = Relation(
     "told_not", (SEAT, VIEW, VIEW), "{0}, asked about {1}: I was never ready in {2} or later"
 )
-# Known to nobody: what has happened.
+# Known to no member: what has happened.
 kept = Relation("kept", (SEAT, VIEW, NUMBER), "{0} once kept frame {2} of {1} in that view")
 
 

@@ -42,7 +42,7 @@ OF_DATA = (clusterer.held, clusterer.kept, clusterer.means)
 class Whole(Played):
     """A scene from its very beginning, where no machine has started.
 
-    What comes before it is told in one order, deeds first; then all may happen in any.
+    What comes before it is told in one order, actions first; then all may happen in any.
     """
 
     def start(self) -> None:
