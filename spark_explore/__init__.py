@@ -2,6 +2,6 @@
 
 Each owner holds a share of all states, chosen by a hash, as sorted files on storage that
 every executor can open.  A level is one exchange: owners expand their part of the frontier,
-send each successor to whoever owns it, and keep what they had not seen.  The driver alone
+send each successor to its owner, and keep what they had not seen.  The driver alone
 calls members' code and gives out numbers; executors ask it by RPC.
 """

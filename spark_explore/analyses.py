@@ -21,7 +21,7 @@ from spark_explore.step import BAD_MAX, Task
 from spark_explore.trace import trace_to
 
 BYTES_PER_STEP = 100
-"""What a step takes in the memory of whoever judges liveness."""
+"""What a step takes in the memory of the process that judges liveness."""
 
 
 def judge_runs(frontier: Frontier, context: Any, claims: list[Claim], found: Findings) -> None:

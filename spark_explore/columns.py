@@ -4,7 +4,7 @@ A column of a member is made once for each of its local states and then only loo
 names: the member's, `_`, and what it shows (`b1_phase`); where it shows one value and no
 parts, `b1_shows`.  What its class tells of a state for a trace, and it does not show, is there
 as well; what is durable as `b1_disk_...`.  Values keep their types (`forms.py`).  What is the same
-in all states is no column: it is in the files' metadata, and in the file beside them.
+in all states is no column: it is in the files' metadata, and in the file alongside them.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ def _left(item: Surroundings) -> dict[str, Any]:
 
 @define
 class About:
-    """What a dataset says of itself, beside it.  `columns`: also of `constants`."""
+    """What a dataset says of itself, next to it.  `columns`: also of `constants`."""
 
     world: str
     members: tuple[str, ...]

@@ -1,6 +1,6 @@
 """The explored states as Parquet, whichever engine explored them.
 
-In a folder, parts are written beside the dataset and become it by one rename.  On a store, which
+In a folder, parts are written next to the dataset and become it by one rename.  On a store, which
 renames nothing, `_about.json` is written last, and a dataset without it is none.
 """
 

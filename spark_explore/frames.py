@@ -59,7 +59,7 @@ def plain(schema: Any) -> Any:
 def write(frame: Any, place: Place) -> list[str]:
     """Write a DataFrame; returns the names of the files that hold it, none for all of a folder.
 
-    A task that runs twice leaves a file of which nobody has the name.
+    A task that runs twice leaves a file with an unknown name.
     """
     if isinstance(place, Folder):
         frame.write.parquet(place.path.absolute().as_uri())

@@ -1,7 +1,7 @@
 """What a run needs to go on after its driver died: where it stands, and every number's meaning.
 
     state.json        what run this is, how far it is, and which files every owner has; written
-                      last, so it is never ahead: what it does not name is nobody's
+                      last, so it is never ahead: what it does not name is garbage
     world-N-....bin   values behind the numbers, tables, counters, as of job N
     levels/, runs/    what each owner had then: see `spark_explore/storage.py`
 
@@ -52,7 +52,7 @@ SAMPLES = 1_000
 class Journal:
     """The notes of one run.
 
-    `out`: where it was told to write; None: nobody will go on with it.  `identity`: what makes
+    `out`: where it was told to write; None: it is never resumed.  `identity`: what makes
     it this run and no other.
     """
 

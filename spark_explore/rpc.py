@@ -1,6 +1,6 @@
 """RPC between executors and the driver: arrays by name, framed, in both directions.
 
-Nothing that arrives is executed: a frame is a JSON header and the arrays' bytes.  Whoever
+Nothing that arrives is executed: a frame is a JSON header and the arrays' bytes.  A caller that
 connects says the run's password first.
 """
 

@@ -123,7 +123,7 @@ def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
     return {
         # Blocks of rows are bytes to Spark, so the JVM needs little: it moves them.
         "spark.driver.memory": heap,
-        # Nobody looks at a page that lives for minutes, and it costs half a second.
+        # A user hardly looks at a page that lives for minutes, and it costs half a second.
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # The address by which this machine reaches the master, and so others reach it: what
@@ -136,7 +136,7 @@ def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
         # Imported once, before workers are forked: else each loads NumPy and numba anew.
         # Only here: on a cluster our packages may arrive with the first task, after the daemon.
         **({"spark.python.daemon.module": "spark_explore.daemon"} if is_local(master) else {}),
-        # Our packages, where they are not installed beside pyspark.  Not the working folder,
+        # Our packages, where they are not installed alongside pyspark.  Not the working folder,
         # which a daemon would put first: a foreign `models` there would win.
         "spark.executorEnv.PYTHONPATH": path,
         "spark.executorEnv.PYTHONSAFEPATH": "1",
@@ -165,7 +165,7 @@ def ready() -> None:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Turn what Spark says of a job that failed into words for whoever started it."""
+    """Turn what Spark says of a failed job into words for its user."""
     try:
         yield
     except JoinprotoError:
@@ -233,7 +233,7 @@ def _own_address(master: str) -> str:
 
 
 def open_session(master: str | None, *, more: dict[str, str] | None = None) -> Any:
-    """Return a session, for whoever needs DataFrames at once; else as `open_context`."""
+    """Return a session, for callers that need DataFrames at once; else as `open_context`."""
     context = open_context(master, more=more)
     from pyspark.sql import SparkSession
 
@@ -313,7 +313,7 @@ def _for_local_workers() -> None:
 
 @contextmanager
 def _quiet(said: list[str]) -> Iterator[None]:
-    """While a JVM is started: what it says goes to a file that nobody sees, now and later.
+    """While a JVM is started: what it says goes to an unseen file, now and later.
 
     It greets with a dozen lines on standard error, and a search has one line of its own
     there.  `said[0]`: afterwards, what it said.

@@ -53,7 +53,8 @@ def session_over(dataset: Dataset, engine: Engine, master: str | None) -> Iterat
         from spark_explore.frames import read
         from spark_explore.session import open_session
 
-        # Whoever asked is told what is wrong with the query, and needs no trace of it as well.
+        # A caller that asked is told what is wrong with the query, and needs no trace of it as
+        # well.
         logging.getLogger("SQLQueryContextLogger").disabled = True
         spark = open_session(master)
         try:

@@ -121,7 +121,7 @@ class Storage:
     """The files of a search at a place.
 
     `cache`: the folder for files of a store; None: this executor's own.  `written`: called with
-    the bytes of each file, for whoever counts them.
+    the bytes of each file, to count them.
     """
 
     place: Place = field(converter=as_place)
@@ -236,7 +236,7 @@ class Storage:
             runs = (*kept, self._merged(name, (*tail, new)) if tail else new)
         after = Share(level, owner, count, (*share.files, file if count else ""), runs)
         if wide and (not runs or runs[-1].keys != run.keys):
-            # Merged into another, and nobody else's.
+            # Merged into another, and not to be used.
             for one in (run.keys, run.places):
                 (self.here / one).unlink(missing_ok=True)
         if isinstance(self.place, Address):

@@ -1,6 +1,6 @@
 """The table server: the driver's part that gives out numbers, and the only one.
 
-Executors call it for cells of the table that nobody needed before, and for what a combination
+Executors call it for cells of the table that were not needed before, and for what a combination
 of observations means; each is answered by the same code, and once, as in a local search.  What
 goes wrong here (a member that raises, a number that no longer fits) ends the job: the asker
 is told to stop, and the driver's own thread finds the reason in `stopped`.
@@ -115,7 +115,7 @@ class TableServer:
             wanted = np.array(new, np.int64)
             tables.fill(wanted)
             self.log.add(tables, wanted)
-            # Before it may turn out that all must be packed anew: nobody asks for these again.
+            # Before it may turn out that all must be packed anew: these are not asked for again.
             self.numbered[level] = len(tables.outcomes)
         self._settle()
 

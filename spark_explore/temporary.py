@@ -19,7 +19,7 @@ def own_folder() -> Iterator[Path]:
     place = Path(tempfile.gettempdir())
     for left in place.glob(f"{_PREFIX}*"):
         _remove_if_nobodys(left)
-    # Under another name until it is held: nobody sees it before.
+    # Under another name until it is held: it is not seen before.
     folder = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}", dir=place))
     try:
         with (folder / _LOCK).open("w") as lock:

@@ -84,7 +84,7 @@ class RemoteTables(Replica):
 
 
 class UncountedBudget(Budget):
-    """Memory for blocks and combinations: small, so nobody counts it."""
+    """Memory for blocks and combinations: small, so it is not counted."""
 
     def __init__(self) -> None:
         super().__init__(1 << 26)
