@@ -3,7 +3,7 @@
 Each cell is a search of a small world (`joinproto_worlds.incidents.fixes`), or, in the last row,
 of shipped members.  `safety`: which fault defeats which fix, and how.  `liveness`: after which
 faults one cluster can still come to serve what was acknowledged.  `python -m tools.docs` writes
-the tables; this command writes the pictures beside them.
+the tables; this command writes the pictures alongside them.
 """
 
 from __future__ import annotations

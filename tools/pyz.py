@@ -131,7 +131,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=CHECKOUT / "dist")
 @click.pass_context
 def main(context: click.Context, out: Path) -> None:
-    """Build the one file, and the script beside it."""
+    """Build the one file, and the script next to it."""
     try:
         archive = build(out)
     except (EnvironmentProblem, LimitReached) as error:

@@ -109,7 +109,7 @@ def main(
         if not quiet:
             click.echo(f"{time.monotonic() - began:7.1f} s  {line}", err=True)
 
-    # Whoever ends this ends the processes, too.
+    # A process that ends this ends the processes, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         system = made(top, kind=kind, **asked)

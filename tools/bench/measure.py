@@ -58,7 +58,7 @@ def measure(command: Command, *, launcher: Path | None = None) -> Finished:
     with tempfile.TemporaryDirectory(prefix="joinproto-bench-") as name:
         place = Path(name)
         prefix = [str(launcher), str(place / "cost")] if launcher is not None else []
-        # Files, not pipes: nobody reads while the child runs, and a full pipe would stop it.
+        # Files, not pipes: nothing reads while the child runs, and a full pipe would stop it.
         with (place / "out").open("w+") as out, (place / "err").open("w+") as err:
             began = time.perf_counter()
             child = subprocess.Popen(

@@ -1,7 +1,7 @@
 """What the three-node demo does on this machine: writes a second, and the time after kill -9.
 
 Three nodes on loopback, each frame on three disks (fsync) before it is acknowledged.  Clients
-are threads, each with one write at a time.  Beside it etcd, where it is installed: three
+are threads, each with one write at a time.  Next to it etcd, where it is installed: three
 members, the same threads and machine, one after the other, so that none disturbs the other.
 
 After a kill: the time to the answer of the first write that was begun after it, at a survivor;
@@ -248,7 +248,7 @@ def writes_per_second(trio: Trio, *, clients: int, seconds: float) -> float:
 
 
 def lone_seconds(trio: Trio, *, writes: int) -> float:
-    """Return the median time of one client's write, when nobody else writes."""
+    """Return the median time of one client's write, when no other client writes."""
     times = []
     for name in NAMES:
         client = trio.client(name)

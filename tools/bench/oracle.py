@@ -1,4 +1,4 @@
-"""What a search has to count: whoever miscounts is found out."""
+"""What a search has to count: a wrong count is found out."""
 
 from attrs import frozen
 
@@ -33,7 +33,7 @@ PAXOS_FOUNDING = {2: Counts(678, 1_475, 21), 3: Counts(6_826_456, 30_258_141, 37
 
 
 def counts(world: str, members: int) -> Counts | None:
-    """Return the exact counts of `world`; None where nobody knows them."""
+    """Return the exact counts of `world`; None where they are unknown."""
     match world:
         case "two-phase-commit":
             return two_phase_commit(members)

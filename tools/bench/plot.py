@@ -22,7 +22,7 @@ GRID = ("#d1d9e0", "#3d444d")
 @frozen
 class Line:
     """One tool's line.  Colours are of middling lightness, so that they stand out from white
-    and from black; the marks tell the tools apart for whoever cannot tell the colours."""
+    and from black; the marks tell the tools apart for people who cannot tell the colours."""
 
     tool: Tool
     colour: str

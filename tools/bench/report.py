@@ -94,7 +94,7 @@ def starts_table(results: Results) -> str:
 
 
 def member_table(cost: MemberCost) -> str:
-    """Return what a member costs that a broker embeds, beside what is promised."""
+    """Return what a member costs that a broker embeds, besides what is promised."""
     per_trigger = cost.trigger_us
     promised = f"{ROUND_MICROSECONDS_MAX} us"
     kib = f"{MEMBER_BYTES_MAX // 1024:,} KiB"
@@ -127,7 +127,7 @@ def member_table(cost: MemberCost) -> str:
 
 
 def node_table(cost: NodeCost) -> str:
-    """Return what three nodes do, beside etcd on the same machine."""
+    """Return what three nodes do, alongside etcd on the same machine."""
     etcd = "etcd, not installed" if cost.etcd is None else f"etcd {cost.etcd}"
     return table(
         ["what:", "joinproto", etcd, "ratio"],
@@ -279,7 +279,7 @@ def page_table(results: Results, world: str) -> str:
 
 
 def markdown(results: Results, *, plot: str) -> str:
-    """Return docs/benchmarks.md.  `plot`: the picture's file name beside it."""
+    """Return docs/benchmarks.md.  `plot`: the picture's file name next to it."""
     parts = [HEAD.format(command=results.command, date=results.date)]
     parts += [f"**Problem:** {text}" for text in results.problems]
     parts += [f"**Left out:** {text}" for text in results.left_out]

@@ -173,7 +173,7 @@ class RestartCost:
 class Results:
     """`cold`: the very first search, its loops not yet compiled.  `problems`: a tool failed
     or disagreed.  `left_out`: what this machine could not run, with what to install.
-    `member`, `node`, `restart`: None where nobody measured it."""
+    `member`, `node`, `restart`: None where it was not measured."""
 
     command: str
     date: str

@@ -44,7 +44,7 @@ from tools.bench.results import (
 ROOT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")
 OTHERS = ("paxos-founding", "join")
-"""Worlds that are measured with 3 members, beside two-phase commit; SPIN's where it has a model."""
+"""Worlds that are measured with 3 members, besides two-phase commit; SPIN's if it has a model."""
 
 STATES_OF_PART = 20_000
 """So many of their states the plain search visits, which would take hours for all."""

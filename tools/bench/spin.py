@@ -1,6 +1,6 @@
 """SPIN on the same spaces, built the way it is fastest here.
 
-Every setting of the build has its reason beside it.  Seconds are medians of five runs in
+Every setting of the build has its reason next to it.  Seconds are medians of five runs in
 turn, two-phase commit, N=8, depth first, on one core at 2.6 GHz; breadth first shows the same
 order.
 """
@@ -58,7 +58,7 @@ MODELS = {
 
 COMPILER_OPTIONS = (
     "-O3",
-    "-w",  # no warnings about C that nobody here wrote
+    "-w",  # no warnings about generated C
     "-DSAFETY",  # no search for cycles: the property is an invariant
     "-DNOFAIR",  # likewise
     "-DNOREDUCE",  # one process: there is nothing to reduce, so do not look

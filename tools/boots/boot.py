@@ -56,7 +56,7 @@ class Booted:
 
     @property
     def is_well(self) -> bool:
-        """One cluster, in which all serve, and nobody was silent."""
+        """One cluster, in which all serve, and no node was silent."""
         return len(self.clusters) == 1 and not self.silent and self.serving > 0
 
 

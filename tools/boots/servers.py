@@ -70,7 +70,7 @@ class Etcd:
             self.process.wait()
 
     def pause(self) -> None:
-        """Let it hang: its sockets take connections, and nobody answers."""
+        """Let it hang: its sockets take connections, and no node answers."""
         self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:

@@ -25,7 +25,7 @@ class Weather(Enum):
     """What the server seems to do."""
 
     FAIR = "fair"
-    KILLED = "killed"  # nobody listens
+    KILLED = "killed"  # no node listens
     HANGS = "hangs"
     S500 = "500"
     HALF = "half"

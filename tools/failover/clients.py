@@ -100,7 +100,7 @@ class Storm(MessagingHandler):  # type: ignore[misc]
             self.again.append(number)
 
     def on_disconnected(self, event: Event) -> None:
-        # Nobody knows what became of these.
+        # It is unknown what became of these.
         self.ends += 1
         lost = sorted(self.waiting.values())
         self.waiting.clear()

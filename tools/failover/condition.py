@@ -118,7 +118,7 @@ def breaks_second(manager: Manager, client: Counting) -> None:
 
 
 def breaks_third(manager: Manager, client: Counting) -> None:
-    """b is promoted as it should be; then a, which nobody stopped, goes on without it."""
+    """b is promoted as it should be; then a, which was not stopped, goes on without it."""
     with cut_off(manager, "a"):
         _promote(manager, "b")
         _without(manager, "a", "b", "c")

@@ -1,6 +1,6 @@
 """A resource manager as a script: it calls the agent as Pacemaker does, one action at a time.
 
-It promotes the first broker that does not refuse, and fences nobody but by its own kills.
+It promotes the first broker that does not refuse, and fences no broker but by its own kills.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TIMEOUT_MS = "60000"
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody has now."""
+    """Return ports that are free now."""
     held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     try:
         return [each.getsockname()[1] for each in held]
@@ -105,9 +105,9 @@ class Manager:
         return ""
 
     def serving(self, seconds: float = 60.0, *, but: str = "") -> str:
-        """Return who is primary, once one is, and nobody else serves any more; "": nobody.
+        """Return who is primary, once one is, and no other broker serves any more; "": no broker.
 
-        `but`: somebody else, who may be stopped or cut off, and is not asked.
+        `but`: another broker, which may be stopped or cut off, and is not asked.
         """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -148,9 +148,9 @@ class Manager:
         return self.agent(name)._until(lambda: self.status(name).get("role") == role, seconds)
 
     def until_in_view(self, primary: str, names: str, seconds: float = 20.0) -> bool:
-        """Wait until the last view that a primary has written is of these, and of nobody else.
+        """Wait until the last view that a primary has written is of these, and of no other broker.
 
-        Whoever comes says `backup` a moment before: the view is on its own disk first (H4).
+        A broker that comes says `backup` a moment before: the view is on its own disk first (H4).
         """
         return self.agent(primary)._until(
             lambda: self.status(primary).get("up_to_date") == [*names], seconds

@@ -1,4 +1,4 @@
-"""Three nodes of RabbitMQ with a quorum queue, reached by AMQP 1.0: what a figure stands beside."""
+"""Three nodes of RabbitMQ with a quorum queue, reached by AMQP 1.0, to compare with."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 A manager outside promotes a broker where none serves: a member of the youngest view that it finds,
 with all brokers there or by the last word of the primary that it ends (docs/standby.md, the first
-guard).  It fences nobody, so nothing is cut between brokers then.  Brokers that promote themselves
-are cut off, too.
+guard).  It fences no broker, so nothing is cut between brokers then.  Brokers that promote
+themselves are cut off, too.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class Brokers(System):
             time.sleep(0.1)
 
     def _able(self) -> list[str]:
-        """Return whom a manager outside may promote; nobody where not all brokers answer."""
+        """Return whom a manager outside may promote; no broker where not all brokers answer."""
         told: list[dict[str, Any]] = [dict(self.manager.status(name)) for name in self.names]
         if self.manager.is_built_in or not all(told):
             return []

@@ -19,7 +19,7 @@ SECONDS = 10.0
 
 
 def ask(place: str, said: str) -> str | None:
-    """Return all that the broker at a socket answers, None: nobody is there."""
+    """Return all that the broker at a socket answers, None: no node is there."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
             link.settimeout(SECONDS)

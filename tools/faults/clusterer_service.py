@@ -2,7 +2,7 @@
 
 Real: the process of its node and its own, files, what is told between nodes, messages that a
 joining one copies from one that runs.  Simulated: brokers do not replicate what is published later;
-whoever publishes does so at all.
+a node that publishes does so at all.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ START_SECONDS = 20.0
 
 @define
 class Labelled:
-    """`settings`: `seconds` that each deed takes.  The label is that of its set of data."""
+    """`settings`: `seconds` that each action takes.  The label is that of its set of data."""
 
     node: str
     data: Path

@@ -5,7 +5,7 @@ machine's own network is touched, because the bridge is in a namespace, too: `be
 begins the program again there.
 
 A direction is dropped by a neighbour entry that leads nowhere: the packets leave, and are for
-nobody.  A node is isolated by taking its link down.
+no node.  A node is isolated by taking its link down.
 """
 
 from __future__ import annotations

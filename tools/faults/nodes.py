@@ -116,7 +116,7 @@ class Node:
         return self.process.wait(seconds)
 
     def status(self) -> dict[str, Any]:
-        """Return what it says of itself, {} if nobody answers."""
+        """Return what it says of itself, {} if no node answers."""
         try:
             return ask_control(self.control, "status")
         except EnvironmentProblem:
@@ -155,7 +155,7 @@ class Fleet:
 
         `register`: keeps the view chain, and names the nodes; None: the electors are written.
 
-        `leaves`: who leaves the cluster when it is stopped, where the others stay members.
+        `leaves`: nodes that leave the cluster when they are stopped, where the others stay members.
         `network`: makes it, from the ports on which the members listen; None: proxies.
         """
         names = list(names)

@@ -45,5 +45,5 @@ _next = _ports()
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody uses, all different, and none a second time in this process."""
+    """Return ports that are not in use, all different, and none a second time in this process."""
     return [next(_next) for _ in range(count)]

@@ -1,7 +1,7 @@
 """Nodes of the Clusterer in a storm: configs at several at once, in the middle of transitions.
 
 Two contents of one version are among them.  Claimed: no version ever decreases on a node's disk,
-the gospel's messages are there at the end and nobody else's, and all nodes are ready in the end.
+the gospel's messages are there at the end and no other node's, and all nodes are ready in the end.
 Real: processes, TCP, disks, kill -9; each node manages a broker that is a process with a file of
 messages.
 """
@@ -61,7 +61,7 @@ class Clusterer(System):
     It is killed and cut like the others.  It is reset, too, in the middle of a transition, once all
     others have its data; while it is `blank`, configs are given to those alone that know which one
     it was, and all name a `witness`: one given to the blank machine would mean the blank one's
-    data, and those of who is left out do not count any more, by rights.
+    data, and those of a node that is left out do not count any more, by rights.
     """
 
     fleet: Fleet
@@ -179,7 +179,7 @@ class Clusterer(System):
         storm.pause(0.0, 2.0)
 
     def reset(self, storm: Storm) -> None:
-        """Never the gospel, and nobody while that is blank: the others have its data."""
+        """Never the gospel, and no node while that is blank: the others have its data."""
         if not self.is_blank():
             victim = storm.chance.choice(self.others)
             storm.say(f"reset {victim}")

@@ -38,7 +38,7 @@ WRITES_MAX = 12
 
 @define
 class Draw:
-    """Deeds, one after the other.  `up`: who runs; `now`: when the next deed comes."""
+    """Actions, one after the other.  `up`: who runs; `now`: when the next action comes."""
 
     chance: random.Random
     members: str

@@ -1,4 +1,4 @@
-"""Histories on disk: `history.json`, and beside it what `recover collect` writes of each store.
+"""Histories on disk: `history.json`, and next to it what `recover collect` writes of each store.
 
 So they are judged again by other code, without a broker.
 """

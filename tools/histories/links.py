@@ -99,7 +99,7 @@ class Links:
 
 
 def free_port() -> int:
-    """Return a port that nobody uses now."""
+    """Return a free port."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]

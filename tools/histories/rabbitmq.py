@@ -51,7 +51,7 @@ KINDS = tuple(PLOTS)
 
 
 def draw(seed: int, folder: Path, kind: str | None = None) -> History:
-    """Play the history of a seed in `folder`; the formed cluster is kept beside the folder.
+    """Play the history of a seed in `folder`; the formed cluster is kept alongside the folder.
 
     `kind`: one of `KINDS`; without one it follows from the seed.
     """

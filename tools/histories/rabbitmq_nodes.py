@@ -46,14 +46,14 @@ def full(node: str) -> str:
 
 
 def copy(directory: Path, place: Path) -> None:
-    """Copy a data directory, and the list of feature flags that lies beside it."""
+    """Copy a data directory, and the list of feature flags that lies next to it."""
     shutil.copytree(directory, place)
     with suppress(FileNotFoundError):
         shutil.copy2(_flags(directory), _flags(place))
 
 
 def remove(directory: Path) -> None:
-    """Remove a data directory, and what lies beside it."""
+    """Remove a data directory, and what lies next to it."""
     shutil.rmtree(directory, ignore_errors=True)
     _flags(directory).unlink(missing_ok=True)
 
@@ -214,7 +214,7 @@ def nodes(root: Path) -> Iterator[Nodes]:
             output=root.parent / "epmd.out",
             env=path,
         )
-        # Before it listens, the first Erlang node would start another one, which nobody ends.
+        # Before it listens, the first Erlang node would start another one, which is never ended.
         wait_until("epmd listens", lambda: _listens(first - 1))
         with Control({**path, "ERL_EPMD_PORT": str(first - 1)}, _plugins()) as control:
             yield Nodes(root, servers, first, control=control)

@@ -271,7 +271,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Do on copies what a last line says; None: it names nobody."""
+    """Do on copies what a last line says; None: it names no node."""
     marks, first = MARK.search(line), FIRST.search(line)
     top = folder / "play"
     node_of = {str(path): name for name, path in history.stores.items()}

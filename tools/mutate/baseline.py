@@ -25,7 +25,7 @@ REST = (
     *("models", "proofs", "joinproto/check", "joinproto/prove", "joinproto/swarm"),
     *("joinproto/log", "joinproto/durable/journal"),
 )
-"""What decides, beside the protocol itself, whether a mutation is noticed."""
+"""What decides, alongside the protocol itself, whether a mutation is noticed."""
 
 STATES_MOST = 120_000
 

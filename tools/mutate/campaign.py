@@ -205,8 +205,8 @@ def still_holds(
 ) -> bool:
     """Return whether this was found of the same file, and would be found again.
 
-    What survived did so beside the catchers with one of these `hashes`.  What one catcher noticed
-    stays noticed where others come to it; `tests`: the unit tests that there are.
+    What survived did so with the catchers with one of these `hashes`.  What one catcher
+    noticed stays noticed where others come to it; `tests`: the unit tests that there are.
     """
     if result is None or result.source != source:
         return False

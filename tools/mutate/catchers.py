@@ -1,4 +1,4 @@
-"""The catchers beside unit tests: import, worlds, the link, random runs; the cheapest first.
+"""The catchers besides unit tests: import, worlds, the link, random runs; the cheapest first.
 
 Each returns in a few words what it noticed, or "".  They run where the protocol is patched, so
 they import what they look at when they are asked.

@@ -61,7 +61,7 @@ def _child(task: Callable[[], Any], seconds: float, writes: int) -> None:
         os.dup2(nowhere, number)
     try:
         ended = {"how": "ok", "value": task()}
-    except BaseException as error:  # noqa: BLE001 - it is said to whoever asked
+    except BaseException as error:  # noqa: BLE001 - it is said to the caller
         where = traceback.extract_tb(error.__traceback__)[-1:]
         place = "".join(f" at {one.filename.rpartition('/')[2]}:{one.lineno}" for one in where)
         ended = {"how": "raised", "said": f"{type(error).__name__}: {error}"[:160] + place}

@@ -11,7 +11,7 @@
     other-end       `min` is `max`, `any` is `all`, and back
     drop-effect     one of several effects goes            forget-field  a field stays as it was
     drop-statement  a call for its effect, or an assignment, goes
-    swap-statements two deeds that follow each other change places (reported before it is done)
+    swap-statements two actions that follow each other change places (reported before it is done)
     last-of         the last of several is taken for the greatest, or for the least
     part-of-key     one part of a pair that is compared, or sorted by, goes
     seq-alone       of two positions the numbers alone are compared, and not their views
@@ -349,7 +349,7 @@ def _named(node: ast.expr) -> str:
 
 
 def _does(*statements: ast.Expr) -> bool:
-    """Return whether all are deeds, and one of them makes something durable, or has it made."""
+    """Return whether all are actions, and one of them makes something durable, or has it made."""
     deeds = [
         it.value for it in statements if isinstance(it.value, ast.Call | ast.Yield | ast.Await)
     ]

@@ -28,9 +28,9 @@ class TooLarge(Exception):
 class Setting:
     """A closed world as plain values.
 
-    `network`: "set"; "set of each", where a broadcast is a message to each; "set of nobody", where
-    it is so, too, and nobody says who sent it; "bag" or "fifo".  `fairness`: whether strong, words,
-    and of whom, None: each step by itself.
+    `network`: "set"; "set of each", where a broadcast is a message to each; "set of nobody",
+    where it is so, too, and the sender is not named; "bag" or "fifo".  `fairness`: whether
+    strong, words, and of whom, None: each step by itself.
     """
 
     makers: Mapping[str, Callable[[], Any]]

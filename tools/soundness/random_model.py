@@ -1,6 +1,6 @@
 """Random models as Python source, with the values that people really write.
 
-Nested lists and dicts, two names of one object, enums, dataclasses, attrs objects, floats beside
+Nested lists and dicts, two names of one object, enums, dataclasses, attrs objects, floats next to
 ints and bools, default arguments, shared tuples; members that persist, crash, stay down, time
 out, send what they hold and hold what they get.  The source alone says what a model is.
 """
@@ -250,7 +250,7 @@ class _Writer:
         return self.one("True", "True", test, f"not ({test})", f"{me} == {self.lit()}")
 
     def handler(self, indent: str) -> list[str]:
-        """Return a body: deeds and effects, as a list or as a generator."""
+        """Return a body: actions and effects, as a list or as a generator."""
         steps: list[str] = []
         is_generator = self.chance(0.4)
         effects: list[str] = []

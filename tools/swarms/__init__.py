@@ -10,5 +10,5 @@ the clock are simulated, and an oracle that knows nothing of the machine says wh
 
 It stands here and not in `joinproto/swarm`, because that one is for members, which others embed and
 may want to try themselves.  Brokers of hot standby and nodes of the Clusterer are processes that
-nobody embeds, and so is the keeper of replicas.
+that are not embedded, and so is the keeper of replicas.
 """

@@ -65,7 +65,7 @@ def clusterer(seed: int, bursts: int) -> Played:
 
 
 def reconcile(seed: int, events: int) -> Played:
-    """`reconcile run`, its loop and its file, beside a broker whose lists lie."""
+    """`reconcile run`, its loop and its file, alongside a broker whose lists lie."""
     from tools.swarms.reconcile import draw, run, shrunk
 
     found = run(draw(seed, events))

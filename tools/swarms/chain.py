@@ -2,8 +2,8 @@
 
 It stands for the join protocol and its log, which have random runs of their own
 (`joinproto simulate join --swarm`): views have one order; a broker reads and writes them while it
-is in touch with a majority; whether a view that was handed in shortly before a cut is there, nobody
-knows who is cut off.
+is in touch with a majority; whether a view that was handed in shortly before a cut is there, is
+unknown to a broker that is cut off.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Member:
     _waiting: list[Callable[[], None]] = field(factory=list)
 
     def submit(self, data: bytes, done: Callable[[Any], None], lost: Callable[[], None]) -> None:
-        """Hand a view in; `lost`: nobody knows whether it is there."""
+        """Hand a view in; `lost`: it is unknown whether it is there."""
         _ = done
         if not self.is_open:
             self._waiting.append(lost)

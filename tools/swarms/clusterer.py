@@ -4,7 +4,7 @@ A run is a number of bursts, each of drawn events.  After a burst all links heal
 started; then, within `REST_SECONDS` of virtual time:
 
     each node is ready, or left out, and says so
-    who is ready with a config: no node that it names has an older one
+    a node that is ready with a config: no node that it names has an older one
     nodes that are ready with one config have one list of messages, and know each other's
     identities, unless they have two sets of data, and one says that another is ready by itself
     a gospel that is ready with a config, and was not out, goes on when the next one comes, unless
@@ -228,7 +228,7 @@ class Swarm(Oracle):
             holders = {each.name for each in up}
             off = [self.machines.all[name] for name in config.nodes - holders]
             if any(each.ended != "stopped" or each.name in self.were_cut for each in off):
-                return  # what these last knew, nobody knows
+                return  # what these last knew is unknown
             message = Message(number, one.broker.label, holders, config.nodes)
             self.messages.append(message)
             for each in self.configs:  # maybe on their way

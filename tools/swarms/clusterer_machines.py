@@ -94,7 +94,7 @@ class Broker:
             self.label = self.machines.new_label(self.name)
         self.runs = True
         self.paused = False
-        if booting.how is not Boot.FOUND:  # by itself, whoever else has these data
+        if booting.how is not Boot.FOUND:  # by itself, whichever node has these data
             self.copy({*there})
 
     def copy(self, beside: set[str] | None = None) -> None:
@@ -317,7 +317,7 @@ class Links:
         process.host.message(one, content)
 
     def _gone(self, one: str, to: str, content: Content, process: Process | None) -> None:
-        """Nobody is reached there."""
+        """No node is reached there."""
         if process is None or process.is_dead:
             return
         if isinstance(content, Question):

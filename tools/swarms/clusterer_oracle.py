@@ -127,7 +127,7 @@ class Oracle:
         one.given_up = one.given_up or why
 
     def _naming(self, one: Machine) -> Config | None:
-        """Return the youngest config that somebody holds, if it names a node that was left out.
+        """Return the youngest config that a node holds, if it names a node that was left out.
 
         The operator gives it that at its start: it would end at once, before it hears of it.
         """
@@ -185,7 +185,7 @@ class Oracle:
         return found + self._lost()
 
     def _lost(self) -> list[str]:
-        """Return the messages that nobody gave up, and that are gone."""
+        """Return the messages that no node gave up, and that are gone."""
         found = []
         for one in self.messages:
             if one.given_up:

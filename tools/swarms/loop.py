@@ -154,7 +154,7 @@ class End(asyncio.Transport):
         return not self.is_open
 
     def pause_reading(self) -> None:
-        """Whoever is called here takes all that comes."""
+        """Each node that is called here takes all that comes."""
 
     resume_reading = pause_reading
 

@@ -232,9 +232,9 @@ class Run:
     def _lacks(self) -> str:
         """Return which queue survives less than its target promises.
 
-        Where the list says that it does not, or that no majority runs, nobody can know better who
-        reads no more than that.  A target above the number of nodes promises nothing.
-        Of a stream nobody can drop a replica on a node that is down: more than all others together
+        Where the list says that it does not, or that no majority runs, a program
+        that reads no more cannot know better.  A target above the number of nodes promises nothing.
+        Of a stream no node can drop a replica on a node that is down: more than all others together
         survive with it is not asked for.
         """
         runs = self.broker.runs

@@ -42,7 +42,7 @@ def steps(state: State) -> list[tuple[str, State]]:
 @click.option("--members", type=int, required=True)
 def main(world_name: str, members: int) -> None:
     """Search WORLD, which is two-phase-commit."""
-    # Here and not above: whoever only reads this module need not have it.
+    # Here and not above: code that only reads this module need not have it.
     from minicheck import Protocol, check_safety
 
     nobody: frozenset[int] = frozenset()

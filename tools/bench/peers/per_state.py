@@ -17,7 +17,7 @@ import click
 @click.option("--states-max", type=int, help="End where about so many were visited.")
 def main(world_name: str, members: int, states_max: int | None) -> None:
     """Search WORLD and ask every property that must always hold in every state."""
-    # Here and not above: whoever only reads this module need not have the models' needs.
+    # Here and not above: code that only reads this module need not have the models' needs.
     from joinproto.check.catalogue import load_world
     from joinproto.check.reference import explore
 

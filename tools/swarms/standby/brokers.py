@@ -243,7 +243,7 @@ class Brokers:
         files.process_ends()
 
     def tasks(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do it beside everything else."""
+        """Do it together with everything else."""
         task = self.loop.create_task(work)
         self._clients.add(task)
 

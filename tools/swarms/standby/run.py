@@ -1,4 +1,4 @@
-"""One run: a storm of deeds; then all is well again, and they have to serve."""
+"""One run: a storm of actions; then all is well again, and they have to serve."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run(scenario: Scenario) -> Outcome:
 
 
 def shrunk(outcome: Outcome, seconds: float = 60.0) -> Outcome:
-    """Return a run with fewer deeds that breaks the same claim."""
+    """Return a run with fewer actions that breaks the same claim."""
     best = outcome
 
     def fails(deeds: tuple[Deed, ...]) -> bool:
