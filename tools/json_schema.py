@@ -93,7 +93,7 @@ SCHEMAS = {
     "differences": schema_of(Differences),
     "exported": schema_of(ExportedWorld),
     "clusterer-compare": schema_of(
-        CompareAnswer, "`clusterer compare --json`: what A is beside B."
+        CompareAnswer, "`clusterer compare --json`: how A compares with B."
     ),
     "validated": schema_of(Validated),
     "clusterer-plan": schema_of(ClustererPlan),

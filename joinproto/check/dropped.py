@@ -132,7 +132,7 @@ def no_effect(effect: Any) -> tuple[str, str]:
             )
         case Record():
             return (
-                f"{effect!r} is heard by nobody: the world has no monitor",
+                f"{effect!r} has no receiver: the world has no monitor",
                 "give it one, World(monitor=...), or leave Record out",
             )
     return f"{effect!r} is not an effect", "yield Send, Broadcast, Persist, Record or Rule"

@@ -41,7 +41,7 @@ def hint(error: BaseException, otherwise: str) -> str:
         if package == "joinproto":
             near = did_you_mean(name, ("check", "errors", "join", "pick", "host", "store"))
             return f"{near}a model imports from joinproto.check"
-        return f"install {error.name}, or put it beside the file"
+        return f"install {error.name}, or put it next to the file"
     if isinstance(error, ImportError) and error.name in sys.modules:
         wanted = re.search(r"cannot import name '(\w+)'", said)
         names = [name for name in dir(sys.modules[error.name]) if not name.startswith("_")]

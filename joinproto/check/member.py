@@ -142,7 +142,7 @@ class MemberCode:
                 outcomes = self._steps.of(*question)
                 if self._is_monitor and outcomes and (outcomes[0].sent or outcomes[0].recorded):
                     raise self.objects.problem(
-                        "a monitor sends or records, and nobody hears it",
+                        "a monitor sends or records, and nothing receives it",
                         next="change its attributes; the claims see what it shows",
                     )
                 return outcomes

@@ -35,5 +35,5 @@ def unsound_same(world: Any) -> Iterator[tuple[str, str]]:
         if item.kind not in SEEN:
             yield (
                 f"property {item.name!r} needs every state and step, and `same` leaves some out",
-                "always(...) and sometimes(...) beside `same`, or no `same`",
+                "always(...) and sometimes(...) with `same`, or no `same`",
             )

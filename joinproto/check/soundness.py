@@ -39,7 +39,10 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
             yield f"a property is {_a(item)}", "always(...), sometimes(...) and the like"
             continue
         if item.among == ():
-            yield f"property {item.name!r} is among nobody", "at least one member, or none given"
+            yield (
+                f"property {item.name!r} is among no members",
+                "at least one member, or none given",
+            )
         asked: tuple[Any, ...] = (item.holds, *item.asks)
         for call in asked:
             if not callable(call):
@@ -142,7 +145,7 @@ def _unsound_splits(splits: Any, members: set[str]) -> Iterator[tuple[str, str]]
         if strangers:
             yield f"a split names {strangers[0]!r}, which is not a member", wanted
         if not side or side == members:
-            yield f"a split has {'everybody' if side else 'nobody'} on one side", wanted
+            yield f"a split has {'all members' if side else 'no members'} on one side", wanted
 
 
 def _a(value: object) -> str:

@@ -39,7 +39,7 @@ class Together:
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.events, Mapping) or not self.events:
             raise ModelProblem(
-                f"joint step {self.action!r} has the events {self.events!r}, so nobody takes it",
+                f"joint step {self.action!r} has the events {self.events!r}, so no member takes it",
                 next="expected a dict with an event for each member that takes it",
             )
 

@@ -53,7 +53,7 @@ class Start:
     tries: Annotated[
         int | None, AtLeast(0), "rounds after the first; null: as many as the release makes"
     ] = None
-    gives_up: Annotated[bool | None, "false: nobody ever gives up, whatever the tries"] = None
+    gives_up: Annotated[bool | None, "false: no node ever gives up, whatever the tries"] = None
     fails: Annotated[bool, "the backend may answer with an error"] = False
     partial_lists: Annotated[bool, "a list may lack any one other node"] = False
     stale: Annotated[bool, "the record of a dead node is there (selects)"] = False

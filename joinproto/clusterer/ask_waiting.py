@@ -171,9 +171,9 @@ def answer_waits(asked: AskWaits) -> WaitsAnswer:
             why=may.case.name,
         )
     goes = tuple(name for name, one in found.items() if one.goes)
-    why = "no edge leads out of their components" if goes else "everybody awaits somebody outside"
+    why = "no edge leads out of their components" if goes else "each awaits a node outside"
     if not complete:
-        why = "not all have said whom they await: only who awaits nobody goes"
+        why = "not all have said which nodes they await: only one that awaits none goes"
     return WaitsAnswer(goes=goes, nodes=found, rule="U5", why=why)
 
 

@@ -48,7 +48,7 @@ class Config:
         return not self.ram and self.disc == {node}
 
     def __str__(self) -> str:
-        return f"version {self.version} of {', '.join(sorted(self.nodes)) or 'nobody'}"
+        return f"version {self.version} of {', '.join(sorted(self.nodes)) or 'no nodes'}"
 
 
 def compare(one: Config, other: Config) -> Age:

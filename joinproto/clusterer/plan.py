@@ -24,7 +24,7 @@ from joinproto.clusterer.variants import Variant
 from joinproto.clusterer.writing import as_json
 from joinproto.codec.json_form import Count
 
-NOBODY_TELLS = "nobody who hears of the config is in it: give it to a node that it names"
+NOBODY_TELLS = "no node that hears of the config is in it: give it to a node that it names"
 
 
 class Effect(Enum):
@@ -63,7 +63,7 @@ class PlannedNode:
 class Plan:
     """`clusterer plan --json`: what a new config does to each node."""
 
-    result: Annotated[Age, "what the new config is beside the current one"]
+    result: Annotated[Age, "how the new config compares with the current one"]
     applied_at: Annotated[str | None, "to which node it is given; null: none is up"]
     reply: Annotated[str | None, "what that node answers; null: none is up, or it starts with it"]
     nodes: Annotated[tuple[PlannedNode, ...], "of both configs, by name"]

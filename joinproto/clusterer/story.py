@@ -50,7 +50,7 @@ class Deed:
 class StoryStep:
     """What happens at once, in any order."""
 
-    do: Annotated[tuple[Deed, ...], "deeds; those of one node keep their order"]
+    do: Annotated[tuple[Deed, ...], "actions; those of one node keep their order"]
 
 
 @frozen(kw_only=True)

@@ -37,7 +37,7 @@ def may_go(graph: Mapping[str, frozenset[str]], me: str, *, complete: bool = Tru
 
 
 def _reached(graph: Mapping[str, frozenset[str]], node: str) -> set[str]:
-    """Return whom a node awaits, whom these await, and so on; itself only on a way back."""
+    """Return which nodes a node awaits, which these await, and so on; itself only on a way back."""
     found: set[str] = set()
     new = set(graph.get(node, frozenset()))
     while new:

@@ -15,7 +15,7 @@ class Listed:
     nodes: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{', '.join(self.nodes) or 'nobody'} listed"
+        return f"{', '.join(self.nodes) or 'no node'} listed"
 
 
 @frozen

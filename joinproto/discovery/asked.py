@@ -139,7 +139,7 @@ def _told(result: object, requests: list[Request], waits: list[float], rule: str
             outcome, why = Outcome.ERROR, "what was asked for is not known, so it is not a list"
             more["error"] = error
         case Held():
-            outcome, why = Outcome.HELD, "nobody else holds the lock"
+            outcome, why = Outcome.HELD, "no other node holds the lock"
             more["lock"] = result.key
         case Done():
             outcome, why = Outcome.DONE, "the server took it" if requests else "nothing is asked"

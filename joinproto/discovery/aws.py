@@ -76,7 +76,7 @@ class Aws:
 
     variant: Annotated[Variant, "whose rules"] = Variant.OURS
     region: Annotated[str, "whose services are asked"] = "us-east-1"
-    use_autoscaling_group: Annotated[bool, "list the own group"] = False
+    use_autoscaling_group: Annotated[bool, "list its own group"] = False
     instance_tags: Annotated[Mapping[str, str], "which an instance must have"] = field(factory=dict)
     ec2_instance_states: Annotated[
         tuple[str, ...] | None, "which count; null: no filter, as before 4.3"
@@ -167,7 +167,7 @@ class AwsBackend(Backend):
     def list_nodes(self) -> Flow[Answer]:
         about, real = self.about, self.about.variant is Variant.REAL
         if not about.use_autoscaling_group and not about.instance_tags:
-            none = "neither a group nor tags are set: nobody can be asked"
+            none = "neither a group nor tags are set: no server can be asked"
             return Listed(()) if real else Failed(none)
         about = evolve(about, region=(yield from self._region()))
         signing = yield from self._signing(about.region)

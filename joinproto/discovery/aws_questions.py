@@ -39,7 +39,7 @@ _KEYS = {"access_key": "AKIDEXAMPLE", "secret_key": "wJalrXUtnFEMI/K7MDENG+bPxRf
 class AskDescribe(aws.Aws):
     """The requests for instances."""
 
-    instance_ids: Annotated[tuple[str, ...], "of the own group"] = ()
+    instance_ids: Annotated[tuple[str, ...], "of its own group"] = ()
     next_token: Annotated[str | None, "of the page before; null: the first page"] = None
 
 
@@ -57,7 +57,7 @@ def answer_describe(asked: AskDescribe) -> DescribeAnswer:
     """The requests for a group or for instances, with their arguments in order."""
     if asked.use_autoscaling_group and not asked.instance_ids:
         request = aws.groups(asked, asked.next_token)
-        why = "all instances in groups are asked for, to find the own one's group"
+        why = "all instances in groups are asked for, to find this instance's group"
     elif not asked.instance_ids and not asked.instance_tags:
         why = "neither a group nor tags are set: nothing is requested"
         return DescribeAnswer(requests=(), rule="D1", why=why)
@@ -85,7 +85,7 @@ class AskSign:
     region: Annotated[str, "of the service"] = "us-east-1"
     service: Annotated[str, "ec2 or autoscaling"] = "ec2"
     time: Annotated[str, "UTC, as 20150830T123600Z"]
-    headers_signed: Annotated[HeaderSet, "which headers, beside those of the request"] = (
+    headers_signed: Annotated[HeaderSet, "which headers, besides those of the request"] = (
         HeaderSet.SHIPPED
     )
     method: Annotated[str, "of the request"] = "GET"
@@ -174,7 +174,7 @@ def answer_hostnames(asked: AskHostnames) -> HostnamesAnswer:
 class AskGroup:
     """Pages of instances in groups, and its own."""
 
-    instance: Annotated[str, "the own instance's id"]
+    instance: Annotated[str, "this instance's id"]
     pages: Annotated[tuple[str, ...], "answers of DescribeAutoScalingInstances, in XML"]
 
 
@@ -214,7 +214,7 @@ def answer_group(asked: AskGroup) -> GroupAnswer:
 class RegionAnswer:
     """The region."""
 
-    region: Annotated[str | None, "null: nobody says"]
+    region: Annotated[str | None, "null: not set"]
     rule: Annotated[str, "the rule that decided"]
     why: Annotated[str, "the reason, in a sentence"]
 

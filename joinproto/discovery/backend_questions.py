@@ -53,7 +53,7 @@ class AskName:
     """A host, and the node that asks."""
 
     host: Annotated[str, "a host name, or an IPv4 address"]
-    node: Annotated[str, "the own node, whose prefix is taken"] = "rabbit@localhost"
+    node: Annotated[str, "this node, whose prefix is taken"] = "rabbit@localhost"
     long_names: Annotated[bool, "whether names keep their dots"] = False
 
 
@@ -74,7 +74,7 @@ def answer_name(asked: AskName) -> NameAnswer:
         raise DoesNotFit("host", f"expected a host, found {asked.host!r}", next="as host1.example")
     found = node_of(prefix_of(asked.node), asked.host, long_names=asked.long_names)
     cut = not found.endswith(f"@{asked.host}")
-    why = "short names end at the first dot" if cut else "the own prefix stands before the host"
+    why = "short names end at the first dot" if cut else "its own prefix stands before the host"
     return NameAnswer(node=found, rule="D1", why=why)
 
 
@@ -146,7 +146,7 @@ def answer_pod(asked: k8s.Pod) -> PodAnswer:
             why = "the set has so many pods, numbered from the first"
             return PodAnswer(nodes=nodes, error=None, rule="D1", why=why)
         case Selected(node):
-            why = "the own name with the seed's number in place of its own"
+            why = "this node's name with the seed's number in place of its own"
             if asked.seed_node is not None:
                 why = "the setting names the seed"
             elif node == asked.node:

@@ -86,14 +86,14 @@ OURS = Table(
 
 WHY = {
     "all are seen": "every member answers",
-    "the backend failed": "the backend failed, so nobody knows who is meant to be there",
+    "the backend failed": "the backend failed, so it is unknown which nodes are meant to be there",
     "one node where a list is read": "the release reads a list, and the backend named one node",
     "one node is not a list": "the backend named one node, which says nothing of the others",
     "no majority": "fewer than a majority answer: those that do may be the ones that are cut off",
     "all unseen are listed": "all that do not answer are still listed",
     "it only warns": "the setting says to warn only",
-    "not for long": "nobody has been away for long enough",
-    "removed": "who does not answer is not listed either",
+    "not for long": "no node has been away for long enough",
+    "removed": "nodes that do not answer are not listed either",
 }
 """The reason of each case, in a sentence."""
 

@@ -66,7 +66,7 @@ def _acquired(about: Consul, session: str) -> Flow[None]:
         if parsed(got.body, bool, what):
             return
         if left <= 0:
-            raise Refused(f"{what}: somebody else holds it, after {about.lock_timeout} s")
+            raise Refused(f"{what}: another node holds it, after {about.lock_timeout} s")
         got = yield from asked(about.request("GET", _key(about)), ok=(200, 404))
         left -= got.took
         if got.status == 404:  # it is gone: acquire again, but never in a storm

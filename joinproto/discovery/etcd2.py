@@ -50,7 +50,7 @@ class Etcd2:
     cluster_name: Annotated[str, "the second part; slashes are kept"] = "default"
     node_ttl: Annotated[int, AtLeast(1), "seconds that a record lives (real), or a lock"] = 30
     lock_timeout: Annotated[int, AtLeast(0), "seconds after which the lock is given up"] = 300
-    nonce: Annotated[str, "32 letters that nobody else draws"] = "a" * NONCE_LENGTH
+    nonce: Annotated[str, "32 random letters"] = "a" * NONCE_LENGTH
 
     @property
     def base(self) -> str:
@@ -151,7 +151,7 @@ class Etcd2Backend(Backend):
                 return Held(key=about.lock_key, value=value, renew_every=about.node_ttl / 2)
             left -= got.took + 1.0
             if left <= 0:
-                held = f"somebody else holds it, after {about.lock_timeout} s"
+                held = f"another node holds it, after {about.lock_timeout} s"
                 raise Refused(f"the lock of etcd: {held}")
             yield from waited(1.0)
 

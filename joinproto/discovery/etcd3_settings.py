@@ -48,7 +48,7 @@ class Etcd3:
     lock_timeout: Annotated[
         int, AtLeast(0), "seconds of the lock's lease, and of the wait for it; real: dropped, 70"
     ] = LOCK_TTL
-    username: Annotated[str | None, "null: nobody is asked who we are"] = None
+    username: Annotated[str | None, "null: no user"] = None
     password: Annotated[str | None, "of the user"] = None
     selects: Annotated[bool, "real: it names one node, as since 3.13.5; false: all"] = True
 

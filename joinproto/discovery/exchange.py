@@ -67,7 +67,7 @@ class Request:
     port: Annotated[int, "its port"]
     path: Annotated[str, "encoded, with its first slash"]
     arguments: Annotated[tuple[Argument, ...], "in their order, not encoded"] = ()
-    headers: Annotated[tuple[Header, ...], "beside Host and Content-Length, in their order"] = ()
+    headers: Annotated[tuple[Header, ...], "besides Host and Content-Length, in their order"] = ()
     body: Annotated[str, "what is sent; empty: nothing"] = ""
     seconds: Annotated[float, "after which the exchange is given up"] = SECONDS
     signing: Signing | None = None

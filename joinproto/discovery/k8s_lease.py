@@ -85,7 +85,7 @@ def lock(about: K8s) -> Flow[Held]:
                 return _held(about)
         yield from waited(PAUSE)
         left -= PAUSE
-    raise Refused(f"{WHAT}: somebody else holds it, after {LOCK_SECONDS:g} s")
+    raise Refused(f"{WHAT}: another node holds it, after {LOCK_SECONDS:g} s")
 
 
 def _held(about: K8s) -> Held:
@@ -107,7 +107,7 @@ def _own(about: K8s) -> Flow[tuple[str, int]]:
     got = yield from asked(about.request("GET", _path(about)))
     version, holder, renewals = _read(got.body)
     if holder != about.node:
-        raise Refused(f"{WHAT}: {holder or 'nobody'} holds it")
+        raise Refused(f"{WHAT}: {holder or 'no node'} holds it")
     return version, renewals
 
 

@@ -146,7 +146,7 @@ def _disabled(about: Configuration, given: Given) -> Iterator[Problem]:
         yield about.problem(
             Severity.UNSAFE,
             BACKEND,
-            f"the backend belongs to {owner.value}, which is not enabled: nobody can be asked",
+            f"the backend belongs to {owner.value}, which is not enabled: no server can be asked",
             f"rabbitmq-plugins --offline enable {owner.value}",
             "D6",
         )

@@ -281,7 +281,7 @@ class AskCleanup:
 
     release: Annotated[str, RELEASE] = "head"
     members: Annotated[tuple[str, ...], "all members, the checking one too"]
-    unseen: Annotated[Mapping[str, float], "who does not answer, and for how many seconds"]
+    unseen: Annotated[Mapping[str, float], "nodes that do not answer, and for how many seconds"]
     answer: Annotated[Told, "what the backend answered"]
     only_log_warning: Annotated[bool, "the setting"] = True
     patience: Annotated[float, AtLeast(0), "ours: seconds that one must be away"] = 3600.0

@@ -74,7 +74,7 @@ def take_lock(files: FileSystem, room: int, path: Path, name: str = LOCK) -> int
             )
         if not files.is_same(room, name, file):
             raise StoreInUse(
-                f"{path}: {name} was replaced by somebody while it was being locked",
+                f"{path}: {name} was replaced while it was being locked",
                 next=f"start again; never remove {name}",
             )
         files.truncate(file)

@@ -83,9 +83,10 @@ def awaiting() -> Table[For]:
             Case("I1", "not founded yet", _i("it knows no view", has_tip=False), For.FOUNDING),
             Case(
                 "J1",
-                "nobody of the view is here",
+                "no member of the view is here",
                 _i(
-                    "it is not in the tip, of which nobody is here", **_no("is_member", "view_here")
+                    "it is not in the tip, of which no member is here",
+                    **_no("is_member", "view_here"),
                 ),
                 For.VIEW,
                 reason=few,
@@ -93,7 +94,7 @@ def awaiting() -> Table[For]:
             Case("J1", "not taken in yet", _i("it is not in the tip", is_member=False), For.ENTRY),
             Case(
                 "I7",
-                "nobody feeds it",
+                "no member feeds it",
                 _i("its data is not where the tip starts", has_data=False),
                 For.SOURCE,
             ),
@@ -205,4 +206,4 @@ def _seats(seats: Iterable[Seat], heard: Heard, me: Seat) -> str:
 
 
 def _list(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names)) or "nobody"
+    return ", ".join(sorted(names)) or "none"

@@ -2,7 +2,7 @@
 
 A ballot that is begun anew faster than its answers travel never ends, and neither does one that
 each newcomer outbids.  So patience is at least what answers have taken (as a retransmission
-timeout follows round trips, RFC 6298), and whose ballot a member has answered is left its time:
+timeout follows round trips, RFC 6298), and a member whose ballot was answered is left its time:
 another one's is not heard until then, as if it were lost on its way: with heartbeats the next one
 heals that, and without them every ballot is heard.  Nothing here is about
 safety, and nothing of it is kept on disk.
@@ -25,7 +25,7 @@ TURNS_MAX = 4
 class Pace:
     """`trip`, `spread`: seconds between asking and an answer, smoothed, and how they differ.
 
-    `holder`: whose ballot has its time, "" for no member's; `since` when; `turns`: how many had
+    `holder`: the member that has its time, "" for none; `since` when; `turns`: how many had
     since the last view was learned.  `started`, `rounds`: when this process began,
     and after how many ballots in vain.  `starters`: who has said that it was started, too;
     `runners`: who has said that it ran on.

@@ -142,7 +142,7 @@ class Door:
             def shown(name: str) -> str:
                 if name in names:
                     return ""
-                named = ", ".join(sorted(names)) or "nobody"
+                named = ", ".join(sorted(names)) or "no peer"
                 return f"it says it is {name!r}, and its certificate names {named}"
 
         def admits(name: str) -> str:

@@ -330,5 +330,5 @@ def _remote(stream: ByteStream) -> str:
     try:
         address = stream.extra(SocketAttribute.remote_address)
     except (anyio.TypedAttributeLookupError, OSError):
-        return "somebody"
+        return "a peer"
     return str(Address(str(address[0]), int(address[1])))

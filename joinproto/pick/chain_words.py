@@ -57,15 +57,13 @@ def lines_of(
 
 def _why_never_served(view: View, evidence: Evidence) -> str:
     if not view.is_open:
-        return f"{_view(view)} is an orderly stop: nobody was served in it"
+        return f"{_view(view)} is an orderly stop: no client was served in it"
     shown = [
         answer.seat.member
         for answer in evidence.answers
         if Evidence(evidence.lineage, (answer,)).was_never_served(view)
     ]
-    return (
-        f"nobody was served in {_view(view)}: {', '.join(shown)}, a member of it, was never ready"
-    )
+    return f"no client was served in {_view(view)}: its member {', '.join(shown)} was never ready"
 
 
 def _line(

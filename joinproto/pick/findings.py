@@ -41,7 +41,7 @@ class Missing:
             return "it may know a later view, with frames that were acknowledged there"
         if self.may_have_data:
             return "it may have every committed frame, and no store that is here has"
-        return "it may end later, with frames that nobody acknowledged"
+        return "it may end later, with frames that were never acknowledged"
 
 
 @frozen(kw_only=True)

@@ -163,7 +163,7 @@ def _sides(latest: Sequence[Candidate]) -> Iterator[str]:
         if not mine.members & theirs.members:
             views = ((one, mine), (other, theirs))
             forced = [item.name for item, view in views if view.is_forced]
-            said = f"{one.name} and {other.name} ended in two views that have nobody in common"
+            said = f"{one.name} and {other.name} ended in two views that have no member in common"
             hand = f"; {' and '.join(forced)} was forced by hand (bootstrap: 1)" if forced else ""
             yield f"{said}{hand}: each may have what the other has not, whatever their numbers"
 

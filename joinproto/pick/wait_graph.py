@@ -125,7 +125,7 @@ def starts() -> Table[Start]:
             Case("W3", "one may have run longer", LATER.some(is_gone=False), Start.SUPPLY),
             Case("W4", "a lost one may have", ~LATER.is_empty, Start.FORCE_AND_LOSE),
             Case("W5", "nothing orders them", LAST.some(is_unordered=True), Start.UNORDERED),
-            Case("W6", "one waits for nobody", LAST.some(is_free=True), Start.IN_ORDER),
+            Case("W6", "one waits for no other", LAST.some(is_free=True), Start.IN_ORDER),
             Case("W7", "all wait, one is lost", DISC.some(is_gone=True), Start.FORCE),
             Case("W8", "an older one loads first", DISC.some(is_too_soon=True), Start.FORCE),
             Case("W9", "all stopped together", ALWAYS, Start.TOGETHER),

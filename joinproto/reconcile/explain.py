@@ -238,5 +238,5 @@ def _with(first: str, room: str, down: Sequence[str]) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Return `a`, `a and b`, `a, b and c`."""
-    *front, last = names or ("nobody",)
+    *front, last = names or ("no node",)
     return f"{', '.join(front)} and {last}" if front else last

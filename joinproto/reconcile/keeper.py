@@ -279,7 +279,7 @@ def _as_told(queue: Queue, replicas: tuple[Replica, ...], running: frozenset[str
 def _members(
     queue: Queue, replicas: tuple[Replica, ...], running: frozenset[str]
 ) -> tuple[str, ...]:
-    """Return who has a replica.
+    """Return the nodes with a replica.
 
     A stream's status leaves out who is down, so of these the list says it.  Of a node that runs it
     does not: a call that ended half-way may have written the list alone.

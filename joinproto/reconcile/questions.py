@@ -35,7 +35,7 @@ class TargetAnswer:
     """How many replicas are kept."""
 
     target: Annotated[int, "0: no target, nothing is added"]
-    said_by: Annotated[str | None, "who decided; null: nobody"]
+    said_by: Annotated[str | None, "what decided; null: nothing"]
     rule: Annotated[str, "the rule that decided"]
     why: Annotated[str, "the reason, in a sentence"]
 

@@ -92,7 +92,7 @@ def _same_definitions(found: Pick, stores: Sequence[Found]) -> str:
     """Return in which way the latest nodes of RabbitMQ are the same."""
     tied = [one.node for one in stores if one.name in found.latest and one.node is not None]
     if all(node.definitions is not None for node in tied):
-        return "have the same defined, and nobody has more: any of them is right."
+        return "have the same defined, and none has more: any of them is right."
     return (
         "are the latest, and the same as far as is written here. A kill may have taken the last two"
         " seconds of each, which their tables would show and are not here: give the whole"

@@ -132,7 +132,7 @@ def _facts(raw: Raw, slot: Slot, kept: Kept) -> tuple[Fact, ...]:
         Fact("state", kept.mark.value),
         Fact("generation", str(kept.view.generation)),
         Fact("was", _was(kept)),
-        Fact("up to date", ", ".join(kept.view.members) or "nobody"),
+        Fact("up to date", ", ".join(kept.view.members) or "none"),
         Fact("brokers", ", ".join(kept.brokers) or "not known"),
         Fact("position", f"{_position(raw, kept)} in its generation"),
         Fact("writes", str(slot.generation)),
@@ -235,7 +235,7 @@ def _with_rivals(found: Best, names: Sequence[str]) -> Best:
     listed = ", ".join(names)
     why = (
         f"{found.why}; but {listed} ended in an earlier generation with messages that it lacks, and"
-        " nothing shows that they were never confirmed: nobody fenced that primary, or an older"
+        " nothing shows that they were never confirmed: that primary was not fenced, or an older"
         " store was promoted by hand"
     )
     return evolve(found, proven=False, case=FORMER, why=why)
@@ -277,7 +277,7 @@ def _said(kept: Kept) -> str:
     beside = ", ".join(name for name in kept.view.members if name != kept.broker)
     return (
         f"{kept.broker} was {_was(kept)}, in generation {kept.view.generation}, view"
-        f" {kept.view.number}; up to date beside it: {beside or 'nobody'}"
+        f" {kept.view.number}; also up to date: {beside or 'none'}"
     )
 
 

@@ -283,7 +283,7 @@ def _agree(
         return
     if not sys.stdin.isatty():
         raise Refused(
-            "nobody is here to confirm: standard input is not a terminal; nothing was changed",
+            "confirmation is impossible: standard input is not a terminal; nothing was changed",
             next=f"run it in a terminal, or with --yes --plan-hash {made}",
             code=DECLINED,
         )

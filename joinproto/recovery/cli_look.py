@@ -73,7 +73,7 @@ def judging(command: Command) -> Command:
             "--transient",
             multiple=True,
             metavar="NAME",
-            help="A member that keeps nothing, so nobody can supply its store.",
+            help="A member that keeps nothing, so its store cannot be supplied.",
         ),
         click.option(
             "--lost",

@@ -42,7 +42,7 @@ What a reader has to fill in:
     history              number to hash of what has this number; None: no file of it is here
     problems             what is wrong, one sentence each, the worst first
     facts                what to show to a person: `Fact("seqno", "-1")`, in the file's order
-    node                 a `NodeList`, where the broker keeps whom a node waits for at its
+    node                 a `NodeList`, where the broker keeps which nodes a node waits for at its
                          start, under names that never change (RabbitMQ); None otherwise
     raft                 the logs of its Raft groups, where each group has a verdict of its own
     raft_log             what its log of Raft says, where the store is one member of one group

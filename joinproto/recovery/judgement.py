@@ -207,7 +207,7 @@ def _of_brokers(
         evidence=(*found.findings.lines, *claimed, *_problems(stores)),
         not_examined=(
             *notes,
-            "what is in the messages: only which deeds are there was read",
+            "what is in the messages: only which actions are there was read",
             "whether a broker runs on a machine that is not named here",
         ),
         next=brokers.next_of(found, best, stores, words, lost=lost),

@@ -84,7 +84,7 @@ def ask(path: Path) -> Live | str:
     except FileNotFoundError:
         return "is not there: no node runs, or another file is its configuration"
     except ConnectionRefusedError:
-        return "nobody answers: the node has ended, and left its socket behind"
+        return "no process answers: the node has ended, and left its socket behind"
     except TimeoutError:
         return f"no answer within {SECONDS:g} s: the node hangs, or is stopped"
     except PermissionError:

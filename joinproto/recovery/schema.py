@@ -23,7 +23,7 @@ class Store:
     name: Annotated[str, "`host:path`; what `groups`, `latest` and the evidence call it"]
     path: Annotated[str, "the directory, as an absolute path on its host"]
     host: Annotated[str, "the machine it was read on"]
-    format: Annotated[Format | None, "who wrote it; null: nobody known"]
+    format: Annotated[Format | None, "who wrote it; null: unknown"]
     member: Annotated[str | None, "whose it is; null: it does not say"]
     cluster: Annotated[
         str | None,
@@ -93,7 +93,7 @@ class OtherPolicy:
     """What a program of the operator's chooses (`--policy`)."""
 
     answer: Annotated[str | None, "a node, `wait` or `refuse`; null: it does not know"]
-    agrees: Annotated[bool, "whether it chooses one of `latest`, or nobody where none is named"]
+    agrees: Annotated[bool, "whether it chooses one of `latest`, or none where none is named"]
     line: Annotated[str, "both choices in a sentence"]
 
 

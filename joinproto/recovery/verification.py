@@ -192,7 +192,7 @@ def _idle(live: Live) -> str:
 
 def _help(live: Live, status: str) -> str:
     if live.waiting is not None and "I6" in str(live.waiting):
-        return "joinproto recover pick, with all stores: nobody has been permitted to restart"
+        return "joinproto recover pick, with all stores: no member has been permitted to restart"
     if live.phase in ("aborted", "stopped"):
         return f"look at the log of {live.member}; it says why it ended"
     return f"start the members that are missing, and wait; {status} shows how far it is"
@@ -219,11 +219,11 @@ def _lines(item: Asked) -> Iterator[str]:
     if live is None:
         yield f"{item.name}: {item.node.control}: {item.problem}"
     else:
-        serves = "serves clients" if live.serves else "serves nobody"
+        serves = "serves clients" if live.serves else "serves no client"
         view = "in no view" if live.view is None else f"in {_view(live.view)}"
         yield (
             f"{item.name}: {live.phase}, {serves}, {view}; at frame {live.seq}, connected to"
-            f" {', '.join(sorted(live.peers)) or 'nobody'}"
+            f" {', '.join(sorted(live.peers)) or 'no peer'}"
         )
     yield from (f"{item.store.name}: {problem}" for problem in item.store.problems)
     if item.mark is not None:

@@ -52,7 +52,7 @@ class Kept:
 
 @frozen
 class Took:
-    """No deed: which case of which table this step took, for coverage and for logs."""
+    """No action: which case of which table this step took, for coverage and for logs."""
 
     table: str
     label: str

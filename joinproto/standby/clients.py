@@ -53,7 +53,7 @@ ENTERING: Table[Entrance] = Table(
         # H8: while it recovers it takes messages, and confirms none that backups lack.
         Case("H11", "it serves", _SERVES | _ALONE, Entrance.ADMITTED),
         Case("H11", "it follows", _is("it follows a primary", follows=True), Entrance.SENT_ON),
-        Case("H11", "nobody serves", ALWAYS, Entrance.REFUSED),
+        Case("H11", "no broker serves", ALWAYS, Entrance.REFUSED),
     ),
 )
 
@@ -88,7 +88,7 @@ def admit(
         return Admission(Entrance.REFUSED, None, "this broker is a backup")
     why = {
         "it does not run": "this broker does not run",
-        "nobody serves": "this broker is a backup, and knows no primary: try the next address",
+        "no broker serves": "this broker is a backup, and knows no primary: try the next address",
     }.get(case.name, case.name)
     return Admission(case.outcome, None, why)
 

@@ -121,7 +121,7 @@ def would(state: Managing, me: Broker, event: Promote, *, is_open: bool) -> Answ
     if me.serves:
         return Answer(Verdict.IGNORED, "H3", f"{name} is {me.role.value} already")
     if not is_open:
-        why = f"{name} reaches no majority of the brokers, so nobody can be promoted here"
+        why = f"{name} reaches no majority of the brokers, so no broker can be promoted here"
         return Answer(Verdict.REFUSED, "H2", why)
     if not may_promote(state.chain, name):
         why = f"{name} is not in the last view of {state.chain.primary}: it lacks something"

@@ -28,7 +28,7 @@ class View:
 
     generation: Annotated[int, AtLeast(0), "of the primary; 0: there was none yet"] = 0
     number: Annotated[int, AtLeast(0), "of the view in its generation"] = 0
-    primary: Annotated[str, "whose view it is; empty: nobody's"] = ""
+    primary: Annotated[str, "whose view it is; empty: no broker's"] = ""
     members: Annotated[tuple[str, ...], "who is up to date, the primary too, in order"] = ()
 
     def __attrs_post_init__(self) -> None:

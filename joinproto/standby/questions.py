@@ -190,11 +190,13 @@ def answer_status_check(asked: AskStatusCheck) -> StatusCheckAnswer:
         by = tuple(row.name for row in rows[1:] if row.answers and (row.better or row.ahead))
     silent = tuple(peer.name for peer in about.peers if peer.role is None)
     if not checks:
-        why = "the document asks nobody: the manager answers for it"
+        why = "the document asks no broker: the manager answers for it"
     elif by:
-        why = f"{', '.join(by)}: better than a broker that follows nobody"
+        why = f"{', '.join(by)}: better than a broker without a primary"
     else:
-        why = "nobody that answers is better" + (f"; {', '.join(silent)} silent" if silent else "")
+        why = "no broker that answers is better" + (
+            f"; {', '.join(silent)} silent" if silent else ""
+        )
     return StatusCheckAnswer(vetoed=bool(by), by=by, silent=silent, why=why)
 
 

@@ -62,7 +62,7 @@ LOST = _table("lost", Case("H8", "its primary is gone", ALWAYS, CONNECTING))
 PROMOTED = _table(
     "promoted",
     Case("H8", "backups are expected", _is("it waits for backups", waits=True), RECOVERING),
-    Case("H8", "nobody is expected", ALWAYS, PRIMARY),
+    Case("H8", "no backup is expected", ALWAYS, PRIMARY),
 )
 TURNED = _table("turned", Case("H2", "it is primary no more", ALWAYS, CONNECTING))
 ENDED = _table("ended", Case("H1", "it stops", ALWAYS, STOPPED))

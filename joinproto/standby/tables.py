@@ -114,7 +114,7 @@ WHY = {
     "a younger generation answers": "{ahead} of a younger generation than {generation}",
     "the primary went on without it": "the primary dropped {me}, and confirmed more without it",
     "its store is dirty": "the store of {me} is dirty: mark it clean if it is the best one",
-    "a better one answers": "{better} more than a broker that follows nobody",
-    "promoted": "{me} was {role}, and nobody that answers is better",
+    "a better one answers": "{better} more than a broker without a primary",
+    "promoted": "{me} was {role}, and no broker that answers is better",
 }
 """The reason of each case, in a sentence."""

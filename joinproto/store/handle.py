@@ -182,7 +182,7 @@ class StoreHandle:
         kept.ended = f"{LOCK} was removed or replaced under the running member"
         raise StoreInUse(
             f"{self.path}: {kept.ended}\n  on disk is generation {kept.generation}, or what"
-            " somebody else wrote since",
+            " another process wrote since",
             next=f"end this process; find out who else runs on it; never remove {LOCK}",
         )
 

@@ -72,8 +72,8 @@ def _await_service(it: Simulation) -> bool:
         raise Violation(
             "serves_again",
             f"{' '.join(owing)} hear each other and have all data; {newest(it.oracle)};"
-            f" {views} views, serving: {' '.join(serving) or 'nobody'}; waiting:"
-            f" {_waits(it) or 'nobody says why'}",
+            f" {views} views, serving: {' '.join(serving) or 'none'}; waiting:"
+            f" {_waits(it) or 'without a reason'}",
         )
     says = any(one.waiting is not None or one.opened for one in it.processes.values())
     if it.processes and not says:

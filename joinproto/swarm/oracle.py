@@ -29,7 +29,7 @@ CLAIMS = {
     "position_is_data": "two stores at one position hold the same frames",
     "log_agrees": "all members apply the same frames in the same order",
     "once": "what a client wrote once stands in the log once",
-    "waits_for_n": "nobody serves before N members of one view were ready",
+    "waits_for_n": "no member serves before N members of one view were ready",
     "options_agree": "active members have the options of their view",
     "dirty_before_serving": "the store of an active member is not clean",
     "signature_never_changes": "a store stays with its cluster",
@@ -154,7 +154,7 @@ class Oracle:
             known = None
         if known is not None and view.parent is None and self._may_found_twice(known):
             self._is_founded_twice = True
-        self.require("one_successor", known is None, f"{view} beside {known}")
+        self.require("one_successor", known is None, f"{view} next to {known}")
         self.successor[view.parent] = self.views[view.id] = view
         self._closed_at[view.id] = self.starts
         if any(one.was_ready for one in self.running()):

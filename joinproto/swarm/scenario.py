@@ -27,7 +27,7 @@ class What(Enum):
     DEAF = "does not hear the other, which hears it"
     BREAK = "loses its connection to the other"
     GIVEN_UP = "is taken for lost by all others for a while, and does not notice"
-    SPLIT = "and these hear nobody else, and all others each other"
+    SPLIT = "and these hear no other member, and all others each other"
     HEAL = "all links are whole again"
     WRITE = "a client writes at it"
     LEAVE = "is told to leave"

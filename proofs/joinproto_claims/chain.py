@@ -50,7 +50,7 @@ CONJUNCTS = (
     Conjunct(
         "chosen_has_members",
         every(v, chosen(v) >> some(s, member(v, s))),
-        "a view of nobody would commit whatever it likes",
+        "a view without members would commit anything",
     ),
     Conjunct(
         "chosen_from_the_founding",
@@ -95,7 +95,7 @@ CONJUNCTS = (
     Conjunct(
         "ready_is_member",
         every((s, v), is_ready(s, v) >> member(v, s)),
-        "who keeps frames would be nobody whose frames count",
+        "a keeper of frames would be none whose frames count",
     ),
     Conjunct(
         "ready_in_no_close",
@@ -218,7 +218,7 @@ CLAIMS = (
     ),
     Claim(
         "signature_never_changes",
-        "S1: the first view of a store stays, and never another one comes beside it",
+        "S1: the first view of a store stays, and no other one comes next to it",
         every(
             (s, u, v),
             all_of(

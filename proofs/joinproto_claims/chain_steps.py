@@ -166,7 +166,7 @@ END_UPDATE = Step(
         _NOT_READY,
         Guard("the data of v's start came", every((y, n), start(v, y, n) >> contains(p, y, n))),
         Guard(
-            "nothing but frames of v came beside it",
+            "nothing but frames of v came besides it",
             every((y, n), (contains(p, y, n) & ~same(y, v)) >> start(v, y, n)),
         ),
     ),
@@ -188,7 +188,7 @@ FOLLOW = Step(
             every((y, n), start(v, y, n) >> contains(p, y, n)),
         ),
         Guard(
-            "the source has nothing but frames of v beside it",
+            "the source has nothing but frames of v besides it",
             every((y, n), (contains(p, y, n) & ~same(y, v)) >> start(v, y, n)),
         ),
         Guard(

@@ -97,7 +97,7 @@ CONJUNCTS = (
     Conjunct(
         "said_of_what_is_meant",
         every((n, c), said(n, c) >> some(s, means(c, s))),
-        "data could be thrown away for nobody's",
+        "data could be thrown away for no node's",
     ),
     Conjunct(
         "ready_has_what_is_meant",

@@ -48,7 +48,7 @@ _WAITS = Guard("it waits for the config", waits(n) & held(n, c))
 _UNSETTLED = Guard("nothing is meant by it yet", every(t, ~means(c, t)))
 _FITS = Guard("its data are those that the config means", every(t, has(n, t) >> means(c, t)))
 _BLANK = Guard("it has no data", every(t, ~has(n, t)))
-_SOMEBODY = Guard("somebody has said that it is ready with the same config", said(m, c))
+_SOMEBODY = Guard("a node has said that it is ready with the same config", said(m, c))
 
 _TAKEN = {held: Update((x, d), (held(x, d) & ~same(x, n)) | (same(x, n) & same(d, c)))}
 _KEPT = {kept: Update((x, d), (kept(x, d) & ~same(x, n)) | (same(x, n) & same(d, c)))}
@@ -201,7 +201,7 @@ FRESH = Step(
         _HOLDS,
         _BLANK,
         _UNSETTLED,
-        Guard("nobody has the new data yet", every(x, ~has(x, s))),
+        Guard("no node has the new data yet", every(x, ~has(x, s))),
         Guard(
             "its gospel, if another one, does not head for it",
             every(x, (gospel(c, x) & held(x, c)) >> same(x, n)),

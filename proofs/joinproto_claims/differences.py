@@ -37,14 +37,14 @@ class Difference:
 
 
 WHY: Mapping[Difference, str] = {
-    Difference("I3", "active", "I3", "ready"): "nobody serves before all members are ready",
+    Difference("I3", "active", "I3", "ready"): "no member serves before all members are ready",
     Difference("I8", "active", "I8", "ready"): "I8 holds for a clean member, too",
     Difference("I6", "aborted", "I6", "initializing"): "the clean store may be a second away",
     Difference("I3", "active", "I1", "initializing"): "who keeps nothing cannot vote",
     Difference("I2", "aborted", "I1", "initializing"): "who keeps nothing cannot vote",
     Difference("I7", "updating", "J3", "aborted"): "a branch of this cluster is overwritten by"
-    " nobody",
-    Difference("I8", "active", "J3", "aborted"): "a branch of this cluster is beside it",
+    " no member",
+    Difference("I8", "active", "J3", "aborted"): "a branch of this cluster is next to it",
     Difference("J2", "joining", "J3", "aborted"): "a store that is newer than the cluster is"
     " refused, and nothing is overwritten",
 }

@@ -225,7 +225,7 @@ _STILL = every(x, (has(e, x) & ~lost(x)) >> has(f, x))
 
 LAYER = Layer(
     name="reconcile",
-    about="changes of a queue's members: by itself, by hand, whoever leads",
+    about="changes of a queue's members: by itself, by hand, under any leader",
     sorts=(NODE, ENTRY, TERM, MAJORITY, ENOUGH),
     relations=(
         upto,

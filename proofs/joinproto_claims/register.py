@@ -114,7 +114,7 @@ _ASKED = Guard(ASKED, every(x, within(x, q) >> answered(x, b)))
 
 PROPOSE_FREE = Step(
     "propose its own view",
-    "nobody of a majority has accepted anything: the proposer's view is proposed",
+    "no member of a majority has accepted anything: the proposer's view is proposed",
     (b, v, q),
     (
         _OPEN,
@@ -175,7 +175,7 @@ VOTE = Step(
 
 LEAVE = Step(
     "leave",
-    "a disk is lost, and whoever comes back is another seat; or a seat learns what follows V",
+    "a disk is lost, and who returns is another seat; or a seat learns what follows V",
     (s,),
     (),
     {
@@ -225,7 +225,7 @@ CONJUNCTS = (
     Conjunct(
         "voted_is_proposed",
         every((s, b, v), vote(s, b, v) >> proposed(b, v)),
-        "a vote for what nobody proposed could be for anything",
+        "a vote for what was not proposed could be for anything",
     ),
     Conjunct(
         "one_proposal",
@@ -250,7 +250,7 @@ CONJUNCTS = (
     Conjunct(
         "told_was_voted",
         every((s, b, c, v), told(s, b, c, v) >> vote(s, c, v)),
-        "an answer could name a view that nobody voted for",
+        "an answer could name a view without votes",
     ),
     Conjunct(
         "accepted_was_voted",

@@ -239,7 +239,7 @@ CONJUNCTS = (
     Conjunct(
         "answered_serves_no_more",
         every((s, v), ~(serves(s, v) & answered(s, v))),
-        "a view could be served beside its successor",
+        "a view could be served together with its successor",
     ),
     Conjunct(
         "succeeded_by_a_majority",
@@ -318,7 +318,7 @@ CLAIMS = (
     ),
     Claim(
         "closed_is_quiet",
-        "S2: once the CLOSE is chosen, nobody serves in the view that it closes",
+        "S2: once the CLOSE is chosen, no member serves in the view that it closes",
         every(
             (s, v, w),
             ~all_of(
@@ -332,7 +332,7 @@ CLAIMS = (
     ),
     Claim(
         "waits_for_n",
-        "W1: nobody serves before N members of one view, since the last FOUND or RESTART, were"
+        "W1: no member serves before N members of one view, since the last FOUND or RESTART, were"
         " ready",
         every((s, v), serves(s, v) >> _reached_n(v)),
     ),

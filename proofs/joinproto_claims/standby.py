@@ -59,7 +59,7 @@ FOUND = Step(
     "found",
     "the first broker is promoted",
     (b, g),
-    (Guard("nobody was before", every((k, x), ~leads(k, x))),),
+    (Guard("no broker was before", every((k, x), ~leads(k, x))),),
     {
         leads: Update((k, x), leads(k, x) | (same(k, g) & same(x, b))),
         listed: Update((k, x), listed(k, x) | (same(k, g) & same(x, b))),
@@ -201,7 +201,7 @@ CONJUNCTS = (
     Conjunct(
         "counts_in_a_generation",
         every((g, x), counts(g, x) >> some(p, leads(g, p))),
-        "a generation could begin with those of nobody",
+        "a generation could begin with those of no view",
     ),
     Conjunct(
         "told_in_a_generation",
@@ -211,7 +211,7 @@ CONJUNCTS = (
     Conjunct(
         "confirmed_in_a_generation",
         every((g, m), confirmed(g, m) >> some(p, leads(g, p))),
-        "a message could be confirmed in a generation that nobody has begun",
+        "a message could be confirmed in a generation that has not begun",
     ),
     Conjunct(
         "past_goes_down",
@@ -257,7 +257,7 @@ CONJUNCTS = (
             (f, g, p, q),
             all_of(leads(f, p), leads(g, q), before(f, g)) >> some(x, listed(f, x) & past(x, f)),
         ),
-        "the next generation could begin with nobody who knows the last one",
+        "the next generation could begin with no broker that knows the last one",
     ),
     Conjunct(
         "put_in_a_generation",

@@ -172,7 +172,7 @@ def test_without_the_log_of_a_primary_nothing_is_said_across_it(
     done = run_here(capsys, "validate", str(tmp_path), "--json")
 
     assert 0 == done.code
-    assert ["no log of who served in 2: nothing is said of messages across them"] == (
+    assert ["no log of serving brokers in 2: nothing is said of messages across them"] == (
         done.object["notes"]
     )
 
@@ -186,7 +186,7 @@ def test_a_generation_far_off_is_a_gap_like_any_other(
     done = run_here(capsys, "validate", str(tmp_path), "--json")
 
     assert 0 == done.code
-    assert "no log of who served in 1 to 1000000000: " in done.object["notes"][0]
+    assert "no log of serving brokers in 1 to 1000000000: " in done.object["notes"][0]
 
 
 def test_logs_are_not_read_anew_for_each_message(
@@ -302,5 +302,5 @@ def test_a_run_of_which_a_part_is_gone_is_left_out(
 
     assert (0, 1) == (done.code, done.object["runs"])
     assert f"{file}: {why}: the run is left out" == done.object["notes"][0]
-    assert "no log of who served in 1: " in done.object["notes"][1]
+    assert "no log of serving brokers in 1: " in done.object["notes"][1]
     assert (2, True) == (alone.code, why in alone.err)

@@ -62,7 +62,7 @@ def test_where_each_lacks_something_nobody_starts_until_a_person_says_who(tmp_pa
     said = {node: goes(history, node) for node in history.stores}
 
     for node, why in said.items():
-        assert "nobody can start first without a loss" in why
+        assert "no node can start first without a loss" in why
         assert f"touch {chosen(history.stores[node])}" in why
     chosen(history.stores["a@localhost"]).touch()
     assert "" == goes(history, "a@localhost")

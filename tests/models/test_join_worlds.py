@@ -155,7 +155,7 @@ FAILS = {
     ("join-changed-options", "ready-with-other-options"): ("options_agree", 4),
     ("join-clean-lost", "clean-or-nothing"): ("all become active", 0),
     ("join-left-to-absent", "left-to-the-absent"): ("a majority is there", 6),
-    ("join-source-lost", "unfit-before-the-first-byte"): ("somebody serves again", 3),
+    ("join-source-lost", "unfit-before-the-first-byte"): ("a member serves again", 3),
     ("join-storeless", "nobody-keeps-it"): ("kept_on_a_store", 8),
     ("join-last-store", "leave-waits"): ("all become active", 8),
     ("join-live-leave", "starts-where-nobody-stays"): ("all become active", 15),

@@ -31,7 +31,7 @@ GUARDS = {
     "take": ("it is younger", "versions_never_decrease"),
     "adopt": ("its data are those that the config means", "ready_has_what_is_meant"),
     "join": (
-        "somebody has said that it is ready with the same config",
+        "a node has said that it is ready with the same config",
         "the_gospels_data_survive",
     ),
     "say": ("it has what the config means", "said_of_what_is_meant"),
@@ -43,7 +43,7 @@ GUARDS = {
     ),
     "found": ("each node of the config waits for it", "one_goes_first"),
     "come back": (
-        "somebody has said that it is ready with the same config",
+        "a node has said that it is ready with the same config",
         "other_content_is_never_merged",
     ),
 }

@@ -247,7 +247,7 @@ def test_what_is_no_node_is_said_so(tmp_path: Path, answers: Answers) -> None:
     long.symlink_to(tmp_path / "dead")
 
     assert "is not a socket" == live.ask(tmp_path / "file")
-    assert "nobody answers" in str(live.ask(tmp_path / "dead"))
+    assert "no process answers" in str(live.ask(tmp_path / "dead"))
     assert "answers what no node says" in str(live.ask(tmp_path / "silent"))
     assert "is not there" in str(live.ask(tmp_path / "nothing"))
     assert "too long for a socket" in str(live.ask(long))

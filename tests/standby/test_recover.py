@@ -84,7 +84,7 @@ def test_a_former_primary_that_went_on_alone_is_a_rival(
 
     named = {Path(one).name for one in found["latest"]}
     assert (5, "unproven", {"a", "b"}) == (code, found["verdict"], named)
-    assert "nobody fenced that primary" in found["evidence"][0]
+    assert "that primary was not fenced" in found["evidence"][0]
     assert "what the others have beyond b is lost by: joinproto recover mark-clean" in found["next"]
     assert (5, 8) == (rival, best)
 

@@ -165,7 +165,7 @@ def _await_port(process: subprocess.Popen[bytes], port: int) -> None:
             return
         assert process.poll() is None, "it has ended"
         time.sleep(0.02)
-    raise AssertionError(f"nobody listens on {port} after {STARTED_WITHIN:g} s")
+    raise AssertionError(f"no process listens on {port} after {STARTED_WITHIN:g} s")
 
 
 REGION = "eu-west-1"

@@ -132,7 +132,7 @@ class Brokers(System):
         manager = self.manager
         manager.start()
         if not manager.is_built_in and not manager.promote():
-            raise RuntimeError(f"nobody could be promoted at first: {manager.refusals}")
+            raise RuntimeError(f"no broker could be promoted at first: {manager.refusals}")
         (self.top / "progress").write_text("0")
         self._opens()
         words = [sys.executable, "-m", "tools.failover.clients", str(self.top), *manager.urls()]
@@ -172,13 +172,13 @@ class Brokers(System):
             if time.monotonic() > end:
                 said = {name: manager.status(name).get("role") for name in self.names}
                 raise RuntimeError(
-                    f"after {seconds:g} s: {serves or 'nobody'} serves, not backups: {away}, of"
+                    f"after {seconds:g} s: {serves or 'no broker'} serves, not backups: {away}, of"
                     f" {said}; {self._opens() - confirmed} confirmed; {manager.refusals[-3:]}"
                 )
             time.sleep(0.1)
 
     def _able(self) -> list[str]:
-        """Return whom a manager outside may promote; no broker where not all brokers answer."""
+        """Return which brokers a manager outside may promote; none where not all answer."""
         told: list[dict[str, Any]] = [dict(self.manager.status(name)) for name in self.names]
         if self.manager.is_built_in or not all(told):
             return []
@@ -242,12 +242,12 @@ class Brokers(System):
         deadline = time.monotonic() + SECONDS
         while others and not self.manager.promote(*others):
             if time.monotonic() > deadline:
-                raise RuntimeError(f"nobody could be promoted: {self.manager.refusals[-2:]}")
+                raise RuntimeError(f"no broker could be promoted: {self.manager.refusals[-2:]}")
             time.sleep(0.2)
 
     def _another(self, former: str) -> None:
         if not self.manager.serving(SECONDS, but=former):
-            raise RuntimeError(f"nobody took over from {former} within {SECONDS:g} s")
+            raise RuntimeError(f"no broker took over from {former} within {SECONDS:g} s")
 
     def _backup(self, storm: Storm) -> str:
         return storm.chance.choice([name for name in self.names if name != self.manager.primary])
@@ -309,7 +309,7 @@ def die_promoted(manager: Manager) -> None:
     deadline = time.monotonic() + SECONDS
     while all(manager.status(room.parent.name) for room in others):
         if time.monotonic() > deadline:
-            raise RuntimeError(f"nobody was promoted within {SECONDS:g} s")
+            raise RuntimeError(f"no broker was promoted within {SECONDS:g} s")
         time.sleep(0.1)
     for room in others:
         manager.kill(room.parent.name)
@@ -331,7 +331,7 @@ def recover(manager: Manager) -> str:
     if manager.is_built_in:
         serving = manager.serving(SECONDS)
         if serving != best.name:
-            raise RuntimeError(f"{serving or 'nobody'} serves, and not {best.name}")
+            raise RuntimeError(f"{serving or 'no broker'} serves, and not {best.name}")
     elif not manager.promote(best.name):
         raise RuntimeError(f"the best one refused: {manager.refusals[-1]}")
     return f"{found['verdict']}: {best.name}"

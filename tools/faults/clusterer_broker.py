@@ -60,7 +60,7 @@ def main(room: Path, label: str, source: str | None) -> None:
     if source is not None:
         copied = ask(source, "copy")
         if copied is None:
-            sys.exit("nobody to copy from")
+            sys.exit("no node to copy from")
         _keep(file, copied)
     elif not file.exists():
         _keep(file, label + "\n")

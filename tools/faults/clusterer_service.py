@@ -46,12 +46,14 @@ class Labelled:
         running = {says["label"]: says["socket"] for says in booting.running.values() if says}
         if self._file.exists():
             if booting.how is Boot.OWN and set(running) - {self._label()}:
-                raise ServiceFailed("its data are not those of who runs", next="wipe one of them")
+                raise ServiceFailed(
+                    "its data are not those of the running nodes", next="wipe one of them"
+                )
             self._start("-")
         elif running:
             self._start("-", running[min(running)])
         elif booting.how in (Boot.JOIN, Boot.OWN):
-            raise ServiceFailed("nobody says which data it has", next="it asks again")
+            raise ServiceFailed("no node says which data it has", next="it asks again")
         else:
             self._start(f"{self.node}-{token_hex(4)}")
 

@@ -222,7 +222,7 @@ class Clusterer(System):
     def _apply(self, storm: Storm, knowing: list[str]) -> None:
         fleet, chance = self.fleet, storm.chance
         if not knowing:
-            raise AssertionError(f"nobody has the gospel's data any more: {self.label}")
+            raise AssertionError(f"no node has the gospel's data any more: {self.label}")
         at = chance.sample(knowing, chance.randint(1, min(3, len(knowing))))
         wanted = []
         for name in at:

@@ -85,9 +85,11 @@ class Broker:
             and self.machines.links.are_open(self.name, name)
         }
         if booting.how in (Boot.JOIN, Boot.OWN) and not there:
-            raise ServiceFailed("nobody runs beside whom to boot", next="it asks again")
+            raise ServiceFailed("no node runs with which to boot", next="it asks again")
         if self.label and booting.how is Boot.OWN and self.label not in there.values():
-            raise ServiceFailed("its data are not those of who runs", next="wipe one of them")
+            raise ServiceFailed(
+                "its data are not those of the running nodes", next="wipe one of them"
+            )
         if not self.label and there:
             self.label = there[min(there)]
         elif not self.label:

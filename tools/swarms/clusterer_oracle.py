@@ -201,7 +201,7 @@ class Oracle:
         return found
 
     def _settle_messages(self) -> None:
-        """At rest, who has a message is known."""
+        """At rest, the nodes that have a message are known."""
         for one in self.messages:
             one.holders |= {each.name for each in self.all if one.number in each.broker.kept}
         self.messages = [one for one in self.messages if not one.given_up][-50:]

@@ -70,7 +70,7 @@ class Service:
         self.asked += 1
         await asyncio.sleep(self.chance.choice((0.0, 0.01, 0.3)))
         if not self.is_up:
-            return Broken(why="nobody listens")
+            return Broken(why="no node listens")
         bad = self.chance.random() < self.ill
         if bad and self.chance.random() < 0.5:
             return self.chance.choice(

@@ -94,7 +94,7 @@ def _beyond(found: Mapping[str, Definitions], name: str) -> int:
 
 def _nobody(data: Path, why: str) -> NotFirst:
     return NotFirst(
-        f"nobody can start first without a loss: {why}; compare the data directories (`joinproto"
+        f"no node can start first without a loss: {why}; compare the data directories (`joinproto"
         f" recover pick`), and on the node whose data are to be kept: touch {chosen(data)}",
         next="choose the node that starts first",
     )

@@ -65,7 +65,7 @@ log = logging.getLogger("joinproto.clusterer")
 
 FORGET_TRIES = 20
 DOUBTFUL = (
-    "its service was not stopped in order. If the others were not, as in a power cut, nobody knows"
+    "its service was not stopped in order. If the others were not, as in a power cut, it is unknown"
     " whose data are the newest: the node that starts first may lack what another one has"
     " acknowledged, and the others give that up. Compare the data directories before the nodes"
     " start (`joinproto recover pick`), and start the node with the latest first"
@@ -246,7 +246,7 @@ class Host(Ports[Awaitable[None]]):
 
     def boot_nothing(self) -> None:
         self._boot = _watched(
-            self.post, self._failed("nobody says that it runs with this config: it asks again")
+            self.post, self._failed("no node says that it runs with this config: it asks again")
         )
 
     def forget(self, nodes: frozenset[str]) -> None:

@@ -84,7 +84,7 @@ class RabbitFile:
     kind: Annotated[Literal["rabbitmq"], "this"]
     server: Annotated[Words, "starts the server in the foreground"] = ("rabbitmq-server",)
     ctl: Annotated[Words, "its tool"] = ("rabbitmqctl",)
-    environment: Annotated[Mapping[str, str], "of both, beside the node's own"] = {}
+    environment: Annotated[Mapping[str, str], "of both, besides the node's own"] = {}
     timeout: Annotated[Duration, "seconds that a command may take"] = 120.0
 
 
@@ -101,7 +101,7 @@ class NodeFile:
     """The file as it stands; paths in it are relative to it.  `service`: one of `KINDS`."""
 
     node: Annotated[str, "its name, as configs have it"]
-    data: Annotated[str, "the service's data directory; the config is kept beside it"]
+    data: Annotated[str, "the service's data directory; the config is kept next to it"]
     listen: Annotated[str, "HOST:PORT for other nodes and operators, or PORT"]
     nodes: Annotated[Mapping[str, str], "NAME = HOST:PORT of other nodes"] = {}
     release: Annotated[Release, "seed: with shutdown_timeout; head: without it"] = Release.SEED
@@ -146,8 +146,7 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
     if not (listen.is_loopback or secret or tls or file.insecure):
         raise DoesNotFit(
             "listen",
-            f"{listen} is for other machines, and nothing protects it: whoever reaches it can wipe"
-            " this node",
+            f"{listen} is for other machines, and nothing protects it: any peer can wipe this node",
             next="[security]; or a firewall before it, and insecure = true",
         )
     if file.timing.silence < 2 * file.timing.heartbeat:

@@ -132,7 +132,7 @@ async def locks(one: Port, two: Port) -> list[Check]:
         checks.append(Check(name=name, holds=holds, found=str(found)))
 
     held = await one.lock()
-    told("a lock that nobody holds is given", isinstance(held, Held), held)
+    told("a free lock is given", isinstance(held, Held), held)
     if not isinstance(held, Held):
         return checks
     kept = await one.hold(held)
@@ -141,7 +141,7 @@ async def locks(one: Port, two: Port) -> list[Check]:
     with anyio.move_on_after(LOCK_WAIT):
         second = await two.lock()
     told(
-        "a lock that is held is given to nobody else",
+        "a lock that is held is not given again",
         not isinstance(second, Held),
         second or f"waits, after {LOCK_WAIT:g} s",
     )
@@ -170,7 +170,7 @@ async def conform_register(register: Register, http: Http, name: str) -> tuple[C
     is_one = len(different) == 1 and all(isinstance(one, Stands) for one in said)
     return (
         Check(
-            name="a key that nobody has set is free",
+            name="a key that was never set is free",
             holds=before == Stands(None),
             found=str(before),
         ),

@@ -21,7 +21,7 @@ LAST_SECONDS, LAST_REQUESTS = 3.0, 2
 
 
 async def _nobody(effect: object) -> Any:
-    raise TypeError(f"nobody here performs {effect}")
+    raise TypeError(f"nothing here performs {effect}")
 
 
 @frozen

@@ -85,7 +85,7 @@ class Discovering:
     async def keep_registered(self) -> None:
         """Register, and keep the record alive, until cancelled; then remove it."""
         if not self.port.registers:
-            self._recorded("this backend registers nobody", is_well=True)
+            self._recorded("this backend registers no node", is_well=True)
             await anyio.sleep_forever()
         try:
             is_there = False

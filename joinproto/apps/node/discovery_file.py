@@ -157,7 +157,7 @@ def _asking(about: Chosen) -> Chosen:
             return about
     if missing:
         raise UsageProblem(
-            f"discovery.settings: {missing} is not set, so nobody could ever be found",
+            f"discovery.settings: {missing} is not set, so no node could ever be found",
             next="set it, as in rabbitmq.conf, without cluster_formation.",
         )
     return about

@@ -223,7 +223,7 @@ def _chain(file: BrokerFile) -> dict[str, Address]:
         return {}
     if file.chain.keys() != file.brokers.keys():
         raise UsageProblem(
-            f"[chain] names {', '.join(sorted(file.chain)) or 'nobody'}, and [brokers]"
+            f"[chain] names {', '.join(sorted(file.chain)) or 'no broker'}, and [brokers]"
             f" {', '.join(sorted(file.brokers))}",
             next="the manager that is built in needs an address of each broker under [chain]",
         )

@@ -43,7 +43,7 @@ class Decided:
     """`joinproto decide FILE --json`"""
 
     rules: Annotated[str, "the rules that were asked"]
-    initial: Annotated[str | None, "the initial signature afterwards; null: nobody has one"]
+    initial: Annotated[str | None, "the initial signature afterwards; null: no member has one"]
     outcomes: Annotated[tuple[Judged, ...], "every member, in the order of the input"]
 
 
@@ -85,7 +85,7 @@ def _as_text(verdict: Verdict) -> str:
     lines = [("member", "outcome", "from", "rule", "because")]
     lines += [_line(member) for member in verdict.outcomes]
     widths = [max(len(line[at]) for line in lines) for at in range(4)]
-    signature = "nobody has one" if verdict.initial is None else _printable(verdict.initial)
+    signature = "no member has one" if verdict.initial is None else _printable(verdict.initial)
     return "\n".join(
         [
             f"rules: {verdict.rules}; initial signature: {signature}",

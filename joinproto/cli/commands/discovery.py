@@ -162,7 +162,7 @@ def list_command(file: BinaryIO, at: str, node: str | None, real: bool, as_json:
         click.echo(f"{found.backend}: {found.error}")
     else:
         what = "selects" if found.selected else "lists"
-        click.echo(f"{found.backend} {what} {', '.join(found.nodes) or 'nobody'}")
+        click.echo(f"{found.backend} {what} {', '.join(found.nodes) or 'no node'}")
     return int(found.nodes is None)
 
 
@@ -239,7 +239,7 @@ def boot_command(
     if as_json:
         click.echo(printed(found))
     else:
-        click.echo("nobody known" if found.nodes is None else ", ".join(found.nodes))
+        click.echo("none known" if found.nodes is None else ", ".join(found.nodes))
         click.echo(f"now: {_said(found.now)}")
         if found.seconds is not None and found.at_last != found.now:
             click.echo(f"after {found.seconds:g} s of the same: {_said(found.at_last)}")

@@ -128,7 +128,7 @@ def _found(discovery: dict[str, Any]) -> str:
     listed, expected = discovery["listed"], discovery["expected"]
     if listed is None:
         return f"by {discovery['backend']}: no list, {expected} expected"
-    names = ", ".join(listed) or "nobody"
+    names = ", ".join(listed) or "no member"
     return f"by {discovery['backend']}: {len(listed)} of {expected} expected: {names}"
 
 

@@ -215,6 +215,6 @@ def _text(target: str, world: str, report: Report, answers: Answers) -> Iterator
         )
     if answers.too_careful:
         yield (
-            f"it chose nobody in {plural(answers.too_careful, 'question')} in which a node would"
+            f"it chose no member in {plural(answers.too_careful, 'question')} in which a node would"
             " have been right, whatever is unknown"
         )

@@ -100,7 +100,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield f"  so: {outcome.run}"
     if not outcome.starts:
         waits = "".join(f", waits for {one}" for one in outcome.waits)
-        yield f"nobody serves{waits}"
+        yield f"no broker serves{waits}"
     serving = {start.primary for start in outcome.starts}
     for refused in outcome.refused:
         # Whether it serves depends on who is up when it is told.

@@ -171,7 +171,7 @@ def _as_text(found: dict[str, Any]) -> str:
         ("role", role),
         ("store", f"{found['store']}, generation {found['generation']}"),
         ("primary", found["primary"] or "none that is known"),
-        ("up to date", ", ".join(found["up_to_date"]) or "nobody that is known"),
+        ("up to date", ", ".join(found["up_to_date"]) or "none that is known"),
         ("sessions", ", ".join(found["peers"]) or "none"),
         ("queues", ", ".join(f"{name}: {count}" for name, count in queues.items()) or "none"),
     ]

@@ -262,7 +262,7 @@ def text_of(report: Report) -> str:
 def _story(report: Report, claim: str, failed: list[Outcome]) -> list[str]:
     first, told = failed[0], report.shrunk[claim]
     story = told.story[-STORY_LINES:]
-    deeds = plural(len(told.scenario.deeds), "deed")
+    deeds = plural(len(told.scenario.deeds), "action")
     lines = [
         f"{claim}: {first.what}",
         f"  seed {first.scenario.seed}, at event {count(first.events)}:  {report.again(first)}",

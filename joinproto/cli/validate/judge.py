@@ -173,5 +173,5 @@ def _notes(history: History, runs: list[Run], members: tuple[str, ...]) -> list[
     if others:
         notes.append(f"written by joinproto {', '.join(others)}, replayed by {__version__}")
     if not history.openings:
-        notes.append("nobody ever served, so most of this says nothing")
+        notes.append("no member ever served, so most of this says nothing")
     return notes

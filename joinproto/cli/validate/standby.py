@@ -33,7 +33,7 @@ class StandbyVerdict(Told):
     runs: Annotated[Count, "processes, one log each"]
     lines: Annotated[Count, "events in them"]
     brokers: Annotated[tuple[str, ...], "whose logs there are"]
-    generations: Annotated[Count, "in how many somebody served"]
+    generations: Annotated[Count, "in how many a broker served"]
     confirmed: Annotated[Count, "durable messages that were confirmed to their senders"]
     claims: Annotated[tuple[Judged, ...], Key("properties"), "every claim"]
     notes: Annotated[tuple[str, ...], "what was not judged, and why"]
@@ -276,6 +276,6 @@ def _notes(story: Story) -> Iterator[str]:
     gaps = [f"{first} to {last}" if first < last else f"{first}" for first, last in story.gaps()]
     if gaps:
         told = ", ".join(gaps)
-        yield f"no log of who served in {told}: nothing is said of messages across them"
+        yield f"no log of serving brokers in {told}: nothing is said of messages across them"
     if not story.confirmed:
         yield "nothing durable was confirmed, so most of this says nothing"

@@ -362,7 +362,7 @@ class Journal:
             self._broken = f"{doing}: {reason(error)}"
             raise StoreWriteFailed(
                 f"{self.path}: {self._broken}\n  on disk: {self.last_seq} frames, and perhaps a"
-                " tail that nobody was told of",
+                " tail that was never announced",
                 next="end this process, look at the disk, then start it again",
             ) from error
         except BaseException as error:

@@ -78,7 +78,7 @@ def _galera(stores: Sequence[Found]) -> str:
             if unmarked
             else "two that were alone have each what the other one lacks, whatever their numbers"
             if len(safe) > 1
-            else "the mark says that it was alone, not that nobody was forced to run after it"
+            else "the mark says that it was alone, not that no other was forced to run after it"
         )
     else:
         does = (
@@ -103,7 +103,7 @@ def _rabbitmq(stores: Sequence[Found]) -> str:
     else:
         does = (
             "RabbitMQ itself would let each node wait for those that it lists, five minutes, and"
-            " one that lists nobody else start at once"
+            " one that lists no other start at once"
         )
         why = (
             "That may be wrong: a node that was forced, or started alone later, is in no list but"

@@ -121,7 +121,7 @@ def _told(raw: Raw, facts: RaftFacts) -> Found:
         facts=(
             Fact("cluster", facts.cluster),
             Fact("member", facts.member),
-            Fact("term, vote", f"{facts.term}, {facts.vote or 'nobody'}"),
+            Fact("term, vote", f"{facts.term}, {facts.vote or 'none'}"),
             Fact("last entry", f"{facts.last_index} of term {facts.last_term}"),
             Fact("committed", f"up to {facts.commit}, as far as it knows"),
             Fact("in the database", f"up to {facts.applied}, revision {facts.revision}"),

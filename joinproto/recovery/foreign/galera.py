@@ -110,7 +110,7 @@ def read(raw: Raw) -> Found:
         return Found.of(raw, state=State.NONE, problems=(f"no {STATE} here",))
     unreadable = [f"{STATE}: {raw.file(STATE).problem}"] if raw.file(STATE).problem else []
     if raw.file(STATE).is_absent:
-        unreadable.append(f"{STATE}: is not there, beside {VIEW}")
+        unreadable.append(f"{STATE}: is not there, next to {VIEW}")
     if unreadable:
         return Found.of(raw, state=State.UNREADABLE, problems=tuple(unreadable))
 

@@ -319,7 +319,7 @@ def _told(raw: Raw, facts: RaftFacts) -> Found:
         facts=(
             Fact("cluster", facts.cluster),
             Fact("node, directory", facts.member),
-            Fact("epoch, vote", f"{facts.term}, {facts.vote or 'nobody'}"),
+            Fact("epoch, vote", f"{facts.term}, {facts.vote or 'none'}"),
             Fact("log ends", f"before offset {facts.last_index}, in epoch {facts.last_term}"),
             Fact("committed", f"before offset {facts.commit}, as far as it knows"),
             Fact("voters", " ".join(now.voters) or "not written"),

@@ -92,7 +92,7 @@ def _old(raw: Raw) -> Found:
     cluster_file, shutdown_file = raw.file(CLUSTER_ID), raw.file(SHUTDOWN_ID)
     if cluster_file.is_absent:
         there = ", ".join(name for name in OLD if not raw.file(name).is_absent)
-        raise NotAsWritten(f"{CLUSTER_ID}: not there, beside {there}")
+        raise NotAsWritten(f"{CLUSTER_ID}: not there, next to {there}")
     cluster = _uuid(cluster_file, text_of(cluster_file))
     shutdown = NULL_UUID
     if not shutdown_file.is_absent:

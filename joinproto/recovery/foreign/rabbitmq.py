@@ -283,7 +283,7 @@ def lines(graph: WaitGraph, *, besides: Collection[str] = ()) -> tuple[str, ...]
     found = [
         f"{item.node} waits for {_and(item.waits_for)}"
         if item.waits_for
-        else f"{item.node} waits for nobody: by its list it ran last"
+        else f"{item.node} waits for no other: by its list it ran last"
         for item in graph.waits
     ]
     found += [
@@ -294,7 +294,7 @@ def lines(graph: WaitGraph, *, besides: Collection[str] = ()) -> tuple[str, ...]
     if graph.lost_ram:
         found.append(
             f"{_and(graph.lost_ram)} kept nothing on disc and ran longer: what was changed while"
-            " nobody else ran is lost"
+            " no other node ran is lost"
         )
     return (*found, *([why] if (why := _why(graph)) else []))
 
@@ -319,7 +319,7 @@ def _why(graph: WaitGraph) -> str:
                 "each has something defined that another one lacks, and nothing says what is later"
             )
         case Start.IN_ORDER:
-            return "one waits for nobody, and the others take what it has"
+            return "one waits for no other, and the others take what it has"
         case Start.TOGETHER | Start.FORCE if len(graph.last) > 1:
             return f"{last} stopped together: each waits for the others"
         case Start.TOGETHER | Start.FORCE:
@@ -424,11 +424,11 @@ def _problems(raw: Raw, said: Said) -> tuple[str, ...]:
         )
     elif ram := sorted(said.running - set(said.disc)):
         found.append(
-            f"{', '.join(ram)} ran longer and kept nothing on disc: what was changed while nobody"
-            " else ran is lost"
+            f"{', '.join(ram)} ran longer and kept nothing on disc: what was changed while no"
+            " other ran is lost"
         )
     if said.is_forced:
-        found.append(f"{FORCE} is there: at its next start this node waits for nobody")
+        found.append(f"{FORCE} is there: at its next start this node waits for no other")
     return tuple(found)
 
 

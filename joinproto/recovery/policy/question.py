@@ -36,7 +36,7 @@ class Question:
     unknown: Annotated[
         Mapping[str, str], "node to why nothing is known of its store: `timed-out`, `not-asked`"
     ] = field(factory=dict)
-    reasons: Annotated[tuple[str, ...], "may-i-remove: why somebody wants that"] = ()
+    reasons: Annotated[tuple[str, ...], "may-i-remove: the reason"] = ()
 
     @cached_property
     def line(self) -> str:

@@ -97,9 +97,11 @@ def build(members: int = 5, *, left_handed: int = 0) -> World:
         together=steps,
         properties=[
             always_pair("a fork is in one hand", lambda a, b: not a & b, among=people),
-            no_deadlock("somebody can go on"),
-            sometimes_one("somebody eats", eats, among=people),
-            eventually("some day somebody eats", lambda view: any(eats(view[p]) for p in people)),
+            no_deadlock("a process can go on"),
+            sometimes_one("a philosopher eats", eats, among=people),
+            eventually(
+                "some day a philosopher eats", lambda view: any(eats(view[p]) for p in people)
+            ),
             always_possible("the first one can eat again", lambda view: eats(view[people[0]])),
         ],
         about="philosophers take one fork after the other",

@@ -159,7 +159,7 @@ def build(
         interchangeable=names,
         labels=LABELS,
         properties=properties,
-        about="a vote survives a crash, so nobody votes twice",
+        about="a vote survives a crash, so no member votes twice",
     )
 
 

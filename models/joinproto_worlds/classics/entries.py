@@ -27,11 +27,11 @@ ENTRIES: tuple[Entry, ...] = (
     DINING("philosophers", "each takes the left fork first: all hold one, none can eat", steps=5),
     DINING(
         "left-handed",
-        "one philosopher takes the right fork first: somebody can always go on",
+        "one philosopher takes the right fork first: one can always go on",
         left_handed=1,
     ),
-    RING("", "a token goes round; whoever has it may enter"),
-    RING("-lossy", "the token is lost, and in the end nobody can go on", steps=5, losses=1),
+    RING("", "a token goes round; its holder may enter"),
+    RING("-lossy", "the token is lost, and in the end no process can go on", steps=5, losses=1),
     RING(
         "-doubled",
         "the token is doubled, and two are inside",
@@ -53,7 +53,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     VOTE(
         "",
-        "a vote survives a crash, so nobody votes twice",
+        "a vote survives a crash, so no member votes twice",
         mutants=("no-persist", "answer-first"),
     ),
     VOTE("-split", "a partition lets only one side elect", partitions=1),

@@ -86,7 +86,7 @@ def apart(one: Wish, other: Wish) -> bool:
 
 def whoever_wants(name: str) -> Property:
     return leads_to(
-        "whoever wants to enter does",
+        "each that wants to enter does",
         lambda view: view[name] is Wish.WANTS,
         lambda view: view[name] is Wish.INSIDE,
     )
@@ -108,8 +108,8 @@ def build(members: int = 4, *, losses: int = 0, duplicates: int = 0, live: bool 
             always_pair("one at a time", apart),
             no_deadlock("something can happen"),
             always_possible("all can want to enter", lambda v: Wish.NONE not in v.values()),
-            sometimes_one("somebody is inside", lambda wish: wish is Wish.INSIDE),
+            sometimes_one("a process is inside", lambda wish: wish is Wish.INSIDE),
             *([whoever_wants(names[0])] if live else []),
         ],
-        about="a token goes round; whoever has it may enter",
+        about="a token goes round; its holder may enter",
     )

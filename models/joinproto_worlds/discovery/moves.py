@@ -106,7 +106,7 @@ class Moves:
         return all((one in group) == (other in group) for group in view["links"].groups)
 
     def _seen(self, view: View, me: str) -> tuple[tuple[str, Properties], ...]:
-        """Return what those that answer say; before 3.9 only who has a database answers."""
+        """Return what those that answer say; before 3.9 only nodes with a database answer."""
         found = []
         for name in self.facts.names:
             node = view[name]

@@ -14,7 +14,7 @@ REST = Family("joinproto_worlds.fair.termination:build")
 ENTRIES: tuple[Entry, ...] = (
     RING(
         "token-ring-live",
-        "whoever wants to enter a ring of one token does",
+        "each process that wants to enter a ring of one token does",
         members=(2, 4, 10),
         live=True,
     ),
@@ -41,7 +41,7 @@ ENTRIES: tuple[Entry, ...] = (
         steps=5,
         fair="receiver",
     ),
-    LOCK("lock-service", "whoever asks a server for a lock gets it", members=(1, 3, 4)),
+    LOCK("lock-service", "each client that asks a server for a lock gets it", members=(1, 3, 4)),
     LOCK(
         "lock-last-first",
         "last come, first served: who asked first waits for ever, however fair runs are",
@@ -91,7 +91,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     REST(
         "termination-unfair",
-        "the token need not go on, and nobody is told",
+        "the token need not go on, and no process is told",
         members=(2, 3, 5),
         steps=0,
         fair=False,

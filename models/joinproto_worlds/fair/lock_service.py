@@ -80,11 +80,11 @@ def build(members: int = 3, *, last_first: bool = False, strongly: bool = False)
         properties=[
             always_pair("one at a time", lambda a, b: not a == b == "inside", among=names),
             leads_to(
-                "whoever asks gets it",
+                "each that asks gets it",
                 lambda view: view["c1"] == "waits",
                 lambda view: view["c1"] == "inside",
             ),
-            sometimes_one("somebody has it", lambda phase: phase == "inside", among=names),
+            sometimes_one("a process has it", lambda phase: phase == "inside", among=names),
         ],
         about="a server gives a lock to one client after the other",
     )

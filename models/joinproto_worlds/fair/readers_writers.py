@@ -75,7 +75,7 @@ def build(
                 lambda view: view["w1"] == "waits",
                 lambda view: view["w1"] == "in",
             ),
-            no_deadlock("somebody can go on"),
+            no_deadlock("a process can go on"),
             sometimes(
                 "all readers are in at once",
                 lambda view: all(view[name] == "in" for name in readers),

@@ -63,7 +63,7 @@ def build(members: int = 4, *, numbers: int | None = None, fair: bool = True) ->
                 "the first has it again and again",
                 lambda view: names[0] in dict(privileges(view)),
             ),
-            no_deadlock("somebody has it"),
+            no_deadlock("a process has it"),
         ],
         about="a ring comes from any state to one privilege",
     )

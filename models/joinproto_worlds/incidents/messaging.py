@@ -245,7 +245,7 @@ def half_copy(rule: Rule) -> Incident:
     "ActiveMQ Artemis",
     "https://github.com/apache/activemq-artemis/pull/3555",
     deployed=("a primary that sees no live broker starts: it was cut off", 4),
-    fixed=("whoever serves holds a lock of an outside service", None),
+    fixed=("each that serves holds a lock of an outside service", None),
     left=("the lock is a file on NFS, and comes back while its holder serves", 5),
 )
 def two_live(rule: Rule) -> Incident:

@@ -32,7 +32,7 @@ from joinproto_worlds.join.member import Shown
 LEDGER = {
     "one_successor": "No view has two chosen successors.",
     "no_split_brain": "Members with a majority behind them serve in one view, and commit in one.",
-    "waits_for_n": "After a FOUND or RESTART nobody serves before N members were ready.",
+    "waits_for_n": "After a FOUND or RESTART no member serves before N members were ready.",
     "permitted_after_total_failure": "After a total failure only a permitted RESTART goes on.",
 }
 READS = {"reads_see_acknowledged": "A read that begins after an acknowledgement sees it."}
@@ -44,7 +44,7 @@ ALONE = {
     "dirty_before_serving": "On disk, an active member's store is not clean.",
     "position_is_data": "A finished store holds the frames that its position says.",
     "no_wrong_store": "A member is active only with a store of this cluster.",
-    "suspended_alone": "Who hears no majority serves nobody.",
+    "suspended_alone": "A member that hears no majority serves no client.",
 }
 """Claims about one member, seen by itself, in words."""
 
@@ -118,7 +118,7 @@ def becomes_active(views: int, natives: tuple[str, ...]) -> Property:
 
 def serves_again(views: int, natives: tuple[str, ...]) -> Property:
     """Whatever has happened, a member can still serve, without another fault."""
-    return always_possible("somebody serves again", partial(_one_active, views, natives))
+    return always_possible("a member serves again", partial(_one_active, views, natives))
 
 
 def majority_is_there(names: tuple[str, ...]) -> Property:

@@ -110,7 +110,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     JOIN(
         "join-failed",
-        "I6, R3: two crashes; after total failure nobody goes on without the operator's mark",
+        "I6, R3: two crashes; after total failure no member goes on without the operator's mark",
         members=2,
         mutants=("mark-chooses", "stale-source", "change-after-total-failure"),
         crashes=2,
@@ -135,7 +135,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     JOIN(
         "join-storeless",
-        "3.4: the one that orders the frames keeps nothing; nobody serves where no store is",
+        "3.4: the one that orders the frames keeps nothing; no member serves where no store is",
         members=(2, 2, 3),
         mutants=("nobody-keeps-it",),
         wait_for=1,

@@ -23,7 +23,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     JOIN(
         "join-put-back-marked",
-        "3.6, P3: the same, and nobody goes on without the operator's mark, on whatever store",
+        "3.6, P3: the same, and no member goes on without the operator's mark, on any store",
         mutants=("backup-believed",),
         **CRASH,
         register="votes",
@@ -54,7 +54,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     JOIN(
         "join-put-back-in-update",
-        "3.4, 3.6: the same where the copy was made in an update, beside one that was given up",
+        "3.4, 3.6: the same where the copy was made in an update, besides one that was given up",
         members=4,
         mutants=("backup-believed", "backup-answers"),
         **(BACK | {"proposers": 1}),

@@ -52,7 +52,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     JOIN(
         "join-copied",
-        "3.6: a member whose disk is a copy of another one's says hello, and disturbs nobody",
+        "3.6: a member whose disk is a copy of another one's says hello, and disturbs no member",
         mutants=("copy-taken-in",),
         **LIVE,
         beats=False,
@@ -65,7 +65,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     JOIN(
         "join-replaced",
-        "in a view that nobody was ready in yet, a member is back with another store",
+        "in a view that no member was ready in yet, a member is back with another store",
         mutants=("replaced-not-noticed",),
         **LIVE,
         hurries=(),

@@ -1,4 +1,4 @@
-"""Join worlds of special situations: who leaves, is cut off, is foreign; and `recover pick`."""
+"""Join worlds of special situations: members leave, are cut off, or foreign; and `recover pick`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     JOIN(
         "join-last-store",
-        "the only member with a store may not leave one that has none; nobody stays frozen",
+        "the only member with a store may not leave one that has none; no member stays frozen",
         members=2,
         mutants=("leave-waits",),
         **LIVE,
@@ -92,7 +92,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     JOIN(
         "join-closed-beside",
-        "S2, 3.7: a member hears nobody; the register says that the view stands, then its CLOSE",
+        "S2, 3.7: a member hears no other; the register says that the view stands, then its CLOSE",
         members=2,
         mutants=("register-unnoted",),
         **(NO_FAULT | {"closes": True, "greets": False}),
@@ -238,7 +238,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     JOIN(
         "join-newcomer-options",
-        "I2: a newcomer with other options stops, and disturbs nobody",
+        "I2: a newcomer with other options stops, and disturbs no member",
         **NO_FAULT,
         scene="closed",
         electors="ab",

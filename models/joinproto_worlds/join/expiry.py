@@ -18,7 +18,7 @@ def expiry(
     to: str | None,
     content: Any,
 ) -> list[tuple[str, int]]:
-    """Return for whom a message is of use, and up to which horizon.
+    """Return which members can use a message, and up to which horizon.
 
     Whatever is about a view's successor changes nothing any more at a store that knows it;
     what is about the view itself, at a store that is frozen.  What would be answered is of

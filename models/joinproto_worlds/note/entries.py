@@ -33,7 +33,7 @@ def _note(name: str, about: str, usual: int, **more: Any) -> Entry:
 HOLD = (
     _note(
         "note-wait-for-n",
-        "W1, I1: nobody serves before N members are there",
+        "W1, I1: no member serves before N members are there",
         3,
         mutants=("without-I1",),
         claims=("waits_for_n", "no_split_brain"),
@@ -77,7 +77,7 @@ HOLD = (
     ),
     _note(
         "note-manual-recovery",
-        "I6: without a clean store nobody starts",
+        "I6: without a clean store no member starts",
         2,
         mutants=("without-I6",),
         stores=("D2", "D1"),
@@ -114,7 +114,7 @@ HOLD = (
         stores=("xC2", "yD1"),
         wait_for=1,
         claims=("no_wrong_store", "signature_never_changes"),
-        goals=("somebody serves", "somebody aborts"),
+        goals=("a member serves", "a member aborts"),
     ),
     _note(
         "note-orderly-shutdown",
@@ -160,7 +160,7 @@ HOLD = (
         odd_options=True,
         stores=("C1", "E"),
         claims=("no_wrong_store",),
-        goals=("somebody serves", "somebody aborts"),
+        goals=("a member serves", "a member aborts"),
     ),
     _note(
         "note-leaving",

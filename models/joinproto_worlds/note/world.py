@@ -326,12 +326,12 @@ def _goal(name: str, members: int) -> Property:
         "founded": sometimes("founded", everybody_serves),
         "restarted": sometimes("restarted", everybody_serves),
         "everybody serves": sometimes("everybody serves", everybody_serves),
-        "somebody serves": sometimes("somebody serves", partial(reached, Phase.ACTIVE, 1)),
+        "a member serves": sometimes("a member serves", partial(reached, Phase.ACTIVE, 1)),
         "rejoined": sometimes(
             "rejoined",
             lambda view: everybody_serves(view) and view.monitor.crashed,
         ),
-        "somebody aborts": sometimes("somebody aborts", partial(reached, Phase.ABORTED, 1)),
+        "a member aborts": sometimes("a member aborts", partial(reached, Phase.ABORTED, 1)),
         "all abort": sometimes("all abort", partial(reached, Phase.ABORTED, members)),
         "two are updated at once": sometimes(
             "two are updated at once", partial(reached, Phase.UPDATING, 2)

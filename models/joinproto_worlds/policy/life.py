@@ -133,7 +133,7 @@ def _life(system: System, nodes: Nodes, clients: Clients) -> Iterator[Move]:
         for node in nodes.values():
             if node.disk == "whole":
                 founder = _alone(node, "hand")
-                yield Move(f"somebody founds the cluster from {node.name}", (founder,), after)
+                yield Move(f"an operator founds the cluster from {node.name}", (founder,), after)
 
 
 def _ends(system: System, nodes: Nodes, clients: Clients) -> Iterator[Move]:

@@ -210,7 +210,7 @@ def build(
             always_possible("each that can be repaired is", _mended),
             *([] if crashes else [eventually("in the end all have what they want", _mended)]),
         ],
-        about="the daemon beside a broker whose list says what its group does not",
+        about="the daemon with a broker whose list says what its group does not",
     )
 
 

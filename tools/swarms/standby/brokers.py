@@ -264,7 +264,7 @@ class Brokers:
                 self.last = core.shown.view
 
     def able(self) -> tuple[str, ...]:
-        """Return whom a manager outside would promote: members of the youngest view it finds."""
+        """Return which brokers a manager outside would promote: members of the youngest view."""
         views = [self.last, *(core.shown.view for core in self.cores.values())]
         return max(views, key=lambda view: view.age).members
 

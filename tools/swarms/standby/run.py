@@ -171,7 +171,7 @@ async def _rest(it: Brokers) -> int:
         persons = 1
         await _mark(it)
         if not await it.until(lambda: _serves(it) != "", SERVES_SECONDS):
-            raise Violation("never stuck", f"nobody serves: {_said(it)}")
+            raise Violation("never stuck", f"no broker serves: {_said(it)}")
     names = sorted(it.scenario.names)
 
     def is_level() -> bool:

@@ -69,7 +69,7 @@ class StoredConfig:
             age = Age.YOUNGER if before is None else compare(held.config, before.held.config)
             if before is not None and age in (Age.OLDER, Age.INVALID):
                 raise StoreError(
-                    f"{self.path} has {before.held.config}; {held.config} is {age.value} beside it",
+                    f"{self.path} has {before.held.config}; {held.config} is {age.value}",
                     next="nothing was changed: find out who else writes here",
                 )
             record.recover()

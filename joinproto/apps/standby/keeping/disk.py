@@ -322,5 +322,5 @@ def _unframed(state: bytes) -> Iterator[bytes]:
         length = int.from_bytes(state[at : at + LENGTH_BYTES], "big")
         at += LENGTH_BYTES + length
         if at > len(state):
-            raise NotKept("a deed that ends early")
+            raise NotKept("an action that ends early")
         yield state[at - length : at]

@@ -183,7 +183,7 @@ def deed_of(data: bytes) -> Deed | Together:
     try:
         found: Any = parsed(line, "a line")
         if not newline or not isinstance(found, list):
-            raise NotKept(f"not a deed: {line[:60]!r}")
+            raise NotKept(f"not an action: {line[:60]!r}")
         match found:
             case ["together", int(count)] if count > 0:
                 return Together(count)
@@ -196,8 +196,8 @@ def deed_of(data: bytes) -> Deed | Together:
             case ["taken", str(queue), str(name)]:
                 return Taken(queue, name)
     except Malformed as error:
-        raise NotKept(f"not a deed: {error}") from None
-    raise NotKept(f"not a deed: {line[:60]!r}")
+        raise NotKept(f"not an action: {error}") from None
+    raise NotKept(f"not an action: {line[:60]!r}")
 
 
 def _line(*parts: Json) -> bytes:

@@ -240,7 +240,7 @@ class Expander:
                     asked.append(self._lacking.ask[:more].copy())
             again = np.concatenate(lacking)
             # Else those rows, and all behind them, would be missing without a word.
-            assert asks or not len(again), "rows lack answers that nobody asks for"
+            assert asks or not len(again), "rows lack answers that are not asked for"
             if asks:
                 self.tables.fill(np.concatenate(asked))
                 self.tables.claim(0)
