@@ -1,4 +1,4 @@
-"""Worlds by what a person says of his own case: words, in any order, of any common form.
+"""Find worlds by an operator's own words, in any order, of any common form.
 
 A world has the words of its name, its sentence, its mutants and, where it is an incident, of the
 paragraph that tells it.  A word counts the more, the fewer worlds have it; a word that no world

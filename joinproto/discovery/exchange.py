@@ -1,7 +1,7 @@
 """What is asked of a server and what it answers, as values; a flow is an exchange in steps.
 
 A flow is a generator: it yields a request, or a wait, and is sent what came of it; what it
-returns is its result.  So it decides all and does nothing: `clients` does, and a test or a
+returns is its result.  So it decides and performs nothing: `clients` does, and a test or a
 question plays the server.  Source: discovery, D1.
 """
 

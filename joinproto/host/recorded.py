@@ -34,7 +34,7 @@ _CODEC = Codec()
 
 @define
 class RecordedMember:
-    """`it`: the member, to be asked; what changes it goes through here.
+    """`it`: the member, for questions; calls that change it go through this object.
 
     `rest`: brings the frames to rest, then calls; what an orderly shutdown begins with.
     """

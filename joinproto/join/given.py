@@ -105,7 +105,7 @@ class Given:
     def lineage(
         self, path: Path, *, electors: frozenset[Seat], options: str, seats: frozenset[Seat] | None
     ) -> Lineage:
-        """Return the views of a way.  `seats`: the members of each, None: who knows it."""
+        """Return the views of a way.  `seats`: the members of each, None: those that know it."""
         key = (path, electors, options, seats)
         if key not in self._lineages:
             self._lineages[key] = self._made(path, electors, options, seats)

@@ -1,4 +1,4 @@
-"""What members say to each other alongside the choice, and what a member asks of its host.
+"""What members say to each other besides the choice, and what a member asks of its host.
 
 Every message may arrive late, twice, or never, also at a later process of that name.  Most
 tell a fact that stays true.  `Refused` and `Confirmed` say what they answer.  From the others

@@ -55,7 +55,7 @@ class Node:
 
 @frozen(kw_only=True)
 class Target:
-    """Who wants how many replicas; null: says nothing."""
+    """How many replicas each source asks for; null: it says nothing."""
 
     argument: Annotated[int | None, AtLeast(0), "of the queue, by who declared it"] = None
     policy: Annotated[int | None, AtLeast(0), "the user's"] = None
@@ -147,7 +147,7 @@ class Situation:
     def runs(self, name: str) -> bool:
         """Say whether a node runs and, if it has a replica, whether this one answers.
 
-        Real looks at nodes alone; who evaluates is there.
+        Real looks at nodes alone; the evaluating node counts as running.
         """
         node = next((one for one in self.nodes if one.name == name), None)
         if node is None or not node.running:

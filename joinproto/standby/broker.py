@@ -22,7 +22,7 @@ class Variant(Enum):
 
 
 class Role(Enum):
-    """What a broker is; `catchup` and `connecting` follow no broker whole."""
+    """What a broker is; in `catchup` and `connecting` it lacks data or a primary."""
 
     STANDALONE = "standalone"
     CONNECTING = "connecting"

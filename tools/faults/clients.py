@@ -20,7 +20,7 @@ SECONDS = 10.0
 class Ledger:
     """`acknowledged`: number in the log by text; `refused`: written for certain nowhere.
 
-    `open`: texts without an answer: no node knows.
+    `open`: texts without an answer; they may be written.
     """
 
     acknowledged: dict[str, int] = field(factory=dict)
@@ -110,7 +110,7 @@ class Connection:
 
 
 class Writers:
-    """Threads that write, each a text no node wrote before, at a node that takes it."""
+    """Threads that write, each a new text, at a node that takes it."""
 
     def __init__(
         self, addresses: list[Address], ledger: Ledger, *, count: int, seed: int = 0

@@ -1,8 +1,8 @@
 """`joinproto node` as the service: its configuration is written anew at each start, and it is run.
 
-The electors are the disc nodes of the config that founds; who joins later has no vote, and takes
-electors and N over from those that run.  Who is left out is started once more with `stop =
-"leave"`, so that the others do without its vote.
+The electors are the disc nodes of the config that founds; a node that joins later has no vote,
+and takes electors and N over from those that run.  A node that is left out is started once more
+with `stop = "leave"`, so that the others do without its vote.
 
 Source: running, "Changing a cluster".
 """

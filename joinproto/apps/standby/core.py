@@ -1,4 +1,4 @@
-"""The host of a broker: it tells the machine what happens, and does what that one says.
+"""The host of a broker: it passes events to the machine, and performs the effects.
 
 What clients do in one turn of the event loop is one commit of the machine, what is to be kept goes
 to the disk in one fsync, and a backup answers once.  So the dearest things are paid for once for
@@ -179,7 +179,7 @@ class Core:
         self._line.put(self.acting.turn_ends)
 
     def view_written(self, view: View) -> None:
-        """Have a view on our own disk, too, which everybody else has whom it concerns."""
+        """Have a view on our own disk too; the other brokers that it concerns have it."""
         self._line.put(partial(self.acting.has_view, view))
 
     def tick(self) -> None:

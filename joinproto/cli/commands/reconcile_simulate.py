@@ -172,7 +172,7 @@ def _on_spark(master: str, folder: Path, asked: list[Any] | None, *, as_json: bo
 @click.option("--master", default="local[*]", show_default=True, help="Spark's.")
 @AS_JSON
 def results(folder: Path, master: str, as_json: bool) -> int:
-    """Tell what the runs in a folder of `simulate --out` came to, by way and limit.
+    """Summarize the runs in a folder of `simulate --out`, by way and limit.
 
     Of periodic: the time below beyond the failure interval, as a share of periodic's of the same
     seed.

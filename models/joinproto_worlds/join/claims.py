@@ -122,7 +122,7 @@ def serves_again(views: int, natives: tuple[str, ...]) -> Property:
 
 
 def majority_is_there(names: tuple[str, ...]) -> Property:
-    """No leave gives a majority of the electors into the hands of those who are not there."""
+    """No leave makes a majority of the electors consist of absent members."""
     return always_each("a majority is there", partial(_is_there, names), among=names)
 
 
@@ -209,7 +209,7 @@ def _nothing_lost(
 ) -> bool:
     """A member that is ready in its tip has all that was committed up to there.
 
-    So also `no_stale_source`: only who is ready feeds an update.
+    So also `no_stale_source`: only a ready member feeds an update.
     """
     tip, frames = data
     if frames is None or tip is None:

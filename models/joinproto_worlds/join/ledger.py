@@ -1,4 +1,4 @@
-"""The ledger of the join worlds: what was chosen, committed and reached, known to no other member.
+"""The ledger of the join worlds: what was chosen, committed and reached; no member knows it.
 
 It hears of each action at the moment when it is durable.  So claims are about the actions of the
 protocol, and not about what members believe.

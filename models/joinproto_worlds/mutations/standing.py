@@ -1,4 +1,4 @@
-"""Mutations of a member itself: its phases, what it writes, and whom it believes.
+"""Mutations of a member itself: its phases, what it writes, and which peers it believes.
 
 Source: join protocol, 3.2, 3.3, 3.5 and 3.6.
 """

@@ -75,7 +75,7 @@ class Ready:
 
 @frozen
 class Shown:
-    """What a running member shows.  `sources`: from whom it may be updated."""
+    """What a running member shows.  `sources`: members that may update it."""
 
     phase: Phase
     status: Status
