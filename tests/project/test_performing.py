@@ -34,8 +34,8 @@ class System:
 
     `performers`: the classes that have a method for each effect, the one of the product first.
     `matchers`: files with a `match` on effects; none named: the system's `perform.py`.  `hosts`:
-    where it runs as a process.  `may_compare`: functions there that compare such values, each with
-    the reason.
+    where it runs as a process.  `may_compare`: functions there that compare such values or ask
+    whether one is there; `may_tell`: files that tell effects apart.  Each has its reason.
     """
 
     name: str
@@ -46,6 +46,7 @@ class System:
     matchers: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     may_compare: dict[str, str] = field(factory=dict)
+    may_tell: dict[str, str] = field(factory=dict)
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -134,6 +135,7 @@ STANDBY = System(
         "bodies.py remove": "the same",
         "core.py do": "whether the others are to be told of it: equality chooses nothing",
         "core.py _reached": "whether the log is to say that the role changed",
+        "core.py __attrs_post_init__": "not a domain value: whether settings have a chain",
         "core.py promoted": "the one answer among the effects, for whoever asked",
         "disk.py _require_both": "a store that lacks a part of itself is refused",
         "disk.py _require_goes_on": "a store refuses what is older than it, whoever asks",
@@ -145,9 +147,17 @@ STANDBY = System(
         "links.py link_of": "on which of two links an answer goes",
         "managing.py _do": "one arm for each of what the machine says is due",
         "managing.py _submit": "not a domain value: the member of the chain that runs here, if any",
+        "process.py run": "not a domain value: whether settings have a chain",
         "settings.py _chain": "two tables of a file name the same brokers",
         "slots.py _went_back": "a store whose older half is younger is refused",
         "telling.py status_of": "the flag of the disk, shown to a person",
+    },
+    may_tell={
+        "joinproto/standby/machine.py": "what follows in the same step, before its effects leave",
+        "joinproto/standby/managing.py": "what a broker would answer: nothing is performed",
+        "joinproto/apps/standby/core.py": "the same answer, for the manager that asked",
+        "models/joinproto_worlds/standby/played.py": "the same",
+        "joinproto/swarm/network.py": "a message of the join protocol that has the same name",
     },
 )
 HOLDER = "not a domain value: whether a service can say what it holds"
@@ -175,6 +185,7 @@ CLUSTERER = System(
         "service.py look": HOLDER,
         "stored.py keep": "the disk's own guard: an older config replaces no younger one",
     },
+    may_tell={"joinproto/clusterer/sim.py": "how the simulated broker boots, which it was told"},
 )
 SHOWN = "what is logged, shown or raised for whoever waits: nothing follows from it in the cluster"
 REGISTER = "which of two questions goes to the register, and its answer back"
@@ -209,6 +220,15 @@ JOIN = System(
         "recorded.py value_as_json": SHOWN,
         "stopped.py permit_restart": "an operator's command, who stops all: R3 says when it counts",
     },
+    may_tell={
+        "joinproto/join/draft.py": "an effect that is taken back before the step ends",
+        "joinproto/join/outbox.py": "the same",
+        "joinproto/host/cluster.py": SHOWN,
+        "joinproto/host/desk.py": REGISTER,
+        "joinproto/apps/node/process.py": SHOWN,
+        "joinproto/swarm/oracle.py": "a judge of what happened: it performs nothing",
+        "models/joinproto_worlds/join/host.py": "it is the world's performer",
+    },
 )
 SYSTEMS = [JOIN, STANDBY, CLUSTERER, RECONCILE, DISCOVERY]
 each = pytest.mark.parametrize("system", SYSTEMS, ids=lambda one: one.name)
@@ -220,10 +240,50 @@ def trees(*places: str) -> Iterator[tuple[str, ast.Module]]:
             yield str(path.relative_to(TOP)), ast.parse(path.read_text())
 
 
+def name_of(node: ast.AST) -> str:
+    """Return the last part of a name: `Keep` of `events.Keep`."""
+    return getattr(node, "id", "") or getattr(node, "attr", "")
+
+
 def matched(tree: ast.AST, effects: set[str]) -> set[str]:
     """Return the effects that stand in arms of a `match`."""
     found = [one.cls for one in ast.walk(tree) if isinstance(one, ast.MatchClass)]
-    return {one.id for one in found if isinstance(one, ast.Name)} & effects
+    return {*map(name_of, found)} & effects
+
+
+def told_apart(tree: ast.AST, effects: set[str]) -> set[str]:
+    """Return the effects that are told apart in any way.
+
+    By `match`, by `isinstance`, by comparing a type, or as keys of a table.
+    """
+    found: list[ast.AST] = []
+    for one in ast.walk(tree):
+        if isinstance(one, ast.Call) and name_of(one.func) == "isinstance":
+            found += ast.walk(one.args[1])
+        elif isinstance(one, ast.Compare):
+            calls = [each for each in ast.walk(one) if isinstance(each, ast.Call)]
+            found += ast.walk(one) if any(name_of(each.func) == "type" for each in calls) else ()
+        elif isinstance(one, ast.Dict):
+            found += [key for key in one.keys if key is not None]
+    return {*map(name_of, found)} & effects | matched(tree, effects)
+
+
+def asked(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the values of which this asks whether they are true, or there."""
+    match node:
+        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+            parts = [test]
+        case ast.comprehension(ifs=parts) | ast.BoolOp(values=parts):
+            pass
+        case ast.match_case(guard=test) if test is not None:
+            parts = [test]
+        case ast.UnaryOp(op=ast.Not(), operand=test):
+            parts = [test]
+        case _:
+            return
+    for part in parts:
+        is_made_of_others = isinstance(part, ast.BoolOp | ast.UnaryOp)
+        yield from asked(part) if is_made_of_others else (part,)
 
 
 def performers(tree: ast.AST, methods: set[str]) -> Iterator[str]:
@@ -238,7 +298,7 @@ def performers(tree: ast.AST, methods: set[str]) -> Iterator[str]:
 
 
 def comparing(tree: ast.AST, system: System) -> set[str]:
-    """Return the functions that compare values of the machine, or ask for their classes."""
+    """Return the functions that compare values of the machine, or ask for them or their classes."""
     classes, enums = system.classes(), system.classes(Enum)
 
     def is_one(node: ast.AST) -> bool:
@@ -251,6 +311,8 @@ def comparing(tree: ast.AST, system: System) -> set[str]:
     def compares(node: ast.AST) -> bool:
         if isinstance(node, ast.Compare | ast.MatchValue):
             return any(map(is_one, ast.walk(node)))
+        if any(map(is_one, asked(node))):
+            return True
         asks = isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
         return asks and any(
             isinstance(one, ast.Name) and one.id in classes for one in ast.walk(node)
@@ -280,6 +342,17 @@ def test_effects_are_matched_in_one_place(system: System) -> None:
 
     assert dict.fromkeys(places, system.effects) == found
     assert system.matchers or len(system.effects) == len(system.methods)
+
+
+@each
+def test_effects_are_told_apart_nowhere_else(system: System) -> None:
+    """Neither in an `isinstance` chain nor by a table; tests look at what they like."""
+    models = f"models/joinproto_worlds/{system.name}"
+    everywhere = (f"joinproto/{system.name}", *system.places, "joinproto/swarm", "tools/swarms")
+    found = {path for path, tree in trees(*everywhere, models) if told_apart(tree, system.effects)}
+    places = system.matchers or (f"joinproto/{system.name}/perform.py",)
+
+    assert {*places, *system.may_tell} == found
 
 
 @each
@@ -315,8 +388,23 @@ def test_a_second_one_and_a_decision_in_a_host_would_be_seen() -> None:
 
     assert {"Keep"} == matched(tree, RECONCILE.effects)
     assert ["Other"] == [*performers(tree, RECONCILE.methods)]
-    for said in ("one.since > two.since", "how is Ended.DONE", "isinstance(one, Intent)"):
+    for said in (
+        "one.since > two.since",
+        "how is Ended.DONE",
+        "isinstance(one, Intent)",
+        "1 if one.intent else 2",
+        "not (two and one.intent)",
+        "[each for each in two if each.intent]",
+    ):
         tree = ast.parse(f"def follows(one, two):\n    return {said}")
 
         assert {"follows"} == comparing(tree, RECONCILE), said
+    for said in (
+        "if isinstance(one, Keep): pass",
+        "if isinstance(one, machine.Ask | machine.Keep): pass",
+        "if type(one) is Keep: pass",
+        "does = {Keep: one.keep}",
+        "match one:\n    case machine.Keep(): pass",
+    ):
+        assert "Keep" in told_apart(ast.parse(said), RECONCILE.effects), said
     assert set() == comparing(ast.parse("def sums(one):\n    return one.bytes > 2"), RECONCILE)
