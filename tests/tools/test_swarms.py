@@ -18,6 +18,7 @@ from joinproto.apps.standby.acting import Acting
 from joinproto.apps.standby.links import Outgoing
 from joinproto_worlds.mutations.mutation import applied
 from joinproto_worlds.mutations.named import mutation
+from tools.swarms import reconcile
 from tools.swarms.__main__ import main
 from tools.swarms.shrink import fewer
 from tools.swarms.standby.oracle import Oracle, Sent, Violation
@@ -119,6 +120,36 @@ def test_the_command_says_seeds_and_steps() -> None:
     assert [0, 1] == said["seeds"]
     assert said["steps"] > said["ticks"] > 0
     assert said["failed"] is None
+
+
+def test_a_claim_that_does_not_hold_is_the_exit_code_1_and_is_named() -> None:
+    """With its seed; as JSON it is not shortened, and the keys are the same."""
+    names = ["runs", "seeds", "steps", "commands", "hours", "cpu_seconds", "failed"]
+    with applied(mutation("next-at-once")):
+        as_json = CliRunner().invoke(main, ["reconcile", "--runs", "5", "--json"])
+        as_text = CliRunner().invoke(main, ["reconcile", "--events", "20", "--shrink", "0"])
+
+    assert (1, 1) == (as_json.exit_code, as_text.exit_code)
+    said = json.loads(as_json.output)
+    assert (names, 1, [0, 0]) == ([*said], said["runs"], said["seeds"])
+    assert "while another command is under way" in said["failed"]
+    assert "\n--seed 0 --events 20: " in as_text.output
+    assert "shortened to:" in as_text.output
+
+
+def test_the_keyboard_ends_it_with_what_was_played() -> None:
+    """And that is no failure; what is no option is the exit code 2."""
+    real = reconcile.run
+    with mock.patch.object(
+        reconcile, "run", side_effect=[real(reconcile.draw(0, 5)), KeyboardInterrupt]
+    ):
+        ended = CliRunner().invoke(main, ["reconcile", "--events", "5", "--runs", "9", "--json"])
+
+    assert 0 == ended.exit_code, ended.output
+    assert "ended by the keyboard" in ended.stderr
+    assert 1 == json.loads(ended.stdout)["runs"]
+    assert 2 == CliRunner().invoke(main, ["reconcile", "--runs", "0"]).exit_code
+    assert "Exit code 0" in CliRunner().invoke(main, ["--help"]).output
 
 
 FAULTS: dict[str, Callable[[], AbstractContextManager[object]]] = {

@@ -1,8 +1,6 @@
 """Systems as they ship, in random orders: `python -m tools.swarms SYSTEM`, of the four below.
 
-0  every claim held        1  one did not: its seed, the claim, and the shortest run found
-
-Ctrl-C ends it with what was played until then.
+Its help names the exit codes.  Ctrl-C ends it with what was played until then.
 """
 
 from __future__ import annotations
@@ -99,9 +97,19 @@ SYSTEMS: dict[Callable[[int, int], Played], int] = {
 """Each with the usual events of a run; the Clusterer's are bursts of events."""
 
 
+_AS_JSON = (
+    "Print one JSON object: runs, seeds (first and last), steps, the system's other counts,"
+    " cpu_seconds, and failed: the claim that did not hold, or null.  Nothing is shortened."
+)
+
+
 @click.group()
 def main() -> None:
-    """Play systems as they ship, in random orders and virtual time."""
+    """Play systems as they ship, in random orders and virtual time.
+
+    Exit code 0: every claim held in all runs, also where Ctrl-C ended them; 1: one did not, and its
+    seed, the claim and the shortest run found are printed; 2: wrong words.
+    """
 
 
 def _play(
@@ -172,7 +180,7 @@ for _play_one, _usual in SYSTEMS.items():
             click.Option(["--seconds"], type=click.FloatRange(min=0), help="No run begins later."),
             click.Option(["--steps"], type=click.IntRange(min=1), help="Until so many were taken."),
             click.Option(["--shrink"], type=float, default=60.0, help="Seconds to shorten a run."),
-            click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object."),
+            click.Option(["--json", "as_json"], is_flag=True, help=_AS_JSON),
         ],
     )(partial(_play, _play_one))
 
