@@ -26,6 +26,8 @@ COUNTS = {
     "reconcile-learner": (27, 40, 11),
     "reconcile-no-leader": (102, 179, 15),
     "reconcile-late": (209, 470, 12),
+    "reconcile-state-lost": (160, 310, 14),
+    "reconcile-state-older": (479, 1_012, 15),
     "reconcile-mass": (1_041, 2_819, 25),
     "reconcile-growth": (16, 37, 3),
     "reconcile-target": (3, 13, 3),

@@ -16,6 +16,7 @@ from attrs import define, evolve, frozen
 
 from joinproto.check.events import NOT_ENABLED, Persist
 from joinproto.check.faults import Faults
+from joinproto.check.injected import disk_lost, inject, older_copy
 from joinproto.check.properties import always, always_possible, eventually, sometimes
 from joinproto.check.view import View
 from joinproto.check.world import Together, World
@@ -176,11 +177,13 @@ def build(
     drains: int = 0,
     learners: bool = False,
     copies: int = 2,
+    state: str = "",
 ) -> World:
     """`kinds`: a queue each, `q` or `s` (a stream); `members`: nodes, of which c has left.
 
     `learners`: a new replica has no vote at first.  `misses`: writes of the list that are lost.
-    `hangs`, `drains`: as of `Broker`.
+    `hangs`, `drains`: as of `Broker`.  `state`: what becomes of the daemon's file while it is
+    stopped: `lost`, or `older`, an earlier copy of it is put back.
     """
     nodes = tuple(name for name in "abcdef"[:members] if name != LOST)
     first = frozenset("abc")
@@ -195,7 +198,7 @@ def build(
         settle=SETTLE,
     )
     world = _Steps(nodes, rules, learners)
-    return World(
+    found = World(
         name="reconcile-beside",
         members={KEEPER: Daemon, BROKER: partial(Broker, groups, misses, flees, hangs, drains)},
         beside=(BROKER,),
@@ -212,6 +215,8 @@ def build(
         ],
         about="the daemon with a broker whose list says what its group does not",
     )
+    faults = {"lost": disk_lost, "older": older_copy}
+    return inject(found, faults[state](of=(KEEPER,))) if state else found
 
 
 def _mutated(left_out: Mutation | None, steps: _Steps, view: View) -> list[Together]:

@@ -143,6 +143,16 @@ ENTRIES: tuple[Entry, ...] = (
         hangs=1,
         drains=1,
     ),
+    *(
+        BESIDE(
+            f"reconcile-state-{state}",
+            f"the daemon crashes anywhere, and its state file is {said}",
+            crashes=1,
+            misses=1,
+            state=state,
+        )
+        for state, said in (("lost", "lost"), ("older", "an earlier copy, which was put back"))
+    ),
     BESIDE(
         "reconcile-mass",
         "mass failure: a queue and a stream lose a replica; no node takes part in two copies",
