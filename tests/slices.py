@@ -35,6 +35,7 @@ SLICES: dict[str, Slice] = {
     "system-worlds": Slice("large worlds of the other systems"),
     "reference": Slice("every quick world against the reference search"),
     "reference-large": Slice("quick worlds that the reference search takes a minute for"),
+    "reference-largest": Slice("quick worlds that the reference search takes minutes for"),
     "engines": Slice(
         "every quick world in plain Python, and by two and three workers; chances by Storm"
     ),
