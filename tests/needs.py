@@ -64,6 +64,8 @@ PACKAGES = {
     "numpy": "check",
     "pyarrow": "spark",
     "pyspark": "spark",
+    "playwright": "dev",
+    "starlette": "web",
     "stormpy": "dev",
 }
 

@@ -39,6 +39,7 @@ SLICES: dict[str, Slice] = {
     "engines": Slice(
         "every quick world in plain Python, and by two and three workers; chances by Storm"
     ),
+    "explore": Slice("every quick world by the graph that explore's page walks"),
     "random-models": Slice("random models and claims by every searcher, more examples"),
     "examples": Slice(
         "tests of `make test` that try examples: others, drawn by the seed",

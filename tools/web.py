@@ -76,10 +76,8 @@ def bring(libraries: Sequence[Library], folder: Path) -> list[str]:
 
 
 def main(words: Sequence[str]) -> int:
-    if words[:1] == ["axe"]:
-        written = bring([AXE], Path(words[1]))
-    else:
-        written = bring(LIBRARIES, VENDOR)
+    is_axe = words[:1] == ["axe"]
+    written = bring([AXE], Path(words[1])) if is_axe else bring(LIBRARIES, VENDOR)
     sys.stdout.write(f"wrote {', '.join(written)}\n")
     return 0
 

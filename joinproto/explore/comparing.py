@@ -171,3 +171,27 @@ def pair(session: Session, given: Json) -> Json:
         "only_first": [step for step in steps[0] if step["key"] not in known[1]],
         "only_second": [step for step in steps[1] if step["key"] not in known[0]],
     }
+
+
+def two_runs(session: Session, _: Json) -> Json:
+    """Return two runs beside each other: their steps, and how many of the first are the same."""
+    if session.other is None or "other" not in session.begin:
+        raise UsageProblem(
+            "there are not two runs", next="joinproto explore FIRST.json SECOND.json opens two"
+        )
+    found = []
+    for one, keys in (
+        (session.now, session.begin["keys"]),
+        (session.other, session.begin["other"]),
+    ):
+        with one.loaded.at_work():
+            run = follow(one.graph, 0, keys)
+        steps = [{"key": step["key"], "text": _said(step)} for step in run["steps"]]
+        found.append({"steps": steps, "fits": run["fits"], "of": len(keys)})
+    both = zip(found[0]["steps"], found[1]["steps"], strict=False)
+    common = 0
+    for first, second in both:
+        if first["key"] != second["key"]:
+            break
+        common += 1
+    return {"runs": found, "common": common}

@@ -97,7 +97,10 @@ def _with(world: World, kind: str, member: str, to: str) -> tuple[World, list[Wa
             next="load the world again; one of the disk can be injected at a time",
         )
     fault = disk_lost(of=(member,))
-    made = inject(evolve(world, faults=faults), fault)
+    show = world.show_disk
+    # The member that holds the budgets has no disk that the world knows how to show.
+    shown = None if show is None else lambda disk: show(disk) if disk.values else None
+    made = inject(evolve(world, faults=faults, show_disk=shown), fault)
 
     def lost(step: Json, _: Mapping[str, Any]) -> bool | None:
         return bool(step["action"] == fault.action and member in step["members"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -33,7 +34,8 @@ GRAPH_STYLE = "sha256-pgvDUBa4IjFA2yuSJ2cqcyxmNYJMborsd0ORcRv9vw8="
 
 POLICY = (
     f"default-src 'none'; script-src 'self'; style-src 'self' '{GRAPH_STYLE}';"
-    " img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    " img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none';"
+    " frame-ancestors 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -52,6 +54,8 @@ KINDS = {
     ".txt": "text/plain; charset=utf-8",
 }
 """Files of the page, by how their names end; no other is served."""
+
+_NAME = re.compile(r"[\w./-]+")
 
 BODY_MAX = 1 << 20
 
@@ -88,6 +92,8 @@ class _Page:
         if refused is not None:
             return refused
         name = request.path_params.get("name") or "index.html"
+        if not _NAME.fullmatch(name):
+            return _refused(404, "there is no such file in the page")
         file = (STATIC / name).resolve()
         if STATIC.resolve() not in file.parents or file.suffix not in KINDS or not file.is_file():
             return _refused(404, "there is no such file in the page")
@@ -147,6 +153,8 @@ def listen(answer: Answer, *, token: str, port: int = 0) -> Listening:
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind(("127.0.0.1", port))
+        # From now on a browser waits for the server, and is not refused.
+        taken.listen()
     except OSError as error:
         taken.close()
         raise EnvironmentProblem(

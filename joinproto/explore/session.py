@@ -20,7 +20,7 @@ from joinproto.check.properties import Property
 from joinproto.check.world import World
 from joinproto.errors import JoinprotoError, UsageProblem, did_you_mean
 from joinproto.explore import asked
-from joinproto.explore.comparing import compare, loaded_like, pair
+from joinproto.explore.comparing import compare, loaded_like, pair, two_runs
 from joinproto.explore.graph import Graph, Json
 from joinproto.explore.injecting import inject_here
 from joinproto.explore.judging import Judging, Via
@@ -33,6 +33,13 @@ from joinproto.explore.wanted import Predicate, answered, wanted
 
 VERSION = 1
 """Of the protocol."""
+
+
+class Logs(Protocol):
+    """Logs of a real run, read: `recorded.py` has them."""
+
+    def answer(self, session: Session, given: Json, /) -> Json:
+        """Return what the verb `logs` answers."""
 
 
 class Deep(Protocol):
@@ -91,6 +98,8 @@ class Opened:
 class Session:
     """What one page asks of one world; it keeps the states that were met, by number.
 
+    `begin`: the run to begin with, by its keys, and another one to compare it with.  `logs`: those
+    of a real run, where it was given some.
     `other`: what it is compared with.  `stamp`: of the model's file when it was loaded.
     `deep`: asks an engine about worlds that are too large for plain Python; None: there is none.
     """
@@ -99,6 +108,8 @@ class Session:
     deep: Deep | None = None
     other: Opened | None = None
     stamp: tuple[int, int] = (0, 0)
+    begin: Json = field(factory=dict)
+    logs: Logs | None = None
     columns: list[tuple[str, str, Predicate]] = field(factory=list)
 
     def answer(self, verb: str, arguments: Mapping[str, Any] | None = None) -> Json:
@@ -132,6 +143,8 @@ class Session:
             "reload": partial(reload, self),
             "compare": partial(compare, self),
             "pair": partial(pair, self),
+            "runs": partial(two_runs, self),
+            **({} if self.logs is None else {"logs": partial(self.logs.answer, self)}),
             **{name: partial(call, self) for name, call in asked.VERBS.items()},
         }
 
@@ -168,7 +181,8 @@ class Session:
             "protocol": VERSION,
             "verbs": list(self._verbs()),
             "file": None if now.loaded.file is None else str(now.loaded.file),
-            "logs": False,
+            "logs": self.logs is not None,
+            "begin": self.begin,
             "mutants": mutants_of(now.loaded),
             "name": world.name,
             "target": now.loaded.target,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from joinproto.check import catalogue
 from joinproto.cli import completing, loading
 
 if TYPE_CHECKING:
@@ -24,7 +23,9 @@ Examples:
   joinproto explore join
   joinproto explore docs/examples/my_first_try.py
   joinproto explore termination --mutant stays-white
-  joinproto explore who-founds.py --export page.html
+  joinproto explore docs/examples/my_model.py --export page.html
+  joinproto explore run.json
+  joinproto explore events/
 """
 
 
@@ -37,6 +38,13 @@ Examples:
     shell_complete=completing.worlds,
 )
 @loading.world_options
+@click.option("--world", metavar="WORLD|FILE.py", help="With logs: the world that they are of.")
+@click.option(
+    "--patterns",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With logs of another program: which line tells which step.",
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Listen there.")
 @click.option(
     "--export",
@@ -46,17 +54,25 @@ Examples:
 )
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in a browser.")
 def explore(
-    targets: tuple[str, ...], port: int, export: Path | None, opens: bool, **arguments: Any
+    targets: tuple[str, ...],
+    world: str | None,
+    patterns: Path | None,
+    port: int,
+    export: Path | None,
+    opens: bool,
+    **arguments: Any,
 ) -> int:
     """Walk through the states of a world in the browser, on demand.
 
-    The page is served on this machine alone, under an address with a token.
+    The page is served on this machine alone, under an address with a token.  RUN.json is a run
+    that `joinproto check --trace RUN.json` wrote; two of them are compared.  LOG is an event log of
+    `joinproto node`, or a folder with *.jsonl; with --world and --patterns, a text log of another
+    program, as `joinproto validate` takes it.
     """
-    from joinproto.explore.session import Session
+    from joinproto.cli.exploring import session_of
 
     options = loading.given(arguments)
-    session = Session()
-    session.opens(catalogue.load(targets[0], options))
+    session = session_of(targets, options, world=world, patterns=patterns)
     if export is not None:
         return _exported(session, export)
     from joinproto.explore.server import listen

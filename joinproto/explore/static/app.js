@@ -47,7 +47,11 @@ class Page {
     document.title = `${this.world.name} – joinproto explore`;
     this.run.set({ start: 0, ids: [this.world.firsts[0]], steps: [] });
     this.frame();
-    await this.goTo(read(location.hash));
+    const wanted = read(location.hash);
+    const keys = (this.world.begin || {}).keys;
+    // A run that the command was given, unless the address has one.
+    if (keys && !wanted.keys.length) Object.assign(wanted, { keys, end: null, at: keys.length });
+    await this.goTo(wanted);
   }
 
   // -- the frame ---------------------------------------------------------------------------
@@ -100,6 +104,14 @@ class Page {
     const name = names[(to + names.length) % names.length];
     this.show(name);
     this.tabs[name].focus();
+  }
+
+  // Ask for the nearest state where this is so, in the view that asks.
+  seek(where) {
+    this.show("ask");
+    const field = this.panels.ask.querySelector("#where");
+    field.value = where;
+    field.form.requestSubmit();
   }
 
   say(text) { this.status.textContent = text; }

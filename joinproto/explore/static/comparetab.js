@@ -71,5 +71,16 @@ export function compareTab(page, panel) {
       h("div", { class: "inline" }, h("button", { type: "submit", class: "primary" }, "Compare"),
         page.world.mutants.map((name) => button(`with the mistake ${name}`, () => { words.value = `mutant=${name}`; compare({ target: page.world.target, options: { ...page.world.options, mutant: name } }); })))),
     out, walk);
+  if ((page.world.begin || {}).other) page.ask("runs").then((found) => {
+    if (found.error) return void fill(out, problem(found.error));
+    const [first, second] = found.runs;
+    const most = Math.max(first.steps.length, second.steps.length);
+    const cell = (run, at) => h("td", {}, run.steps[at] ? run.steps[at].text : at === run.steps.length && run.fits < run.of ? "✗ no longer fits" : "");
+    fill(out, h("h3", {}, "The two runs"), h("p", {}, found.common === most ? "They are the same." : `The first ${plural(found.common, "step")} are the same in both.`),
+      h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ["step", "the first", "the second", ""].map((text) => h("th", { scope: "col" }, text)))),
+        h("tbody", {}, Array.from({ length: most }, (_, at) => h("tr", { class: at === found.common ? "changed" : null }, h("td", {}, at + 1), cell(first, at), cell(second, at), h("td", {}, at === found.common ? "they part here" : "")))))));
+    pair = { start: 0, keys: first.steps.slice(0, found.common).map((step) => step.key) };
+    draw();
+  });
   return { shown() {} };
 }

@@ -34,6 +34,7 @@ export function vendor(name) {
 async function load(name) {
   const [file, found] = FILES[name];
   if (found()) return found();
+  if (location.protocol === "file:") return null;
   if (!await script(file)) return null;
   if (name === "uplot") sheet("vendor/uplot.css");
   if (name === "cytoscape" && await script("vendor/cytoscape-dagre.js") && window.cytoscapeDagre) {
@@ -44,5 +45,6 @@ async function load(name) {
 }
 
 export function missing(name, instead) {
+  if (location.protocol === "file:") return h("p", { class: "quiet missing" }, `${name} is not in this file, so ${instead}.`);
   return h("p", { class: "quiet missing" }, `${name} is not here, so ${instead}. In a checkout, `, h("code", {}, "make web"), " brings it; an installed joinproto holds it.");
 }

@@ -1,0 +1,165 @@
+"""What `joinproto explore` is given, as a session: a world, runs that a check wrote, or logs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from joinproto.check import catalogue
+from joinproto.errors import UsageProblem
+from joinproto.explore.graph import key_of
+from joinproto.explore.recorded import Logs, RecordedLine, by_cause, followed
+from joinproto.explore.session import Opened, Session
+
+if TYPE_CHECKING:
+    from joinproto.cli.validate.logs import Run
+    from joinproto.cli.validate.replay import Seen
+
+WORLD_OF_NODES = "join"
+"""What is walked beside event logs of `joinproto node`, where no other world is named."""
+
+TEXT_MAX = 160
+
+
+def session_of(
+    targets: Sequence[str],
+    options: Mapping[str, Any],
+    *,
+    world: str | None = None,
+    patterns: Path | None = None,
+) -> Session:
+    """Return the session; raises `UsageProblem` and `ModelProblem`."""
+    session = Session()
+    paths = [Path(target) for target in targets]
+    if patterns is not None:
+        if world is None:
+            raise UsageProblem("--patterns without --world", next="name a model of the program")
+        session.opens(catalogue.load(world, options))
+        session.logs = _of_others(session, paths, patterns)
+    elif all(path.suffix == ".json" for path in paths):
+        _open_runs(session, paths, options)
+    elif all(path.suffix == ".jsonl" or path.is_dir() for path in paths):
+        session.opens(catalogue.load(world or WORLD_OF_NODES, options))
+        session.logs = _of_nodes(paths)
+    elif len(targets) > 1:
+        raise UsageProblem(
+            f"{len(targets)} targets, and they are neither runs (.json) nor event logs (.jsonl)",
+            next="name one world; two versions are compared on the page",
+        )
+    else:
+        session.opens(catalogue.load(targets[0], options))
+    return session
+
+
+# -- runs that a check wrote -------------------------------------------------------------------
+
+
+def _open_runs(session: Session, paths: Sequence[Path], options: Mapping[str, Any]) -> None:
+    if len(paths) > 2:
+        raise UsageProblem(f"{len(paths)} runs", next="name one, or two that are compared")
+    runs = [_read_run(path) for path in paths]
+    first, keys = runs[0]
+    session.opens(catalogue.load(first, options))
+    session.begin = {"keys": keys}
+    if len(runs) == 2:
+        second, other = runs[1]
+        session.other = Opened.of(catalogue.load(second, options))
+        session.begin["other"] = other
+
+
+def _read_run(path: Path) -> tuple[str, list[str]]:
+    """Return the world of a run, and its steps by their keys; raises `UsageProblem`."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        steps = found["trace"]
+        keys = [key_of(step["member"] or "", step["label"]) for step in steps]
+        return str(found["world"]), keys
+    except OSError as error:
+        raise UsageProblem(f"{path}: {error.strerror}", next="name a file that is there") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageProblem(
+            f"{path} holds no run", next="joinproto check WORLD --trace run.json writes one"
+        ) from error
+
+
+# -- logs ----------------------------------------------------------------------------------
+
+
+def _of_others(session: Session, paths: Sequence[Path], patterns: Path) -> Logs:
+    from joinproto.cli.validate.patterns import Patterns
+
+    wanted = Patterns.read(patterns)
+    found, _ = wanted.told(paths)
+    lines = [(line.told.member, line.text[:TEXT_MAX], line.told) for line in found]
+    with session.now.loaded.at_work():
+        return followed(session, lines, wanted.is_logged)
+
+
+def _of_nodes(paths: Sequence[Path]) -> Logs:
+    from joinproto.cli.validate.logs import read_runs
+    from joinproto.cli.validate.replay import Assumed, replay
+
+    lines: dict[str, list[RecordedLine]] = {}
+    says = []
+    for run in read_runs(paths):
+        mine = lines.setdefault(run.member, [])
+        kept: list[RecordedLine] = []
+        mismatch = replay(run, lambda seen, kept=kept: kept.append(_line(seen)), Assumed())  # type: ignore[misc]
+        mine += kept
+        if mismatch is not None:
+            note = f"{mismatch.field}: seen {mismatch.seen}, allowed {mismatch.allowed}"
+            text = _line_at(run, mismatch.matching)
+            mine.append(RecordedLine(run.member, text, fits=False, note=note[:600]))
+            says.append(f"{mismatch.path}: what is after that line was not judged.")
+    merged = [line for line in by_cause(lines) if line.text]
+    return Logs(list(lines), merged, " ".join(says))
+
+
+def _line_at(run: Run, number: int) -> str:
+    for at, line in enumerate(run.lines()):
+        if at == number:
+            return _words(line)[:TEXT_MAX]
+    return "the end"
+
+
+def _line(seen: Seen) -> RecordedLine:
+    """Return a line with what the member is after it."""
+    line, own = seen.line, seen.run.member
+    sends: tuple[str, ...] = ()
+    hears = None
+    if line["kind"] == "batch":
+        sends = tuple(_message_keys(own, line.get("sends") or ()))
+    elif line["kind"] == "receive":
+        hears = f"{line['peer']}>{own} {json.dumps(line['message'])}"
+    phase = str(seen.member.phase.value)
+    text = _words(line)[:TEXT_MAX]
+    return RecordedLine(own, text, True, phase, sends, hears, phase)
+
+
+def _message_keys(own: str, sends: Sequence[Any]) -> Iterator[str]:
+    for to, message in sends:
+        yield f"{own}>{to} {json.dumps(message)}"
+
+
+def _words(line: Mapping[str, Any]) -> str:
+    """Return a line of an event log in words; nothing for the host's own ones."""
+    kind = line.get("kind", "start")
+    match kind:
+        case "receive":
+            return f"hears {_said(line['message'])} from {line['peer']}"
+        case "batch":
+            said = [f"{_said(message)} to {to}" for to, message in line.get("sends") or ()]
+            acts = [str(one[0] if isinstance(one, list) else one) for one in line.get("events", ())]
+            return "; ".join([*acts, *(f"says {one}" for one in said)]) or "asks for nothing"
+        case "peer_up" | "peer_down":
+            return f"{line['peer']} {'is there' if kind == 'peer_up' else 'is gone'}"
+        case "tick" | "done":
+            return ""
+        case _:
+            return str(kind).replace("_", " ")
+
+
+def _said(message: Any) -> str:
+    return str(message[0]) if isinstance(message, list) and message else str(message)

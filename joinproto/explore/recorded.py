@@ -1,0 +1,186 @@
+"""Logs of a real run in the page: aligned by cause, and the first line that no member would take.
+
+Two kinds.  Logs of another program, with a world and patterns: each line that tells a step is
+followed through the world (`joinproto/check/follow.py`), and one run that fits is the page's.
+Event logs of `joinproto node`: each is replayed by the member of this version, and its lines are
+put beside each other, none before the one that it follows from.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from attrs import define, frozen
+
+from joinproto.check.follow import Follower, Told, told_by
+from joinproto.errors import JoinprotoError
+from joinproto.explore.graph import Json
+from joinproto.explore.session import Session
+
+LINES_MAX = 5_000
+"""Of all logs together, that the page shows."""
+
+
+@frozen
+class RecordedLine:
+    """A line of a log.  `fits`: whether a member would write it there; None: nothing is known.
+
+    `phase`: the member's after the line, where it is known.
+    `sends`, `hears`: what the line sends and receives, as keys that are the same on both sides.
+    """
+
+    node: str
+    text: str
+    fits: bool | None = None
+    note: str = ""
+    sends: tuple[str, ...] = ()
+    hears: str | None = None
+    phase: str = ""
+
+    def json(self, where: str = "") -> Json:
+        told = {"node": self.node, "text": self.text, "fits": self.fits, "note": self.note}
+        return {**told, "where": where}
+
+
+def by_cause(lines: dict[str, Sequence[RecordedLine]]) -> list[RecordedLine]:
+    """Return the lines of several logs as one: each log in its own order, and what is received
+    after it was sent, wherever some log says that it was."""
+    waiting = {node: list(found) for node, found in lines.items() if found}
+    ever = {key for found in lines.values() for line in found for key in line.sends}
+    sent: set[str] = set()
+    merged: list[RecordedLine] = []
+    while waiting:
+        ready = [n for n, f in waiting.items() if f[0].hears not in ever - sent]
+        # What waits for a line that never comes goes on: a log is cut, or somebody lied.
+        node = ready[0] if ready else next(iter(waiting))
+        while waiting[node] and (not ready or waiting[node][0].hears not in ever - sent):
+            line = waiting[node].pop(0)
+            sent.update(line.sends)
+            merged.append(line)
+            if not ready:
+                break
+        if not waiting[node]:
+            del waiting[node]
+    return merged
+
+
+@define
+class Logs:
+    """What the verb `logs` answers."""
+
+    nodes: list[str]
+    lines: list[RecordedLine]
+    says: str = ""
+    run: Json | None = None
+
+    def answer(self, _session: Session, _given: Json, /) -> Json:
+        shown = self.lines[:LINES_MAX]
+        more = len(self.lines) - len(shown)
+        says = f"{self.says} {more:,} lines more are not shown." if more else self.says
+        phases: dict[str, str] = {}
+        lines = []
+        for line in shown:
+            if line.phase:
+                phases[line.node] = line.phase
+            lines.append(line.json(_like(phases) if line.phase else ""))
+        return {"nodes": self.nodes, "lines": lines, "says": says.strip(), "run": self.run}
+
+
+def _like(phases: dict[str, str]) -> str:
+    """Return an expression that is so where as many members are in each of these phases."""
+    counts = Counter(phases.values())
+    return " and ".join(f'count("phase", "{phase}") == {n}' for phase, n in counts.items())
+
+
+# -- logs that a world is followed through ----------------------------------------------------
+
+
+def followed(
+    session: Session,
+    lines: Sequence[tuple[str, str, Told]],
+    is_logged: Callable[[Told], bool],
+    *,
+    states_max: int = 20_000,
+) -> Logs:
+    """Return the lines of logs, (node, text, step), with which of them the open world can do.
+
+    The run is one that fits, up to the first line that does not.
+    """
+    graph = session.now.graph
+    follower = Follower.of(graph.world, is_logged, states_max=states_max)
+    found, says = [], ""
+    taken: list[Told] = []
+    for node, text, told in lines:
+        fits: bool | None = None
+        note = ""
+        if not says:
+            try:
+                fits = follower.take(told)
+            except JoinprotoError as problem:
+                says = f"{problem.message}: nothing is known of the lines after it."
+            if fits is False:
+                options = follower.options(told.member)[:6]
+                note = f"possible: {', '.join(options) or 'nothing that a log would tell'}"
+                says = "The lines after it were not judged."
+            elif fits:
+                taken.append(told)
+        found.append(RecordedLine(node, text, fits, note))
+    run = run_of(session, taken, is_logged)
+    nodes = list(dict.fromkeys(line.node for line in found))
+    return Logs(nodes, found, says, run)
+
+
+def run_of(
+    session: Session, told: Sequence[Told], is_logged: Callable[[Told], bool]
+) -> Json | None:
+    """Return one run of the world that tells these lines, and nothing else that is logged."""
+    graph = session.now.graph
+    # (state, lines told so far): lines of one joint step come one after the other.
+    start: list[tuple[int, int]] = [(at, 0) for at in graph.firsts]
+    parent: dict[tuple[int, int], tuple[tuple[int, int], int] | None] = dict.fromkeys(start)
+    queue, best = list(start), start[0]
+    for place in queue:
+        at, done = place
+        if done > best[1]:
+            best = place
+        if done == len(told) or len(parent) > 50_000:
+            break
+        for index, (move, to) in enumerate(graph.out(at)):
+            ones = told_by(move)
+            logged = [one for one in ones if is_logged(one)]
+            after = done
+            if logged:
+                wanted = list(told[done : done + len(logged)])
+                if not _same(wanted, logged):
+                    continue
+                after = done + len(wanted)
+            key = to, after
+            if key not in parent:
+                parent[key] = place, index
+                queue.append(key)
+    ids, indices, place = [best[0]], [], best
+    while (before := parent[place]) is not None:
+        place, index = before
+        ids.append(place[0])
+        indices.append(index)
+    found = graph.run_json(ids[::-1], indices[::-1])
+    return {**found, "start": graph.firsts.index(ids[-1])}
+
+
+def _same(wanted: list[Told], logged: list[Told]) -> bool:
+    rest = list(logged)
+    for told in wanted:
+        one = next((it for it in rest if _means(told, it)), None)
+        if one is None:
+            return False
+        rest.remove(one)
+    return bool(wanted)
+
+
+def _means(told: Told, one: Told) -> bool:
+    return (
+        (told.member, told.action) == (one.member, one.action)
+        and told.sender in (None, one.sender)
+        and told.content in (None, one.content)
+    )

@@ -1,0 +1,331 @@
+"""The page in Chromium, each part used as a person would use it; screenshots in `out/explore/`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("starlette", reason="pip install 'joinproto[web]'")
+pytest.importorskip("playwright", reason="pip install --group dev")
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from joinproto.explore.export import export
+from joinproto.explore.session import Session
+from tests.explore.serving import serving
+from tests.needs import need
+
+if TYPE_CHECKING:
+    from playwright.sync_api import ConsoleMessage
+
+pytestmark = [pytest.mark.landing, pytest.mark.needs("chromium")]
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOTS = ROOT / "out/explore"
+FIRST_TRY = "docs/examples/my_first_try.py"
+MODEL = "docs/examples/my_model.py"
+
+HOSTILE = """
+from joinproto.check import World, always, sometimes
+
+EVIL = '<img src=x onerror="document.title=1">'
+
+
+class Member:
+    def __init__(self):
+        self.text = EVIL
+
+    def choices(self):
+        yield '<script>document.title=2</script>'
+
+    def receive(self, event):
+        self.text = '"><svg onload=document.title=3>'
+        return None
+
+    def shows(self):
+        return self.text
+
+
+def world() -> World:
+    return World(
+        name='<b onmouseover=document.title=4>world</b>',
+        members={'<i>m</i>': Member},
+        properties=[always('<script>document.title=5</script>', lambda view: True)],
+        picture=lambda view: '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"'
+        ' onload="document.title=6"><script>document.title=7</script></svg>',
+    )
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as driver:
+        found = driver.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield found
+        found.close()
+
+
+@contextmanager
+def page_of(browser: Browser, target: str, path: str = "", **how: Any) -> Iterator[Page]:
+    """Yield the page of a world; a script's error, or one of the policy's, fails the test."""
+    session = Session()
+    assert "error" not in session.answer("open", {"target": target, **how.pop("given", {})})
+    with serving(session) as address, opened(browser, address + path, **how) as page:
+        yield page
+
+
+@contextmanager
+def opened(browser: Browser, address: str, **how: Any) -> Iterator[Page]:
+    context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, **how})
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+
+    def heard(message: ConsoleMessage) -> None:
+        # A library that `make web` did not bring is missed, and told on the page.
+        if message.type == "error" and "404" not in message.text:
+            wrong.append(message.text)
+
+    page.on("console", heard)
+    page.goto(address)
+    page.wait_for_selector("[data-drawn]")
+    yield page
+    context.close()
+    assert [] == wrong
+
+
+def shot(page: Page, name: str) -> None:
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SHOTS / f"{name}.png")
+
+
+def said(page: Page, text: str) -> None:
+    """Wait until the line for screen readers says this."""
+    page.wait_for_function(
+        "text => document.querySelector('.status').textContent.includes(text)", arg=text
+    )
+
+
+def test_a_person_walks_by_the_keyboard_alone(browser: Browser) -> None:
+    with page_of(browser, FIRST_TRY) as page:
+        page.keyboard.press("1")
+        said(page, "Step 1: m1: wait no longer.")
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        said(page, "Step 2")
+        page.keyboard.press("Home")
+        said(page, "At the beginning.")
+        page.keyboard.press("ArrowRight")
+        said(page, "At step 1")
+        page.keyboard.press("?")
+        assert page.get_by_role("dialog", name="Help and keys").is_visible()
+        page.keyboard.press("Escape")
+        page.keyboard.press("w")
+        said(page, "Nothing more can change")
+
+        assert "1" != page.locator(".place").inner_text()
+
+
+def test_a_person_finds_why_a_claim_is_broken(browser: Browser) -> None:
+    """Task 1: a ready question, the shortest way there, and the part that does not hold."""
+    with page_of(browser, FIRST_TRY) as page:
+        page.get_by_role("tab", name="Ask").click()
+        page.get_by_role("button", name="“one founder” is broken").click()
+        page.get_by_role("button", name="Walk there").click()
+        said(page, "Broken here: one founder.")
+        page.locator(".claims summary", has_text="one founder").click()
+        part = page.locator(".tree .bad").first
+        part.wait_for()
+        shot(page, "broken")
+
+        assert "{one, other} != {'founder'}" in part.inner_text()
+        assert "was looking" in page.locator(".card.changed").inner_text()
+
+
+def test_a_person_asks_for_the_nearest_state(browser: Browser) -> None:
+    """Task 2: an expression, and a pattern of steps."""
+    with page_of(browser, MODEL) as page:
+        page.keyboard.press("/")
+        page.keyboard.type('count("joined") == 1')
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="after 3 steps").wait_for()
+        shot(page, "ask")
+        page.locator("#pattern").fill("m1 sends join me to m2\nnot: m2 receives *\nm2 crashes")
+        page.get_by_role("button", name="Find a run").click()
+        page.get_by_role("heading", name="The pattern").wait_for()
+        page.locator("#where").fill("m9.phase")
+        page.get_by_role("button", name="Find", exact=True).click()
+
+        assert "'m9' is not known here" in page.locator(".answer [role=alert]").inner_text()
+
+
+def test_a_person_sees_levels_counts_and_the_graph(browser: Browser) -> None:
+    with page_of(browser, MODEL) as page:
+        page.get_by_role("tab", name="See").click()
+        page.get_by_text("16 states, 6 levels: all that there are.").wait_for()
+        page.get_by_role("button", name="Draw the graph").click()
+        page.get_by_text("8 nodes for 16 states").wait_for()
+        shot(page, "see")
+        page.get_by_role("button", name="m1 founder, m2 joined").click()
+        said(page, "At a nearest state of that node.")
+
+        assert page.get_by_role("tab", name="Walk").get_attribute("aria-selected") == "true"
+
+
+def test_a_person_says_where_two_versions_part(browser: Browser) -> None:
+    """Task 3: a mistake of the catalogue, claims that differ, and both walked in step."""
+    with page_of(browser, "durable-vote") as page:
+        page.get_by_role("tab", name="Compare").click()
+        page.get_by_role("button", name="with the mistake no-persist").click()
+        page.get_by_text("They differ.").wait_for()
+        page.locator("tr.changed").get_by_role("button").first.click()
+        page.get_by_role("heading", name="In step").wait_for()
+        shot(page, "compare")
+
+        assert "✗" in page.get_by_role("region", name="The other").inner_text()
+
+
+def test_a_person_injects_a_fault(browser: Browser) -> None:
+    with page_of(browser, FIRST_TRY) as page:
+        page.keyboard.press("1")
+        said(page, "Step 1")
+        page.get_by_role("button", name="Faults of m2").click()
+        page.get_by_role("button", name="Crash m2").click()
+        said(page, "m2 crashes")
+        page.get_by_role("button", name="cut a link").click()
+        page.get_by_role("button", name="Cut this link").click()
+        said(page, "the link of m1 and m2 is cut")
+        shot(page, "fault")
+
+        assert "step 3 of 3" == page.locator(".place").inner_text()
+        assert page.locator(".badge.down").first.is_visible()
+
+
+def test_a_person_sees_the_row_that_a_step_took(browser: Browser) -> None:
+    with page_of(browser, "join") as page:
+        page.keyboard.press("w")
+        said(page, "Walked: 20 steps.")
+        for _ in range(20):
+            if page.locator(".decision").count():
+                page.locator(".decision summary").click()
+                page.locator(".decision").get_by_text(
+                    re.compile("reads no|not looked")
+                ).first.wait_for()
+                if page.locator("tr.taken").count():
+                    break
+            page.keyboard.press("ArrowLeft")
+            page.wait_for_timeout(50)
+        shot(page, "row")
+
+        assert "➜" in page.locator("tr.taken").first.inner_text()
+
+
+def test_an_address_holds_the_run(browser: Browser) -> None:
+    with page_of(browser, MODEL) as page:
+        page.keyboard.press("1")
+        said(page, "Step 1")
+        page.keyboard.press("1")
+        said(page, "Step 2")
+        fragment = page.evaluate("location.hash")
+        words = page.locator(".row.here").get_attribute("aria-label")
+    with page_of(browser, MODEL, path=fragment) as page:
+        said(page, "possible")
+        assert words == page.locator(".row.here").get_attribute("aria-label")
+    with page_of(browser, FIRST_TRY, path=fragment) as page:
+        assert "of another world" in page.locator(".notice").inner_text()
+    bad = fragment.replace("run=", "run=AAAAAA")
+    with page_of(browser, MODEL, path=bad) as page:
+        assert "no longer fits" in page.locator(".notice").inner_text()
+
+
+def test_an_edited_model_is_loaded_again(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "my_model.py"
+    source = (ROOT / MODEL).read_text(encoding="utf-8")
+    file.write_text(source, encoding="utf-8")
+    with page_of(browser, str(file)) as page:
+        page.keyboard.press("1")
+        said(page, "Step 1")
+        file.write_text(source.replace("found the cluster", "be the founder"), encoding="utf-8")
+        page.locator(".notice", has_text="The file changed").wait_for()
+
+        assert "the first 0 fit" in page.locator(".notice").inner_text()
+
+
+def test_a_hostile_model_is_shown_and_nothing_of_it_runs(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "hostile.py"
+    file.write_text(HOSTILE, encoding="utf-8")
+    with page_of(browser, str(file)) as page:
+        page.keyboard.press("1")
+        said(page, "Step 1")
+        shot(page, "hostile")
+
+        assert "<b onmouseover=document.title=4>world</b>" == page.locator("h1").inner_text()
+        assert page.title().startswith("<b onmouseover")
+        assert 0 == page.locator("#explore script, #explore i, #explore svg[onload]").count()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_accessibility_is_checked_by_axe(browser: Browser, scheme: Any, tmp_path: Path) -> None:
+    need("npm")
+    from tools.web import AXE, bring
+
+    bring([AXE], tmp_path)
+    axe = (tmp_path / "axe.js").read_text(encoding="utf-8")
+    with page_of(browser, MODEL, color_scheme=scheme) as page:
+        page.keyboard.press("w")
+        said(page, "Nothing more")
+        for tab in ("Walk", "Ask", "See", "Compare"):
+            page.get_by_role("tab", name=tab).click()
+            page.wait_for_timeout(500)
+            page.evaluate(axe)
+            found = page.evaluate("axe.run({resultTypes: ['violations']})")
+            shot(page, f"{tab.lower()}-{scheme}")
+            wrong = [
+                (one["id"], [node["html"][:120] for node in one["nodes"][:3]])
+                for one in found["violations"]
+            ]
+            assert [] == wrong, tab
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen(browser: Browser) -> None:
+    size = {"width": 360, "height": 740}
+    with page_of(browser, MODEL, viewport=size, has_touch=True, is_mobile=True) as page:
+        page.locator(".step").first.tap()
+        said(page, "Step 1")
+        shot(page, "phone")
+        for tab in ("Walk", "Ask", "See", "Compare"):
+            page.get_by_role("tab", name=tab).tap()
+            page.wait_for_timeout(300)
+            assert 360 >= page.evaluate("document.documentElement.scrollWidth"), tab
+
+
+def test_the_exported_page_works_from_disk_with_the_network_off(
+    browser: Browser, tmp_path: Path
+) -> None:
+    session = Session()
+    session.answer("open", {"target": MODEL})
+    file = tmp_path / "page.html"
+    wrote = export(session, file)
+    with opened(browser, file.as_uri(), offline=True) as page:
+        page.keyboard.press("w")
+        said(page, "step")
+        page.get_by_role("tab", name="See").click()
+        page.get_by_text("16 states, 6 levels").wait_for()
+        page.get_by_role("button", name="Draw the graph").click()
+        page.get_by_text("8 nodes for 16 states").wait_for()
+        page.get_by_role("tab", name="Ask").click()
+        page.get_by_role("button", name="“a member joined” is so").click()
+        page.get_by_role("heading", name="after 3 steps").wait_for()
+        page.get_by_role("button", name="Walk there").click()
+        said(page, "after 3 steps")
+        shot(page, "export")
+
+    assert 16 == wrote["states"]

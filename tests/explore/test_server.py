@@ -1,0 +1,123 @@
+"""The page's server answers this machine's own page, and nobody else."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("starlette", reason="pip install 'joinproto[web]'")
+
+from joinproto.explore.session import Session
+from tests.explore.serving import TOKEN, request, serving
+
+ASK = json.dumps({"verb": "state", "arguments": {"id": 0}})
+JSON = {"content-type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    session = Session()
+    session.answer("open", {"target": "docs/examples/my_first_try.py"})
+    with serving(session) as place:
+        yield place
+
+
+def test_the_page_asks_and_is_answered(address: str) -> None:
+    status, text, headers = request(address, f"/{TOKEN}/ask", body=ASK, headers=JSON)
+
+    assert 200 == status
+    assert 2 == len(json.loads(text)["members"])
+    assert "application/json" == headers["content-type"]
+
+
+@pytest.mark.parametrize("name", ["", "app.js", "explore.css"])
+def test_its_files_come_with_a_policy_that_runs_no_other_script(address: str, name: str) -> None:
+    status, text, headers = request(address, f"/{TOKEN}/{name}")
+
+    assert 200 == status
+    assert text
+    assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
+    assert "nosniff" == headers["x-content-type-options"]
+    assert "no-referrer" == headers["referrer-policy"]
+
+
+@pytest.mark.parametrize("path", ["/", "/favicon.ico", "/wrong/", "/wrong/app.js", f"/{TOKEN}x/"])
+def test_a_wrong_token_is_refused(address: str, path: str) -> None:
+    status, text, _ = request(address, path)
+
+    assert status in (403, 404)
+    assert "<" not in text
+
+
+def test_a_question_with_a_wrong_token_is_refused(address: str) -> None:
+    status, text, _ = request(address, "/wrong/ask", body=ASK, headers=JSON)
+
+    assert 403 == status
+    assert "the token is wrong" in text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "rebound.example"},
+        {"host": "rebound.example:80"},
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"sec-fetch-site": "cross-site", "sec-fetch-mode": "cors"},
+    ],
+)
+def test_another_origin_or_name_is_refused(address: str, headers: dict[str, str]) -> None:
+    status, _, _ = request(address, f"/{TOKEN}/ask", body=ASK, headers={**JSON, **headers})
+
+    assert 403 == status
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../server.py",
+        "..%2fserver.py",
+        "%2e%2e/server.py",
+        "vendor/../../server.py",
+        "/etc/passwd",
+        "%2fetc%2fpasswd",
+        "app.js%00.html",
+        "..\\server.py",
+        "none.js",
+    ],
+)
+def test_no_path_leads_out_of_the_folder(address: str, path: str) -> None:
+    status, text, _ = request(address, f"/{TOKEN}/{path}")
+
+    assert status in (403, 404)
+    assert "import" not in text
+    assert "root:" not in text
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "expected"),
+    [
+        ("{", JSON, 400),
+        ("[]", JSON, 400),
+        ('{"verb": "state", "arguments": 7}', JSON, 400),
+        (ASK, {"content-type": "text/plain"}, 415),
+        ("[" * 100_000, JSON, 400),
+        (" " * (1 << 21), JSON, 413),
+    ],
+)
+def test_what_is_no_question_is_refused(
+    address: str, body: str, headers: dict[str, str], expected: int
+) -> None:
+    status, _, _ = request(address, f"/{TOKEN}/ask", body=body, headers=headers)
+
+    assert expected == status
+
+
+def test_a_question_that_goes_wrong_is_answered_and_the_server_goes_on(address: str) -> None:
+    asked = json.dumps({"verb": "nearest", "arguments": {"where": "m1.nothing"}})
+
+    status, text, _ = request(address, f"/{TOKEN}/ask", body=asked, headers=JSON)
+    after, _, _ = request(address, f"/{TOKEN}/ask", body=ASK, headers=JSON)
+
+    assert (200, 200) == (status, after)
+    assert "error" in json.loads(text)
