@@ -64,7 +64,7 @@ class Page {
     this.status = h("p", { class: "status", role: "status", "aria-live": "polite" });
     this.notice = h("div", { class: "notices" });
     fill(this.root,
-      h("a", { class: "skip", href: "#panel", onclick: (event) => { event.preventDefault(); this.panels[this.tab].focus(); } }, "Skip to the view"),
+      h("a", { class: "skip", href: "#panel-walk", onclick: (event) => { event.preventDefault(); this.panels[this.tab].focus(); } }, "Skip to the view"),
       h("header", { class: "bar" },
         h("div", { class: "world" }, h("h1", {}, this.world.name), h("p", { class: "quiet" }, this.world.about || this.world.words)),
         h("div", { class: "tabs", role: "tablist", "aria-label": "Views", onkeydown: (event) => this.tabKey(event) }, Object.values(this.tabs)),
@@ -233,7 +233,7 @@ class Page {
       } },
       h("summary", {}, "Why: the rows of tables that this step took", step.rules.length ? h("span", { class: "quiet" }, ` ${step.rules.join(" · ")}`) : null), why) : null,
       this.state.picture ? picture(this.state.picture) : null);
-    const here = drawing.querySelector(".here .number");
+    const here = drawing.querySelector(".row.here");
     if (here) drawing.scrollTop = Math.max(0, run.at * 34 - drawing.clientHeight / 2);
   }
 

@@ -45,6 +45,7 @@ export function diagram({ run, members, firstDown = [], onjump, marks = new Map(
   const words = left + names.length * pitch + 14;
   const width = words + 330, height = TOP + (steps.length + 1) * ROW + 8;
   const rows = downAfter(steps, names, firstDown);
+  const here = (at) => at === run.at;
   const parts = [];
   for (const name of names) {
     for (let row = 0; row <= steps.length; row++) {
@@ -53,7 +54,9 @@ export function diagram({ run, members, firstDown = [], onjump, marks = new Map(
     }
   }
   const body = [];
-  body.push(row(0, "start", [s("text", { x: words, y: y(0) + 4, class: "words quiet" }, "the beginning")]));
+  const texts = [];
+  texts.push(s("text", { x: words, y: y(0) + 4, class: "words quiet" }, "the beginning"));
+  body.push(row(0, "start", []));
   steps.forEach((step, i) => {
     const at = i + 1, drawn = [];
     if (step.message && step.kind === "deliver" && names.includes(step.member)) {
@@ -79,23 +82,21 @@ export function diagram({ run, members, firstDown = [], onjump, marks = new Map(
       }
     }
     const mark = marks.get(at);
-    drawn.push(s("text", { x: words, y: y(at) + 4, class: `words ${step.kind}` }, (mark ? mark + "  " : "") + short(saying(step), 52)));
+    texts.push(s("text", { x: words, y: y(at) + 4, class: `words ${step.kind}` }, (mark ? mark + "  " : "") + short(saying(step), 52)));
     body.push(row(at, saying(step), drawn));
   });
 
   function row(at, label, drawn) {
-    const here = at === run.at;
+    texts.push(s("text", { x: 14, y: y(at) + 4, class: here(at) ? "number here" : "number" }, at));
     return s("g", {
-      class: here ? "row here" : "row", tabindex: here ? 0 : -1, role: "button",
-      "aria-label": `${at === 0 ? "The beginning" : `Step ${at}: ${label}`}${here ? ", you are here" : ""}`,
-      "aria-current": here ? "step" : null, "data-at": at,
+      class: here(at) ? "row here" : "row", tabindex: here(at) ? 0 : -1, role: "button",
+      "aria-label": `${at === 0 ? "The beginning" : `Step ${at}: ${label}`}${here(at) ? ", you are here" : ""}`,
+      "aria-current": here(at) ? "step" : null, "data-at": at,
       onclick: () => onjump(at),
       onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); onjump(at); } },
     },
     s("rect", { x: 2, y: TOP + at * ROW + 2, width: width - 4, height: ROW - 4, rx: 6, class: "hit" }),
-    s("text", { x: 14, y: y(at) + 4, class: "number" }, at),
-    drawn,
-    s("title", {}, label));
+    drawn);
   }
 
   const heads = names.map((name) => s("text", { x: x(name), y: 20, class: "head", "text-anchor": "middle" }, short(name, pitch > 70 ? 11 : 8)));
@@ -104,7 +105,7 @@ export function diagram({ run, members, firstDown = [], onjump, marks = new Map(
     s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": `The run so far: ${steps.length} steps` },
       s("defs", {}, s("marker", { id: "arrow", viewBox: "0 0 10 10", refX: 11, refY: 5, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" },
         s("path", { d: "M0 0L10 5L0 10z", class: "tip" }))),
-      parts, body));
+      s("g", { "aria-hidden": "true" }, parts), body, s("g", { class: "texts", "aria-hidden": "true" }, texts)));
 }
 
 export function short(text, size) {
