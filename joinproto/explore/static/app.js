@@ -223,7 +223,7 @@ class Page {
   drawRun() {
     const run = this.run;
     const down = this.firstDown || [];
-    const drawing = diagram({ run, members: this.world.members, firstDown: down, onjump: (at) => this.jump(at) });
+    const drawing = diagram({ run, members: this.world.members, firstDown: down, room: this.parts.run.clientWidth || 900, onjump: (at) => this.jump(at) });
     const why = h("div", { class: "why" });
     const step = run.at > 0 ? run.steps[run.at - 1] : null;
     const [from] = run.via || [null];

@@ -36,9 +36,9 @@ function downAfter(steps, names, first) {
   return rows;
 }
 
-export function diagram({ run, members, firstDown = [], onjump, marks = new Map() }) {
+export function diagram({ run, members, firstDown = [], onjump, marks = new Map(), room = 900 }) {
   const steps = run.steps, names = members;
-  const pitch = names.length > 6 ? 62 : 84;
+  const pitch = Math.max(46, Math.min(84, (room - 330) / names.length));
   const left = 44;
   const x = (name) => left + names.indexOf(name) * pitch + pitch / 2;
   const y = (row) => TOP + row * ROW + ROW / 2;
