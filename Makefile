@@ -9,7 +9,7 @@ TIER := $(PY) tests/tier.py
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --durations 20 --durations-min 2
 SOURCES := $(wildcard joinproto models proofs spark_explore tools tests)
 
-.PHONY: help setup check test landing soak lint style types bench docs site pyz web
+.PHONY: help setup check test landing soak lint style types bench docs site pyz web playground
 
 help:
 	@echo "make setup     .venv with every extra and the test tools (made once)"
@@ -22,6 +22,7 @@ help:
 	@echo "make site      the documents as a site, in site/: open site/index.html"
 	@echo "make web       the libraries of explore's page, from npm; the next wheel carries them"
 	@echo "make pyz       dist/joinproto.pyz: what recovers a cluster, as one file"
+	@echo "make playground  dist/playground: worlds, models and stores in the browser; needs npm"
 
 setup: $(STAMP)
 
@@ -95,3 +96,6 @@ pyz: setup
 
 web: setup
 	$(PY) -m tools.web
+
+playground: setup
+	$(PY) -m tools.playground

@@ -134,4 +134,5 @@ SLICES: dict[str, Slice] = {
     "extras": Slice("each extra alone in an empty environment", spread="alone"),
     "rabbitmq": Slice("real clusters of RabbitMQ and Galera", spread="loadfile"),
     "tla": Slice("quick worlds as TLA+: another checker finds the same"),
+    "playground": Slice("every quick world in the browser", spread="loadfile"),
 }

@@ -78,6 +78,11 @@ def members() -> Iterator[tuple[str, bytes]]:
             name = f"{package}/{file.relative_to(folder).as_posix()}"
             if file.is_file() and "__pycache__" not in file.parts and not LEFT_OUT.match(name):
                 yield name, file.read_bytes()
+    yield from dependencies()
+
+
+def dependencies() -> Iterator[tuple[str, bytes]]:
+    """Yield the code and the licenses of what the base install needs; all of it is pure Python."""
     for needed in sorted(base("joinproto")):
         for path in distribution(needed).files or ():
             parts = path.parts

@@ -1,0 +1,75 @@
+"""The playground, built once and served by a plain file server, and a browser to use it with."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.needs import need
+from tests.playground.serving import serve
+
+CHROMIUM = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+WAIT_MS = 120_000
+"""For anything: the machine may have other work."""
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The playground as `make playground` writes it."""
+    need("chromium", "node", "npm")
+    pytest.importorskip("playwright")
+    from tools.playground.__main__ import build
+
+    built = tmp_path_factory.mktemp("playground")
+    build(built)
+    return built
+
+
+@pytest.fixture(scope="session")
+def address(folder: Path) -> Iterator[str]:
+    """Where a plain file server has it."""
+    with serve(folder, []) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    need("chromium")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=CHROMIUM)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def wrong() -> list[str]:
+    """What went wrong in the page's scripts; it must be empty in the end."""
+    return []
+
+
+@pytest.fixture
+def page(browser: Any, address: str, wrong: list[str]) -> Iterator[Any]:
+    """A page of the playground; what goes wrong in its scripts fails the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    opened = context.new_page()
+    opened.set_default_timeout(WAIT_MS)
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    opened.goto(address)
+    yield opened
+    context.close()
+
+    assert [] == wrong

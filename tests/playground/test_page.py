@@ -1,0 +1,218 @@
+"""The playground as a person uses it, in Chromium, served by a plain file server."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.playground.serving import serve
+from tools.playground.__main__ import PACKAGES
+
+pytestmark = [pytest.mark.landing, pytest.mark.needs("chromium", "node", "npm")]
+
+ROOT = Path(__file__).resolve().parents[2]
+FIRST = (ROOT / "docs/examples/my_first_try.py").read_text("utf-8")
+
+
+def check(page: Any, tab: str) -> str:
+    """Press Check; return what is said."""
+    page.locator(f"#{tab} button.primary").click()
+    page.locator(f"#{tab} .headline, #{tab} .failure").wait_for()
+    return str(page.locator(f"#{tab} .outcome").inner_text())
+
+
+def write(page: Any, text: str) -> None:
+    """Put a model into the editor."""
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(text)
+
+
+def stores(folder: Path) -> list[Path]:
+    """Make the data directories of three nodes, which an example carries."""
+    made = []
+    for name in ("node-a", "node-b", "node-c"):
+        held = json.loads((ROOT / f"docs/examples/rescue/{name}.info").read_text("utf-8"))
+        for file in held["stores"][0]["files"]:
+            if file["data"] is not None:
+                at = folder / name / file["name"]
+                at.parent.mkdir(parents=True, exist_ok=True)
+                at.write_bytes(base64.b64decode(file["data"]))
+        made.append(folder / name)
+    return made
+
+
+def test_a_world_that_holds(page: Any) -> None:
+    """Found by its name, and searched with the counts of the engine."""
+    page.locator("#find").fill("two-phase")
+    page.locator("[data-world=two-phase-commit]").click()
+
+    said = check(page, "worlds")
+
+    assert "HOLDS" in said.upper()
+    assert f"{2**3 + 4**3 + 6**3} distinct states" in said
+
+
+def test_a_world_that_is_violated_shows_its_run(page: Any) -> None:
+    """The run is the page of `joinproto check --trace run.html`, to step through."""
+    page.evaluate("location.hash = 'worlds/note-lone-restart'")
+
+    said = check(page, "worlds")
+    run = page.frame_locator("iframe.report")
+    run.get_by_role("button", name="Next").click()
+
+    assert "VIOLATED, as expected" in said
+    assert "Step 2 of 8" in run.locator(".panel").inner_text()
+
+
+def test_a_model_with_a_mistake_is_marked_at_its_line(page: Any) -> None:
+    page.locator("#tab-model").click()
+    write(page, FIRST.replace('self.phase = "founder"', "self.phase = founder"))
+
+    said = check(page, "model")
+
+    assert "model.py:21" in said
+    assert "NameError" in said
+    page.locator(".cm-lint-marker-error").wait_for()
+
+
+def test_a_model_is_mended_and_checked_by_keyboard(page: Any) -> None:
+    """Ctrl+Enter checks; the text is there again after the page is loaded again."""
+    page.locator("#tab-worlds").focus()
+    page.keyboard.press("ArrowRight")
+    page.locator(".cm-content").focus()
+    page.keyboard.press("Control+Enter")
+    page.locator("#model .headline").wait_for()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("\n# mended\n")
+    page.reload()
+
+    assert "model" == page.evaluate("location.hash.slice(1)")
+    assert page.locator(".cm-content").get_by_text("# mended").count() or (
+        "# mended" in page.evaluate("localStorage.getItem('joinproto-model')")
+    )
+
+
+def test_a_shipped_world_is_edited(page: Any) -> None:
+    """A copy of its file, built with its own options."""
+    page.evaluate("location.hash = 'worlds/dining-philosophers'")
+    page.get_by_role("button", name="Edit a copy").click()
+    page.get_by_text("A copy of the file that builds dining-philosophers").wait_for()
+
+    assert "VIOLATED" in check(page, "model")
+
+
+def test_a_world_is_stepped_through(page: Any) -> None:
+    page.evaluate("location.hash = 'worlds/two-phase-commit'")
+    page.get_by_role("button", name="Step through it").first.click()
+    view = page.frame_locator("iframe.explorer")
+    view.locator(".step", has_text="rm1 prepare").or_(
+        view.locator(".step").filter(has_text="prepare")
+    ).first.click()
+    view.get_by_text("step 1 of 1").wait_for()
+
+    assert "step" == page.evaluate("location.hash.slice(1)")
+
+
+def test_three_directories_are_judged_when_they_are_dropped(page: Any, tmp_path: Path) -> None:
+    """Real directories, by a drop as the system makes it."""
+    page.locator("#tab-recover").click()
+    box = page.locator("#drop").bounding_box()
+    files = [str(store) for store in stores(tmp_path)]
+    chromium = page.context.new_cdp_session(page)
+    for kind in ("dragEnter", "dragOver", "drop"):
+        chromium.send(
+            "Input.dispatchDragEvent",
+            {
+                "type": kind,
+                "x": box["x"] + 20,
+                "y": box["y"] + 20,
+                "data": {"items": [], "files": files, "dragOperationsMask": 1},
+            },
+        )
+    page.locator("#stores li").nth(2).wait_for()
+    page.locator("#pick").click()
+
+    said = page.locator("#recover-outcome pre").inner_text()
+    assert "PROVEN: b" in said
+    assert "node-b" in said
+
+
+def test_a_directory_is_added_by_a_button(page: Any, tmp_path: Path) -> None:
+    """For the keyboard; one store alone is said what is missing."""
+    page.locator("#tab-recover").click()
+    page.locator("#folder-input").set_input_files(stores(tmp_path)[0])
+    page.locator("#stores li").wait_for()
+    page.locator("#pick").click()
+
+    said = page.locator("#recover-outcome pre").inner_text()
+    assert "PROVEN" not in said
+    assert "node-a" in said
+
+
+def test_an_endless_model_is_stopped(page: Any) -> None:
+    """The worker is ended and another one begins; a search after that is one as before."""
+    page.locator("#tab-model").click()
+    write(page, FIRST.replace("match event:", "while True: pass\n        match event:"))
+    page.locator("#model-check").click()
+    page.locator("#status[data-state=busy]").wait_for()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.locator("#model .failure", has_text="stopped").wait_for()
+    write(page, FIRST)
+
+    assert "one founder" in check(page, "model")
+
+
+def test_a_long_search_says_how_far_it_is_and_is_stopped(page: Any) -> None:
+    page.evaluate("location.hash = 'worlds/two-phase-commit'")
+    page.locator("input[name=members]").fill("7")
+    page.locator("#world button.primary").click()
+    page.locator(".progress .words", has_text="states").wait_for()
+    page.get_by_role("button", name="Stop", exact=True).click()
+
+    page.locator("#worlds .failure", has_text="stopped").wait_for()
+
+
+def test_a_model_cannot_reach_another_host(page: Any, tmp_path: Path, wrong: list[str]) -> None:
+    """The policy of the page holds in the worker: what is dropped cannot be sent on."""
+    asked: list[str] = []
+    sends = (
+        "import js\n"
+        "request = js.XMLHttpRequest.new()\n"
+        "request.open('GET', '{place}')\n"
+        "request.send()\n"
+    )
+    with serve(tmp_path, asked) as other:
+        page.locator("#tab-model").click()
+        write(page, sends.replace("{place}", other + "stolen") + FIRST)
+        page.locator("#model-check").click()
+        page.locator("#model .headline, #model .failure").wait_for()
+
+    assert [] == asked
+    assert any("Content Security Policy" in text for text in wrong)
+    wrong.clear()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_each_tab_is_accessible(page: Any, scheme: str, width: int) -> None:
+    """By axe-core; and nothing is wider than the screen, which is a phone's or a desk's."""
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.set_viewport_size({"width": width, "height": 800})
+    page.reload()
+    found: dict[str, list[str]] = {}
+    source = (PACKAGES / "node_modules/axe-core/axe.min.js").read_text("utf-8")
+    check(page, "worlds")
+    for tab in ("worlds", "model", "step", "recover"):
+        page.locator(f"#tab-{tab}").click()
+        page.evaluate(source)
+        wrong = page.evaluate("axe.run(document, {iframes: false}).then((r) => r.violations)")
+        found[tab] = [f"{one['id']}: {one['nodes'][0]['html']}" for one in wrong]
+
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, tab
+
+    assert {"worlds": [], "model": [], "step": [], "recover": []} == found

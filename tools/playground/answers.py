@@ -1,0 +1,265 @@
+"""Answers the questions of the playground's page, with the code that ships.
+
+The page asks by a verb and an object of JSON, and gets an object of JSON: `answer`.  Nothing here
+knows of a browser; `worker.py` joins it to one, and tests call it on any Python.
+
+An answer is `{"value": ...}`, or `{"error": {"message", "next", "line", "run"}}`: `line` is of the
+user's model where it is known, `run` the steps that led there.  What a model prints comes as
+`"printed"`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import linecache
+import shlex
+import time
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+
+from joinproto.check import catalogue
+from joinproto.check.files import load_file
+from joinproto.check.loaded import Loaded
+from joinproto.check.options import Words
+from joinproto.check.plain import Bounds, Ends, check_small
+from joinproto.check.report import Report
+from joinproto.cli.reports.verdicts import verdict_of
+from joinproto.cli.show import findings
+from joinproto.cli.show.page import page
+from joinproto.cli.show.words import headline
+from joinproto.errors import JoinprotoError
+from joinproto.explore.session import Session
+from joinproto_worlds.entries import ENTRIES
+
+LIMITS = Bounds(states=400_000, steps=4_000_000, calls=400_000, tries=20_000_000)
+"""What fits into a page's memory; the search of a larger world says what to type instead."""
+
+MODEL = "model.py"
+"""The file of the user's model, in the working folder."""
+
+PRINTED_MAX = 20_000
+"""Characters of what a model prints that the page is given."""
+
+TELL_SECONDS = 0.15
+"""The page hears this often how far a search is."""
+
+Given = Mapping[str, Any]
+
+
+Tell = Callable[[int, float], object]
+"""Shows how far a search is: states expanded, and seconds."""
+
+
+def _silent(expanded: int, seconds: float) -> None:
+    """Show nothing."""
+
+
+def answer(verb: str, given: str, tell: Tell = _silent) -> str:
+    """Return the answer to one question, as JSON; whatever goes wrong is an answer, too.
+
+    `verb`: a key of `VERBS`.  `given`: an object of JSON.  `tell`: hears how far a search is.
+    """
+    printed = io.StringIO()
+    found: dict[str, Any]
+    try:
+        with redirect_stdout(printed), redirect_stderr(printed):
+            found = {"value": VERBS[verb](json.loads(given), tell)}
+    except JoinprotoError as problem:
+        found = {"error": _told(problem)}
+    except MemoryError:
+        problem = JoinprotoError(
+            "the page has no memory left", next="a smaller world, or joinproto check on a machine"
+        )
+        found = {"error": _told(problem)}
+    except BaseException as error:  # noqa: BLE001  the page must hear of it, or it waits for ever
+        text = f"this is a bug in joinproto: {type(error).__name__}: {error}"
+        found = {"error": _told(JoinprotoError(text, next="report it to the project"))}
+    if printed.getvalue():
+        found["printed"] = printed.getvalue()[:PRINTED_MAX]
+    return json.dumps(found)
+
+
+def _told(problem: JoinprotoError) -> dict[str, Any]:
+    place = getattr(problem, "place", "")
+    path, _, line = place.rpartition(":")
+    run = getattr(problem, "led_to", None)
+    return {
+        "message": problem.message,
+        "next": problem.next,
+        "line": int(line) if Path(path).name == MODEL and line.isdigit() else None,
+        "run": [] if run is None else [f"{one.member or 'all'}: {one.label}" for one in run.steps],
+    }
+
+
+# -- worlds ----------------------------------------------------------------------------------------
+
+
+def _check(given: Given, tell: Tell) -> Any:
+    """Search a world that ships.  `name`; `options`: by name, as text."""
+    return _searched(_shipped(given), tell)
+
+
+def _shipped(given: Given) -> Loaded:
+    return catalogue.load(given["name"], _options(given))
+
+
+def _options(given: Given) -> dict[str, Any]:
+    return {name: Words(value) for name, value in given.get("options", {}).items()}
+
+
+# -- a model of one's own --------------------------------------------------------------------------
+
+
+def _model(given: Given, tell: Tell) -> Any:
+    """Search the text of a model.
+
+    `text`: the file.  `options`: by name, as text.  `world`: the world that ships that the text
+    began as, whose builder and options are then meant; "" for any other.
+    """
+    return _searched(_loaded(given), tell)
+
+
+def _loaded(given: Given) -> Loaded:
+    Path(MODEL).write_text(given["text"], encoding="utf-8")
+    linecache.checkcache()
+    options = _options(given)
+    if not given.get("world"):
+        return load_file(MODEL, options)
+    item = catalogue.entry(given["world"])
+    takes = catalogue.parameters(item)
+    members = {"members": item.usual} if "members" in takes else {}
+    attribute = item.build.partition(":")[2]
+    return load_file(f"{MODEL}::{attribute}", {**item.given, **members, **options})
+
+
+def _copy(given: Given, _: Tell) -> Any:
+    """Return the text of the file that builds a world."""
+    item = catalogue.entry(given["name"])
+    file = inspect.getsourcefile(catalogue.builder(item))
+    assert file is not None
+    return {"text": Path(file).read_text(encoding="utf-8"), "name": item.name}
+
+
+# -- the search ------------------------------------------------------------------------------------
+
+
+def _searched(loaded: Loaded, tell: Tell) -> Any:
+    began = time.monotonic()
+    expanded, due = 0, began
+
+    def interrupted() -> bool:
+        # Asked once for each state that is expanded.
+        nonlocal expanded, due
+        expanded += 1
+        now = time.monotonic()
+        if now < due:
+            return False
+        due = now + TELL_SECONDS
+        tell(expanded, now - began)
+        return False
+
+    with loaded.at_work():
+        report = check_small(loaded.world, ends=Ends(interrupted=interrupted), bounds=LIMITS)
+    command = f"joinproto check {loaded.words}"
+    if report is None:
+        what = "has a notion of equal states" if loaded.world.same else "is too large"
+        raise JoinprotoError(
+            f"{loaded.world.name} {what}, and a page searches in plain Python alone",
+            next=f"on a machine of yours: {command}",
+        )
+    return _shown(report, loaded, command)
+
+
+def _shown(report: Report, loaded: Loaded, command: str) -> Any:
+    if loaded.file is not None:
+        note = "members were not asked again in a fresh process: a browser has none"
+        report = evolve(report, notes=(*report.notes, note))
+    trace = report.trace
+    return {
+        "verdict": verdict_of(report),
+        "result": findings.result(report).text,
+        "tone": findings.result(report).role.value,
+        "headline": "" if trace is None else headline(trace, world=report.world),
+        "world": report.world,
+        "distinct": report.distinct,
+        "generated": report.generated,
+        "depth": report.depth,
+        "seconds": report.seconds,
+        "property": None if trace is None else trace.property,
+        "trace_length": None if trace is None else len(trace.steps),
+        "command": command,
+        "claims": [
+            {"name": one.name, "kind": one.kind, "result": one.result, "about": one.about}
+            for one in report.properties
+        ],
+        "page": page(report, options=loaded.options),
+    }
+
+
+# -- walking through a world -----------------------------------------------------------------------
+
+_SESSION = Session()
+"""Of the page's one view that walks."""
+
+
+def _open(given: Given, _: Tell) -> Any:
+    """Open a world to walk through; takes what `check` or `model` take."""
+    return _SESSION.opens(_loaded(given) if "text" in given else _shipped(given))
+
+
+def _explore(given: Given, _: Tell) -> Any:
+    """Put a question of the view that walks.  `verb`, `arguments`: of `joinproto.explore`."""
+    return _SESSION.answer(given["verb"], given["arguments"])
+
+
+# -- stores ----------------------------------------------------------------------------------------
+
+
+def _recover(given: Given, _: Tell) -> Any:
+    """Run `recover VERB` on folders and files that the page has put there.
+
+    `words`: their paths.  `verb`: "pick", "compare" or "inspect".
+    """
+    from joinproto.__main__ import main
+
+    words = ["recover", given["verb"], *given["words"]]
+    said, warned = io.StringIO(), io.StringIO()
+    with redirect_stdout(said), redirect_stderr(warned):
+        code = main(words)
+    return {
+        "code": code,
+        "text": said.getvalue(),
+        "warnings": warned.getvalue(),
+        "command": shlex.join(["joinproto", *words]),
+    }
+
+
+VERBS: Mapping[str, Callable[[Given, Tell], Any]] = {
+    "check": _check,
+    "copy": _copy,
+    "model": _model,
+    "recover": _recover,
+    "open": _open,
+    "explore": _explore,
+}
+
+
+def warm_up() -> None:
+    """Import what questions need, before a picture of Python's memory is taken for the page."""
+    import joinproto.__main__
+    import joinproto.recovery.cli  # noqa: F401
+
+    for item in ENTRIES:
+        catalogue.builder(item)
+    name = ENTRIES[0].name
+    for verb in ("check", "open"):
+        answer(verb, json.dumps({"name": name}))
+    for question in ("state", "world"):
+        answer("explore", json.dumps({"verb": question, "arguments": {"id": 0}}))
+    _SESSION.opened = None

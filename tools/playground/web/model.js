@@ -1,0 +1,102 @@
+// The tab of a model of one's own: an editor, and what its search finds.
+
+import { ask, stop } from "./ask.js";
+import { find, make } from "./dom.js";
+import { makeEditor } from "./editor.js";
+import { failureIn, outcomeIn, progressIn } from "./outcome.js";
+
+const KEPT = "joinproto-model";
+let editor = null;
+let world = "";
+let turn = 0;
+
+export function fill(listing, { isDark, step }) {
+  const starts = find("starts");
+  for (const { name, about } of listing.examples) {
+    starts.append(make("option", { value: name }, about));
+  }
+  starts.append(make("option", { value: "", hidden: true }, "a copy of a world"));
+  const kept = read();
+  editor = makeEditor(find("editor"), { text: kept?.text ?? listing.examples[0].text, isDark, onRun: check, onChange: keep });
+  world = kept?.world ?? "";
+  find("model-options").value = kept?.options ?? "";
+  starts.value = kept?.start ?? listing.examples[0].name;
+  about();
+  starts.addEventListener("change", () => {
+    const example = listing.examples.find(({ name }) => name === starts.value);
+    if (example) begin(example.text, "", example.name);
+  });
+  find("model-options").addEventListener("change", keep);
+  find("model-check").addEventListener("click", check);
+  find("model-step").addEventListener("click", async () => {
+    const { error, printed } = await step("model", given());
+    if (error) failed(error, printed);
+  });
+}
+
+function begin(text, copied, start) {
+  world = copied;
+  find("model-options").value = "";
+  find("starts").value = start;
+  editor.set(text);
+  editor.mark(null);
+  find("model-outcome").replaceChildren();
+  turn++;
+  about();
+  keep();
+}
+
+function about() {
+  find("model-about").textContent = world
+    ? "A copy of the file that builds " + world + ". Change it, and check it again."
+    : "A world of your own: its members, what may go wrong, and what is claimed.";
+}
+
+// Opens the source of a world that ships.
+export async function edit(name) {
+  const { value, error } = await ask("copy", { name });
+  if (error) failureIn(find("model-outcome"), error);
+  else begin(value.text, name, "");
+}
+
+function given() {
+  const options = {};
+  for (const word of find("model-options").value.split(/[\s,]+/).filter(Boolean)) {
+    const [name, ...rest] = word.replace(/^--/, "").split("=");
+    options[name.replaceAll("-", "_")] = rest.join("=");
+  }
+  return { text: editor.text(), world, options };
+}
+
+async function check() {
+  const place = find("model-outcome");
+  const mine = ++turn;
+  editor.mark(null);
+  keep();
+  const progress = progressIn(place, stop);
+  const { value, error, printed } = await ask("model", given(), { progress });
+  if (mine !== turn) return;
+  if (error) failed(error, printed);
+  else outcomeIn(place, value, printed);
+}
+
+function failed(error, printed) {
+  if (error.line !== null) editor.mark(error.line, error.message);
+  failureIn(find("model-outcome"), error, printed);
+}
+
+function keep() {
+  try {
+    localStorage.setItem(KEPT, JSON.stringify({ text: editor.text(), world, options: find("model-options").value, start: find("starts").value }));
+  } catch {
+    // Where a browser keeps nothing, the text lasts as long as the page.
+  }
+}
+
+function read() {
+  try {
+    return JSON.parse(localStorage.getItem(KEPT));
+  } catch {
+    return null;
+  }
+}
