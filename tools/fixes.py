@@ -141,12 +141,16 @@ def table(matrix: str) -> str:
     if matrix == "faults":
         return "\n".join(f"* **{name}**: {words}" for name, (words, _) in FAULTS.items())
     which = next(item for item in MATRICES if item == matrix)
-    head = "| | " + " | ".join(FAULTS) + " |"
-    lines = [head, "|---" * (1 + len(FAULTS)) + "|"]
-    for fix, words in rows():
-        cells = (cell(which, fix, wrong).words for wrong in FAULTS)
-        lines.append(f"| **{words}** | " + " | ".join(cells) + " |")
-    return "\n".join([f"![{matrix}: fix by fault](incidents-{matrix}.svg)", "", *lines])
+    grid = [["", *FAULTS]]
+    grid += [[words, *(cell(which, fix, one).words for one in FAULTS)] for fix, words in rows()]
+    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    grid.insert(1, ["-" * width for width in widths])
+    lines = [
+        "| " + " | ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)) + " |"
+        for row in grid
+    ]
+    image = f"![{matrix}: fix by fault](incidents-{matrix}.svg)"
+    return "\n".join([image, "", "```text", *lines, "```"])
 
 
 ALSO = {
@@ -164,20 +168,20 @@ ALSO = {
 
 def incidents() -> str:
     """Return all incidents: where they were told, and how their worlds end."""
-    lines = ["| incident | as deployed | the fix as deployed | ours |", "|---|---|---|---|"]
+    lines = ["| incident | as deployed | fix | ours |", "|---|---|---|---|"]
     for _, found in groupby(ENTRIES, key=lambda item: incident_of(item.name)):
         worlds = list(found)
-        said: dict[str, str] = {"": "", "-fixed": "", "-left": "", "-ours": ""}
+        ends = dict.fromkeys(("", "-fixed", "-left", "-ours"), "")
         for item in worlds:
             ending = item.name.removeprefix(f"incident-{incident_of(item.name)}")
-            steps = "holds" if item.steps is None else f"broken in {plural(item.steps, 'step')}"
-            said[ending] = f"{item.about}: **{steps}**"
-        fix = "; it leaves: ".join(filter(None, (said["-fixed"], said["-left"]))) or "none known"
+            ends[ending] = "holds" if item.steps is None else f"broken in {item.steps}"
+        left = f"; left: {ends['-left']}" if ends["-left"] else ""
         system = worlds[0].happened.partition(":")[0]
         name = f"`incident-{incident_of(worlds[0].name)}`<br>[{system}]({worlds[0].link})"
         also = ALSO.get(incident_of(worlds[0].name))
-        ours = said["-ours"] or (f"as in `incident-{also}-ours`" if also else "")
-        lines.append(f"| {name} | {said['']} | {fix} | {ours} |")
+        ours = ends["-ours"] or (f"as `{also}`" if also else "")
+        deployed = f"{worlds[0].about}: **{ends['']}**"
+        lines.append(f"| {name} | {deployed} | {ends['-fixed'] or 'none known'}{left} | {ours} |")
     return "\n".join(lines)
 
 
