@@ -9,7 +9,7 @@ put beside each other, none before the one that it follows from.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import define, frozen
 
@@ -43,7 +43,7 @@ class RecordedLine:
         return {**told, "where": where}
 
 
-def by_cause(lines: dict[str, Sequence[RecordedLine]]) -> list[RecordedLine]:
+def by_cause(lines: Mapping[str, Sequence[RecordedLine]]) -> list[RecordedLine]:
     """Return the lines of several logs as one: each log in its own order, and what is received
     after it was sent, wherever some log says that it was."""
     waiting = {node: list(found) for node, found in lines.items() if found}

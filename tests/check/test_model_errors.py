@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -739,4 +740,4 @@ def test_where_no_thread_can_be_started_calls_are_not_watched(
 
     monkeypatch.setattr("threading.Thread.start", refuse)
 
-    assert [1, 2] == [endless.Watch().over("a call", lambda n=n: n) for n in (1, 2)]
+    assert [1, 2] == [endless.Watch().over("a call", partial(abs, n)) for n in (1, 2)]

@@ -43,7 +43,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def _named(nav: list[Any]) -> list[str]:
-    found = []
+    found: list[str] = []
     for entry in nav:
         inner = next(iter(entry.values())) if isinstance(entry, dict) else entry
         found += _named(inner) if isinstance(inner, list) else [inner]
