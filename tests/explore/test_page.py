@@ -15,6 +15,7 @@ pytest.importorskip("playwright", reason="pip install --group dev")
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from joinproto.cli.exploring import session_of
 from joinproto.explore.export import export
 from joinproto.explore.session import Session
 from tests.explore.serving import serving
@@ -305,6 +306,24 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(browser: Browser) -> None:
             page.get_by_role("tab", name=tab).tap()
             page.wait_for_timeout(300)
             assert 360 >= page.evaluate("document.documentElement.scrollWidth"), tab
+
+
+def test_logs_of_a_real_program_become_a_run(browser: Browser) -> None:
+    logs = sorted(map(str, (ROOT / "tests/cli/validate/rabbitmq").glob("*.log")))
+    session = session_of(
+        logs,
+        {},
+        world="docs/examples/rabbitmq_nodes.py",
+        patterns=ROOT / "docs/examples/rabbitmq_nodes.toml",
+    )
+    with serving(session) as address, opened(browser, address) as page:
+        page.get_by_role("tab", name="Logs").click()
+        page.get_by_text("All 95 lines are steps that members take.").wait_for()
+        shot(page, "logs")
+        page.get_by_role("button", name="Walk this run").click()
+        said(page, "The run that the logs tell.")
+
+        assert "step 97 of 97" == page.locator(".place").inner_text()
 
 
 def test_the_exported_page_works_from_disk_with_the_network_off(

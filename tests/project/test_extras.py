@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[tuple[str, int], ...]] = {
         ("query run --ask growth", 0),
     ),
     "spark": (("check two-phase-commit --engine spark --master local[1]", 0),),
+    "web": (("explore durable-vote --export page.html", 0),),
     "run": (("node --config node.toml --check", 2), ("status --config node.toml", 2)),
     "reconcile": (("reconcile run --url http://127.0.0.1:1 --once --timeout 2", 1),),
     "discovery": (("discovery list rabbitmq.conf", 1),),

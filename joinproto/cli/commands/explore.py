@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import webbrowser
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from joinproto.cli import completing, loading
+from joinproto.errors import not_installed
 
 if TYPE_CHECKING:
     from joinproto.explore.session import Session
@@ -75,6 +77,8 @@ def explore(
     session = session_of(targets, options, world=world, patterns=patterns)
     if export is not None:
         return _exported(session, export)
+    if find_spec("starlette") is None:
+        raise not_installed("starlette")
     from joinproto.explore.server import listen
 
     loaded = session.now.loaded
@@ -89,7 +93,9 @@ def explore(
     if opens:
         webbrowser.open(listening.address)
     try:
-        listening.run()
+        # The server raises Ctrl-C again once it has ended.
+        with suppress(KeyboardInterrupt):
+            listening.run()
     finally:
         if session.deep is not None:
             session.deep.close()

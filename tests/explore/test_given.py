@@ -1,0 +1,118 @@
+"""What the command takes besides a world: runs, and logs of real runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from joinproto.cli.exploring import session_of
+from joinproto.errors import UsageProblem
+from joinproto.explore.recorded import RecordedLine, by_cause
+
+FIRST_TRY = "docs/examples/my_first_try.py"
+RABBITMQ = Path("tests/cli/validate/rabbitmq")
+
+
+def written_run(path: Path, *steps: tuple[str, str]) -> str:
+    """Write a run as `joinproto check --trace` does, as far as it is read here."""
+    trace = [{"member": member, "label": label} for member, label in steps]
+    path.write_text(json.dumps({"world": FIRST_TRY, "trace": trace}), encoding="utf-8")
+    return str(path)
+
+
+def test_a_run_that_a_check_wrote_is_walked(tmp_path: Path) -> None:
+    run = written_run(tmp_path / "run.json", ("m1", "wait no longer"), ("m2", "wait no longer"))
+
+    session = session_of([run], {})
+    found = session.answer("follow", {"keys": session.answer("world")["begin"]["keys"]})
+
+    assert (2, 2) == (found["fits"], found["of"])
+
+
+def test_two_runs_are_the_same_up_to_where_they_part(tmp_path: Path) -> None:
+    first = written_run(tmp_path / "one.json", ("m1", "wait no longer"), ("m2", "wait no longer"))
+    second = written_run(
+        tmp_path / "two.json", ("m1", "wait no longer"), ("m1", "receive is anybody there from m2")
+    )
+
+    found = session_of([first, second], {}).answer("runs")
+
+    assert 1 == found["common"]
+    assert [2, 2] == [len(run["steps"]) for run in found["runs"]]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"world": "join"}', '{"trace": [1]}'])
+def test_a_file_that_holds_no_run_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "run.json"
+    file.write_text(text, encoding="utf-8")
+
+    with pytest.raises(UsageProblem, match="holds no run"):
+        session_of([str(file)], {})
+
+
+def rabbitmq(logs: list[str], tmp: Path) -> dict[str, object]:
+    session = session_of(
+        [str(tmp / log) for log in logs],
+        {},
+        world="docs/examples/rabbitmq_nodes.py",
+        patterns=Path("docs/examples/rabbitmq_nodes.toml"),
+    )
+    return session.answer("logs")
+
+
+def test_logs_of_another_program_are_a_run_of_its_model() -> None:
+    logs = sorted(file.name for file in RABBITMQ.glob("*.log"))
+
+    found = rabbitmq(logs, RABBITMQ)
+
+    lines = found["lines"]
+    assert isinstance(lines, list)
+    assert {True} == {line["fits"] for line in lines}
+    told = [step for step in found["run"]["steps"] if step["label"] != "is killed"]  # type: ignore[index]
+    assert len(lines) == len(told), "no log tells that its node is killed"
+
+
+def test_the_first_line_that_no_member_would_write_is_marked(tmp_path: Path) -> None:
+    """A line is taken out, so a later one cannot be."""
+    for log in RABBITMQ.glob("*.log"):
+        text = log.read_text(encoding="utf-8")
+        if log.name.startswith("rabbit@a") or log.name.startswith("a"):
+            kept = [line for line in text.splitlines() if "Starting RabbitMQ" not in line]
+            text = "\n".join(kept) + "\n"
+        (tmp_path / log.name).write_text(text, encoding="utf-8")
+    logs = sorted(file.name for file in tmp_path.glob("*.log"))
+
+    found = rabbitmq(logs, tmp_path)
+
+    fits = [line["fits"] for line in found["lines"]]  # type: ignore[attr-defined]
+    at = fits.index(False)
+    assert {True} == set(fits[:at]) or at == 0
+    assert {None} == set(fits[at + 1 :])
+
+
+def test_no_line_stands_before_the_one_that_it_follows_from() -> None:
+    a = [RecordedLine("a", "says hello", sends=("a>b hello",)), RecordedLine("a", "ends")]
+    b = [RecordedLine("b", "starts"), RecordedLine("b", "hears", hears="a>b hello")]
+    cut = [RecordedLine("c", "hears what nobody said", hears="x")]
+
+    merged = [line.text for line in by_cause({"b": b, "c": cut, "a": a})]
+
+    assert merged.index("says hello") < merged.index("hears")
+    assert {"starts", "hears", "says hello", "ends", "hears what nobody said"} == set(merged)
+
+
+def test_event_logs_of_nodes_stand_beside_the_world_they_are_of(tmp_path: Path) -> None:
+    import anyio
+
+    from tests.cli.validate.conftest import live
+
+    anyio.run(live, tmp_path)
+
+    session = session_of([str(tmp_path / "events")], {})
+    found = session.answer("logs")
+
+    assert ["a", "b", "c"] == sorted(found["nodes"])
+    assert {True} == {line["fits"] for line in found["lines"]}
+    assert "active" in {line["note"] for line in found["lines"]}
+    where = next(line["where"] for line in found["lines"] if "active" in line["where"])
+    assert "error" not in session.answer("nearest", {"where": where, "seconds": 0})
