@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ from joinproto.explore.walking import follow
 if TYPE_CHECKING:
     import numpy as np
 
+    from joinproto.check.engine.rows.rowset import RowSet
     from joinproto.check.engine.search import Search
     from joinproto.explore.session import Opened, Session
 
@@ -54,6 +56,7 @@ class Engine:
     why_not: str = ""
     last: Json = Factory(dict)
     _process: subprocess.Popen[str] | None = None
+    _listener: threading.Thread | None = None
     _answers: queue.Queue[Json] = Factory(queue.Queue)
     _lock: threading.Lock = Factory(threading.Lock)
 
@@ -71,7 +74,8 @@ class Engine:
             env={**os.environ, "PYTHONPATH": path},
         )
         self._send({"target": self.target, "options": {k: str(v) for k, v in self.options.items()}})
-        threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
+        self._listener.start()
 
     def forget(self, opened: Opened) -> None:
         """End the search: the world is another one now, which a new process cannot load."""
@@ -84,14 +88,26 @@ class Engine:
 
     def close(self) -> None:
         """End the other process."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            assert process.stdin is not None
+            with suppress(OSError):
+                process.stdin.close()
+            if self._listener is not None:
+                self._listener.join(10)
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        for line in process.stdout:
+        with process.stdout as lines:
+            self._hear(process, lines)
+        if self._process is process and not self.is_over:
+            self.is_over, self.is_ready = True, False
+            self.why_not = self.why_not or "The engine's process ended."
+
+    def _hear(self, process: subprocess.Popen[str], lines: IO[str]) -> None:
+        for line in lines:
             said = json.loads(line)
             if self._process is not process:
                 return
@@ -102,9 +118,16 @@ class Engine:
             else:
                 self.last = said
                 self.is_ready = bool(said.get("ready"))
-        if self._process is process and not self.is_over:
-            self.is_over, self.is_ready = True, False
-            self.why_not = self.why_not or "The engine's process ended."
+
+    def _answer(self) -> Json:
+        """Wait for the answer, and no longer than the process lives."""
+        until = time.monotonic() + ANSWER_SECONDS
+        while True:
+            try:
+                return self._answers.get(timeout=0.2)
+            except queue.Empty:
+                if self.is_over or time.monotonic() > until:
+                    raise
 
     def _send(self, said: Json) -> None:
         assert self._process is not None
@@ -135,7 +158,7 @@ class Engine:
             asked = {key: given[key] for key in ("where", "claim", "is") if key in given}
             try:
                 self._send({"ask": asked})
-                found = self._answers.get(timeout=ANSWER_SECONDS)
+                found = self._answer()
             except (OSError, queue.Empty):
                 self.is_ready = False
                 return None
@@ -170,10 +193,11 @@ class _Searched:
         search = self.search
         levels, count = search.found.levels, search.states.count
         self.parent = np.full(count, -1, np.int32)
+        known = self._numbered()
         for begin, end in pairwise(levels):
             for at in range(begin, end, _PIECE):
                 for batch in search.successors(at, min(end, at + _PIECE)):
-                    rows = search.states.find(np.ascontiguousarray(batch.rows), len(batch.rows))
+                    rows = known.find(np.ascontiguousarray(batch.rows), len(batch.rows))
                     new = (rows >= end) & (self.parent[rows] < 0)
                     self.parent[rows[new]] = batch.source[new]
         numbers = np.empty(count, np.int32)
@@ -187,6 +211,20 @@ class _Searched:
             piece = numbers[begin : begin + _PIECE][::-1]
             self.first[piece] = np.arange(begin + len(piece) - 1, begin - 1, -1)
         self.order = np.argsort(self.first, kind="stable")
+
+    def _numbered(self) -> RowSet:
+        """Return the rows as a set that says their numbers: one of one word does not."""
+        from joinproto.check.engine.rows.rowset import RowSet
+
+        search = self.search
+        states = search.states
+        if not states.is_direct:
+            return states
+        known = RowSet(states.words, search.budget, numbered=True, room=states.count)
+        for at in range(0, states.count, _PIECE):
+            piece = search.rows()[at : min(states.count, at + _PIECE)].copy()
+            known.insert(piece, len(piece))
+        return known
 
     def nearest(self, met: Any) -> int | None:
         """Return the row of a nearest state whose view is `met`; None: there is none."""

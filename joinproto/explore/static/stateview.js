@@ -57,7 +57,7 @@ export function claimRows(state, before, onclaim) {
     return h("li", { class: isBad ? "bad" : claim.is ? "good" : "open" },
       h("details", { ontoggle: (event) => { if (event.target.open && !body.hasChildNodes()) onclaim(claim, body); } },
         h("summary", {},
-          h("span", { class: "sign", "aria-hidden": "true" }, SIGNS[claim.is]),
+          h("span", { class: "sign", "aria-hidden": "true" }, claim.kind === "sometimes" && !claim.is ? "–" : SIGNS[claim.is]),
           h("span", { class: "claim-name" }, claim.name),
           h("span", { class: "quiet" }, `${claim.kind} — ${claim.says}`),
           turned ? h("span", { class: "badge new" }, "changed") : null),
