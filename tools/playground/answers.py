@@ -73,10 +73,9 @@ def answer(verb: str, given: str, tell: Tell = _silent) -> str:
     except JoinprotoError as problem:
         found = {"error": _told(problem)}
     except MemoryError:
-        problem = JoinprotoError(
-            "the page has no memory left", next="a smaller world, or joinproto check on a machine"
-        )
-        found = {"error": _told(problem)}
+        full = "the page has no memory left"
+        advice = "a smaller world, or joinproto check on a machine"
+        found = {"error": _told(JoinprotoError(full, next=advice))}
     except BaseException as error:  # noqa: BLE001  the page must hear of it, or it waits for ever
         text = f"this is a bug in joinproto: {type(error).__name__}: {error}"
         found = {"error": _told(JoinprotoError(text, next="report it to the project"))}

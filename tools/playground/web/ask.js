@@ -27,7 +27,7 @@ export function start() {
     if (data.ready) {
       isReady = true;
       URL.revokeObjectURL(address);
-      say("ready");
+      say(open.size ? "busy" : "ready");
     } else if (data.failed) {
       say("failed", data.failed);
       giveUp("Python did not start: " + data.failed, "load the page again, or use a newer browser");

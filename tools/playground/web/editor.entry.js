@@ -47,7 +47,7 @@ export function makeEditor(parent, { text, isDark, onRun, onChange }) {
         lintGutter(),
         theme,
         EditorView.darkTheme.of(isDark),
-        EditorView.contentAttributes.of({ "aria-label": "The model, in Python" }),
+        EditorView.contentAttributes.of({ "aria-label": "The model, in Python", tabindex: "0" }),
         EditorView.updateListener.of((update) => update.docChanged && onChange()),
       ],
     }),
