@@ -2,7 +2,7 @@
 
 A ballot that is begun anew faster than its answers travel never ends, and neither does one that
 each newcomer outbids.  So patience is at least what answers have taken (as a retransmission
-timeout follows round trips, RFC 6298), and a member whose ballot was answered is left its time:
+timeout follows round trips, RFC 6298), and a member with an answered ballot is left its time:
 another one's is not heard until then, as if it were lost on its way: with heartbeats the next one
 heals that, and without them every ballot is heard.  Nothing here is about
 safety, and nothing of it is kept on disk.
