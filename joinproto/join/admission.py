@@ -25,7 +25,7 @@ class Admit(Enum):
     REFUSE = "refuse"
     TELL = "tell it the views it does not know"
     ASK = "ask it for the views we do not know"
-    UPDATE = "let it be updated while the view runs"
+    UPDATE = "let it be updated beside the running view"
     TAKE_IN = "take it in by the next view"
     KNOWN = "say whether we are ready"
     WAIT = "wait for it, or with it"

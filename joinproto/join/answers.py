@@ -148,7 +148,7 @@ class Evidence:
         for other in others:
             order = compare_positions(best.position, other.position, (self.lineage,))
             if order in (PositionOrder.INCOMPARABLE, PositionOrder.UNKNOWN):
-                found = Said(f"{best} next to {other}, {order.value}")
+                found = Said(f"{best} beside {other}, {order.value}")
                 raise Malformed("positions of two sources", found, "one behind the other")
             if order is PositionOrder.BEHIND:
                 best = other

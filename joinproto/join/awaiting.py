@@ -83,10 +83,9 @@ def awaiting() -> Table[For]:
             Case("I1", "not founded yet", _i("it knows no view", has_tip=False), For.FOUNDING),
             Case(
                 "J1",
-                "no member of the view is here",
+                "nobody of the view is here",
                 _i(
-                    "it is not in the tip, of which no member is here",
-                    **_no("is_member", "view_here"),
+                    "it is not in the tip, of which nobody is here", **_no("is_member", "view_here")
                 ),
                 For.VIEW,
                 reason=few,
@@ -94,7 +93,7 @@ def awaiting() -> Table[For]:
             Case("J1", "not taken in yet", _i("it is not in the tip", is_member=False), For.ENTRY),
             Case(
                 "I7",
-                "no member feeds it",
+                "nobody feeds it",
                 _i("its data is not where the tip starts", has_data=False),
                 For.SOURCE,
             ),
@@ -206,4 +205,4 @@ def _seats(seats: Iterable[Seat], heard: Heard, me: Seat) -> str:
 
 
 def _list(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names)) or "none"
+    return ", ".join(sorted(names)) or "nobody"

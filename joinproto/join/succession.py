@@ -173,7 +173,7 @@ def going_on() -> Table[Next]:
             ),
             Case(
                 "P1",
-                "a member is sure, and a store stays",
+                "somebody is sure, and a store stays",
                 ~stays.is_empty & (~STORES.where(leaves=False).is_empty | KEEPS_NOTHING),
                 Next.CHANGE,
             ),
@@ -181,14 +181,14 @@ def going_on() -> Table[Next]:
             # now.
             Case(
                 "3.3",
-                "a member is sure, but no store would stay",
+                "somebody is sure, but no store would stay",
                 ~S.is_empty & ~STORES.is_empty,
                 Next.CHANGE,
             ),
             # What is acknowledged in a view without a store is gone with its processes.
             Case(
                 "3.4",
-                "a member is sure, but no store has answered",
+                "somebody is sure, but no store has answered",
                 ~S.is_empty,
                 Next.WAIT,
                 reason=Reason.TOO_FEW_MEMBERS,
@@ -210,7 +210,7 @@ def going_on() -> Table[Next]:
             ),
             Case(
                 "I6",
-                "total failure, and no operator permits a restart",
+                "total failure, and nobody permits a restart",
                 NOBODY_PERMITS,
                 Next.WAIT,
                 reason=Reason.NO_CLEAN_STORE,

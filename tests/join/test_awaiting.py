@@ -51,7 +51,7 @@ def heard(names: str = "", **more: object) -> Heard:
             None,
             evolve(CONFIG, electors=frozenset("a")),
             For.FOUNDING,
-            "the electors are none",
+            "the electors are nobody",
         ),
         (evolve(STANDS, is_member=False), heard(), TIP, CONFIG, For.VIEW, "not here: a with"),
         (
@@ -199,7 +199,7 @@ def test_who_was_wiped_says_that_nobody_of_the_view_is_here() -> None:
 
     (told,) = _said(member, 2.0)
 
-    assert "no member of the view is here" == told.case
+    assert "nobody of the view is here" == told.case
     assert "not here: a with store a', b with store b'" == told.detail
 
 

@@ -311,14 +311,14 @@ def test_what_stores_say_that_cannot_be_is_told_to_the_operator(
     m.choice = m.choice.receive("b", promised()).choice
 
     def impossible(*_: object) -> None:
-        raise Malformed("positions of two sources", Said("a next to b"), "one behind the other")
+        raise Malformed("positions of two sources", Said("a beside b"), "one behind the other")
 
     monkeypatch.setattr(balloting, "proposal", impossible)
     consider(m, 2.0, is_patient=False)
 
     (said,) = m.events
     assert isinstance(said, Waiting)
-    assert "a next to b" in said.detail
+    assert "a beside b" in said.detail
 
 
 def test_who_speaks_of_a_view_that_is_not_known_here_hears_what_is() -> None:

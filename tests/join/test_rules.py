@@ -155,7 +155,7 @@ def test_dirty_stores_of_an_open_view_miss_nothing_but_permission() -> None:
     case = CHAIN_RULES.choose(members("oX oX", 2), 0)
 
     assert case is not None
-    assert "total failure, and no operator permits a restart" == case.name
+    assert "total failure, and nobody permits a restart" == case.name
 
 
 def test_a_lone_member_of_three_waits() -> None:

@@ -33,7 +33,7 @@ def test_too_few_of_whom_one_is_sure_wait_for_a_store() -> None:
 
     case = going_on().choose((row,), 0)
 
-    assert "a member is sure, but no store has answered" == case.name
+    assert "somebody is sure, but no store has answered" == case.name
 
 
 def test_a_restart_needs_a_store_that_has_all_that_was_acknowledged() -> None:

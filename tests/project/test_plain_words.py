@@ -22,6 +22,12 @@ NAMES = re.compile(
 )
 """Names are no prose: what is quoted, options, worlds, mistakes, files; and the exceptions: three
 labels of steps that proofs and mappings share, a kind of network, and a public class."""
+LOGGED = {
+    *(f"joinproto/join/{name}.py" for name in ("admission", "answers", "awaiting", "succession")),
+    "models/joinproto_worlds/mutations/succeeding.py",
+}
+"""Files whose texts stand in event logs: `joinproto validate` compares them with logs of earlier
+releases, word by word.  Their docstrings are looked at all the same."""
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
@@ -48,6 +54,7 @@ def test_no_mannered_phrase_is_left() -> None:
         for name in listed
         if name.endswith(".py") and (ROOT / name).is_file()
         for line, text in texts(ROOT / name)
+        if name not in LOGGED or "\n" in text or text.endswith(".")
         for phrase in found_in(text)
     ]
 

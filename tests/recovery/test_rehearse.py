@@ -162,7 +162,7 @@ def test_each_choice_says_what_follows(
     found = {one["choice"]: one for one in said["rehearsal"]}
     assert {"no mark", "mark a", "mark a and b", "mark all"} <= found.keys()
     assert [] == found["no mark"]["starts"]
-    assert any("no operator permits" in case for case in found["no mark"]["waits"])
+    assert any("nobody permits" in case for case in found["no mark"]["waits"])
     assert ["a", "b", "c"] == found["mark all"]["starts"][0]["members"]
     assert all(start["is_served"] for start in found["mark all"]["starts"])
     assert not any(one["loses"] or one["aborts"] for one in found.values())

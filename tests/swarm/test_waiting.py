@@ -38,7 +38,7 @@ GONE = Scenario(
 @pytest.mark.parametrize(
     ("scenario", "said"),
     [
-        (TWO, "waits (J1: no member of the view is here; not here: b with store"),
+        (TWO, "waits (J1: nobody of the view is here; not here: b with store"),
         (GONE, "waits (I1: founders are not here; no connection to c)"),
     ],
 )

@@ -115,7 +115,7 @@ SUCCEEDING = (
         "starts-where-nobody-stays",
         (_proposing("_sources", lambda self, among, stays: list(among)),),
     ),
-    Mutation("leave-waits", (_waiting("going_on", "a member is sure, but no store would stay"),)),
+    Mutation("leave-waits", (_waiting("going_on", "somebody is sure, but no store would stay"),)),
     Mutation(
         "nobody-keeps-it",
         (
@@ -123,7 +123,7 @@ SUCCEEDING = (
                 "going_on",
                 lambda table: changing(
                     table,
-                    "a member is sure, but no store has answered",
+                    "somebody is sure, but no store has answered",
                     outcome=Next.CHANGE,
                     reason=None,
                 ),
