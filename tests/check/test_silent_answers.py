@@ -192,7 +192,7 @@ class RecordsForNobody(Steps):
         (MisspellsShows, "MisspellsShows.show is never used", "did you mean shows?"),
         (MisspellsPersistent, "persistant is never used", "did you mean persistent?"),
         (PersistsNothing, "Persist() writes nothing", "persistent ="),
-        (RecordsForNobody, "is heard by nobody", "monitor="),
+        (RecordsForNobody, "has no receiver", "monitor="),
     ],
 )
 def test_what_no_state_would_show_is_refused(
@@ -362,7 +362,7 @@ def test_an_answer_that_is_true_whatever_is_in_it_is_refused(
     ("parts", "said"),
     [
         ({"properties": (item for item in [TRUE])}, "gone through once"),
-        ({"properties": [always_each("e", bool, among=[])]}, "is among nobody"),
+        ({"properties": [always_each("e", bool, among=[])]}, "is among no members"),
         ({"faults": Faults(crashes=1, spared=frozenset("a"))}, "every member is spared"),
         ({"faults": Faults(partitions=1)}, "there is no way to cut"),
     ],
@@ -375,7 +375,7 @@ def test_what_no_search_could_put_to_a_test_is_refused(parts: dict[str, Any], sa
 
 
 def test_a_split_that_cuts_nobody_off_is_refused() -> None:
-    with pytest.raises(ModelProblem, match="a split has everybody on one side"):
+    with pytest.raises(ModelProblem, match="a split has all members on one side"):
         world(Steps, faults=Faults(partitions=1, splits=(frozenset("ab"),)))
 
 
