@@ -115,6 +115,11 @@ def promotion(
     )
 
 
+def is_emptied(state: Managing, me: Broker) -> bool:
+    """Return whether its name is in the chain and what it had is gone: its store is empty."""
+    return state.chain.generation > 0 == me.view.generation
+
+
 def would(state: Managing, me: Broker, event: Promote, *, is_open: bool) -> Answer:
     """Return what this broker would answer to a promotion by the chain as it is now."""
     name = me.who.me
@@ -126,8 +131,7 @@ def would(state: Managing, me: Broker, event: Promote, *, is_open: bool) -> Answ
     if not may_promote(state.chain, name):
         why = f"{name} is not in the last view of {state.chain.primary}: it lacks something"
         return Answer(Verdict.REFUSED, "H4", why)
-    if state.chain.generation > 0 == me.view.generation:
-        # Its name is in the chain; what it had is gone: an empty directory was given to it.
+    if is_emptied(state, me):
         why = f"{name} has an empty store, and {state.chain.primary} was primary before"
         return Answer(Verdict.REFUSED, "H4", why)
     return next(effect for effect in step(me, event).effects if isinstance(effect, Answer))

@@ -171,6 +171,7 @@ _STANDBY = {
     "by-number": "What a backup has is told by numbers, not by identities.",
     "transactions-apart": "A transaction reaches a backup in parts.",
     "dirty-serves": "A broker with a dirty store may be promoted.",
+    "empty-goes-on": "A store that was lost goes on, as it is in the last view.",
     "waits-for-a-person": "A store that is proven to be the last waits for a person.",
     "left-are-better": "A backup that the last primary left stands in that primary's way.",
     "stops-clean": "A broker stopped in order marks its store clean, whatever it has.",

@@ -137,7 +137,7 @@ def test_a_claim_that_does_not_hold_is_the_exit_code_1_and_is_named() -> None:
     assert "shortened to:" in as_text.output
 
 
-def test_the_keyboard_ends_it_with_what_was_played() -> None:
+def test_a_signal_ends_it_with_what_was_played() -> None:
     """And that is no failure; what is no option is the exit code 2."""
     real = reconcile.run
     with mock.patch.object(
@@ -146,7 +146,7 @@ def test_the_keyboard_ends_it_with_what_was_played() -> None:
         ended = CliRunner().invoke(main, ["reconcile", "--events", "5", "--runs", "9", "--json"])
 
     assert 0 == ended.exit_code, ended.output
-    assert "ended by the keyboard" in ended.stderr
+    assert "ended by a signal" in ended.stderr
     assert 1 == json.loads(ended.stdout)["runs"]
     assert 2 == CliRunner().invoke(main, ["reconcile", "--runs", "0"]).exit_code
     assert "Exit code 0" in CliRunner().invoke(main, ["--help"]).output

@@ -1,11 +1,12 @@
 """Systems as they ship, in random orders: `python -m tools.swarms SYSTEM`, of the four below.
 
-Its help names the exit codes.  Ctrl-C ends it with what was played until then.
+Its help names the exit codes.  Ctrl-C and SIGTERM end it with what was played until then.
 """
 
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -107,8 +108,8 @@ _AS_JSON = (
 def main() -> None:
     """Play systems as they ship, in random orders and virtual time.
 
-    Exit code 0: every claim held in all runs, also where Ctrl-C ended them; 1: one did not, and its
-    seed, the claim and the shortest run found are printed; 2: wrong words.
+    Exit code 0: every claim held in all runs, also where Ctrl-C or SIGTERM ended them; 1: one did
+    not, and its seed, the claim and the shortest run found are printed; 2: wrong words.
     """
 
 
@@ -137,7 +138,7 @@ def _play(
                 failed = found
                 break
     except KeyboardInterrupt:
-        click.echo("ended by the keyboard", err=True)
+        click.echo("ended by a signal", err=True)
     told = {
         "runs": last - seed + 1,
         "seeds": [seed, last],
@@ -186,4 +187,6 @@ for _play_one, _usual in SYSTEMS.items():
 
 
 if __name__ == "__main__":
+    # A shell has its background processes ignore Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     main()

@@ -81,6 +81,10 @@ def _never_proven(original: Callable[..., bool]) -> Callable[..., bool]:
     return lambda _me, _stores, _chain: False
 
 
+def _never(_original: object) -> Callable[..., bool]:
+    return lambda _state, _me: False
+
+
 def _everybody(original: Table[Entrance]) -> Table[Entrance]:
     return changing(original, "it follows", outcome=Entrance.ADMITTED)
 
@@ -124,6 +128,7 @@ STANDING = (
     # H10.
     Mutation.of("dirty-serves", PROMOTE, "TABLES", _dirty_serves),
     Mutation.of("waits-for-a-person", "joinproto.standby.managing", "is_proven", _never_proven),
+    Mutation.of("empty-goes-on", "joinproto.standby.managing", "is_emptied", _never),
     Mutation.of("stops-clean", "joinproto.standby.machine", "_mark", _stops_clean),
     # H11.
     Mutation.of("lets-everybody-in", "joinproto.standby.clients", "ENTERING", _everybody),

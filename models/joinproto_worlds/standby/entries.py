@@ -20,7 +20,7 @@ def _scene(name: str, about: str, mutants: tuple[str, ...] = (), **given: Any) -
 
 _LONG = (
     *("ahead", "cut-off", "told-late", "two-promoted", "old-serves"),
-    *("continues-halfway", "stopped-halfway", "dropped-halfway"),
+    *("continues-halfway", "stopped-halfway", "dropped-halfway", "continues-wiped"),
 )
 
 
@@ -56,6 +56,12 @@ STORIES: tuple[Entry, ...] = (
         ("acknowledges-at-once", "transfers-at-once"),
     ),
     _scene("failback", "the failed one comes back and follows"),
+    _scene(
+        "failback-wiped",
+        "the same, and its disk was lost meanwhile",
+        scene="failback",
+        wipes=1,
+    ),
     _scene(
         "failure-in-failback",
         "the primary fails while the other one still catches up: it is not promoted",
@@ -125,6 +131,15 @@ STORIES: tuple[Entry, ...] = (
         marks="best",
     ),
     _breaks(
+        "total-wiped",
+        "the same, and a disk is lost: a manager outside cannot tell it from a first start",
+        6,
+        "total",
+        manager="last",
+        marks="best",
+        wipes=1,
+    ),
+    _breaks(
         "total-wrong",
         "the same, and any store is marked clean",
         6,
@@ -144,6 +159,14 @@ STORIES: tuple[Entry, ...] = (
         "all have failed, and the one that is proven to be the last goes on by itself",
         ("waits-for-a-person",),
         manager="built in",
+    ),
+    _scene(
+        "continues-wiped",
+        "the same, and the disk of one is lost: its name is in the last view, and it refuses",
+        ("empty-goes-on",),
+        scene="continues",
+        manager="built in",
+        wipes=1,
     ),
     _scene(
         "stopped",

@@ -41,7 +41,15 @@ from joinproto.standby.events import (
 from joinproto.standby.leading import Leading
 from joinproto.standby.machine import Broker
 from joinproto.standby.machine import step as stepped
-from joinproto.standby.managing import Due, Managing, appended, decided, is_over, promotion
+from joinproto.standby.managing import (
+    Due,
+    Managing,
+    appended,
+    decided,
+    is_over,
+    promotion,
+    would,
+)
 from joinproto.standby.messages import Change, View
 from joinproto.standby.perform import perform as performed
 from joinproto.standby.stock import with_queue
@@ -53,7 +61,10 @@ from joinproto_worlds.standby.story import Manager, Op, Story, draft_of
 
 mutated = inside(lambda played: mutation(played.mutant))
 LATE = 1e9  # seconds: after every deadline
-WHOLE = ("dies", "stops in order", "is cut off", "is back in the network", "is marked clean")
+WHOLE = (
+    *("dies", "stops in order", "is cut off", "is back in the network", "is marked clean"),
+    *("loses its disk", "has its disk copied", "has an older disk put back"),
+)
 """What a broker does not die in the middle of."""
 
 
@@ -67,6 +78,7 @@ class Played(MachineWorld[Event, Effect]):
     moment at which no broker ran.  `stops`: how often a broker may still stop in order.
     `writes`: what is on its way to a disk, by token: the broker goes on meanwhile, and has told
     others of it.
+    `wipes`, `backups`: of the story, what is left; `copies`: of disks, by their brokers.
     """
 
     story: Story
@@ -83,6 +95,9 @@ class Played(MachineWorld[Event, Effect]):
     failed: bool = False
     stops: int = 0
     writes: dict[str, tuple[tuple[int, tuple[Change, ...]], ...]] = Factory(dict)
+    wipes: int = 0
+    backups: int = 0
+    copies: dict[str, Disk] = Factory(dict)
 
     # -- what may happen ---------------------------------------------------------------------
 
@@ -98,9 +113,15 @@ class Played(MachineWorld[Event, Effect]):
     def _choices(self) -> Iterator[Any]:
         _, starts, _, _ = self.left
         for name in self.story.names:
+            if self.backups and name not in self.copies:
+                yield Maybe(Act("has its disk copied", name))
             if self.runs(name):
                 yield from self._of_one(name)
                 continue
+            if self.wipes and self.disks[name] != Disk():
+                yield Maybe(Act("loses its disk", name))
+            if self.backups and self.copies.get(name, self.disks[name]) != self.disks[name]:
+                yield Maybe(Act("has an older disk put back", name))
             if starts:
                 yield Maybe(Act("starts", name))
             if _may_mark(self, name):
@@ -157,6 +178,14 @@ class Played(MachineWorld[Event, Effect]):
                 self.tell(name, Start(mark=disk.mark, view=disk.view, stock=disk.read))
             case "is marked clean":
                 self.disks[name] = evolve(self.disks[name], mark=Mark.CLEAN)
+            case "loses its disk":
+                self.wipes -= 1
+                self.disks[name] = Disk()
+            case "has its disk copied":
+                self.copies[name] = self.disks[name]
+            case "has an older disk put back":
+                self.backups -= 1
+                self.disks[name] = self.copies[name]
             case "dies":
                 self.dies(name)
             case "stops in order":
@@ -299,6 +328,9 @@ class Played(MachineWorld[Event, Effect]):
 
     def answer(self, name: str, event: Promote) -> Answer:
         """Return what this broker would answer."""
+        if self.story.manager is Manager.BUILT_IN:
+            managing = Managing(chain=self.chain)
+            return would(managing, self.brokers[name], event, is_open=name != self.cut_off)
         effects = stepped(self.brokers[name], event).effects
         return next(one for one in effects if isinstance(one, Answer))
 

@@ -245,7 +245,7 @@ def begun(story: Story) -> Played:
         it.cut_off = ""
     it.story, it.confirmed, it.newest = story, frozenset(), 0
     it.left = (story.deaths, story.starts, story.cuts, story.promotions)
-    it.stops = story.stops
+    it.stops, it.wipes, it.backups = story.stops, story.wipes, story.backups
     it.rest()
     return it
 
@@ -259,10 +259,12 @@ def build(
     manager: str = "careful",
     marks: str = "",
     halfway: bool = False,
+    wipes: int = 0,
+    backups: int = 0,
 ) -> World:
     """`members`: the story is one; the scene says how many brokers there are.
 
-    `halfway`: a broker may die before any effect of a step.
+    `halfway`, `wipes`, `backups`: as of a story.
     """
     chosen = SCENES[scene]
     story = evolve(
@@ -271,6 +273,8 @@ def build(
         manager=Manager(manager),
         marks=marks,
         halfway=halfway,
+        wipes=wipes,
+        backups=backups,
     )
     return World(
         name=f"standby-{scene}",

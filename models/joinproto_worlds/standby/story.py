@@ -106,6 +106,8 @@ class Story:
     while fewer run.  `at_once`: what is under way arrives before anything else happens. `halfway`:
     a broker may die before any effect of a step; what it has sent arrives, or does not; and what a
     primary writes is on its disk some time after its backups were told, or never.
+    `wipes`: how often the disk of a broker that is stopped is blank again; `backups`: how often an
+    older copy of it is put back, which was made at any moment.
     """
 
     names: str | tuple[str, ...] = "ab"
@@ -132,3 +134,5 @@ class Story:
     least: int = 0
     at_once: bool = False
     halfway: bool = False
+    wipes: int = 0
+    backups: int = 0
