@@ -268,7 +268,7 @@ class MemberCode:
         if not local.up:
             return freeze(DOWN)
         if self._show is None and not self._has_shows:
-            return _seen(self.objects.names, local.values)
+            return seen_of(self.objects.names, local.values)
         what = "shows()" if self._show is None else "show(member)"
 
         def ask() -> Hashable:
@@ -290,7 +290,7 @@ class MemberCode:
         return int(self.objects.guarded("horizon()", member.horizon))
 
     def _shown_disk(self, local: LocalState) -> Hashable:
-        show, seen = self._show_disk, thaw(_seen(self.objects.persistent, local.disk))
+        show, seen = self._show_disk, thaw(seen_of(self.objects.persistent, local.disk))
         assert show is not None
         what = "show_disk(disk)"
         return self.objects.value(self.objects.guarded(what, lambda: show(seen)), what)
@@ -340,7 +340,7 @@ def _tell(text: dict[str, str], name: str, value: Any) -> None:
         text[name] = type(value).__name__
 
 
-def _seen(names: tuple[str, ...], values: tuple[Hashable, ...]) -> Hashable:
+def seen_of(names: tuple[str, ...], values: tuple[Hashable, ...]) -> Hashable:
     """Return `Seen`, frozen, of attributes that are."""
     return Frozen(Seen, (tuple(zip(names, values, strict=True)),))
 

@@ -50,7 +50,7 @@ class MemberObjects:
         for item in self.persistent:
             if item not in self.names:
                 raise self.problem(f"persistent names {item!r}, which is not an attribute")
-        self._values_of, self._disk_of = parts_getter(self.names), parts_getter(self.persistent)
+        self.values_of, self._disk_of = parts_getter(self.names), parts_getter(self.persistent)
         for name in OPTIONAL:
             if isinstance(getattr(self.kind, name, None), property):
                 raise self.problem(f"{name} is a property", next=f"make it a method: {name}()")
@@ -65,6 +65,11 @@ class MemberObjects:
             self.values(self.stopped(self.empty)) != made
             or any(self.names[at] in self.persistent for at in self._shared)
         )
+
+    @property
+    def shares_class(self) -> bool:
+        """Whether fresh objects of the class, or its attributes, name one container."""
+        return bool(self._shared) or self.shares_disk
 
     def has(self, method: str) -> bool:
         """Return whether the member has the method, one of `OPTIONAL`."""
@@ -137,7 +142,7 @@ class MemberObjects:
         """Return the attributes of an object, frozen, in the order of `names`."""
         if not self._plain and (extra := set(attributes(member)) ^ set(self.names)):
             raise self._comes_or_goes(min(extra))
-        return self._frozen(member, self.names, self._values_of)
+        return self._frozen(member, self.names, self.values_of)
 
     def disk(self, member: Any) -> tuple[Hashable, ...]:
         """Return the durable ones, frozen, in the order of `persistent`."""

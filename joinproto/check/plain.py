@@ -30,7 +30,7 @@ from joinproto.check.plain_steps import Steps
 from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import ON_FAIR_RUNS, ON_RUNS, Property
 from joinproto.check.reference import State
-from joinproto.check.report import PropertyResult, Report, Result, States, Step, Trace
+from joinproto.check.report import Coverage, PropertyResult, Report, Result, States, Step, Trace
 from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import Move, order_of, to_step, unanswered
 from joinproto.check.view import View
@@ -82,7 +82,7 @@ POSSIBLE = ("no deadlock", "always possible")
 """Claims about whole runs that a state breaks, whatever leads there."""
 
 
-class _ForTheEngine(Exception):
+class ForTheEngine(Exception):
     """The world is no small one."""
 
 
@@ -102,16 +102,16 @@ def check_small(
     began, cpu = time.perf_counter(), time.process_time()
     try:
         with collected_seldom():
-            small = _Small(Steps(world), ends or Ends(), bounds)
+            small = Small(Steps(world), ends or Ends(), bounds)
             small.run(began)
             small.steps.codes.ask_again()
             return small.report(witnesses, began, cpu)
-    except _ForTheEngine:
+    except ForTheEngine:
         return None
 
 
 @define
-class _Small:
+class Small:
     """`out_of`: the steps out of each state that was expanded.  `hits`: claim to level, states.
 
     `bytes_before`: of the process when the search began.
@@ -202,7 +202,7 @@ class _Small:
                 or self.steps.tries > bounds.tries
                 or (len(self.out_of) % 256 == 0 and resident_bytes() > bytes_max)
             ):
-                raise _ForTheEngine
+                raise ForTheEngine
             if self._ends_now(began):
                 return []
         self.steps.failing = None
@@ -349,7 +349,7 @@ class _Small:
         fails = not results.isdisjoint(("violated", "not-reached"))
         is_open = self.stopped_by or "unknown" in results
         live = any(item.kind in ON_FAIR_RUNS for item in properties)
-        coverage = coverage_of(self.steps, self.levels, self.out_of, is_ended=bool(self.stopped_by))
+        coverage = self._coverage()
         report = Report(
             world=world.name,
             about=world.about,
@@ -363,6 +363,7 @@ class _Small:
             peak_rss_bytes=peak_bytes(),
             calls=self.steps.codes.calls,
             engine="local",
+            method="plain",
             reductions=("messages of no use are dropped",) if world.expiry else (),
             properties=properties,
             fair_to=tuple(map(str, world.fairness)) if live else (),
@@ -375,6 +376,11 @@ class _Small:
             trace=min(broken, key=lambda trace: len(trace.steps), default=None),
         )
         return with_open_claims(world, report)
+
+    def _coverage(self) -> Coverage:
+        """Return what was exercised."""
+        is_ended = bool(self.stopped_by)
+        return coverage_of(self.steps, self.levels, self.out_of, is_ended=is_ended)
 
     def _result(self, item: Property, witnesses: bool) -> PropertyResult:
         level, trace = None, self.traces.get(item.name)

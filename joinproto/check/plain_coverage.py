@@ -38,7 +38,7 @@ def coverage_of(
     for code in steps.codes.members:
         for (local, event), outcomes in steps.asked[code].items():
             for outcome in outcomes:
-                name = said[id(outcome)] = _name_of(code.name, event, outcome)
+                name = said[id(outcome)] = name_of(code.name, event, outcome)
                 actions.setdefault(name, 0)
                 rules.update({rule: rules.get(rule, 0) for rule in outcome.rules})
             acts = any(
@@ -46,7 +46,7 @@ def coverage_of(
             )
             arms.add(event, takes=bool(outcomes), acts=acts)
             if not outcomes and not isinstance(event, Message):
-                actions.setdefault(_name_of(code.name, event), 0)
+                actions.setdefault(name_of(code.name, event), 0)
     for taken in out_of.values():
         for move, _ in taken:
             names = [said[id(outcome)] for _, outcome in move.outcomes]
@@ -91,7 +91,7 @@ def _unwritten(steps: Steps, begin: Sequence[State]) -> list[str]:
     return [c.name for c in members if c.objects.persistent and c.name not in written]
 
 
-def _name_of(member: str, event: Hashable, outcome: Outcome | None = None) -> str:
+def name_of(member: str, event: Hashable, outcome: Outcome | None = None) -> str:
     """Return a step as coverage names it; None: one that was never taken."""
     move = Move("choice", ((member, outcome or Outcome(LocalState(False, (), ()))),), event)
     return f"{words(move)[0]} ({member})"

@@ -152,6 +152,11 @@ class Report:
     ]
     calls: Annotated[Count, "calls of members' code"]
     engine: Annotated[Literal["local", "spark"], "where it was searched"]
+    method: Annotated[
+        Literal["tables", "plain", "states"],
+        """how it was searched: `tables` of what members answer, `plain` Python (a small world), or
+        `states`, one by one (a world of one member)""",
+    ] = field(default="tables", kw_only=True, eq=False)
     reductions: Annotated[tuple[str, ...], "such as symmetry; empty: every state was visited"]
     fair_to: Annotated[
         tuple[str, ...], "what runs may not put off for ever, where a claim asks for it"

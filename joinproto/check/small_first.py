@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from joinproto.check.check import check as check_by_engine
+from joinproto.check.direct import check_direct
 from joinproto.check.plain import Ends, check_small, own_bounds
 from joinproto.check.report import Report
 from joinproto.check.world import World
@@ -25,6 +26,7 @@ def check(
 ) -> Report:
     """Return what a breadth-first search of `world` found.
 
+    A world of one member without faults is searched state by state (`Report.method` says so).
     A world of up to some 40,000 states is searched in plain Python, which needs no compiled loops;
     where these are kept from an earlier run, one of up to 20,000.  A larger one, and one with
     `symmetry`, is searched by the engine.
@@ -34,13 +36,19 @@ def check(
     `witnesses`: rebuild the shortest run to every `sometimes`, too.  `workers`: threads of the
     engine.  Raises `ModelProblem` for a model that cannot be explored.
     """
+    ends = Ends(
+        states_max=states_max,
+        seconds_max=seconds_max,
+        interrupted=interrupted or (lambda: False),
+    )
+    if not symmetry:
+        found = check_direct(
+            world, witnesses=witnesses, ends=ends, memory_max_bytes=memory_max_bytes
+        )
+        if found is not None:
+            return found
     asks_for_more = (symmetry, memory_max_bytes, progress, workers > 1)
     if not any(asks_for_more):
-        ends = Ends(
-            states_max=states_max,
-            seconds_max=seconds_max,
-            interrupted=interrupted or (lambda: False),
-        )
         small = check_small(world, witnesses=witnesses, ends=ends, bounds=own_bounds())
         if small is not None:
             return small

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from attrs import evolve, frozen
 
+from joinproto.check.direct import check_direct, is_direct
 from joinproto.check.folders import answers_file
 from joinproto.check.fresh import Fresh
 from joinproto.check.loaded import Loaded
@@ -98,6 +99,9 @@ def searched(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
 
 def _searched(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     began, cpu_began = time.perf_counter(), time.process_time()
+    direct = _directly(loaded, settings)
+    if direct is not None:
+        return direct, 0.0
     small = _as_small(loaded, settings)
     if small is not None:
         return small, 0.0
@@ -119,6 +123,25 @@ def identity(loaded: Loaded, settings: Settings) -> dict[str, Any]:
         # Where it is searched makes no difference to what is found.
         "symmetry": settings.symmetry,
     }
+
+
+def _directly(loaded: Loaded, settings: Settings) -> Report | None:
+    """Return the report of a world of one member, searched state by state; None: it is another."""
+    asks_for_more = settings.engine == "spark" or settings.symmetry or settings.out is not None
+    if asks_for_more or settings.master is not None or not is_direct(loaded.world):
+        return None
+    with loaded.at_work(), interruptible() as interrupt:
+        ends = Ends(
+            states_max=settings.states_max,
+            seconds_max=settings.seconds_max,
+            interrupted=interrupt.was_asked,
+        )
+        return check_direct(
+            loaded.world,
+            ends=ends,
+            memory_max_bytes=settings.memory_bytes,
+            witnesses=settings.witness is not None,
+        )
 
 
 def _as_small(loaded: Loaded, settings: Settings) -> Report | None:

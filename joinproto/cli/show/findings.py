@@ -99,7 +99,8 @@ def costs(report: Report) -> Iterator[Fact]:
         words = "; ".join(report.fair_to) or "none: no step is ever forced"
         yield Fact("fairness", visible(words))
     reductions = ", ".join(map(visible, report.reductions)) or "none"
-    yield Fact("search", f"{visible(report.engine)} engine, reductions: {reductions}")
+    how = "state by state" if report.method == "states" else f"{visible(report.engine)} engine"
+    yield Fact("search", f"{how}, reductions: {reductions}")
 
 
 def exercised(report: Report) -> str:

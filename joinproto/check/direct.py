@@ -1,0 +1,361 @@
+"""A world of one member, searched state by state: its states are those of that member.
+
+The engine is fast where members have few local states each: it numbers these, asks each question
+once, and combines numbers.  Where one member is nearly all of the world, each state is a new local
+state, and to number it, and to keep every answer, costs more than the answer.  Here a state is the
+tuple of the member's attributes, hashed once, and each question is put once, when its turn comes.
+
+What is checked of the member's code is the same as elsewhere:
+
+* The first `SLOWLY` states are asked by `joinproto/check/member.py`, which puts each question
+  twice, lets a fresh process answer some, and puts some again when the search is over.
+* After that one question in `EVERY` is put again at once, on a fresh object.
+* A state whose answers are not plain (effects, `Maybe`, an exception, an attribute that comes or
+  goes, a dict or a set, which have an order) is asked by `member.py`, which knows what they mean.
+* A call that does not come back is ended.
+
+What this way does not know is left to the others: more than one member, faults, messages, joint
+steps, and claims about runs (`is_direct`).
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from attrs import Factory, define, evolve, field
+
+from joinproto.check.asking import ask, ask_each, is_within
+from joinproto.check.causes import growing
+from joinproto.check.direct_member import DirectMember, Values
+from joinproto.check.endless import WATCH
+from joinproto.check.exercised import Arms, exercised
+from joinproto.check.freeze import thaw
+from joinproto.check.local import LocalState
+from joinproto.check.memory import collected_seldom, default_limit_bytes, resident_bytes
+from joinproto.check.plain import Bounds, Ends, ForTheEngine, Small
+from joinproto.check.plain_coverage import name_of
+from joinproto.check.plain_steps import Steps
+from joinproto.check.problems import ModelProblem
+from joinproto.check.properties import Property
+from joinproto.check.reference import State
+from joinproto.check.report import Coverage, Report, States, Step
+from joinproto.check.steps import order_of, to_step
+from joinproto.check.view import View
+from joinproto.check.world import World
+
+KINDS = ("always", "sometimes", "no deadlock")
+"""Kinds of claims that need no graph of all steps."""
+
+_LOOK_EVERY = 1 << 10
+"""After so many states it is looked at whether a limit is met."""
+
+OTHERS_MAX = 100_000
+"""A problem met within so many states is left to the other searches, which tell what led to it."""
+
+_ANY = Bounds(1 << 62, 1 << 62, 1 << 62, 1 << 62)
+
+
+def is_direct(world: World) -> bool:
+    """Return whether a world is one that can be searched state by state."""
+    faults = world.faults
+    return (
+        len(world.members) == 1
+        and world.monitor is None
+        and not (faults.crashes or faults.partitions or faults.losses)
+        and not (faults.duplicates or faults.wipes)
+        and world.together is None
+        and world.same is None
+        and world.show_disk is None
+        and not world.show_links
+        and world.start == "up"
+        and all(item.kind in KINDS for item in world.properties)
+        and all(item.scope in ("world", "each", "pair") for item in world.properties)
+    )
+
+
+def check_direct(
+    world: World,
+    *,
+    witnesses: bool = False,
+    ends: Ends | None = None,
+    memory_max_bytes: int | None = None,
+) -> Report | None:
+    """Return the report of a world of one member; None where another search is needed.
+
+    `ends`: limits, and Ctrl-C.  `memory_max_bytes`: of the process; None: four fifths of what is
+    free.  Raises `ModelProblem` for a model that cannot be explored.
+    """
+    if not is_direct(world):
+        return None
+    began, cpu = time.perf_counter(), time.process_time()
+    try:
+        with collected_seldom():
+            steps = Steps(world)
+            member = DirectMember.of(world, steps.codes.members[0])
+            if member is None:
+                return None
+            limit = default_limit_bytes() if memory_max_bytes is None else memory_max_bytes
+            found = Direct(steps, ends or Ends(), _ANY, member=member, limit_bytes=limit)
+            found.run(began)
+            steps.codes.ask_again()
+            return found.report(witnesses, began, cpu)
+    except ForTheEngine:
+        return None
+
+
+class _Seen(Sequence[Any]):
+    """What a member that shows itself shows in each state, made when it is looked at."""
+
+    def __init__(self, held: Sequence[Values], seen: Callable[[Values], Any]) -> None:
+        self._held, self._seen = held, seen
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self._seen(values) for values in self._held[at]]
+        return self._seen(self._held[at])
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._seen, self._held)
+
+
+@define
+class Direct(Small):
+    """States are numbers, in the order in which they are found.
+
+    `held`: the attributes of each, frozen; `numbers`: and back.  `taken`: event to how often it
+    was taken.  `stuck`: states without a step.
+    """
+
+    member: DirectMember = field(kw_only=True)
+    limit_bytes: int = field(kw_only=True)
+    held: list[Values] = Factory(list)
+    numbers: dict[Values, int] = Factory(dict)
+    taken: dict[Hashable, int] = Factory(dict)
+    stuck: list[int] = Factory(list)
+    _shows_itself: bool = False
+    _all_shown: dict[Hashable, None] = Factory(dict)
+    _known: dict[tuple[str, bool], dict[Hashable, bool]] = Factory(dict)
+
+    def run(self, began: float) -> None:
+        """Explore level by level, to the end or to the first level with a violation."""
+        self._shows_itself = self.member.shows_itself
+        for state in self.steps.initials(lambda: self._ends_now(began)):
+            if state.messages or state.links:
+                raise ForTheEngine
+            self._take_in(state.locals[0].values)
+        self.generated, begin = len(self.held), 0
+        try:
+            while begin < len(self.held) and not self.stopped_by:
+                end = len(self.held)
+                self.levels.append(range(begin, end))  # type: ignore[arg-type]
+                self._judge_held(range(begin, end))
+                if self.violated or self._ends_here():
+                    break
+                self._expand(range(begin, end), began)
+                begin = end
+        except ModelProblem as problem:
+            if len(self.held) < OTHERS_MAX and not self.member.is_sure(problem):
+                raise ForTheEngine from problem
+            raise
+        if not self.stopped_by and not self.violated:
+            self._judge_stuck()
+
+    def _ends_here(self) -> bool:
+        most = self.ends.states_max
+        if most is not None and len(self.held) >= most:
+            self.stopped_by = f"the limit of {most:,} states"
+        return bool(self.stopped_by)
+
+    def _take_in(self, values: Values) -> None:
+        if values not in self.numbers:
+            self.numbers[values] = len(self.held)
+            self.held.append(values)
+
+    # -- steps -----------------------------------------------------------------------------
+
+    def _expand(self, states: range, began: float) -> None:
+        """Take in all successors of a level, or up to where a limit is met."""
+        name = self.steps.codes.names[0]
+        for first in range(states.start, states.stop, _LOOK_EVERY):
+            some = self._inside(range(first, min(first + _LOOK_EVERY, states.stop)))
+            WATCH.over(f"member {name}: a step", partial(self._go, some))
+            if self._ends_now(began):
+                return
+            if resident_bytes() > self.limit_bytes:
+                self.stopped_by = (
+                    f"the memory limit of {self.limit_bytes / 2**20:,.0f} MiB"
+                    f" ({resident_bytes() / 2**20:,.0f} MiB in use)"
+                )
+                return
+
+    def _inside(self, states: range) -> Sequence[int]:
+        """Return the states that the world's `within` lets go on; count the others."""
+        within = self.steps.world.within
+        if within is None:
+            return states
+        inside = [at for at in states if is_within(within, self._view(at))]
+        self.beyond += len(states) - len(inside)
+        self.stuck += sorted({*states} - {*inside})
+        return inside
+
+    def _go(self, states: Iterable[int]) -> None:
+        held, numbers, taken = self.held, self.numbers, self.taken
+        answers = self.member.answers
+        for at in states:
+            WATCH.go_on()
+            steps = 0
+            for event, after in answers(held[at]):
+                if after is None:
+                    taken.setdefault(event, 0)
+                    continue
+                steps += 1
+                taken[event] = taken.get(event, 0) + 1
+                if after not in numbers:
+                    numbers[after] = len(held)
+                    held.append(after)
+            self.generated += steps
+            if not steps:
+                self.stuck.append(at)
+
+    # -- claims ----------------------------------------------------------------------------
+
+    def _shown(self, at: int) -> Any:
+        """Return what the member shows in a state as claims get it: anew where it can change."""
+        values = self.held[at]
+        return self.member.seen(values) if self._shows_itself else thaw(self.member.shown(values))
+
+    def _view(self, at: int) -> View:
+        return self._view_of(self._shown(at))
+
+    def _view_of(self, shown: Any) -> View:
+        return View(self.steps.codes.names, (shown,), (), None, None)
+
+    def _judge_held(self, states: range) -> None:
+        """Judge the claims about states in a level."""
+        shown: Sequence[Hashable] = states
+        if not self._shows_itself:
+            shown = [self.member.shown(self.held[at]) for at in states]
+            self._all_shown.update(dict.fromkeys(shown))
+        for item in self.steps.world.properties:
+            premise = item.premise if item.name not in self.premises else None
+            if premise is not None and any(self._asked(item, premise, shown)):
+                self.premises.add(item.name)
+            if item.name in self.hits or item.kind == "no deadlock":
+                continue
+            wanted = item.kind == "sometimes"
+            answers = self._asked(item, item.holds, shown)
+            found = [at for at, is_so in zip(states, answers, strict=True) if is_so is wanted]
+            if found:
+                self.hits[item.name] = len(self.levels) - 1, found  # type: ignore[assignment]
+                self.violated |= not wanted
+
+    def _asked(
+        self, item: Property, part: Callable[..., Any], shown: Sequence[Hashable]
+    ) -> list[bool]:
+        """Return what a claim, or its premise, says of what is shown: once of what is the same.
+
+        `shown`: states of a member that shows itself; else what it shows, frozen.
+        """
+        if part is item.holds and item.scope != "world" and not self._is_about(item):
+            return [item.kind == "always"] * len(shown)
+        if self._shows_itself:
+            return self._answers_to(item, part, map(self._shown, shown))  # type: ignore[arg-type]
+        known = self._known.setdefault((item.name, part is item.holds), {})
+        fresh = [one for one in dict.fromkeys(shown) if one not in known]
+        answers = self._answers_to(item, part, map(thaw, fresh))
+        known.update(zip(fresh, answers, strict=True))
+        return [known[one] for one in shown]
+
+    def _is_about(self, item: Property) -> bool:
+        """Return whether a claim about one member is about this one; of a pair there is none."""
+        name = self.steps.codes.names[0]
+        return item.scope == "each" and (item.among is None or name in item.among)
+
+    def _answers_to(
+        self, item: Property, part: Callable[..., Any], shown: Iterable[Any]
+    ) -> list[bool]:
+        if part is item.holds and item.scope == "each":
+            return ask_each(item, ((one,) for one in shown))
+        return [ask(item, part, self._view_of(one)) for one in shown]
+
+    def _judge_stuck(self) -> None:
+        for item in self.steps.world.properties:
+            if item.kind != "no deadlock":
+                continue
+            bad = [at for at in sorted(self.stuck) if not ask(item, item.holds, self._view(at))]
+            if bad:
+                depth = self._depth_of(bad[0])
+                nearest = [at for at in bad if self._depth_of(at) == depth]
+                self.hits[item.name] = depth, nearest  # type: ignore[assignment]
+
+    def _depth_of(self, at: int) -> int:
+        return bisect_right([level.start for level in self.levels], at) - 1  # type: ignore[attr-defined]
+
+    # -- the report ------------------------------------------------------------------------
+
+    def report(self, witnesses: bool, began: float, cpu: float) -> Report:
+        """Return what was found; the report says that it was searched state by state."""
+        return evolve(super().report(witnesses, began, cpu), method="states")
+
+    def _coverage(self) -> Coverage:
+        steps, code = self.steps, self.steps.codes.members[0]
+        actions: dict[str, int] = {}
+        for event, times in self.taken.items():
+            name = name_of(code.name, event)
+            actions[name] = actions.get(name, 0) + times
+        rules = dict.fromkeys(steps.world.labels, 0) | self.member.rules
+        seen: Sequence[Any] = [*map(thaw, self._all_shown)]
+        if self._shows_itself:
+            # All show the same attributes; what they were matters where a claim looked for one.
+            missed = any(
+                item.kind == "sometimes" and item.name not in self.hits
+                for item in steps.world.properties
+            )
+            seen = _Seen(self.held if missed else self.held[:1], self.member.seen)
+        grown: Iterator[str] = iter(())
+        if self.stopped_by:
+            grown = growing(code.name, code.objects.names, self.held, len(self.levels))
+        return exercised(steps.world, actions, rules, {code.name: seen}, Arms(), (), [*grown])
+
+    def _way_to(self, depth: int, targets: Any) -> tuple[States, tuple[Step, ...], Any]:
+        """Return the least of the shortest runs to one of `targets`, and to which."""
+        objects = self.steps.codes.members[0].objects
+        calls, rules = objects.calls, dict(self.member.rules)
+        towards: list[set[int]] = [set(targets)]
+        for level in reversed(self.levels[:depth]):
+            onward = towards[0]
+            towards.insert(0, {at for at in level if onward & {*self._out(at)}})  # type: ignore[misc, arg-type]
+        at = min(towards[0])
+        initial = self._text(at)
+        taken: list[Step] = []
+        for onward in towards[1:]:
+            options = [
+                (move, self._number(to)) for move, to in self.steps.successors(self._state(at))
+            ]
+            options = [(move, to) for move, to in options if to in onward]
+            move, at = min(options, key=lambda option: order_of(option[0], self.steps.codes))
+            taken.append(to_step(move, self._text(at)))
+        # What was asked once more is no part of the search.
+        objects.calls, self.member.rules = calls, rules
+        return initial, tuple(taken), at
+
+    def _out(self, at: int) -> Iterator[int]:
+        answers = self.member.answers(self.held[at])
+        return (self.numbers[after] for _, after in answers if after in self.numbers)
+
+    def _state(self, at: int) -> State:
+        local = LocalState(True, self.held[at], ())
+        return State((local,), None, self.steps.environment.states[0])
+
+    def _number(self, state: State) -> int:
+        return self.numbers.get(state.locals[0].values, -1)
+
+    def _text(self, at: int) -> States:
+        return self.steps.states_text(self._state(at))

@@ -1,0 +1,228 @@
+"""The one member of a world that is searched state by state, asked with little in between.
+
+What is not plain is asked by `joinproto/check/member.py`: see `joinproto/check/direct.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Any
+
+from attrs import Factory, define, field
+
+from joinproto.check.attributes import is_python
+from joinproto.check.dropped import MANY
+from joinproto.check.events import NOT_ENABLED
+from joinproto.check.freeze import freeze, freeze_all, thaw, thaw_all
+from joinproto.check.frozen import SAME, has_order
+from joinproto.check.local import LocalState
+from joinproto.check.member import MemberCode, seen_of
+from joinproto.check.plain import ForTheEngine
+from joinproto.check.problems import ModelProblem
+from joinproto.check.twice import EVERY, NEXT
+from joinproto.check.view import Seen
+from joinproto.check.world import World
+
+SLOWLY = 500
+"""So many states are asked by `member.py`: more than the questions that are always put twice."""
+
+Values = tuple[Hashable, ...]
+Answers = list[tuple[Hashable, Values | None]]
+"""Each event that is offered, and the attributes after it; None: there is no such step."""
+
+
+class _NotPlain(Exception):
+    """An answer that only `member.py` understands."""
+
+
+@define
+class DirectMember:
+    """`rules`: how often each case of a table was taken."""
+
+    code: MemberCode
+    show: Callable[[Any], Any] | None
+    rules: dict[str, int] = Factory(dict)
+    _asked: int = 0
+    _states: int = 0
+    _sure: list[ModelProblem] = Factory(list)
+    _plain: Callable[[Values], Answers] = field(init=False)
+    _after_of: Callable[[Any], Values] = field(init=False)
+    _makes: Callable[[Values], Callable[[], Any]] = field(init=False)
+
+    @classmethod
+    def of(cls, world: World, code: MemberCode) -> DirectMember | None:
+        """Return the member; None where its steps may depend on more than its attributes."""
+        objects = code.objects
+        if objects.persistent or objects.shares_class or not objects.names:
+            return None
+        return cls(code, world.show)
+
+    def __attrs_post_init__(self) -> None:
+        self._makes, self._after_of = _maker(self.code)
+        self._plain = self._plainly()
+
+    def is_sure(self, problem: ModelProblem) -> bool:
+        """Return whether a problem is that of two answers to one question, put a second time."""
+        return problem in self._sure
+
+    def answers(self, values: Values) -> Answers:
+        """Return all steps out of the state with these attributes, frozen."""
+        self._states += 1
+        if self._states > SLOWLY:
+            try:
+                return self._plain(values)
+            except ModelProblem:
+                raise
+            except Exception:  # noqa: BLE001  asked again in a way that tells whose it is
+                pass
+        return self._slowly(values)
+
+    def _slowly(self, values: Values) -> Answers:
+        """Return the same, with all that a member's code may do."""
+        local, found = LocalState(True, values, ()), Answers()
+        for choice in self.code.answer("choices", local):
+            outcomes = self.code.answer("step", (local, choice.event)) or ()
+            if not outcomes:
+                found.append((choice.event, None))
+            for outcome in outcomes:
+                if outcome.sent or outcome.recorded or outcome.cost or not outcome.after.up:
+                    raise ForTheEngine
+                found.append((choice.event, outcome.after.values))
+                for rule in outcome.rules:
+                    self.rules[rule] = self.rules.get(rule, 0) + 1
+        return found
+
+    def _plainly(self) -> Callable[[Values], Answers]:
+        """Return a function that asks for all steps out of a state, where all answers are plain."""
+        makes, after_of, objects = self._makes, self._after_of, self.code.objects
+        has_choices, same = self.code._has_choices, SAME.issuperset
+
+        def answers(values: Values) -> Answers:
+            if not has_choices:
+                return []
+            if not same(map(type, values)) and any(map(has_order, values)):
+                raise _NotPlain
+            fresh = makes(values)
+            member = fresh()
+            offered = member.choices()
+            if type(offered) is not list and type(offered) is not tuple:
+                raise _NotPlain
+            if not same(map(type, offered)) or len(offered) > MANY or after_of(member) != values:
+                raise _NotPlain
+            objects.calls += 1 + len(offered)
+            found: Answers = []
+            for event in offered:
+                member = fresh()
+                answer = member.receive(event)
+                after = after_of(member)
+                if answer is None:
+                    found.append((event, after))
+                elif answer is NOT_ENABLED and after == values:
+                    found.append((event, None))
+                else:
+                    raise _NotPlain
+            before, self._asked = self._asked, self._asked + 1 + len(offered)
+            for due in range(EVERY - before % EVERY - 1, len(offered) + 1, EVERY):
+                # Question 0 is choices(), the others are the events in their order.
+                if due == 0:
+                    if fresh().choices() != offered:
+                        self._refuse_two("choices()", values)
+                    continue
+                event, first = found[due - 1]
+                member = fresh()
+                again = None if member.receive(event) is NOT_ENABLED else after_of(member)
+                if again != first:
+                    self._refuse_two(f"receive() of {event!r}", values)
+            return found
+
+        return answers
+
+    def _refuse_two(self, method: str, values: Values) -> None:
+        held = dict(zip(self.code.objects.names, thaw_all(values), strict=True))
+        problem = self.code.objects.problem(
+            f"{self.code.objects.kind.__qualname__}.{method} gives two answers in one and the same"
+            f" state: {held}",
+            next=NEXT,
+            method=method.partition("(")[0],
+        )
+        self._sure.append(problem)
+        raise problem
+
+    # -- what it shows ---------------------------------------------------------------------
+
+    @property
+    def shows_itself(self) -> bool:
+        """Whether claims see its attributes, and each state shows something of its own."""
+        return self.show is None and not self.code._has_shows
+
+    def shown(self, values: Values) -> Hashable:
+        """Return what the member shows, frozen."""
+        if self.shows_itself:
+            return seen_of(self.code.objects.names, values)
+        if self._states > SLOWLY:
+            try:
+                return self._shown_plainly(values)
+            except ModelProblem:
+                raise
+            except Exception:  # noqa: BLE001  asked again in a way that tells whose it is
+                pass
+        found: Hashable = self.code.answer("shown", LocalState(True, values, ()))
+        return found
+
+    def _shown_plainly(self, values: Values) -> Hashable:
+        fresh = self._makes(values)
+        member = fresh()
+        shown = self._frozen_shown(member)
+        if self._after_of(member) != values:
+            raise _NotPlain
+        self._asked += 1
+        if self._asked % EVERY == 0 and self._frozen_shown(fresh()) != shown:
+            self._refuse_two("shows()" if self.show is None else "show(member)", values)
+        return shown
+
+    def _frozen_shown(self, member: Any) -> Hashable:
+        shown = member.shows() if self.show is None else self.show(member)
+        return shown if type(shown) in SAME else freeze(shown)
+
+    def seen(self, values: Values) -> Any:
+        """Return what the member shows as claims get it, of one that shows itself."""
+        names = self.code.objects.names
+        if SAME.issuperset(map(type, values)):
+            return Seen(tuple(zip(names, values, strict=True)))
+        return thaw(seen_of(names, values))
+
+
+def _maker(
+    code: MemberCode,
+) -> tuple[Callable[[Values], Callable[[], Any]], Callable[[Any], Values]]:
+    """Return what makes fresh objects of frozen attributes, and what takes one apart again.
+
+    The second raises where an attribute came or went.
+    """
+    objects, same = code.objects, SAME.issuperset
+    kind, names, count, new = objects.kind, objects.names, len(objects.names), object.__new__
+    values_of = objects.values_of
+    has_slots = any(vars(base).get("__slots__") for base in kind.__mro__)
+    if has_slots or not kind.__dictoffset__ or not is_python(kind):
+        return lambda values: partial(objects.running, values), objects.values
+
+    def makes(values: Values) -> Callable[[], Any]:
+        if not same(map(type, values)):
+            return partial(objects.running, values)
+        held = dict(zip(names, values, strict=True))
+
+        def fresh() -> Any:
+            member = new(kind)
+            member.__dict__.update(held)
+            return member
+
+        return fresh
+
+    def after_of(member: Any) -> Values:
+        after: Values = values_of(member)
+        if len(member.__dict__) != count:
+            raise _NotPlain
+        return after if same(map(type, after)) else freeze_all(after)
+
+    return makes, after_of

@@ -1,0 +1,318 @@
+"""A world of one member, searched state by state, ends as in plain Python and by the engine."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from attrs import asdict, evolve
+
+from joinproto.check import (
+    NOT_ENABLED,
+    Broadcast,
+    Faults,
+    Maybe,
+    ModelProblem,
+    Rule,
+    Send,
+    World,
+    always,
+    always_each,
+    always_pair,
+    check,
+    direct_member,
+    eventually,
+    no_deadlock,
+    sometimes,
+    sometimes_one,
+)
+from joinproto.check.check import check as check_by_engine
+from joinproto.check.direct import check_direct, is_direct
+from joinproto.check.plain import Bounds, Ends, check_small
+from joinproto.check.report import Report
+
+ALL = Bounds(1 << 40, 1 << 40, 1 << 40, 1 << 40)
+COSTS = ("seconds", "cpu_seconds", "peak_rss_bytes", "bytes_per_state", "numbered_bytes", "calls")
+
+
+@pytest.fixture(params=[0, 3, 1000])
+def _slowly(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many states are asked the slow way before the fast one is taken."""
+    monkeypatch.setattr(direct_member, "SLOWLY", request.param)
+
+
+def found(report: Report | None) -> dict[str, Any]:
+    """Return what a report says of the world; not what it cost, and which way was taken."""
+    assert report is not None
+    said = asdict(report, recurse=False)
+    for name in (*COSTS, "method", "row_bits"):
+        said.pop(name)
+    return said
+
+
+def same_found(world: Callable[[], World], **ends: Any) -> Report:
+    """Return the report of the direct search, after a comparison with that in plain Python."""
+    direct = check_direct(world(), witnesses=True, ends=Ends(**ends))
+    plain = check_small(world(), witnesses=True, ends=Ends(**ends), bounds=ALL)
+
+    assert found(plain) == found(direct)
+    assert direct is not None
+    assert direct.method == "states"
+    return direct
+
+
+class Grid:
+    """Two counters, of which one wraps."""
+
+    def __init__(self) -> None:
+        self.a = self.b = 0
+
+    def choices(self) -> list[str]:
+        return ["a", "b"]
+
+    def receive(self, event: str) -> Any:
+        if event == "a":
+            self.a = (self.a + 1) % 12
+        elif self.b == 12:
+            return NOT_ENABLED
+        else:
+            self.b += 1
+        return None
+
+
+def grid(*claims: Any, **more: Any) -> World:
+    return World(name="grid", members={"m": Grid}, properties=list(claims), **more)
+
+
+@pytest.mark.usefixtures("_slowly")
+def test_counts_claims_and_runs_are_those_of_the_other_way() -> None:
+    """156 states; a claim that is broken, one that is reached, one that never is."""
+    claims = (
+        always_each("low", lambda shown: shown.a + shown.b < 9),
+        sometimes_one("top", lambda shown: shown.b == 5),
+        sometimes("never", lambda view: view["m"].a == 99),
+        always_pair("no pair", lambda one, other: False),
+        no_deadlock("goes on"),
+    )
+
+    whole = same_found(lambda: grid(claims[1], *claims[3:]))
+    broken = same_found(lambda: grid(*claims))
+    missed = same_found(lambda: grid(claims[2]))
+
+    assert whole.distinct == 156
+    assert whole.calls == 3 * 156 + 1
+    assert broken.trace is not None
+    assert len(broken.trace.steps) == 9
+    assert missed.result == "violated"
+
+
+@pytest.mark.usefixtures("_slowly")
+def test_limits_end_it_as_the_other_way() -> None:
+    for states in (1, 20, 155, 156):
+        report = same_found(lambda: grid(no_deadlock("goes on")), states_max=states)
+
+        assert report.result == "incomplete"
+
+
+@pytest.mark.usefixtures("_slowly")
+def test_a_bound_leaves_states_out_as_the_other_way() -> None:
+    def world() -> World:
+        return grid(
+            always("any", lambda view: True), within=lambda view: view["m"].a + view["m"].b < 6
+        )
+
+    assert same_found(world).beyond == 7
+
+
+@pytest.mark.usefixtures("_slowly")
+def test_the_engine_finds_the_same() -> None:
+    """All but the words of coverage, which the engine tells of its tables."""
+    world = grid(always_each("low", lambda shown: shown.a * shown.b < 30))
+
+    direct, engine = check_direct(world), check_by_engine(world)
+
+    assert direct is not None
+    for name in ("distinct", "generated", "levels", "result", "trace", "coverage"):
+        assert getattr(direct, name) == getattr(engine, name)
+    assert (direct.method, engine.method) == ("states", "tables")
+
+
+VALUES: tuple[Any, ...] = (
+    0,
+    1,
+    True,
+    False,
+    1.0,
+    "x",
+    None,
+    (1, 2),
+    frozenset("ab"),
+    [1],
+    {"k": 1},
+)
+
+
+def drawn(seed: int) -> Callable[[], World]:
+    """Return a random world of one member: a table of what each event does to its attributes."""
+    dice = random.Random(seed)
+    size, words = dice.randint(2, 9), [("go", at) for at in range(dice.randint(1, 3))]
+    events: list[Any] = [dice.choice([word, str(word)]) for word in words]
+    whims = {dice.choice(events)} if dice.random() < 0.3 else set()
+    has_rules, yields, shows = dice.random() < 0.3, dice.random() < 0.3, dice.random() < 0.5
+    kept = [dice.choice(VALUES) for _ in range(size)]
+    table = {
+        (at, event): dice.choice([None, *range(size)]) for at in range(size) for event in events
+    }
+    bad, wanted, stops = dice.randrange(size + 4), dice.randrange(size), dice.random() < 0.3
+
+    class Walker:
+        def __init__(self) -> None:
+            self.at, self.steps, self.kept = 0, 0, copy.copy(kept[0])
+
+        def choices(self) -> Any:
+            offered = [Maybe(event) if event in whims else event for event in events]
+            return iter(offered) if yields else offered if not (stops and self.at == 1) else ()
+
+        def receive(self, event: Any) -> Any:
+            to = table[self.at, event]
+            if to is None or self.steps == 6:
+                return NOT_ENABLED
+            self.at, self.steps, self.kept = to, self.steps + 1, copy.copy(kept[to])
+            return [Rule(f"to {to}")] if has_rules else None
+
+    if shows:
+        Walker.shows = lambda self: (self.at, self.kept)  # type: ignore[attr-defined]
+
+    def at_of(shown: Any) -> int:
+        return int(shown[0] if shows else shown.at)
+
+    def world() -> World:
+        return World(
+            name=f"walker {seed}",
+            members={"w": Walker},
+            properties=[
+                always_each("never bad", lambda shown: at_of(shown) != bad),
+                sometimes("comes there", lambda view: at_of(view["w"]) == wanted),
+                always("small", lambda view: at_of(view["w"]) < 90, premise=lambda view: True),
+                no_deadlock("stays alive", lambda view: at_of(view["w"]) != 1),
+            ],
+        )
+
+    return world
+
+
+@pytest.mark.usefixtures("_slowly")
+def test_random_members_are_searched_the_same_both_ways() -> None:
+    """200 members that hold numbers, flags, texts, sets, lists and dicts."""
+    for seed in range(200):
+        same_found(drawn(seed))
+
+
+def test_what_it_does_not_know_is_left_to_the_others() -> None:
+    """Two members, faults, claims about runs; and a member that sends."""
+
+    class Sender(Grid):
+        def receive(self, event: str) -> Any:
+            yield Send("m", event) if self.a == 7 else Broadcast("all")
+
+    fine = always("any", lambda view: True)
+    assert is_direct(grid(fine))
+    assert not is_direct(evolve(grid(fine), members={"m": Grid, "n": Grid}))
+    assert not is_direct(grid(fine, faults=Faults(crashes=1)))
+    assert not is_direct(grid(eventually("ends", lambda view: view["m"].a == 1)))
+    assert check_direct(evolve(grid(fine), members={"m": Sender})) is None
+
+
+def test_check_takes_it() -> None:
+    assert check(grid(always("any", lambda view: True))).method == "states"
+
+
+# -- mistakes in a model, met where the fast way asks --------------------------------------
+
+
+class Counts(Grid):
+    """Goes on to many states, so that its mistake is met far from where runs begin."""
+
+    def receive(self, event: str) -> Any:
+        if event == "a":
+            self.a = (self.a + 1) % 60
+        else:
+            self.b = (self.b + 1) % 60
+        return self.odd(event) if self.a > 40 else None
+
+    def odd(self, event: str) -> Any:
+        return None
+
+
+def problem_of(kind: type) -> ModelProblem:
+    world = evolve(grid(always("any", lambda view: True)), members={"m": kind})
+    with pytest.raises(ModelProblem) as raised:
+        check(world)
+    return raised.value
+
+
+def test_chance_is_noticed() -> None:
+    turns = iter(range(10**9))
+
+    class Chance(Counts):
+        def odd(self, event: str) -> Any:
+            self.a = next(turns) % 40
+            return None
+
+    assert "gives two answers" in problem_of(Chance).message
+
+
+def test_an_attribute_that_comes_is_noticed() -> None:
+    class Comes(Counts):
+        def odd(self, event: str) -> Any:
+            self.more = 1
+            return None
+
+    assert "comes or goes" in problem_of(Comes).message
+
+
+def test_an_exception_is_told_with_what_led_there() -> None:
+    class Fails(Counts):
+        def odd(self, event: str) -> Any:
+            raise ValueError("odd")
+
+    problem = problem_of(Fails)
+    assert "ValueError: odd" in problem.message
+    assert problem.led_to is not None
+    assert len(problem.led_to.steps) == 40
+
+
+def test_a_change_without_a_step_is_noticed() -> None:
+    class Drops(Counts):
+        def odd(self, event: str) -> Any:
+            return NOT_ENABLED
+
+    assert "NOT_ENABLED, and changes" in problem_of(Drops).message
+
+
+def test_choices_that_change_the_member_are_noticed() -> None:
+    class Changes(Counts):
+        def choices(self) -> list[str]:
+            if self.a == 41:
+                self.b += 1
+            return ["a", "b"]
+
+    assert "choices() changes" in problem_of(Changes).message
+
+
+def test_an_order_of_a_set_is_noticed() -> None:
+    class Ordered(Counts):
+        def __init__(self) -> None:
+            super().__init__()
+            self.names = {"x", "y"}
+
+        def odd(self, event: str) -> Any:
+            self.first = next(iter(self.names))
+            return None
+
+        first = ""
+
+    assert problem_of(Ordered).message
