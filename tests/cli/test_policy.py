@@ -2,17 +2,23 @@
 
 import json
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from joinproto.__main__ import main
+from joinproto.check import check
+from joinproto.recovery.found import State
 from joinproto.recovery.judgement import store_told
-from joinproto.recovery.policy.asked import Asked, Asker, summed
+from joinproto.recovery.policy.asked import Asked, Asker, Record, summed
 from joinproto.recovery.policy.question import Question
+from joinproto_worlds.policy import galera
+from joinproto_worlds.policy.built_in import pick
 from joinproto_worlds.policy.galera import found
-from joinproto_worlds.policy.nodes import Node
+from joinproto_worlds.policy.nodes import Left, Node
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples" / "policies"
 FEW = ("--ends", "2", "--writes", "1")
@@ -96,6 +102,44 @@ def test_no_longer_run_defeats_what_ships(capsys: Any, world: str, states: int) 
     code, tree = checked(capsys, "pick", "--world", world)
 
     assert (code, tree["distinct"]) == (0, states)
+
+
+@pytest.mark.landing
+def test_where_pick_is_too_careful_a_node_is_silent_or_blank() -> None:
+    """That node may have been founded by hand, and have written alone: no fact of the others tells.
+
+    So no other choice is right in larger runs.  docs/policies.md has the counts.
+    """
+    asker, more = asked_of_galera(Left()), asked_of_galera(Left(by_hand=2))
+
+    careful = {line: each.question for line, each in asker.items() if is_too_careful(each)}
+
+    kinds = Counter(
+        (bool(asked.unknown), any(one.state is State.NONE for one in asked.stores))
+        for asked in careful.values()
+    )
+    assert {(True, False): 252, (False, True): 567, (True, True): 6} == kinds
+    silent = [line for line, asked in careful.items() if asked.unknown]
+    assert 258 == len(silent)
+    assert not any(more[line].safe for line in silent)
+
+
+def asked_of_galera(left: Left) -> dict[str, Record]:
+    asker = Asker(pick, ("choose-founder",))
+    assert "holds" == check(galera.world(asker, left=left)).result
+    return asker.records
+
+
+def is_too_careful(record: Record) -> bool:
+    return record.answer == "wait" and bool(record.safe)
+
+
+def test_a_disk_that_is_not_mounted_looks_blank_and_keeps_what_it_has() -> None:
+    node = Node("a", runs=False, serves=False, data=(0, 1), view=("a.1", "b.1"))
+    blank, unmounted = evolve(node, disk="blank", data=()), evolve(node, disk="unmounted")
+
+    assert [store_told(found(blank))] == [store_told(found(unmounted))]
+    assert (found(node).seq, unmounted.data, unmounted.at_hand) == (2, (0, 1), ())
 
 
 def test_a_policy_that_never_founds_is_no_good_one(capsys: Any, tmp_path: Path) -> None:

@@ -105,6 +105,10 @@ def _print_families(terminal: Terminal, found: list[Entry]) -> None:
     click.echo()
     click.echo(f"{len(found)} worlds; `violated`: those that must be, to show what a rule is for")
     click.echo("next: joinproto models FAMILY; joinproto models NAME; joinproto check NAME")
+    click.echo(
+        "not listed: worlds that ask a program of yours (galera, rabbitmq, joinproto), which\n"
+        "  joinproto policy check POLICY --world galera names"
+    )
 
 
 def _print_worlds(terminal: Terminal, found: list[Entry]) -> None:

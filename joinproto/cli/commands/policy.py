@@ -28,6 +28,7 @@ from joinproto.recovery import show
 from joinproto.recovery.policy.asked import Answers, Asker, Policy, summed
 from joinproto.recovery.policy.program import SECONDS, Program, command_of
 from joinproto.recovery.policy.question import ASKS
+from joinproto.recovery.words import typed
 
 EXAMPLE = """\b
 Example:
@@ -37,7 +38,7 @@ Example:
 """
 OURS = "pick"
 WORLDS = ("galera", "rabbitmq", "joinproto")
-OF_NODES = ("writes", "ends", "starts", "acts", "all_answer")
+OF_NODES = ("writes", "ends", "starts", "wipes", "by_hand", "unmounted", "acts", "all_answer")
 """Parameters of this command that say what may happen to nodes."""
 
 
@@ -75,6 +76,14 @@ class Checked:
 @click.option("--writes", type=click.IntRange(0, 4), default=2, help="Writes in a run: 2.")
 @click.option("--ends", type=click.IntRange(1, 6), default=3, help="Stops, kills, cuts: 3.")
 @click.option("--starts", type=click.IntRange(0, 3), default=0, help="Nodes that return: 0.")
+@click.option("--wipes", type=click.IntRange(0, 2), default=1, help="Disks that are lost: 1.")
+@click.option("--by-hand", type=click.IntRange(0, 2), default=1, help="Foundings by hand: 1.")
+@click.option(
+    "--unmounted",
+    type=click.IntRange(0, 2),
+    default=0,
+    help="Disks that look blank, and are not mounted: 0.",
+)
 @click.option(
     "--answered", "acts", type=click.IntRange(1, 3), default=1, help="Answers acted on: 1."
 )
@@ -91,6 +100,13 @@ class Checked:
     metavar="FILE",
     help="Write the run that defeats it.",
 )
+@click.option(
+    "--report",
+    "page",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a page for a reviewer, as Markdown: rule, run, what to write instead.",
+)
 @loading.limit_options
 @AS_JSON
 def check_command(
@@ -99,6 +115,7 @@ def check_command(
     asks: tuple[str, ...],
     answer_seconds: float,
     trace: Path | None,
+    page: Path | None,
     as_json: bool,
     max_states: int | None,
     max_memory: str | None,
@@ -145,12 +162,38 @@ def check_command(
                 for line in _text(target, world, report, answers)
             )
         )
+    if page is not None:
+        _write_page(page, target, world, report, answers)
     if trace is not None and report.trace is not None:
         from joinproto.cli.show.write import write_trace
 
         write_trace(report, trace, options={})
         click.echo(f"wrote {trace}", err=True)
     return {"holds": 0, "violated": 1, "incomplete": 3}[report.result]
+
+
+def _write_page(page: Path, target: str, world: str, report: Report, answers: Answers) -> None:
+    from joinproto.cli.reports.policy import policy_page
+    from joinproto.cli.show.write import write_text
+
+    write_text(page, policy_page(target, _command(target), world, report=report, answers=answers))
+    click.echo(f"wrote {page}", err=True)
+
+
+def _command(target: str) -> str:
+    """Return the command line that checks the policy again."""
+    context = click.get_current_context()
+    words = ["joinproto policy check", typed(target)]
+    for option in context.command.params:
+        name = option.name or ""
+        if name in ("target", "trace", "page", "as_json"):
+            continue
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            value = context.params[name]
+            flag = max(option.opts, key=len)
+            every = value if isinstance(value, tuple) else (value,)
+            words += [flag if each is True else f"{flag} {typed(str(each))}" for each in every]
+    return " ".join(words)
 
 
 def _refuse_unused(world: str) -> None:

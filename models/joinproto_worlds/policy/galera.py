@@ -29,14 +29,14 @@ def world(asker: Asker, *, left: Left) -> World:
 
 def found(node: Node) -> Found:
     """Return what the reader finds in a node's directory."""
-    files = () if node.disk == "blank" else _files(node)
+    files = () if node.looks_blank else _files(node)
     return galera.read(
         Raw(
             path=PATH,
             host=node.name,
             format=Format.GALERA,
             in_use="mariadbd" if node.runs else "",
-            recovered=b"" if node.disk == "blank" else f"{CLUSTER}:{len(node.data)}".encode(),
+            recovered=b"" if node.looks_blank else f"{CLUSTER}:{len(node.data)}".encode(),
             files=files,
         )
     )

@@ -9,7 +9,8 @@ is done at once: the founder serves alone, and a member that joins it takes its 
 The facts in a question are made by the reader that ships (`joinproto.recovery`), from files as the
 system writes them.
 
-A wipe is not a node's fault: what was on that disk alone does not count as lost by an answer.
+A wipe is not a node's fault: what was on that disk alone does not count as lost by an answer.  Of a
+disk that is not mounted it does: the directory looks the same, and the data are there.
 """
 
 from __future__ import annotations
@@ -128,6 +129,8 @@ def _life(system: System, nodes: Nodes, clients: Clients) -> Iterator[Move]:
         )
     if left.wipes:
         yield from _wipes(nodes, clients)
+    if left.unmounted:
+        yield from _unmounts(nodes, clients)
     if left.by_hand and not any(node.serves for node in nodes.values()):
         after = evolve(clients, left=evolve(left, by_hand=left.by_hand - 1))
         for node in nodes.values():
@@ -189,7 +192,7 @@ def _joined(group: tuple[Node, ...], *, number: int, founded_by: Any = "") -> tu
 
 def _returns(system: System, nodes: Nodes, clients: Clients) -> Iterator[Move]:
     for node in nodes.values():
-        if node.runs or node.disk == "removed":
+        if node.runs or node.disk in ("removed", "unmounted"):
             continue
         again = evolve(node, starts=node.starts + 1)
         for group in _components(nodes):
@@ -220,6 +223,17 @@ def _wipes(nodes: Nodes, clients: Clients) -> Iterator[Move]:
                 left=evolve(clients.left, wipes=clients.left.wipes - 1),
             ),
         )
+
+
+def _unmounts(nodes: Nodes, clients: Clients) -> Iterator[Move]:
+    left = evolve(clients.left, unmounted=clients.left.unmounted - 1)
+    for node in nodes.values():
+        if not node.runs and node.disk == "whole":
+            yield Move(
+                f"the disk of {node.name} is not mounted",
+                (evolve(node, disk="unmounted"),),
+                evolve(clients, left=left),
+            )
 
 
 def _without_lost(clients: Clients, nodes: Iterable[Node]) -> Clients:
@@ -272,12 +286,13 @@ def _harmed(nodes: Nodes, clients: Clients, founder: Node) -> Clients:
     """Return the clients after the policy had `founder` found the cluster."""
     if any(node.serves for node in nodes.values()):
         return evolve(clients, harm="two clusters")
-    is_whole = set(clients.acknowledged) <= set(founder.data)
+    is_whole = set(clients.acknowledged) <= set(founder.at_hand)
     return evolve(clients, harm="" if is_whole else "a write lost")
 
 
 def _alone(node: Node, by: Literal["hand", "policy"]) -> Node:
-    (founder,) = _joined((evolve(node, starts=node.starts + 1),), number=1, founded_by=by)
+    begun = evolve(node, starts=node.starts + 1, data=node.at_hand)
+    (founder,) = _joined((begun,), number=1, founded_by=by)
     return founder
 
 
@@ -288,6 +303,6 @@ def _ask(
     acknowledged = set(clients.acknowledged)
     is_served = any(node.serves for node in nodes.values())
     heard = (node for name, node in nodes.items() if name != silent)
-    safe = [] if is_served else [one.name for one in heard if acknowledged <= set(one.data)]
+    safe = [] if is_served else [one.name for one in heard if acknowledged <= set(one.at_hand)]
     asked = about_founder(system, tuple(nodes.values()), silent)
     return asker.answer(evolve(asked, safe=frozenset(safe)))

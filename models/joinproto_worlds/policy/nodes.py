@@ -19,6 +19,7 @@ class Node:
     `data`: the writes on its disk, by number.  `view`: with whom it last served, itself included,
     each as NAME.STARTS.  `number`: of that view.  `founded_by`: who forced it, where it was
     forced.
+    `disk`: one that is not mounted looks blank, and has all that it had.
     `is_clean`: it was stopped in order.  `starts`: how often it was started.
     """
 
@@ -26,12 +27,22 @@ class Node:
     runs: bool = True
     serves: bool = True
     data: tuple[int, ...] = ()
-    disk: Literal["whole", "blank", "removed"] = "whole"
+    disk: Literal["whole", "blank", "unmounted", "removed"] = "whole"
     view: tuple[str, ...] = ()
     number: int = 1
     founded_by: Literal["", "hand", "policy"] = ""
     is_clean: bool = False
     starts: int = 1
+
+    @property
+    def looks_blank(self) -> bool:
+        """Return whether its directory is empty, whatever is on its disk."""
+        return self.disk in ("blank", "unmounted")
+
+    @property
+    def at_hand(self) -> tuple[int, ...]:
+        """Return the writes that it has when it starts as it is."""
+        return self.data if self.disk == "whole" else ()
 
     @property
     def entry(self) -> str:
@@ -43,7 +54,8 @@ class Node:
 class Left:
     """How much may still happen.
 
-    `ends`: stops, kills and cuts.  `by_hand`: foundings by others.
+    `ends`: stops, kills and cuts.  `by_hand`: foundings by others.  `unmounted`: disks that are
+    not mounted, so that the directory looks blank.
 
     `all_answer`: no node is silent when an operator asks for a founder.
     """
@@ -53,6 +65,7 @@ class Left:
     starts: int = 0
     wipes: int = 1
     by_hand: int = 1
+    unmounted: int = 0
     asks: int = 1
     all_answer: bool = False
 

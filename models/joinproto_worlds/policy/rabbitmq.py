@@ -28,7 +28,7 @@ def world(asker: Asker, *, left: Left) -> World:
 def found(node: Node) -> Found:
     """Return what the reader finds in a node's directory."""
     files: tuple[RawFile, ...] = ()
-    if node.disk != "blank":
+    if not node.looks_blank:
         all_nodes = _listed(NODES)
         running = _listed(name_of(entry) for entry in node.view)
         files = (

@@ -1,0 +1,147 @@
+"""A page about a policy, for a reviewer of the change that brings it: rule, run, what to write.
+
+`joinproto policy check POLICY --report FILE` writes it as Markdown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from joinproto.check.report import Report
+from joinproto.cli.show.amounts import count, plural
+from joinproto.recovery.policy.asked import Answers
+
+SOURCE_LINES_MAX = 80
+LANGUAGES = {".py": "python", ".sh": "sh", ".c": "c", ".go": "go", ".rb": "ruby"}
+
+COMPILED = (".c", ".go", ".rs")
+"""Of a program, its source may lie beside it."""
+
+HARMS = {
+    "no acknowledged write is lost": (
+        "The founder lacks a write that was acknowledged to a client.  The other nodes take the"
+        " founder's data when they join, so the write is gone."
+    ),
+    "one cluster serves": (
+        "Another node still serves when the founder begins.  Two clusters take writes from then"
+        " on, and the writes of one of them are lost."
+    ),
+}
+PICK = """\
+Or leave the choice to a program that no run defeats.  It ends with 0 only where the latest store is
+proven, and otherwise its `next` says what is missing:
+
+```sh
+joinproto recover pick --json --nodes 3 a.info b.info c.info > verdict.json &&
+    jq -r '.stores[] | select(.name == $latest).host' \\
+        --arg latest "$(jq -r '.latest[0]' verdict.json)" verdict.json
+```"""
+
+
+def policy_page(target: str, command: str, world: str, *, report: Report, answers: Answers) -> str:
+    """Return the page.  `target`: the policy as typed.  `command`: what checks it again."""
+    blocks = [
+        f"# {Path(target).name if Path(target).is_file() else target}",
+        _verdict(world, report),
+        *_rule(target),
+        *_run(report),
+        *_asked(answers),
+        *_instead(report, answers),
+        f"Checked by `{command}`.",
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _broken(report: Report) -> str:
+    return next((item.name for item in report.properties if item.result == "violated"), "")
+
+
+def _verdict(world: str, report: Report) -> str:
+    broken = _broken(report)
+    if broken and report.trace is not None:
+        steps = plural(len(report.trace.steps), "step")
+        return f"**A run of {steps} defeats it** on `{world}`: “{broken}” is violated."
+    if report.result == "incomplete":
+        return f"**Open**: the search of `{world}` was stopped at a limit."
+    if any(item.result == "not-reached" for item in report.properties):
+        return f"**It never founds the cluster** on `{world}`, so it does no harm and no good."
+    return f"**It does no harm** in any of {count(report.distinct)} states of `{world}`."
+
+
+def _rule(target: str) -> Iterator[str]:
+    path = Path(target)
+    yield "## The rule"
+    if not path.is_file():
+        yield f"`{target}`"
+        return
+    beside = [one for suffix in COMPILED if (one := path.with_suffix(suffix)).is_file()]
+    path = beside[0] if beside and not path.suffix else path
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        lines = []
+    if not lines or len(lines) > SOURCE_LINES_MAX:
+        yield f"A program, in `{target}`."
+        return
+    yield "\n".join([f"```{LANGUAGES.get(path.suffix, '')}", *lines, "```"])
+
+
+def _run(report: Report) -> Iterator[str]:
+    broken = _broken(report)
+    if not broken or report.trace is None:
+        return
+    yield "## The shortest run that defeats it"
+    yield "Nodes a, b and c serve together at first, and each has all that was acknowledged."
+    yield "\n".join(f"{at}. {step.label}" for at, step in enumerate(report.trace.steps, start=1))
+    yield HARMS[broken]
+
+
+def _asked(answers: Answers) -> Iterator[str]:
+    yield "## What it was asked"
+    rows = [f"| {said} | {number:,} |" for said, number in sorted(answers.answers.items())]
+    yield "\n".join(["| question and answer | questions |", "|---|---|", *rows])
+
+
+def _instead(report: Report, answers: Answers) -> Iterator[str]:
+    found = list(_lessons(report, answers))
+    if found:
+        yield "## What to write instead"
+        yield "\n".join(f"* {one}" for one in found)
+        yield PICK
+
+
+def _lessons(report: Report, answers: Answers) -> Iterator[str]:
+    broken, last = _broken(report), _last(report)
+    if answers.unknown_as_absent or "does not answer" in last:
+        yield (
+            "Wait while a node is in `unknown`.  A node that does not answer is not a node without"
+            " data: it may still serve, or have more than the others."
+        )
+    if "asked by" in last:
+        yield (
+            "Do not found a cluster from a node's own facts.  They say how this node ended, and"
+            " nothing about what the others did afterwards."
+        )
+    if "asked to remove" in last:
+        yield (
+            "Do not remove a node with its disk before another node is known to have all that it"
+            " has.  That it does not answer says nothing of its data."
+        )
+    if broken == "no acknowledged write is lost":
+        yield (
+            "Compare histories, and not numbers alone.  A higher number may belong to another"
+            " history; a mark or a place in a list says how a node ended, not that no other one"
+            " went on.  `history` in a store has the hash of its last write-sets by their numbers:"
+            " one store is ahead of another only where both have the same hash under one number."
+        )
+    if answers.too_careful:
+        yield (
+            f"It chose no node in {plural(answers.too_careful, 'question')} in which one would have"
+            " been right in every run of this size.  Say in the rule who decides then."
+        )
+
+
+def _last(report: Report) -> str:
+    steps: Sequence[object] = () if report.trace is None else report.trace.steps
+    return "" if not steps or report.trace is None else report.trace.steps[-1].label
