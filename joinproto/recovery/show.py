@@ -191,8 +191,17 @@ def warning_text(text: str) -> str:
     return wrapped(f"warning: {clean(text)}", "", "         ")
 
 
-_COMMAND = re.compile(r"joinproto recover .*?(?=;|   \(|$)")
+_QUOTED = r"\$'(?:\\.|[^'\\])*'|'[^']*'"
+_WORD = rf"(?:{_QUOTED}|[^\s;,()']|[,;](?=[^\s]))+"
+_PROGRAMS = r"(?:rabbitmqctl|etcdctl|etcdutl|etcd(?= --)|pg_rewind)"
+_COMMAND = re.compile(rf"joinproto recover .*?(?=;|   \(|$)|(?<![\w./-]){_PROGRAMS}(?: {_WORD})*")
+"""What is typed as it stands: `recover` to a semicolon, others to a mark outside of quotes."""
 _NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+def commands_in(text: str) -> list[str]:
+    """Return the commands that a line of what to do next names, as they are typed."""
+    return [found[0] for found in _COMMAND.finditer(text)]
 
 
 def next_text(after: str) -> str:

@@ -42,6 +42,7 @@ class Control:
     plugins: Path
     acknowledged: list[Acknowledged] = field(factory=list)
     _process: subprocess.Popen[str] = field(init=False)
+    _listener: threading.Thread = field(init=False)
     _answers: dict[int, tuple[bool, str]] = field(init=False, factory=dict)
     _news: threading.Condition = field(init=False, factory=threading.Condition)
     _ids: count[int] = field(init=False, factory=count)
@@ -56,13 +57,19 @@ class Control:
             text=True,
             start_new_session=True,
         )
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._listener.join(timeout=10)
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
 
     def ask(self, node: str, cookie: str, text: str, *, seconds: float = 20.0) -> str:
         """Return the value of an Erlang expression on a node; raises `EnvironmentProblem`."""
@@ -92,6 +99,14 @@ class Control:
         )
         _, answer = self._answer(number, 40)
         return frozenset(f"{mark}:{word};" for word in re.findall(r"\d+", answer))
+
+    def drain(self, port: int, queue: str) -> tuple[str, ...]:
+        """Take all messages out of a queue, as a client does; raises `EnvironmentProblem`."""
+        self._tell(f'{{drain, {(number := next(self._ids))}, {port}, "{queue}"}}.')
+        is_done, answer = self._answer(number, 60)
+        if not is_done:
+            raise EnvironmentProblem(f"{queue}: no messages: {answer[:500]}")
+        return tuple(f"{one};" for one in answer.split(";") if one)
 
     def stop(self, *clients: int) -> None:
         """End clients; returns when all they were told has been recorded."""

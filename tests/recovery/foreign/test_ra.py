@@ -303,7 +303,9 @@ def test_the_minority_of_khepri_is_told_what_a_forced_boot_gives_up(tmp_path: Pa
     )
     assert given_up.next.startswith(f"rabbitmqctl -n {A} force_standalone_khepri_boot")
     assert "entries 6 to 7" in given_up.next
-    assert "what b@localhost and c@localhost confirmed beyond it is given up" in given_up.next
+    assert (
+        "what b@localhost and c@localhost confirmed beyond a@localhost is given up" in given_up.next
+    )
 
 
 QUEUE = "queue 'q17' in vhost '/'"

@@ -158,7 +158,14 @@ class Table:
         forced = [row for row in self.unproven if row.verdict.latest and not row.conflict]
         if not forced or any(row.verdict.went_back for row in forced):
             return f"{save}: a majority that lost entries goes on without them"
-        return "; then ".join(dict.fromkeys(map(_forced, forced[:SHOWN_MAX])))
+        by_node: dict[str, list[Row]] = {}
+        for row in forced:
+            if not row.is_khepri:
+                by_node.setdefault(row.best[0], []).append(row)
+        steps = [_standalone(row) for row in forced if row.is_khepri]
+        steps += [_shrunk(node, rows) for node, rows in sorted(by_node.items())]
+        older = f"; or, {_before_3_12(by_node)}" if by_node and self.khepri is None else ""
+        return "; then ".join(steps) + older
 
 
 def table(
@@ -215,27 +222,60 @@ def _doubt(row: Row) -> str:
     return f"not proven: {_and(row.best)} has the latest log here; needed: {missing}"
 
 
-def _forced(row: Row) -> str:
-    """Return how the group is cut down to one node, and what is given up by that."""
-    verdict, node = row.verdict, row.best[0]
-    gone = [one for one in verdict.missing if one != node]
-    unsure = verdict.uncertain
-    given_up = (
-        f"what {_and(gone)} confirmed beyond it is given up" if gone else "nothing is given up"
+def _standalone(row: Row) -> str:
+    """Return how the metadata are cut down to one node, and what is given up by that."""
+    node = row.best[0]
+    return f"rabbitmqctl -n {typed(node)} force_standalone_khepri_boot ({_given_up(node, [row])})"
+
+
+def _shrunk(node: str, rows: Sequence[Row]) -> str:
+    """Return how queues are cut down to one node, and what is given up by that.
+
+    One command for all of them.
+    """
+    shrink = "rabbit_quorum_queue:force_shrink_member_to_current_member"
+    names = [(_binary(row.any_log.vhost), _binary(row.any_log.queue)) for row in rows]
+    code = f"{shrink}({names[0][0]}, {names[0][1]})."
+    if names[1:]:
+        listed = ", ".join(f"{{{vhost}, {queue}}}" for vhost, queue in names)
+        code = f"[{shrink}(V, Q) || {{V, Q}} <- [{listed}]]."
+    call = f"rabbitmqctl -n {typed(node)} eval {typed(code)}"
+    return f"once {node} runs: {call} (3.12 and later; {_given_up(node, rows)})"
+
+
+def _before_3_12(by_node: Mapping[str, Sequence[Row]]) -> str:
+    """Return how queues get a majority again where nothing cuts them down: by one blank voter.
+
+    Two at once could outvote the one log that has the messages.  Source: by doing, RabbitMQ 3.10.8.
+    """
+    node = next(iter(by_node))
+    lost = sorted({one for rows in by_node.values() for row in rows for one in row.verdict.missing})
+    other = next((one for one in lost if one != node), "LOST")
+    on_other = f"rabbitmqctl -n {typed(other)}"
+    return (
+        "before 3.12, which cannot do that, give the queues a lost node back, blank, and the next"
+        f" one only once they have a leader: rabbitmqctl -n {typed(node)} forget_cluster_node"
+        f" {typed(other)}; start {other} with an empty directory; {on_other} stop_app; {on_other}"
+        f" join_cluster {typed(node)}; {on_other} start_app (two blank nodes alone would outvote"
+        f" {node}, and its messages would be lost)"
     )
+
+
+def _given_up(node: str, rows: Sequence[Row]) -> str:
+    unsure = rows[0].verdict.uncertain
+    gone = sorted({one for row in rows for one in row.verdict.missing if one != node})
+    given_up = (
+        f"what {_and(gone)} confirmed beyond {node} is given up" if gone else "nothing is given up"
+    )
+    if rows[1:]:
+        return f"the last entries of {node}, confirmed or not, are kept; {given_up}"
     entries = (
         f"entries {unsure.start} to {unsure.stop - 1} of {node}, which may or may not have been"
         " confirmed, are kept; "
         if unsure
         else ""
     )
-    if row.is_khepri:
-        return f"rabbitmqctl -n {typed(node)} force_standalone_khepri_boot ({entries}{given_up})"
-    vhost, queue = row.any_log.vhost, row.any_log.queue
-    shrink = "rabbit_quorum_queue:force_shrink_member_to_current_member"
-    code = f"{shrink}({_binary(vhost)}, {_binary(queue)})."
-    call = f"rabbitmqctl -n {typed(node)} eval {typed(code)}"
-    return f"once {node} runs: {call} (3.12 and later; {entries}{given_up})"
+    return f"{entries}{given_up}"
 
 
 def _binary(text: str) -> str:
