@@ -97,5 +97,5 @@ pyz: setup
 web: setup
 	$(PY) -m tools.web
 
-playground: setup
+playground: web
 	$(PY) -m tools.playground

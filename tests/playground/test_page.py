@@ -201,8 +201,7 @@ def test_a_model_cannot_reach_another_host(page: Any, tmp_path: Path, wrong: lis
     assert "NetworkError" in refused
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 def test_each_tab_is_accessible(page: Any, scheme: str, width: int) -> None:
     """By axe-core; and nothing is wider than the screen, which is a phone's or a desk's."""
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
