@@ -15,8 +15,6 @@ ASK = """([name, options]) => import(new URL("ask.js", document.baseURI).href)
     .then(({ ask }) => ask("check", { name, options }))"""
 
 FEW = [("two-phase-commit", None), ("alternating-bit-overtaken", None), ("note-lone-restart", None)]
-LARGE: dict[tuple[str, str | None], str] = {}
-"""Worlds that a page does not take, and what it says."""
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +49,7 @@ def test_a_quick_world_has_the_counts_of_the_engine(
 ) -> None:
     answer = asking.evaluate(ASK, [name, {"mutant": mutant} if mutant else {}])
 
-    if (name, mutant) in LARGE:
-        assert LARGE[name, mutant] in answer["error"]["message"]
-        return
+    assert "value" in answer, answer
     engine, trace = searched(name, mutant), searched(name, mutant).trace
     length = None if trace is None else len(trace.steps)
     claim = None if trace is None else trace.property
