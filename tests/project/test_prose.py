@@ -47,7 +47,11 @@ def test_no_phrase_is_mannered_that_is_not_an_exception(rewrite: bool) -> None:
     assert {} == dict(now - named())
 
 
-@pytest.mark.parametrize("page", prose.pages())
+READ_FIRST = [page for page in prose.pages() if not page.startswith("docs/decisions/")]
+"""Decision records are for a reader who has read the page that links to them."""
+
+
+@pytest.mark.parametrize("page", READ_FIRST)
 def test_no_sentence_of_the_first_screen_is_long(page: str) -> None:
     """At most 40 words each."""
     assert [] == prose.long_sentences(prose.pages()[page])
