@@ -10,7 +10,9 @@ from unittest import mock
 from joinproto.check.check import check
 from joinproto.check.engine.runs.coverage import coverage_of
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.shapes import Row
 from joinproto.check.engine.tables.queues import numbers_in
+from joinproto.check.engine.tables.tables import Tables
 from joinproto.check.environment import Surroundings
 from joinproto.check.events import plain
 from joinproto.check.exercised import with_open_claims
@@ -63,7 +65,7 @@ def state_of(search: Search, number: int) -> State:
             links[tables.names[sender], tables.names[to]] = tuple(held)
     messages: frozenset[Any] = frozenset()
     if tables.set_network:
-        messages = frozenset(tables.messages.values[m] for m in tables.messages_of(row))
+        messages = frozenset(tables.messages.values[m] for m in messages_of(tables, row))
     return State(
         tuple(values[: tables.members]),
         values[tables.monitor] if tables.monitor >= 0 else None,
@@ -71,6 +73,13 @@ def state_of(search: Search, number: int) -> State:
         messages,
         tuple(sorted(links.items())),
     )
+
+
+def messages_of(tables: Tables, row: Row) -> list[int]:
+    """Return the numbers of the messages under way in a row, of a set."""
+    if tables.contents is None:
+        return tables.layout.messages(row)
+    return tables.contents.messages(tables.layout.fields(row))
 
 
 def counted(found: Explored) -> tuple[Counter[str], Counter[str]]:

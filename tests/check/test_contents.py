@@ -23,7 +23,7 @@ from joinproto.check.engine.tables import contents as contents_room
 from joinproto.check.events import NOT_ENABLED, Send, plain
 from joinproto.check.properties import sometimes
 from joinproto.check.world import Together, World
-from tests.check.compare import explored, same_report, same_search
+from tests.check.compare import explored, messages_of, same_report, same_search
 from tests.check.random_models import SETS, Plan, build, plans
 
 STATES_MAX = 600
@@ -191,7 +191,7 @@ def test_numbered_rows_get_their_bits_back(name: str) -> None:
         build_join(**JOIN_IN_LITTLE, crashes=0) if is_join else load_world(name, members=4)
     )
     count = numbers.states.count
-    wanted = sorted(tuple(bits.tables.messages_of(row)) for row in bits.rows()[:count])
+    wanted = sorted(tuple(messages_of(bits.tables, row)) for row in bits.rows()[:count])
     of_words = {
         number: bits.tables.messages.of[value]
         for number, value in enumerate(numbers.tables.messages.values)

@@ -321,7 +321,7 @@ class Judge:
     def _list_joint(self, view: View) -> int:
         listed = self.tables.world.joint_steps
         steps = guard("together(view)", partial(listed_steps, listed, view))
-        return self.tables.list_joint(steps)
+        return self.tables.joint_lists.number(steps)
 
     def _read_new(self, count: int) -> None:
         """Ask about combinations up to `count`, each question once for each set of values read."""
@@ -339,7 +339,7 @@ class Judge:
                 if bit >= 0:
                     flags |= given.astype(np.uint64) << np.uint64(bit)
                 else:
-                    self.tables.give_joint(given)
+                    self.tables.joint_lists.give(given)
             for claim in self.whole:
                 if claim.premise_bit >= 0 and not claim.premise_met:
                     met = flags >> np.uint64(claim.premise_bit) & np.uint64(1)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _FROM_WORLD = ["world", "codes", "environment", "expiry", "_shape"]
 _OF_ONE_SEARCH = ["interchange", "failing", "_budget"]
-_BY_COMBINATION = ["joint", "joint_steps", "_joint_lists", "_joint_first", "_joint_count"]
+_BY_COMBINATION = ["joint", "joint_steps", "joint_lists"]
 """Those are numbered by the judge, anew in each search."""
 
 _NOT_KEPT = frozenset([*_FROM_WORLD, *_OF_ONE_SEARCH, *_BY_COMBINATION])

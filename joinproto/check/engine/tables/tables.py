@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from joinproto.check.engine.rows.layout import Layout
-from joinproto.check.engine.shapes import Ints, Masks, Questions, Row, Rows
+from joinproto.check.engine.shapes import Masks, Questions, Row, Rows
 from joinproto.check.engine.tables import kernel
 from joinproto.check.engine.tables.answers import Answers
 from joinproto.check.engine.tables.arrays import Arrays
@@ -22,6 +22,7 @@ from joinproto.check.engine.tables.beginnings import beginning
 from joinproto.check.engine.tables.claimed import Claimed
 from joinproto.check.engine.tables.contents import Contents
 from joinproto.check.engine.tables.expiry import Expiry
+from joinproto.check.engine.tables.joint import JointLists
 from joinproto.check.engine.tables.numbering import TablesNumbering
 from joinproto.check.engine.tables.numbers import Numbers, Observations
 from joinproto.check.engine.tables.outcomes import COSTS, Outcomes
@@ -29,7 +30,7 @@ from joinproto.check.engine.tables.queues import MESSAGES_MAX, Queues, too_many_
 from joinproto.check.environment import FAULTS, Environment, Surroundings
 from joinproto.check.events import Message
 from joinproto.check.faults import reaches
-from joinproto.check.local import Choice, LocalState, Outcome, freeze_event
+from joinproto.check.local import Choice, LocalState, Outcome
 from joinproto.check.member import Codes
 from joinproto.check.network import FifoLinks, MessageSet
 from joinproto.check.problems import ModelProblem
@@ -85,10 +86,7 @@ class Tables(Arrays):
         self.receivers: list[tuple[list[int], list[int], int]] = []
         self.queues = Queues(self)
         self.joint_steps: list[Together] = []
-        # Lists of joint steps: their numbers, and of each its first step and how many it has.
-        self._joint_lists: dict[Hashable, int] = {}
-        self._joint_first: list[int] = []
-        self._joint_count: list[int] = []
+        self.joint_lists = JointLists(self)
         self.shown = [Observations() for _ in range(self.fields)]
         self.claimed = Claimed()  # what claims said of that
         self.states_before = 0
@@ -288,39 +286,7 @@ class Tables(Arrays):
 
     def add_joint(self, steps: list[Together]) -> None:
         """Give the next combination of observations its joint steps."""
-        self.give_joint(np.array([self.list_joint(steps)]))
-
-    def give_joint(self, lists: Ints) -> None:
-        """Give the next combinations the joint steps that were listed under these numbers."""
-        self.joint["first"].extend(np.array(self._joint_first)[lists])
-        self.joint["counts"].extend(np.array(self._joint_count)[lists])
-
-    def list_joint(self, steps: list[Together]) -> int:
-        """Return the number of a list of joint steps: the same for the same steps."""
-        events = [
-            tuple((name, freeze_event(event)) for name, event in step.events.items())
-            for step in steps
-        ]
-        key = tuple(
-            (step.action, step.detail, step.fair, step.fault, taken)
-            for step, taken in zip(steps, events, strict=True)
-        )
-        if key in self._joint_lists:
-            return self._joint_lists[key]
-        j = self.joint
-        self._joint_first.append(j["part_first"].count)
-        self._joint_count.append(len(steps))
-        for step, taken in zip(steps, events, strict=True):
-            step.refuse_strangers(self.names)
-            j["part_first"].append(j["part_member"].count)
-            j["part_count"].append(len(taken))
-            for name, event in taken:
-                member = self.number_of[name]
-                j["part_member"].append(member)
-                j["part_column"].append(self.column(member, event))
-            self.joint_steps.append(step)
-        number = self._joint_lists[key] = len(self._joint_lists)
-        return number
+        self.joint_lists.give(np.array([self.joint_lists.number(steps)]))
 
     # -- the first state ---------------------------------------------------------------
 
@@ -369,12 +335,6 @@ class Tables(Arrays):
         self.layout = Layout(widths, self.slots)
         self._added_upto = 0
         return partial(contents.in_bits, held=held, old=old, layout=self.layout)
-
-    def messages_of(self, row: Row) -> list[int]:
-        """Return the messages under way in a row, of a set."""
-        if self.contents is None:
-            return self.layout.messages(row)
-        return self.contents.messages(self.layout.fields(row))
 
     def values_of(self, row: Row) -> list[Any]:
         """Return the values of all fields of one row."""

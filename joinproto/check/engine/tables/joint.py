@@ -1,0 +1,58 @@
+"""Joint steps in the tables: equal lists of them are numbered once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from joinproto.check.engine.shapes import Ints
+from joinproto.check.local import freeze_event
+
+if TYPE_CHECKING:
+    from joinproto.check.engine.tables.tables import Tables
+    from joinproto.check.world import Together
+
+
+class JointLists:
+    """Lists of joint steps, numbered; of each its first step's number and how many it has."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._numbers: dict[Hashable, int] = {}
+        self._first: list[int] = []
+        self._count: list[int] = []
+
+    def give(self, lists: Ints) -> None:
+        """Give the next combinations of observations the lists with these numbers."""
+        joint = self._tables.joint
+        joint["first"].extend(np.array(self._first)[lists])
+        joint["counts"].extend(np.array(self._count)[lists])
+
+    def number(self, steps: list[Together]) -> int:
+        """Return the number of a list of joint steps: the same for the same steps."""
+        events = [
+            tuple((name, freeze_event(event)) for name, event in step.events.items())
+            for step in steps
+        ]
+        key = tuple(
+            (step.action, step.detail, step.fair, step.fault, taken)
+            for step, taken in zip(steps, events, strict=True)
+        )
+        if key in self._numbers:
+            return self._numbers[key]
+        tables, joint = self._tables, self._tables.joint
+        self._first.append(joint["part_first"].count)
+        self._count.append(len(steps))
+        for step, taken in zip(steps, events, strict=True):
+            step.refuse_strangers(tables.names)
+            joint["part_first"].append(joint["part_member"].count)
+            joint["part_count"].append(len(taken))
+            for name, event in taken:
+                member = tables.number_of[name]
+                joint["part_member"].append(member)
+                joint["part_column"].append(tables.column(member, event))
+            tables.joint_steps.append(step)
+        number = self._numbers[key] = len(self._numbers)
+        return number
