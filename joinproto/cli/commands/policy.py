@@ -56,6 +56,22 @@ class Checked:
     report: Annotated[Report, Merged()]
 
 
+def left_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how much may happen in a run."""
+    for name, most, usual, about in (
+        ("--unmounted", 2, 0, "Disks that look blank, and are not mounted"),
+        ("--by-hand", 2, 1, "Foundings by hand"),
+        ("--wipes", 2, 1, "Disks that are lost"),
+        ("--starts", 3, 0, "Nodes that return"),
+        ("--ends", 6, 3, "Stops, kills, cuts"),
+        ("--writes", 4, 2, "Writes in a run"),
+    ):
+        kind = click.IntRange(1 if name == "--ends" else 0, most)
+        add = click.option(name, type=kind, default=usual, help=f"{about}: {usual}.")
+        command = add(command)
+    return command
+
+
 @policy.command("check", epilog=EXAMPLE)
 @click.argument("target", metavar="POLICY")
 @click.option(
@@ -73,17 +89,7 @@ class Checked:
     help="What it is asked; else choose-founder, and of a Python file what it has functions for.",
 )
 @click.option("--all-answer", is_flag=True, help="No run in which a node does not answer.")
-@click.option("--writes", type=click.IntRange(0, 4), default=2, help="Writes in a run: 2.")
-@click.option("--ends", type=click.IntRange(1, 6), default=3, help="Stops, kills, cuts: 3.")
-@click.option("--starts", type=click.IntRange(0, 3), default=0, help="Nodes that return: 0.")
-@click.option("--wipes", type=click.IntRange(0, 2), default=1, help="Disks that are lost: 1.")
-@click.option("--by-hand", type=click.IntRange(0, 2), default=1, help="Foundings by hand: 1.")
-@click.option(
-    "--unmounted",
-    type=click.IntRange(0, 2),
-    default=0,
-    help="Disks that look blank, and are not mounted: 0.",
-)
+@left_options
 @click.option(
     "--answered", "acts", type=click.IntRange(1, 3), default=1, help="Answers acted on: 1."
 )
@@ -139,37 +145,41 @@ def check_command(
     _refuse_unused(world)
     with _started(target, answer_seconds) as (policy, again):
         asker = Asker(policy, asks or (ASKS if target.endswith(".py") else ASKS[:1]))
-        try:
-            report = check(
-                _world(world, asker, {"asks": acts, **left}),
-                states_max=max_states,
-                seconds_max=max_seconds,
-                memory_max_bytes=loading.bytes_of(max_memory),
-            )
-        except ModelProblem:
-            if asker.failure is not None:
-                raise asker.failure from None
-            raise
+        limits = {
+            "states_max": max_states,
+            "seconds_max": max_seconds,
+            "memory_max_bytes": loading.bytes_of(max_memory),
+        }
+        report = _searched(asker, _world(world, asker, {"asks": acts, **left}), limits)
         again()
         stopped = any(item.result == "violated" for item in report.properties)
         answers = summed(asker, is_whole=not stopped and report.result != "incomplete")
     if as_json:
         click.echo(printed(Checked(target, answers, report)))
     else:
-        show.say(
-            "\n".join(
-                fill(line, 96, subsequent_indent="  ")
-                for line in _text(target, world, report, answers)
-            )
-        )
+        lines = _text(target, world, report, answers)
+        show.say("\n".join(fill(line, 96, subsequent_indent="  ") for line in lines))
     if page is not None:
         _write_page(page, target, world, report, answers)
     if trace is not None and report.trace is not None:
-        from joinproto.cli.show.write import write_trace
-
-        write_trace(report, trace, options={})
-        click.echo(f"wrote {trace}", err=True)
+        _write_run(trace, report)
     return {"holds": 0, "violated": 1, "incomplete": 3}[report.result]
+
+
+def _searched(asker: Asker, world: World, limits: Mapping[str, Any]) -> Report:
+    try:
+        return check(world, **limits)
+    except ModelProblem:
+        if asker.failure is not None:
+            raise asker.failure from None
+        raise
+
+
+def _write_run(trace: Path, report: Report) -> None:
+    from joinproto.cli.show.write import write_trace
+
+    write_trace(report, trace, options={})
+    click.echo(f"wrote {trace}", err=True)
 
 
 def _write_page(page: Path, target: str, world: str, report: Report, answers: Answers) -> None:
