@@ -282,8 +282,8 @@ class Small:
                 run = runs.broken_by(
                     item,
                     [self._holds(item, state) for state in states],
-                    item.premise and self._said(item, item.premise, states),
-                    item.meanwhile and self._said(item, item.meanwhile, states),
+                    item.premise and _said(self.steps, item, item.premise, states),
+                    item.meanwhile and _said(self.steps, item, item.meanwhile, states),
                 )
             else:
                 run = self._broken_step(item, runs, states)
@@ -320,14 +320,6 @@ class Small:
         )
         lasso = run.loop_at, run.fairness, run.due_at
         return Trace(item.name, item.kind, text(states[run.begin]), steps, *lasso)
-
-    def _said(self, item: Property, part: Callable[[View], Any], states: list[State]) -> list[bool]:
-        known: dict[Any, bool] = {}
-        for state in states:
-            shown = self.steps.shown(state)
-            if shown not in known:
-                known[shown] = ask(item, part, self.steps.view(state))
-        return [known[self.steps.shown(state)] for state in states]
 
     def _holds(self, item: Property, state: State) -> bool:
         """Return what the claim says; asked once of what is shown."""
@@ -411,3 +403,15 @@ class Small:
 
     def _states(self) -> Iterable[State]:
         return (state for level in self.levels for state in level)
+
+
+def _said(
+    steps: Steps, item: Property, part: Callable[[View], Any], states: list[State]
+) -> list[bool]:
+    """Return what a part of a claim says of each state; asked once of what is shown."""
+    known: dict[Any, bool] = {}
+    for state in states:
+        shown = steps.shown(state)
+        if shown not in known:
+            known[shown] = ask(item, part, steps.view(state))
+    return [known[steps.shown(state)] for state in states]

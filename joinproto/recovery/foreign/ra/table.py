@@ -164,8 +164,7 @@ class Table:
                 by_node.setdefault(row.best[0], []).append(row)
         steps = [_standalone(row) for row in forced if row.is_khepri]
         steps += [_shrunk(node, rows) for node, rows in sorted(by_node.items())]
-        older = f"; or, {_before_3_12(by_node)}" if by_node and self.khepri is None else ""
-        return "; then ".join(steps) + older
+        return "; then ".join(steps)
 
 
 def table(
@@ -240,25 +239,8 @@ def _shrunk(node: str, rows: Sequence[Row]) -> str:
         listed = ", ".join(f"{{{vhost}, {queue}}}" for vhost, queue in names)
         code = f"[{shrink}(V, Q) || {{V, Q}} <- [{listed}]]."
     call = f"rabbitmqctl -n {typed(node)} eval {typed(code)}"
-    return f"once {node} runs: {call} (3.12 and later; {_given_up(node, rows)})"
-
-
-def _before_3_12(by_node: Mapping[str, Sequence[Row]]) -> str:
-    """Return how queues get a majority again where nothing cuts them down: by one blank voter.
-
-    Two at once could outvote the one log that has the messages.  Source: by doing, RabbitMQ 3.10.8.
-    """
-    node = next(iter(by_node))
-    lost = sorted({one for rows in by_node.values() for row in rows for one in row.verdict.missing})
-    other = next((one for one in lost if one != node), "LOST")
-    on_other = f"rabbitmqctl -n {typed(other)}"
-    return (
-        "before 3.12, which cannot do that, give the queues a lost node back, blank, and the next"
-        f" one only once they have a leader: rabbitmqctl -n {typed(node)} forget_cluster_node"
-        f" {typed(other)}; start {other} with an empty directory; {on_other} stop_app; {on_other}"
-        f" join_cluster {typed(node)}; {on_other} start_app (two blank nodes alone would outvote"
-        f" {node}, and its messages would be lost)"
-    )
+    since = "3.12 and later, and not before"
+    return f"once {node} runs: {call} ({since}; {_given_up(node, rows)})"
 
 
 def _given_up(node: str, rows: Sequence[Row]) -> str:
