@@ -10,7 +10,6 @@
 %%                                              of this x-queue-type, which is declared first
 %%   {confirm, Id, Port, Queue, Mark, Count}.   done Id Numbers: those of the messages "Mark:Number;"
 %%                                              to a quorum queue that were confirmed, one by one
-%%   {drain, Id, Port, Queue}.                  done Id Bodies: all messages of a queue, taken out
 -mode(compile).
 
 main([Plugins]) ->
@@ -43,13 +42,6 @@ handle({publish, Id, Port, Type, Queue, Count}) ->
     end);
 handle({confirm, Id, Port, Queue, Mark, Count}) ->
     spawn(fun() -> io:format("done ~w ~w~n", [Id, confirm(Port, Queue, Mark, Count)]) end);
-handle({drain, Id, Port, Queue}) ->
-    spawn(fun() ->
-        case catch drain(Port, list_to_binary(Queue)) of
-            Bodies when is_list(Bodies) -> io:format("done ~w ~s~n", [Id, Bodies]);
-            Reason -> io:format("failed ~w ~0tp~n", [Id, Reason])
-        end
-    end);
 handle({write, Id, Node, Cookie, Prefix, Pause}) ->
     erlang:set_cookie(Node, Cookie),
     Pid = spawn(fun() -> write(Id, Node, Prefix, Pause, 0) end),
@@ -152,20 +144,5 @@ publish_each(Owner, Port, Queue, Mark, Count) ->
     timer:sleep(6000),
     catch amqp_connection:close(Connection, 2000),
     sent.
-
-%% Each message is acknowledged as it is taken; a queue without a leader answers nothing.
-drain(Port, Name) ->
-    {ok, Uri} = amqp_uri:parse("amqp://guest:guest@127.0.0.1:" ++ integer_to_list(Port)),
-    {ok, Connection} = amqp_connection:start(Uri),
-    {ok, Channel} = amqp_connection:open_channel(Connection),
-    Bodies = taken(Channel, {'basic.get', 0, Name, true}, []),
-    catch amqp_connection:close(Connection, 2000),
-    Bodies.
-
-taken(Channel, Get, Bodies) ->
-    case amqp_channel:call(Channel, Get) of
-        {_, {amqp_msg, _, Body}} -> taken(Channel, Get, [Body | Bodies]);
-        {'basic.get_empty', _} -> lists:reverse(Bodies)
-    end.
 
 writer(Id) -> list_to_atom("writer" ++ integer_to_list(Id)).

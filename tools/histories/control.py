@@ -100,14 +100,6 @@ class Control:
         _, answer = self._answer(number, 40)
         return frozenset(f"{mark}:{word};" for word in re.findall(r"\d+", answer))
 
-    def drain(self, port: int, queue: str) -> tuple[str, ...]:
-        """Take all messages out of a queue, as a client does; raises `EnvironmentProblem`."""
-        self._tell(f'{{drain, {(number := next(self._ids))}, {port}, "{queue}"}}.')
-        is_done, answer = self._answer(number, 60)
-        if not is_done:
-            raise EnvironmentProblem(f"{queue}: no messages: {answer[:500]}")
-        return tuple(f"{one};" for one in answer.split(";") if one)
-
     def stop(self, *clients: int) -> None:
         """End clients; returns when all they were told has been recorded."""
         for client in clients:
