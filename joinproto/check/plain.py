@@ -30,7 +30,7 @@ from joinproto.check.plain_steps import Steps
 from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import ON_FAIR_RUNS, ON_RUNS, Property
 from joinproto.check.reference import State
-from joinproto.check.report import PropertyResult, Report, Result, States, Step, Trace
+from joinproto.check.report import Coverage, PropertyResult, Report, Result, States, Step, Trace
 from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import Move, order_of, to_step, unanswered
 from joinproto.check.view import View
@@ -341,7 +341,7 @@ class Small:
         fails = not results.isdisjoint(("violated", "not-reached"))
         is_open = self.stopped_by or "unknown" in results
         live = any(item.kind in ON_FAIR_RUNS for item in properties)
-        coverage = coverage_of(self.steps, self.levels, self.out_of, is_ended=bool(self.stopped_by))
+        coverage = self._coverage()
         report = Report(
             world=world.name,
             about=world.about,
@@ -368,6 +368,11 @@ class Small:
             trace=min(broken, key=lambda trace: len(trace.steps), default=None),
         )
         return with_open_claims(world, report)
+
+    def _coverage(self) -> Coverage:
+        """Return what was exercised; `Direct` counts it its own way."""
+        is_ended = bool(self.stopped_by)
+        return coverage_of(self.steps, self.levels, self.out_of, is_ended=is_ended)
 
     def _result(self, item: Property, witnesses: bool) -> PropertyResult:
         level, trace = None, self.traces.get(item.name)
