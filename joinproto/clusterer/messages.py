@@ -114,7 +114,7 @@ class BootFailed:
 
 @frozen
 class Died:
-    """The broker has ended, and no node here has stopped it."""
+    """The broker has ended, and its node has not stopped it."""
 
     why: str
 

@@ -36,7 +36,7 @@ class Effect(Enum):
     LEAVES = "leaves"  # it is left out
     WAITS = "waits"
     AWAY = "is away"  # it is off, and hears of it when it is back
-    UNTOLD = "is not told"  # it is named, and no node who hears of the config stays to tell it
+    UNTOLD = "is not told"  # it is named, and no node that hears of the config stays to tell it
 
 
 EFFECTS = (

@@ -32,7 +32,7 @@ class Up(Enum):
     READY = "ready"
     OFF = "off"
     RESET = "reset"
-    BLANK = "blank"  # it runs, and no node has written anything there: nothing of it can be lost
+    BLANK = "blank"  # it runs, and no client has written anything there: nothing can be lost
 
 
 @frozen(kw_only=True)

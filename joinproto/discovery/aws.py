@@ -167,7 +167,7 @@ class AwsBackend(Backend):
     def list_nodes(self) -> Flow[Answer]:
         about, real = self.about, self.about.variant is Variant.REAL
         if not about.use_autoscaling_group and not about.instance_tags:
-            none = "neither a group nor tags are set: no server can be asked"
+            none = "neither a group nor tags are set: no instance can be asked for"
             return Listed(()) if real else Failed(none)
         about = evolve(about, region=(yield from self._region()))
         signing = yield from self._signing(about.region)

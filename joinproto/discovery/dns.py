@@ -62,7 +62,7 @@ def list_nodes(about: Dns) -> DnsFlow:
     """Return the flow of look-ups: A, AAAA, then each address in the order of the answers."""
     real = about.variant is Variant.REAL
     if about.hostname is None:
-        return Listed(()) if real else Failed("no hostname is set: no server can be asked")
+        return Listed(()) if real else Failed("no hostname is set: no name can be asked for")
     addresses: list[str] = []
     is_known = False
     for kind in (Kind.A, Kind.AAAA):

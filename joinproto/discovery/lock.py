@@ -54,7 +54,7 @@ def guard(release: Release, backend: str, least: int | None, most: int | None) -
     if name == values.K8S and rules.PODS.holds(release):
         return Guarded(Guard.SEED, None, (), "one pod is the seed, and all others wait for it")
     if name not in DELAYS or not DELAYS[name][0].holds(release):
-        return Guarded(Guard.NOTHING, None, (), f"{name} waits for no node, and it has no lock")
+        return Guarded(Guard.NOTHING, None, (), f"no delay with {name}, and it has no lock")
     _, usual_least, usual_most = DELAYS[name]
     least = usual_least if least is None else least
     most = usual_most if most is None else most

@@ -256,7 +256,7 @@ class Cluster:
         try:
             with anyio.CancelScope() as self._run_scope:
                 await stepper.run()
-                # A member that still speaks to the member is not heard, and does not wait for it.
+                # A task that still calls the member is not heard, and does not wait for it.
                 self._inbox.close()
                 # The others need what was said last: that the cluster is closed, or why not.
                 await host.transport.farewell()

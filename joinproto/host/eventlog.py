@@ -133,7 +133,7 @@ class FileLog:
             ) from error
         log.warning("the event log ends here, and the member goes on: %s: %s", self.path, why)
         with suppress(OSError):
-            # A member that reads it must not take it for all that happened.
+            # A reader must not take it for all that happened.
             os.ftruncate(self.file, self._size)
             self.path.rename(cut(self.path))
         self.close()

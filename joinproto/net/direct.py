@@ -76,7 +76,7 @@ class Direct(asyncio.BufferedProtocol, ByteStream):
         if self._came is not None:
             try:
                 self._came(data)
-            except Exception as error:  # noqa: BLE001  raised where a peer waits for the end
+            except Exception as error:  # noqa: BLE001  raised where the end is awaited
                 self._failure = error
                 self.transport.abort()
             return

@@ -7,7 +7,7 @@
     both        frames, each with a tag over its number
 
 The proofs are HMACs over both nonces and everything said, with the shared secret; so each side
-proves that it knows it, no peer learns it, and nothing of one connection is worth anything on
+proves that it knows it, it is never sent, and nothing of one connection is worth anything on
 another.  The tag of a frame counts: a frame that is replayed, left out or changed is refused.
 Where there is no secret the same is done with an empty one, and tells honest members apart;
 then TLS says who is who, or the port is open to this machine only.

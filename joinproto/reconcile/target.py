@@ -62,7 +62,7 @@ def wanted(target: Target, variant: Variant) -> Wanted:
 def _largest(counts: dict[str, int | None]) -> Wanted:
     told = _told(counts)
     if not told:
-        return Wanted(0, None, "no target is set replicas there are to be")
+        return Wanted(0, None, "no target is set")
     name, count = max(told, key=lambda one: one[1])
     why = f"the {name} says {count}"
     if len(told) > 1:

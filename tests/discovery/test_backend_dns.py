@@ -91,4 +91,4 @@ def test_a_name_that_no_server_knows_is_an_error_unless_it_has_other_addresses()
 def test_without_a_hostname_real_lists_nobody_and_ours_says_why() -> None:
     """No key at all: a warning and an empty list, so it never discovers."""
     assert ([], Listed(())) == asked(Dns(variant=Variant.REAL))
-    assert ([], Failed("no hostname is set: no server can be asked")) == asked(Dns())
+    assert ([], Failed("no hostname is set: no name can be asked for")) == asked(Dns())

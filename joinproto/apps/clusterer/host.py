@@ -366,7 +366,7 @@ class Host(Ports[Awaitable[None]]):
         self.post(Receive(sender, content))
 
     def lost(self, to: str, content: Content) -> None:
-        """No node can be reached to whom this was sent."""
+        """No connection leads to the node to which this was sent."""
         if isinstance(content, Question):
             self.post(Silence(to, token_of(content)))
 

@@ -190,8 +190,8 @@ class JoinprotoNode:
         """Return the process, of this run or of one that was killed; None: it has ended."""
         if self._process is not None:
             return self._process.pid if self._process.poll() is None else None
-        # Not by a file: a node killed before it was written would leave a process that no node
-        # ends.
+        # Not by a file: a node killed before it was written would leave a process that is never
+        # ended.
         for place in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(OSError):
                 words = place.read_bytes().split(b"\0")

@@ -223,7 +223,7 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
         self._changed.set()
 
     def closed(self, why: Closing) -> None:
-        """Serve no member from here on: the port is shut and the connections are gone."""
+        """Serve no client from here on: the port is shut and the connections are gone."""
         self._wanted = False
         self._cut()
         for answer in self._waiting:

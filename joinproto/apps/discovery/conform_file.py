@@ -1,7 +1,7 @@
 """Whether the backend of a file answers as one must: `joinproto discovery conformance FILE`.
 
 For DNS, AWS and Kubernetes, which take more than an address: names, keys, a token.  Nothing is
-written but a Lease of Kubernetes under a name that no other node has, which is removed.
+written but a Lease of Kubernetes under a name that is used nowhere else, which is removed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def conform_file(
 ) -> Conformance:
     """Return what the backend of this file does right and wrong.
 
-    Raises `UsageProblem`, or `EnvironmentProblem` where no node answers.
+    Raises `UsageProblem`, or `EnvironmentProblem` where no server answers.
 
     `node`: this node's name, which is to be in the list; None: not asked.
     """

@@ -1,7 +1,7 @@
 """Whether a server answers as a backend must: `joinproto discovery conformance URL`.
 
 Each check is a sentence that holds or does not.  Records are written under a cluster's name that
-no other node has, and removed at the end.  A program with a backend of its own, in Python, gives
+is used nowhere else, and removed at the end.  A program with a backend of its own, in Python, gives
 `conform` a function that makes one for a node.
 """
 
@@ -263,8 +263,8 @@ def conformance(
 ) -> Conformance:
     """Return what the server at this address does right and wrong.
 
-    Raises `UsageProblem` for what is not such an address, and `EnvironmentProblem` where no node
-    answers there.
+    Raises `UsageProblem` for what is not such an address, and `EnvironmentProblem` where no
+    server answers there.
     """
     server = server_of(url)
     cluster = f"joinproto-conformance-{secrets.token_hex(8)}"

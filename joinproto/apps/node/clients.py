@@ -199,7 +199,7 @@ class ClientPort:
 
         def lost() -> None:
             self._pending_bytes -= len(text)
-            client.end()  # no member can tell whether it is in the log
+            client.end()  # it is unknown whether it is in the log
 
         is_full = self.log.pending >= PENDING_MAX or self._pending_bytes >= PENDING_BYTES_MAX
         if is_full or not self.log.is_open:

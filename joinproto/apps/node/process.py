@@ -52,7 +52,7 @@ def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> in
 
     `front`: makes what clients speak to, inside the event loop (asyncio); None: lines of text.
     """
-    # A member that writes to the disk waits for the lock of the interpreter before and after, each
+    # A thread that writes to the disk waits for the lock of the interpreter before and after, each
     # time as long as this: of 14 ms of a lone client's write 5 were such waits.
     sys.setswitchinterval(SWITCH_SECONDS)
     node = Node(settings, front or (lambda: ClientPort(settings.clients, settings.reads)))

@@ -14,7 +14,7 @@ def permit_restart(store: Store) -> None:
     leave, so they end in a view that is open, and at the restart it is a total failure like any
     other.  The mark permits, it does not choose: the rules look for every frame that was
     acknowledged, as with `total_failure = "automatic"`.  It is void as soon as a later view is
-    known, so a member that was stopped and missed by no member permits nothing.
+    known, so it permits nothing where the others went on without the stopped member.
     """
     record = store.record
     if record.tip is not None and record.tip.is_open and not record.is_marked:

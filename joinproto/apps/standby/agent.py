@@ -129,7 +129,7 @@ class Agent:
             except ProcessLookupError:
                 return Said(Exit.SUCCESS)
             except PermissionError:
-                return Said(Exit.PERMISSION, f"process {pid} belongs to another program")
+                return Said(Exit.PERMISSION, f"process {pid} belongs to another user")
             if self._until(lambda: self._pid() is None, self.seconds * share):
                 return Said(Exit.SUCCESS, "" if number is signal.SIGTERM else "killed")
         return Said(Exit.GENERIC, f"process {pid} does not end")

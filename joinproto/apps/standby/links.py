@@ -174,7 +174,7 @@ class Links:
     def link_of(self, to: str, content: Content) -> str:
         """Return the link on which this goes."""
         joined = self._joined.get(to, "")
-        # Who is not primary answers on the link of a broker that wanted to join.
+        # A broker that is not primary answers on the link of the one that wanted to join.
         is_answer = self.core.serves or isinstance(content, Refuse)
         return joined if is_answer else self._link
 

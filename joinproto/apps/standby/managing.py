@@ -181,7 +181,7 @@ class Manager:
             return
 
         def lost() -> None:
-            # No broker knows whether it is there; a second one behind it changes nothing.
+            # It is unknown whether it is there; a second one behind it changes nothing.
             if self.managing.wants(view):
                 self._submit(view)
 

@@ -7,8 +7,8 @@
     frames.floor                    how far the journal was shortened (`shortening.py`)
     chain/                          a member's store, with the manager that is built in
 
-What returns is on the disk.  A failed write is final: the process ends, and one that opens
-the store next finds the old or the new one.
+What returns is on the disk.  A failed write is final: the process ends, and the
+next one that opens the store finds the old or the new content.
 
 Source: hot standby, H2, H4, H10; recovery, "The metadata on disk".
 """

@@ -253,7 +253,7 @@ class Replay:
     def take(self, deed: Deed | Together) -> None:
         """Take the next one."""
         if isinstance(deed, Together):
-            # What was open was cut by a crash: no broker was told of it.
+            # What was open was cut by a crash: no client was told that it is done.
             self._held, self._count = [], deed.count
             return
         self._held.append(deed)

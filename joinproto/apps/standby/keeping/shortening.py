@@ -54,7 +54,7 @@ def _pieces(
     yield from making(journal, runs, KIND, state, is_floor=True, made=lambda: made.append(True))
     if made:
         yield from dropping(journal, _nothing)
-    # The journal begins with it: a second copy serves no broker.
+    # The journal begins with it: a second copy is of no use.
     clear(journal)
 
 
