@@ -38,7 +38,8 @@ Examples, with three files that name each other under [brokers]:
     epilog=EPILOG,
 )
 def standby() -> None:
-    """One primary serves, backups follow it; who would lose something refuses to be primary.
+    """One primary serves, backups follow it; a broker that would lose something refuses to be
+    primary.
 
     Exit codes: 0 done; 1 a promotion was refused; 2 wrong usage or configuration; 4 the machine,
     no broker answers, or the extra is missing; 5 this store must not run here.  Those of
