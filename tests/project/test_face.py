@@ -132,7 +132,7 @@ anyio.run(main, Path(sys.argv[1]), int(sys.argv[2]))
 
 
 def test_a_host_over_a_replicated_log_needs_public_names_only(tmp_path: Path) -> None:
-    """`docs/running.md`: `open_disk`, `ReplicatedLog` and an `Application`; a member that runs."""
+    """`docs/embedding.md`: `open_disk`, `ReplicatedLog`, an `Application`; a member that runs."""
     (port,) = free_ports(1)
     words = [sys.executable, "-c", LOGGED, str(tmp_path), str(port)]
 
