@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from joinproto.cli.validate.replay import Seen
 
 WORLD_OF_NODES = "join"
-"""What is walked beside event logs of `joinproto node`, where no other world is named."""
+"""What is walked next to event logs of `joinproto node`, where no other world is named."""
 
 TEXT_MAX = 160
 

@@ -36,7 +36,7 @@ def loaded_like(target: Any, options: Any) -> Any:
 
 
 def compare(session: Session, given: Json) -> Json:
-    """Compare this world with another version of it, which `pair` then walks beside it."""
+    """Compare this world with another version of it, which `pair` then walks next to it."""
     now = session.now
     target = given.get("target") or now.loaded.target
     other = type(now).of(loaded_like(target, given.get("options") or {}))
@@ -174,7 +174,7 @@ def pair(session: Session, given: Json) -> Json:
 
 
 def two_runs(session: Session, _: Json) -> Json:
-    """Return two runs beside each other: their steps, and how many of the first are the same."""
+    """Return two runs next to each other: their steps, and how many of the first are the same."""
     if session.other is None or "other" not in session.begin:
         raise UsageProblem(
             "there are not two runs", next="joinproto explore FIRST.json SECOND.json opens two"

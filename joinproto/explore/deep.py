@@ -242,7 +242,7 @@ class _Searched:
 
 
 def _keys(session: Session, searched: _Searched, row: int) -> Json:
-    """Return the way to a row as keys of steps, by walking beside it."""
+    """Return the way to a row as keys of steps, by walking next to it."""
     graph, search = session.now.graph, searched.search
     rows = searched.way(row)
     members = len(graph.names)

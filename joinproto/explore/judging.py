@@ -23,7 +23,7 @@ Via = tuple[int, int]
 
 @define
 class Judging:
-    """The claims of one world, asked where somebody is."""
+    """The claims of one world, asked in one state."""
 
     graph: Graph
     _of_steps: dict[str, StepClaim] = Factory(dict)

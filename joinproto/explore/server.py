@@ -1,6 +1,6 @@
 """The page's server: this machine alone, one token, and one session behind a lock.
 
-What is refused: another address than loopback's in `Host` (a name that somebody points here), a
+What is refused: another address than loopback's in `Host` (a name that a stranger points here), a
 request of another page (`Origin`), a wrong token in the address, and files outside the folder.
 What is served may run no script but ours (the policy in `POLICY`).
 """

@@ -43,7 +43,7 @@ def follow(graph: Graph, start: int, keys: Sequence[str], end: str | None = None
 
     Two steps of a state may be called the same: all runs that fit are followed, and where `end`
     (the key of the last state) tells them apart, that one is returned.  `fits`: how many steps do;
-    `same_end`: whether the last state is as it was; null where nobody said how it was.
+    `same_end`: whether the last state is as it was; null where it is not known.
     """
     if not 0 <= start < len(graph.firsts):
         raise UsageProblem(

@@ -52,7 +52,7 @@ def test_no_mannered_phrase_is_left() -> None:
     found = [
         f"{name}:{line}: {phrase}"
         for name in listed
-        if name.endswith(".py") and (ROOT / name).is_file()
+        if name.endswith(".py") and (ROOT / name).is_file() and name != "tools/prose.py"
         for line, text in texts(ROOT / name)
         if name not in LOGGED or "\n" in text or text.endswith(".")
         for phrase in found_in(text)
