@@ -3,7 +3,7 @@
 Two kinds.  Logs of another program, with a world and patterns: each line that tells a step is
 followed through the world (`joinproto/check/follow.py`), and one run that fits is the page's.
 Event logs of `joinproto node`: each is replayed by the member of this version, and its lines are
-put beside each other, none before the one that it follows from.
+put next to each other, none before the one that it follows from.
 """
 
 from __future__ import annotations

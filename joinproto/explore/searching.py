@@ -2,7 +2,7 @@
 
 It is `joinproto.check.reference`'s search over the states that the page walks, so a walk and a
 search have the same numbers.  `joinproto check` is for large worlds; here the search goes on while
-somebody looks, and stops at `STATES_MAX`.
+a person looks, and stops at `STATES_MAX`.
 """
 
 from __future__ import annotations
