@@ -20,6 +20,7 @@ from joinproto.explore.export import export
 from joinproto.explore.session import Session
 from tests.explore.serving import serving
 from tests.needs import need
+from tools.web import AXE, LIBRARIES, VENDOR, bring
 
 if TYPE_CHECKING:
     from playwright.sync_api import ConsoleMessage
@@ -63,6 +64,14 @@ def world() -> World:
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _libraries() -> None:
+    """What `make web` brings; the page without it is a test of its own."""
+    if not (VENDOR / "uplot.js").is_file():
+        need("npm")
+        bring(LIBRARIES, VENDOR)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as driver:
@@ -91,8 +100,8 @@ def opened(browser: Browser, address: str, **how: Any) -> Iterator[Page]:
     page.on("pageerror", lambda error: wrong.append(str(error)))
 
     def heard(message: ConsoleMessage) -> None:
-        # A library that `make web` did not bring is missed, and told on the page.
-        if message.type == "error" and "404" not in message.text:
+        # The file that a library was kept from, where a test does so.
+        if message.type == "error" and "ERR_BLOCKED_BY_CLIENT" not in message.text:
             wrong.append(message.text)
 
     page.on("console", heard)
@@ -179,6 +188,16 @@ def test_a_person_sees_levels_counts_and_the_graph(browser: Browser) -> None:
         said(page, "At a nearest state of that node.")
 
         assert page.get_by_role("tab", name="Walk").get_attribute("aria-selected") == "true"
+
+
+def test_without_the_libraries_the_page_says_how_to_get_them(browser: Browser) -> None:
+    with page_of(browser, MODEL) as page:
+        page.route("**/vendor/*", lambda route: route.abort("blockedbyclient"))
+        page.get_by_role("tab", name="See").click()
+        page.get_by_text("uPlot is not here").wait_for()
+        page.get_by_role("button", name="Draw the graph").click()
+        page.get_by_role("button", name="m1 founder, m2 joined").click()
+        said(page, "At a nearest state of that node.")
 
 
 def test_a_person_says_where_two_versions_part(browser: Browser) -> None:
@@ -276,8 +295,6 @@ def test_a_hostile_model_is_shown_and_nothing_of_it_runs(browser: Browser, tmp_p
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_accessibility_is_checked_by_axe(browser: Browser, scheme: Any, tmp_path: Path) -> None:
     need("npm")
-    from tools.web import AXE, bring
-
     bring([AXE], tmp_path)
     axe = (tmp_path / "axe.js").read_text(encoding="utf-8")
     with page_of(browser, MODEL, color_scheme=scheme) as page:
