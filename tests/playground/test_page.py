@@ -151,7 +151,7 @@ def test_a_directory_is_added_by_a_button(page: Any, tmp_path: Path) -> None:
     page.locator("#pick").click()
 
     said = page.locator("#recover-outcome pre").inner_text()
-    assert "PROVEN" not in said
+    assert "UNPROVEN: " in said
     assert "node-a" in said
 
 
