@@ -131,17 +131,21 @@ def _directly(loaded: Loaded, settings: Settings) -> Report | None:
     if asks_for_more or settings.master is not None or not is_direct(loaded.world):
         return None
     with loaded.at_work(), interruptible() as interrupt:
-        ends = Ends(
-            states_max=settings.states_max,
-            seconds_max=settings.seconds_max,
-            interrupted=interrupt.was_asked,
-        )
         return check_direct(
             loaded.world,
-            ends=ends,
+            ends=_ends(settings, interrupt),
             memory_max_bytes=settings.memory_bytes,
             witnesses=settings.witness is not None,
         )
+
+
+def _ends(settings: Settings, interrupt: Interrupt) -> Ends:
+    """Return what ends a search in plain Python early."""
+    return Ends(
+        states_max=settings.states_max,
+        seconds_max=settings.seconds_max,
+        interrupted=interrupt.was_asked,
+    )
 
 
 def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
@@ -161,11 +165,7 @@ def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
     if asks_for_more or _was_large(loaded):
         return None
     with loaded.at_work(), interruptible() as interrupt:
-        ends = Ends(
-            states_max=settings.states_max,
-            seconds_max=settings.seconds_max,
-            interrupted=interrupt.was_asked,
-        )
+        ends = _ends(settings, interrupt)
         bounds = own_bounds() if is_own else SHIPPED
         return check_small(
             loaded.world, ends=ends, bounds=bounds, witnesses=settings.witness is not None
