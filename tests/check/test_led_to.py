@@ -223,7 +223,7 @@ def test_symmetry_keeps_the_run() -> None:
 
 
 def test_a_search_that_stops_in_that_level_tells_the_problem_alone() -> None:
-    problem = problem_of(check, world(RaisesLate), interrupted=Once(after=9).asked)
+    problem = problem_of(check, world(RaisesLate), interrupted=Once(after=11).asked)
 
     assert "raised KeyError" in problem.message
 
