@@ -126,9 +126,14 @@ def identity(loaded: Loaded, settings: Settings) -> dict[str, Any]:
 
 
 def _directly(loaded: Loaded, settings: Settings) -> Report | None:
-    """Return the report of a world of one member, searched state by state; None: it is another."""
+    """Return the report of a user's world of one member, searched state by state; None: another.
+
+    A world that ships is left to the engine, which keeps its members' answers for the next search.
+    """
     asks_for_more = settings.engine == "spark" or settings.symmetry or settings.out is not None
-    if asks_for_more or settings.master is not None or not is_direct(loaded.world):
+    if loaded.file is None or asks_for_more or settings.master is not None:
+        return None
+    if not is_direct(loaded.world):
         return None
     with loaded.at_work(), interruptible() as interrupt:
         return check_direct(
