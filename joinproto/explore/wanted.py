@@ -6,13 +6,22 @@
 
 Expressions come from a person at this machine, and may be pasted from somewhere.  So no name is
 known but those in `NAMES`, members and what the expression itself binds, and no attribute that
-begins with an underscore: what is asked cannot do anything but look.
+begins with an underscore or leads to Python's own frames and code.  This keeps an expression from
+the machine, but not from memory or time; what a member shows may have methods, which it can call.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from types import (
+    AsyncGeneratorType,
+    CodeType,
+    CoroutineType,
+    FrameType,
+    GeneratorType,
+    TracebackType,
+)
 from typing import Any
 
 from joinproto.check.events import plain
@@ -28,6 +37,10 @@ _BUILTINS: dict[str, Any] = {
 }
 NAMES = (*_BUILTINS, "DOWN", "view", "up", "disk", "monitor", "split", "count", "text")
 """What an expression may use, besides members' names."""
+
+_KINDS = (AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType, TracebackType)
+_OF_PYTHON = frozenset(name for kind in _KINDS for name in dir(kind) if "_" in name)
+"""Attributes that lead to frames and code: a generator's `gi_frame` reaches every module."""
 
 _REFUSED = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 LENGTH_MAX = 2_000
@@ -94,7 +107,9 @@ def _refuse(tree: ast.Expression, members: tuple[str, ...]) -> None:
             raise UsageProblem(
                 f"{ast.unparse(node)} is more than a question", next="ask with an expression"
             )
-        if isinstance(node, ast.Attribute) and node.attr.startswith(("_", "format")):
+        if isinstance(node, ast.Attribute) and (
+            node.attr in _OF_PYTHON or node.attr.startswith(("_", "format"))
+        ):
             raise UsageProblem(
                 f"{ast.unparse(node)} is not to be asked for", next="ask for what members show"
             )

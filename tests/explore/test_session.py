@@ -185,6 +185,28 @@ def test_an_expression_can_only_look(text: str) -> None:
     assert found["error"]["message"]
 
 
+@pytest.mark.parametrize("name", ["gi_frame", "gi_code", "cr_frame", "ag_frame", "f_back"])
+def test_an_expression_cannot_ask_for_a_frame_of_python(name: str) -> None:
+    session = opened(FIRST_TRY)
+
+    found = session.answer("nearest", {"where": f"(one for one in view).{name}"})
+
+    assert "is not to be asked for" in found["error"]["message"]
+
+
+def test_an_expression_cannot_reach_a_module_by_a_generator_that_runs() -> None:
+    """Its frame has the frames around it, and these have Python's `__import__`."""
+    session = opened(FIRST_TRY)
+    process = 'l[0].gi_frame.f_back.f_back.f_back.f_builtins["__import__"]("os").getpid()'
+
+    found = session.answer(
+        "columns", {"columns": [f"(lambda l: [l.append(({process} for i in [1])), *l[0]])([])"]}
+    )
+
+    assert "is not to be asked for" in found["error"]["message"]
+    assert not session.columns
+
+
 def test_the_nearest_state_comes_with_a_shortest_way() -> None:
     session = opened(MODEL)
 
