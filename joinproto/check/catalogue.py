@@ -37,6 +37,13 @@ def entry(name: str) -> Entry:
     )
 
 
+def ships(name: str) -> bool:
+    """Return whether a world of this name ships."""
+    from joinproto_worlds.entries import ENTRIES  # inside: as above
+
+    return any(item.name == name for item in ENTRIES)
+
+
 def parameters(item: Entry) -> dict[str, inspect.Parameter]:
     """Return what the world can be told: its builder's parameters that are not keyword-only."""
     found = inspect.signature(builder(item)).parameters

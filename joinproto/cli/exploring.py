@@ -39,8 +39,8 @@ def session_of(
         session.opens(catalogue.load(world, options))
         session.logs = _of_others(session, paths, patterns)
     elif all(path.suffix == ".json" for path in paths):
-        _open_runs(session, paths, options)
-    elif all(path.suffix == ".jsonl" or path.is_dir() for path in paths):
+        _open_runs(session, paths, options, world)
+    elif all(_is_event_log(path) for path in paths):
         session.opens(catalogue.load(world or WORLD_OF_NODES, options))
         session.logs = _of_nodes(paths)
     elif len(targets) > 1:
@@ -53,24 +53,45 @@ def session_of(
     return session
 
 
+def _is_event_log(path: Path) -> bool:
+    """Return whether this is an event log, or a folder of them, and not a world of that name."""
+    if path.suffix == ".jsonl":
+        return True
+    return path.is_dir() and not catalogue.ships(str(path))
+
+
 # -- runs that a check wrote -------------------------------------------------------------------
 
 
-def _open_runs(session: Session, paths: Sequence[Path], options: Mapping[str, Any]) -> None:
+def _open_runs(
+    session: Session, paths: Sequence[Path], options: Mapping[str, Any], world: str | None
+) -> None:
     if len(paths) > 2:
         raise UsageProblem(f"{len(paths)} runs", next="name one, or two that are compared")
     runs = [_read_run(path) for path in paths]
-    first, keys = runs[0]
-    session.opens(catalogue.load(first, options))
-    session.begin = {"keys": keys}
+    worlds = [world or _world_of(path, name) for path, (name, _) in zip(paths, runs, strict=True)]
+    session.opens(catalogue.load(worlds[0], options))
+    session.begin = {"keys": runs[0][1]}
     if len(runs) == 2:
-        second, other = runs[1]
-        session.other = Opened.of(catalogue.load(second, options))
-        session.begin["other"] = other
+        session.other = Opened.of(catalogue.load(worlds[1], options))
+        session.begin["other"] = runs[1][1]
+
+
+def _world_of(path: Path, name: str) -> str:
+    """Return the name of a run's world if it ships; raises `UsageProblem` for another.
+
+    A run may come from another machine: it never says which file is loaded.
+    """
+    if not catalogue.ships(name):
+        raise UsageProblem(
+            f"{path} is a run of {name!r}, which is no world that ships",
+            next="name its model: --world FILE.py",
+        )
+    return name
 
 
 def _read_run(path: Path) -> tuple[str, list[str]]:
-    """Return the world of a run, and its steps by their keys; raises `UsageProblem`."""
+    """Return the name of a run's world, and its steps by their keys; raises `UsageProblem`."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         steps = found["trace"]

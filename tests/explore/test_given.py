@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from joinproto.__main__ import main
+from joinproto.check.options import Words
 from joinproto.cli.exploring import session_of
 from joinproto.errors import UsageProblem
 from joinproto.explore.recorded import RecordedLine, by_cause
@@ -13,20 +15,53 @@ FIRST_TRY = "docs/examples/my_first_try.py"
 RABBITMQ = Path("tests/cli/validate/rabbitmq")
 
 
-def written_run(path: Path, *steps: tuple[str, str]) -> str:
+def written_run(path: Path, *steps: tuple[str, str], world: str = "who-founds") -> str:
     """Write a run as `joinproto check --trace` does, as far as it is read here."""
     trace = [{"member": member, "label": label} for member, label in steps]
-    path.write_text(json.dumps({"world": FIRST_TRY, "trace": trace}), encoding="utf-8")
+    path.write_text(json.dumps({"world": world, "trace": trace}), encoding="utf-8")
     return str(path)
 
 
-def test_a_run_that_a_check_wrote_is_walked(tmp_path: Path) -> None:
-    run = written_run(tmp_path / "run.json", ("m1", "wait no longer"), ("m2", "wait no longer"))
+@pytest.mark.parametrize(
+    ("words", "world"),
+    [(["durable-vote", "--mutant", "no-persist"], None), ([FIRST_TRY], FIRST_TRY)],
+)
+def test_a_run_that_a_check_wrote_is_walked(
+    words: list[str], world: str | None, tmp_path: Path
+) -> None:
+    """By `joinproto check` itself; a model's file and options are named again."""
+    run = tmp_path / "run.json"
+    assert 1 == main(["check", *words, "--trace", str(run)])
+    options = {"mutant": Words(words[2])} if len(words) > 1 else {}
 
-    session = session_of([run], {})
+    session = session_of([str(run)], options, world=world)
     found = session.answer("follow", {"keys": session.answer("world")["begin"]["keys"]})
 
-    assert (2, 2) == (found["fits"], found["of"])
+    assert found["fits"] == found["of"] == len(json.loads(run.read_text("utf-8"))["trace"])
+
+
+def test_a_run_does_not_say_which_file_is_loaded(tmp_path: Path) -> None:
+    """It may be from another machine, and a model's file runs when it is loaded."""
+    model = tmp_path / "model.py"
+    model.write_text("raise SystemExit('it ran')\n", encoding="utf-8")
+    run = written_run(tmp_path / "run.json", world=str(model))
+
+    with pytest.raises(UsageProblem, match="no world that ships") as caught:
+        session_of([run], {})
+
+    assert "--world FILE.py" in caught.value.next
+
+
+def test_a_world_is_meant_where_a_folder_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "join").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    session = session_of(["join"], {})
+
+    assert "join" == session.now.loaded.target
+    assert session.logs is None
 
 
 def test_two_runs_are_the_same_up_to_where_they_part(tmp_path: Path) -> None:
@@ -35,7 +70,7 @@ def test_two_runs_are_the_same_up_to_where_they_part(tmp_path: Path) -> None:
         tmp_path / "two.json", ("m1", "wait no longer"), ("m1", "receive is anybody there from m2")
     )
 
-    found = session_of([first, second], {}).answer("runs")
+    found = session_of([first, second], {}, world=FIRST_TRY).answer("runs")
 
     assert 1 == found["common"]
     assert [2, 2] == [len(run["steps"]) for run in found["runs"]]

@@ -27,6 +27,7 @@ Examples:
   joinproto explore termination --mutant stays-white
   joinproto explore docs/examples/my_model.py --export page.html
   joinproto explore run.json
+  joinproto explore run.json --world docs/examples/my_first_try.py
   joinproto explore events/
 """
 
@@ -40,7 +41,9 @@ Examples:
     shell_complete=completing.worlds,
 )
 @loading.world_options
-@click.option("--world", metavar="WORLD|FILE.py", help="With logs: the world that they are of.")
+@click.option(
+    "--world", metavar="WORLD|FILE.py", help="With runs or logs: the world that they are of."
+)
 @click.option(
     "--patterns",
     type=click.Path(path_type=Path),
