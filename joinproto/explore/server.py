@@ -1,4 +1,4 @@
-"""The page's server: this machine alone, one token, and one session behind a lock.
+"""The page's server: this machine alone, one token, and one session, which one thread asks.
 
 What is refused: another address than loopback's in `Host` (a name that a stranger points here), a
 request of another page (`Origin`), a wrong token in the address, and files outside the folder.
@@ -7,19 +7,21 @@ What is served may run no script but ours (the policy in `POLICY`).
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
+import queue
 import re
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from attrs import Factory, define, frozen
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -64,12 +66,16 @@ Answer = Callable[[str, Mapping[str, Any]], Json]
 
 @define
 class _Page:
-    """What the server hands out.  `names`: whom it may be called in `Host`; none before it runs."""
+    """What the server hands out.  `names`: those it has in `Host`; none before it runs."""
 
     answer: Answer
     token: str
     names: set[str] = Factory(set)
-    _lock: threading.Lock = Factory(threading.Lock)
+    _waiting: queue.SimpleQueue[tuple[Future[bytes], str, Json]] = Factory(queue.SimpleQueue)
+
+    def __attrs_post_init__(self) -> None:
+        # A daemon: an expression that never ends must not keep the process from ending.
+        threading.Thread(target=self._answers, name="explore", daemon=True).start()
 
     def refusal(self, request: Request) -> Response | None:
         """Return why a request is refused; None where it is not."""
@@ -115,12 +121,24 @@ class _Page:
             verb, arguments = str(asked["verb"]), dict(asked.get("arguments") or {})
         except (ValueError, TypeError, KeyError, RecursionError):
             return _refused(400, 'a question is {"verb": ..., "arguments": {...}}')
-        found = await run_in_threadpool(self._answered, verb, arguments)
+        answer: Future[bytes] = Future()
+        self._waiting.put((answer, verb, arguments))
+        try:
+            found = await asyncio.wrap_future(answer)
+        except asyncio.CancelledError:
+            return _refused(503, "joinproto explore was ended before it could answer")
         return Response(found, media_type="application/json", headers=HEADERS)
 
-    def _answered(self, verb: str, arguments: Json) -> bytes:
-        with self._lock:
-            return json.dumps(self.answer(verb, arguments)).encode()
+    def _answers(self) -> None:
+        """Answer one question after the other; one that was cancelled is left out."""
+        while True:
+            answer, verb, arguments = self._waiting.get()
+            if not answer.set_running_or_notify_cancel():
+                continue
+            try:
+                answer.set_result(json.dumps(self.answer(verb, arguments)).encode())
+            except BaseException as error:  # noqa: BLE001  the one that waits must hear of it
+                answer.set_exception(error)
 
 
 def _refused(status: int, why: str) -> Response:

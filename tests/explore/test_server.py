@@ -1,6 +1,11 @@
 """The page's server answers this machine's own page, and nobody else."""
 
 import json
+import signal
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -121,3 +126,37 @@ def test_a_question_that_goes_wrong_is_answered_and_the_server_goes_on(address: 
 
     assert (200, 200) == (status, after)
     assert "error" in json.loads(text)
+
+
+def test_ctrl_c_ends_it_while_an_expression_never_ends() -> None:
+    """Without a traceback; what is asked is answered by a thread that the process leaves."""
+    words = ["explore", "docs/examples/my_first_try.py", "--no-open"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "joinproto", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        process.stdout.readline()
+        address = process.stdout.readline().strip()
+        endless = {"where": "all(True for one in range(10000000000000))"}
+        asked = json.dumps({"verb": "nearest", "arguments": endless})
+        path = f"/{address.rstrip('/').rpartition('/')[2]}/ask"
+        answers: list[int] = []
+        asking = threading.Thread(
+            target=lambda: answers.append(request(address, path, body=asked, headers=JSON)[0])
+        )
+        asking.start()
+        time.sleep(2)
+        assert asking.is_alive()
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+        asking.join(60)
+    finally:
+        process.kill()
+
+    assert 0 == process.returncode
+    assert "Traceback" not in told
+    assert [503] == answers
