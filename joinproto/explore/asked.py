@@ -8,19 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from joinproto.errors import UsageProblem
 from joinproto.explore import seeing
+from joinproto.explore.given import list_of, number_of, seconds_of
 from joinproto.explore.graph import Json
 from joinproto.explore.patterns import Matching, Pattern
 
 if TYPE_CHECKING:
     from joinproto.explore.session import Session
-
-
-def seconds_of(given: Json, usual: float = 0.4) -> float:
-    """Return for how long the search may go on; raises `UsageProblem`."""
-    seconds = given.get("seconds", usual)
-    if type(seconds) not in (int, float) or not 0 <= seconds <= 60:
-        raise UsageProblem(f"seconds {seconds!r}", next="give a number from 0 to 60")
-    return float(seconds)
 
 
 def search(session: Session, given: Json) -> Json:
@@ -94,7 +87,7 @@ def pattern(session: Session, given: Json) -> Json:
 
 def way(session: Session, given: Json) -> Json:
     """Find a shortest run to a state that the search found."""
-    return {"run": session.now.searching.way(given.get("id", 0))}
+    return {"run": session.now.searching.way(number_of(given, "id"))}
 
 
 def questions(session: Session, _: Json) -> Json:
@@ -115,12 +108,8 @@ def cover(session: Session, _: Json) -> Json:
 
 def graph(session: Session, given: Json) -> Json:
     """Project what was searched."""
-    by = given.get("by") or []
-    nodes_max = given.get("nodes_max", seeing.NODES_MAX)
-    if not isinstance(by, list) or not isinstance(nodes_max, int):
-        raise UsageProblem("graph takes attributes and nodes_max", next='{"by": ["phase"]}')
-    now = session.now
-    nodes_max = max(1, min(nodes_max, seeing.NODES_MAX))
+    by, now = list_of(given, "by"), session.now
+    nodes_max = max(1, min(number_of(given, "nodes_max", seeing.NODES_MAX), seeing.NODES_MAX))
     return seeing.projected(now.graph, now.judging, now.searching, list(map(str, by)), nodes_max)
 
 

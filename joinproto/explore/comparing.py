@@ -14,6 +14,7 @@ from joinproto.check.options import Words
 from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import Property
 from joinproto.errors import JoinprotoError, UsageProblem
+from joinproto.explore.given import keys_of, number_of
 from joinproto.explore.graph import Json, key_of
 from joinproto.explore.walking import follow
 
@@ -31,8 +32,9 @@ def loaded_like(target: Any, options: Any) -> Any:
     """Return the world that is asked for; raises `JoinprotoError`."""
     if not isinstance(target, str) or not isinstance(options, Mapping):
         raise UsageProblem("a world has a target and options", next='{"target": "join"}')
-    words = {name: Words(v) if isinstance(v, str) else v for name, v in options.items()}
-    return catalogue.load(target, words)
+    if not all(isinstance(text, str) for text in options.values()):
+        raise UsageProblem(f"options {options!r}", next='write each as text: {"members": "3"}')
+    return catalogue.load(target, {name: Words(text) for name, text in options.items()})
 
 
 def compare(session: Session, given: Json) -> Json:
@@ -146,23 +148,18 @@ def pair(session: Session, given: Json) -> Json:
     """Return both worlds after the same steps, and which steps only one of them has then."""
     if session.other is None:
         raise UsageProblem("there is nothing to compare with", next='ask "compare" first')
-    keys = list(given.get("keys") or [])
+    start, keys = number_of(given, "start"), keys_of(given)
     sides, steps, said = [], [], []
     for one in (session.now, session.other):
         with one.loaded.at_work():
-            run = follow(one.graph, int(given.get("start", 0)), keys)
+            run = follow(one.graph, start, keys)
             at = run["ids"][-1]
             via = (run["ids"][-2], run["steps"][-1]["index"]) if run["steps"] else None
             state = {**one.graph.state_json(at), "claims": one.judging.claims(at, via)}
             before = one.graph.state_json(run["ids"][-2]) if run["steps"] else None
             sides.append({"fits": run["fits"], "state": state, "before": before})
             steps.append(one.graph.steps_json(at) if run["fits"] == len(keys) else [])
-            said.append(
-                [
-                    f"{s['member']}: {s['label']}" if s["member"] else s["label"]
-                    for s in run["steps"]
-                ]
-            )
+            said.append([_said(step) for step in run["steps"]])
     known = [{step["key"] for step in found} for found in steps]
     return {
         "sides": sides,

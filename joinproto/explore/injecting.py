@@ -16,6 +16,7 @@ from joinproto.check.faults import UNLIMITED, links_cut
 from joinproto.check.injected import FAULTS, disk_lost, inject
 from joinproto.check.world import World
 from joinproto.errors import UsageProblem
+from joinproto.explore.given import keys_of, number_of
 from joinproto.explore.graph import Graph, Json
 from joinproto.explore.walking import follow
 
@@ -41,7 +42,7 @@ def inject_here(session: Session, given: Json) -> Json:
         )
     before = session.now
     world, wanted, says = _with(before.graph.world, kind, str(member), str(to))
-    start, keys = int(given.get("start", 0)), list(given.get("keys") or [])
+    start, keys = number_of(given, "start"), keys_of(given)
     now = type(before).of(before.loaded, world)
     run = follow(now.graph, start, keys)
     if run["fits"] < len(keys):

@@ -44,7 +44,7 @@ class Judging:
     def item(self, name: Any) -> Property:
         """Return the claim of that name; raises `UsageProblem`."""
         claims = {item.name: item for item in self.graph.world.properties}
-        if name not in claims:
+        if not isinstance(name, str) or name not in claims:
             raise UsageProblem(
                 f"the world has no claim {name!r}",
                 next=f"{did_you_mean(str(name), claims)}it has {', '.join(claims)}",

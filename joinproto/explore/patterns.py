@@ -100,7 +100,7 @@ class Matching:
 
     def on(self, seconds: float) -> Json | None:
         """Search on for so long; return the run once there is one."""
-        until = time.perf_counter() + min(seconds, 5.0)
+        until = time.perf_counter() + seconds
         while self._found is None and self._queue and len(self.parent) < PLACES_MAX:
             self._expand(self._queue.popleft())
             if time.perf_counter() > until:

@@ -75,7 +75,7 @@ class Searching:
 
     def on(self, seconds: float) -> None:
         """Search on for so long, or to the end."""
-        until = time.perf_counter() + min(seconds, 5.0)
+        until = time.perf_counter() + seconds
         while not self.whole and not self.stopped:
             self.step()
             if self.at % 16 == 0 and time.perf_counter() > until:
@@ -128,7 +128,7 @@ class Searching:
 
         `asked`: the question's words; asked again, it goes on where it was.
         """
-        until = time.perf_counter() + min(seconds, 5.0)
+        until = time.perf_counter() + seconds
         place = self._asked.get(asked, 0)
         while True:
             while place < len(self.order):

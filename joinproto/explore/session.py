@@ -21,6 +21,7 @@ from joinproto.check.world import World
 from joinproto.errors import JoinprotoError, UsageProblem, did_you_mean
 from joinproto.explore import asked
 from joinproto.explore.comparing import compare, loaded_like, pair, two_runs
+from joinproto.explore.given import keys_of, list_of, number_of
 from joinproto.explore.graph import Graph, Json
 from joinproto.explore.injecting import inject_here
 from joinproto.explore.judging import Judging, Via
@@ -243,10 +244,9 @@ class Session:
         return self.now.judging.explained(given.get("name"), at, self._via(given, at))
 
     def _columns(self, given: Json) -> Json:
-        asked = given.get("columns") or []
         names = self.now.graph.names
         found = []
-        for one in asked:
+        for one in list_of(given, "columns"):
             text = str(one.get("where", "")) if isinstance(one, dict) else str(one)
             name = str(one.get("name") or text) if isinstance(one, dict) else text
             found.append((name, text, wanted(text, names)))
@@ -272,14 +272,12 @@ class Session:
         graph.state(at)
         until = given.get("until")
         ends = None if until is None else self.changes(until, at)
-        steps = int(given.get("steps", 20 if until is None else 2_000))
-        return walk(graph, at, steps=steps, seed=int(given.get("seed", 0)), ends=ends)
+        steps = number_of(given, "steps", 20 if until is None else 2_000)
+        return walk(graph, at, steps=steps, seed=number_of(given, "seed"), ends=ends)
 
     def _follow(self, given: Json) -> Json:
-        keys = given.get("keys") or []
-        if not isinstance(keys, list):
-            raise UsageProblem("follow takes the keys of steps", next='{"keys": ["x1Yz9Q"]}')
-        return follow(self.now.graph, int(given.get("start", 0)), keys, given.get("end"))
+        start, keys = number_of(given, "start"), keys_of(given)
+        return follow(self.now.graph, start, keys, given.get("end"))
 
     # -- states that are asked for -------------------------------------------------------------
 

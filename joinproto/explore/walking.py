@@ -52,12 +52,12 @@ def follow(graph: Graph, start: int, keys: Sequence[str], end: str | None = None
     runs: list[tuple[list[int], list[int]]] = [([graph.firsts[start]], [])]
     fits = 0
     for key in keys:
-        longer: dict[tuple[int, ...], tuple[list[int], list[int]]] = {}
+        longer: dict[int, tuple[list[int], list[int]]] = {}
         for ids, indices in runs:
             for step in graph.steps_json(ids[-1]):
                 if step["key"] == key:
                     after = [*ids, step["to"]]
-                    longer.setdefault((step["to"],), (after, [*indices, step["index"]]))
+                    longer.setdefault(step["to"], (after, [*indices, step["index"]]))
         if not longer:
             break
         runs = list(longer.values())
