@@ -8,7 +8,7 @@ put next to each other, none before the one that it follows from.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 
 from attrs import define, frozen
@@ -46,16 +46,20 @@ class RecordedLine:
 def by_cause(lines: Mapping[str, Sequence[RecordedLine]]) -> list[RecordedLine]:
     """Return the lines of several logs as one: each log in its own order, and what is received
     after it was sent, wherever some log says that it was."""
-    waiting = {node: list(found) for node, found in lines.items() if found}
+    waiting = {node: deque(found) for node, found in lines.items() if found}
     ever = {key for found in lines.values() for line in found for key in line.sends}
     sent: set[str] = set()
+
+    def can_follow(line: RecordedLine) -> bool:
+        return line.hears not in ever or line.hears in sent
+
     merged: list[RecordedLine] = []
     while waiting:
-        ready = [n for n, f in waiting.items() if f[0].hears not in ever - sent]
-        # What waits for a line that never comes goes on: a log is cut, or somebody lied.
+        ready = [node for node, found in waiting.items() if can_follow(found[0])]
+        # What waits for a line that never comes goes on: a log is cut, or a sender's is wrong.
         node = ready[0] if ready else next(iter(waiting))
-        while waiting[node] and (not ready or waiting[node][0].hears not in ever - sent):
-            line = waiting[node].pop(0)
+        while waiting[node] and (not ready or can_follow(waiting[node][0])):
+            line = waiting[node].popleft()
             sent.update(line.sends)
             merged.append(line)
             if not ready:

@@ -1,6 +1,7 @@
 """What the command takes besides a world: runs, and logs of real runs."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -128,12 +129,25 @@ def test_the_first_line_that_no_member_would_write_is_marked(tmp_path: Path) -> 
 def test_no_line_stands_before_the_one_that_it_follows_from() -> None:
     a = [RecordedLine("a", "says hello", sends=("a>b hello",)), RecordedLine("a", "ends")]
     b = [RecordedLine("b", "starts"), RecordedLine("b", "hears", hears="a>b hello")]
-    cut = [RecordedLine("c", "hears what nobody said", hears="x")]
+    cut = [RecordedLine("c", "hears what was never said", hears="x")]
 
     merged = [line.text for line in by_cause({"b": b, "c": cut, "a": a})]
 
     assert merged.index("says hello") < merged.index("hears")
-    assert {"starts", "hears", "says hello", "ends", "hears what nobody said"} == set(merged)
+    assert {"starts", "hears", "says hello", "ends", "hears what was never said"} == set(merged)
+
+
+def test_long_logs_are_put_by_cause_in_little_time() -> None:
+    """40,000 lines, each half waiting for the other: 0.2 s of CPU; in square time, 17 s."""
+    count = 20_000
+    said = [RecordedLine("a", f"says {i}", sends=(f"a>b {i}",)) for i in range(count)]
+    heard = [RecordedLine("b", f"hears {i}", hears=f"a>b {i}") for i in range(count)]
+    began = time.process_time()
+
+    merged = by_cause({"b": heard, "a": said})
+
+    assert 2 * count == len(merged)
+    assert 5 > time.process_time() - began
 
 
 def test_event_logs_of_nodes_stand_beside_the_world_they_are_of(tmp_path: Path) -> None:
