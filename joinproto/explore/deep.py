@@ -78,9 +78,10 @@ class Engine:
         self._listener.start()
 
     def forget(self, opened: Opened) -> None:
-        """End the search: the world is another one now, which a new process cannot load."""
-        same = opened.graph.world is opened.loaded.world and opened.loaded.target == self.target
+        """End the search: the world is another one now.  With a fault more, none can load it."""
+        same = opened.graph.world is opened.loaded.world
         self.close()
+        self.target, self.options = opened.loaded.target, opened.loaded.options
         self.begun, self.is_ready, self.is_over, self.last = False, False, not same, {}
         self.why_not = (
             "" if same else "A world with an injected fault is not searched by the engine."
