@@ -1,8 +1,8 @@
 """One file that walks from disk: the page, and all states of a world as data in it.
 
 States, their parts and their steps are numbered; what repeats is written once, the columns are
-compressed, and the page's channel reads them (`static/datachannel.js`).  Nothing is asked of
-anybody: the file works with the network off.
+compressed, and the page's channel reads them (`static/datachannel.js`).  The file works with the
+network off.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +33,10 @@ class _Numbered:
     """Values, each written once."""
 
     values: list[Any] = Factory(list)
-    _number: dict[Hashable, int] = Factory(dict)
+    _number: dict[str, int] = Factory(dict)
 
-    def of(self, value: Any, key: Hashable | None = None) -> int:
-        known = json.dumps(value, sort_keys=True) if key is None else key
+    def of(self, value: Any) -> int:
+        known = json.dumps(value, sort_keys=True)
         found = self._number.get(known)
         if found is None:
             found = self._number[known] = len(self.values)

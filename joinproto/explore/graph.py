@@ -1,4 +1,4 @@
-"""The graph of a world, as far as anybody asked: states get numbers when they are first met."""
+"""The graph of a world, as far as it was asked for: states get numbers when they are first met."""
 
 from __future__ import annotations
 

@@ -318,11 +318,6 @@ def _json(node: ast.expr, value: Any, *, ok: bool | None, parts: list[Json]) -> 
 def _short(value: Any) -> str:
     try:
         text = plain(value)
-    except Exception:  # noqa: BLE001  a text of somebody's own may fail
+    except Exception:  # noqa: BLE001  a model's own text may fail
         text = f"a {type(value).__name__}"
     return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…"
-
-
-def bindings_of(names: Mapping[str, Any]) -> str:
-    """Return names and their values in words."""
-    return ", ".join(f"{name} = {_short(value)}" for name, value in names.items())

@@ -74,12 +74,11 @@ def phrases_of(step: Json) -> Iterator[str]:
     if step["action"] == "start":
         yield f"{member} starts".lower()
     if message is not None and step["kind"] in ("deliver", "fault") and member:
-        sender = message["from"] or "somebody"
+        sender = message["from"] or "?"
         yield f"{member} receives {message['content']} from {sender}".lower()
         yield f"{member} receives {message['content']}".lower()
     for sent in step["sent"]:
-        whom = sent["to"] or "all"
-        yield f"{sent['from']} sends {sent['content']} to {whom}".lower()
+        yield f"{sent['from']} sends {sent['content']} to {sent['to'] or 'all'}".lower()
         yield f"{sent['from']} sends {sent['content']}".lower()
 
 

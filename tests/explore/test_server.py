@@ -1,4 +1,4 @@
-"""The page's server answers this machine's own page, and nobody else."""
+"""The page's server answers this machine's own page, and no other."""
 
 import json
 import signal
