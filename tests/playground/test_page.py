@@ -70,6 +70,12 @@ def test_a_world_that_is_violated_shows_its_run(page: Any) -> None:
     assert "Step 2 of 8" in run.locator(".panel").inner_text()
 
 
+def test_an_address_of_no_world_is_told(page: Any) -> None:
+    page.evaluate("location.hash = 'worlds/%'")
+
+    page.get_by_role("heading", name="There is no world called %").wait_for()
+
+
 def test_a_model_with_a_mistake_is_marked_at_its_line(page: Any) -> None:
     page.locator("#tab-model").click()
     write(page, FIRST.replace('self.phase = "founder"', "self.phase = founder"))
@@ -199,6 +205,31 @@ def test_a_model_cannot_reach_another_host(page: Any, tmp_path: Path, wrong: lis
 
     assert [] == asked
     assert "NetworkError" in refused
+
+
+def test_a_model_cannot_run_a_script_in_the_page(
+    page: Any, tmp_path: Path, wrong: list[str]
+) -> None:
+    """It may write any report; a script of its own could take the page to another host."""
+    asked: list[str] = []
+    with serve(tmp_path, asked) as other:
+        leaves = (
+            "import js, pyodide.ffi, tools.playground.answers\n"
+            f"parts = pyodide.ffi.to_js([\"top.location = '{other}stolen'\"])\n"
+            "script = js.URL.createObjectURL(js.Blob.new(parts))\n"
+            "report = f'<!DOCTYPE html><p>a report</p><script src=\"{script}\"></script>'\n"
+            "tools.playground.answers.page = lambda *_, **__: report\n"
+        )
+        page.locator("#tab-model").click()
+        write(page, leaves + FIRST)
+        said = check(page, "model")
+        page.frame_locator("iframe.report").get_by_text("a report").wait_for()
+        page.wait_for_timeout(2_000)
+
+    assert "one founder" in said
+    assert [] == asked
+    assert all("violates the following Content Security Policy" in text for text in wrong)
+    wrong.clear()
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])

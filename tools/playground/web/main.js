@@ -52,7 +52,7 @@ function follow() {
   if (!TABS.includes(tab)) return;
   last[tab] = location.hash.slice(1);
   select(tab);
-  if (tab === "worlds") worlds.open(decodeURIComponent(name || FIRST), Object.fromEntries(new URLSearchParams(query ?? "")));
+  if (tab === "worlds") worlds.open(name || FIRST, Object.fromEntries(new URLSearchParams(query ?? "")));
 }
 const FIRST = "note-lone-restart";
 
