@@ -15,6 +15,7 @@ pytest.importorskip("playwright", reason="pip install --group dev")
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from joinproto.check.catalogue import load
 from joinproto.cli.exploring import session_of
 from joinproto.explore.export import export
 from joinproto.explore.session import Session
@@ -264,6 +265,30 @@ def test_an_address_holds_the_run(browser: Browser) -> None:
     bad = fragment.replace("run=", "run=AAAAAA")
     with page_of(browser, MODEL, path=bad) as page:
         assert "no longer fits" in page.locator(".notice").inner_text()
+
+
+@pytest.mark.parametrize("target", [MODEL, "/tmp/from-a-stranger.py"])
+def test_an_address_loads_no_file_and_evaluates_nothing(browser: Browser, target: str) -> None:
+    """It may come from anywhere: what it asks for is known steps of the world that is open."""
+    asked: list[tuple[str, Any]] = []
+
+    class Recorded(Session):
+        def answer(self, verb: str, arguments: Any = None) -> Any:
+            asked.append((verb, arguments))
+            return super().answer(verb, arguments)
+
+    session = Recorded()
+    session.opens(load(MODEL, {}))
+    more = "&run=AAAAAA&where=len(view)&columns=len(view)&until=len(view)&target=/tmp/other.py"
+    with (
+        serving(session) as address,
+        opened(browser, f"{address}#world={target}{more}") as page,
+    ):
+        assert page.locator(".notice").count()
+
+    assert {"world", "state"} <= {verb for verb, _ in asked}
+    assert {verb for verb, _ in asked} <= {"world", "state", "follow", "questions", "reload"}
+    assert not [given for _, given in asked if "len(view)" in str(given) or "/tmp" in str(given)]
 
 
 def test_an_edited_model_is_loaded_again(browser: Browser, tmp_path: Path) -> None:
