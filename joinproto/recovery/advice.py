@@ -14,6 +14,7 @@ from joinproto.recovery.foreign.gcache import FILE as CACHE
 from joinproto.recovery.foreign.mnesia import LATEST
 from joinproto.recovery.foreign.others import Other, other_in
 from joinproto.recovery.found import Format, Found, State
+from joinproto.recovery.unused import takes_lost
 from joinproto.recovery.words import typed
 
 WORDS_MAX = 8
@@ -106,6 +107,13 @@ def state_of(one: Found) -> str:
     return f"{one.state.value}: {one.problems[0]}" if is_refused else one.state.value
 
 
+def _said_lost(stores: Sequence[Found]) -> str:
+    """Return the option that tells of a store that is lost, for stores of this kind."""
+    if takes_lost({one.format for one in stores}):
+        return "--lost NAME"
+    return "--nodes N, N: how many nodes there are, the lost one too"
+
+
 def _copies(found: Pick) -> set[str]:
     return {row.id for row in found.findings.rows if row.is_copy}
 
@@ -145,7 +153,7 @@ def next_step(
             at = typed(bad.path) if bad else given
             return (
                 f"joinproto recover inspect {at}   (what can still be read; if it is lost, pick"
-                " without it and with --lost NAME)"
+                f" without it and with {_said_lost(stores)})"
             )
         case Verdict.DIFFERENT_CLUSTERS:
             first = found.groups[0].cluster
@@ -170,7 +178,7 @@ def next_step(
         return "; ".join(dict.fromkeys(one.advice for one, _ in _not_read(stores)))
     if len(_copies(found)) == 1:
         found_again = "look for what that store was before the backup"
-        return f"{found_again}; without it, pick the others with --lost NAME"
+        return f"{found_again}; without it, pick the others with {_said_lost(stores)}"
     if _copies(found):
         return "find out which directory the member really ran on, and name only that one"
     if found.findings.missing:

@@ -82,7 +82,9 @@ def _refuse_unknown(lost: Collection[str], stores: Sequence[Found], known: set[s
     here = {one.member for one in stores if one.member}
     for name in lost:
         if name in here:
-            raise UsageProblem(f"--lost {name}: its store is here", next="leave out one of both")
+            raise UsageProblem(
+                f"--lost {name}: its store is here", next="leave out the option, or the store"
+            )
         if known and name not in known:
             raise UsageProblem(
                 f"--lost {name}: no member is called so",
@@ -127,7 +129,7 @@ class _Said:
             case Verdict.IN_USE:
                 return "A store is in use, so nothing is judged: a cluster that serves is whole."
             case Verdict.CORRUPT:
-                return "Not one of these stores can be read, and has anything in its log."
+                return "Each of these stores cannot be read, or has nothing in its log."
             case Verdict.DIFFERENT_CLUSTERS:
                 return "These are stores of several clusters."
             case Verdict.PROVEN:

@@ -155,6 +155,8 @@ def _require_no_parent(word: str, words: Sequence[str], command: str) -> None:
         for each in words
     )
     again = _AGAIN["pick" if is_collected and command == "collect" else command]
+    if command == "undo" and len(inside) > 1:
+        again = "joinproto recover undo DIR, with one of these: {}"
     raise UsageProblem(
         f"{shown(str(path))}: is not a data directory; {len(inside)} {what} in it",
         next=again.format(given),
@@ -168,7 +170,7 @@ _AGAIN = {
     "pick": "joinproto recover pick {}",
     "plan": "joinproto recover plan {} -o plan.json",
     "rehearse": "joinproto recover rehearse {}",
-    "undo": "joinproto recover undo DIR, with one of these: {}",
+    "undo": "joinproto recover undo {}",
 }
 """What is typed again, with the stores in it."""
 

@@ -87,6 +87,12 @@ def unused(
     return tuple(told)
 
 
+def takes_lost(kinds: Collection[Format | None]) -> bool:
+    """Return whether `--lost` can change the verdict about stores of one of these kinds."""
+    known = {kind for kind in kinds if kind is not None}
+    return not known or bool(known & _LOST.used_by)
+
+
 def _is_position_unused(one: Found) -> bool:
     return (
         bool(one.raw.recovered) and one.format is not None and one.format not in _POSITION.used_by

@@ -134,10 +134,13 @@ def test_undo_leaves_alone_what_apply_never_writes_into(
     done = ask(capsys, "undo", other)
     galera = ask(capsys, "undo", kept / "n1", "--json")
     above = ask(capsys, "undo", kept)
+    shutil.copytree(kept / "n1", tmp_path / "one" / "n1")
+    alone = ask(capsys, "undo", tmp_path / "one")
 
     assert (2, True) == (done.code, "is a store of PostgreSQL" in done.err)
     assert (2, 2) == (galera.code, galera.object["error"]["code"])
     assert (2, True) == (above.code, f"with one of these: {kept / 'n1'}" in above.err)
+    assert f"next: joinproto recover undo {tmp_path / 'one' / 'n1'}\n" in alone.err
 
 
 def test_an_empty_file_is_said_to_be_empty(
@@ -149,3 +152,26 @@ def test_an_empty_file_is_said_to_be_empty(
     done = ask(capsys, "pick", tmp_path / "a.info")
 
     assert (1, True) == (done.code, "a.info: is empty" in done.err)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("galera-killed-together", "--nodes N"), ("ours", "--lost NAME")]
+)
+def test_a_store_that_cannot_be_read_leads_to_an_option_that_counts(
+    kind: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of Galera it once named `--lost`, which then was said to change nothing."""
+    if kind != "ours":
+        shutil.copytree(DATA / kind, tmp_path / "all")
+        stores = [tmp_path / "all" / name for name in ("n1", "n2", "n3")]
+        (stores[2] / "grastate.dat").write_bytes(b"# GALERA saved state\nseq")
+    else:
+        stores = [*OURS[:1], tmp_path / "b"]
+        (tmp_path / "b" / "joinproto").mkdir(parents=True)
+        for name in ("store.meta", "store.meta.previous"):
+            (tmp_path / "b" / "joinproto" / name).write_bytes(b"damaged")
+
+    done = ask(capsys, "pick", *stores)
+
+    assert 1 == done.code
+    assert f"pick without it and with {said}" in " ".join(done.out.split())
