@@ -11,6 +11,7 @@ from attrs import evolve
 
 from joinproto.__main__ import main
 from joinproto.check import check
+from joinproto.cli.reports.policy import HARMS
 from joinproto.recovery.found import State
 from joinproto.recovery.judgement import store_told
 from joinproto.recovery.policy.asked import Asked, Asker, Record, summed
@@ -96,7 +97,7 @@ def test_no_run_defeats_what_ships(capsys: Any, world: str) -> None:
 
 @pytest.mark.landing
 @pytest.mark.parametrize(
-    ("world", "states"), [("galera", 10_651), ("rabbitmq", 6_528), ("joinproto", 12_378)]
+    ("world", "states"), [("galera", 10_651), ("rabbitmq", 6_528), ("joinproto", 49_503)]
 )
 def test_no_longer_run_defeats_what_ships(capsys: Any, world: str, states: int) -> None:
     code, tree = checked(capsys, "pick", "--world", world)
@@ -165,6 +166,21 @@ def test_a_policy_that_reads_unknown_as_absent_is_told_on_every_world(
     for world in ("galera", "joinproto"):
         _, tree = checked(capsys, str(tmp_path / "blind.py"), "--world", world)
         assert tree["unknown_as_absent"] > 0
+
+
+def test_the_smallest_number_is_defeated_on_the_join_protocol(capsys: Any, tmp_path: Path) -> None:
+    """A member that the second view left behind lacks what that view acknowledged."""
+    rule, page = tmp_path / "lowest.py", tmp_path / "page.md"
+    rule.write_text(
+        "def choose_founder(facts):\n"
+        "    return min(facts['stores'], key=lambda one: one['seq'] or 0)['host']\n"
+    )
+
+    code, tree = checked(capsys, str(rule), "--world", "joinproto", "--report", str(page))
+
+    assert (code, tree["property"]) == (1, "no acknowledged frame is lost")
+    assert HARMS["no acknowledged frame is lost"] in page.read_text("utf-8")
+    assert "recover pick --json a.info b.info c.info" in page.read_text("utf-8")
 
 
 def test_an_option_that_a_world_does_not_use_is_refused(capsys: Any) -> None:

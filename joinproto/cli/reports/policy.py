@@ -27,13 +27,19 @@ HARMS = {
         "Another node still serves when the founder begins.  Two clusters take writes from then"
         " on, and the writes of one of them are lost."
     ),
+    "no acknowledged frame is lost": (
+        "The power fails here, everywhere at once.  For some of the stores that are left the policy"
+        " chooses one that lacks a frame that was acknowledged to a client."
+    ),
 }
+BEGINS = "Nodes a, b and c serve together at first, and each has all that was acknowledged."
+OURS_BEGINS = "Members a, b and c are started with empty disks, and found a cluster."
 PICK = """\
 Or leave the choice to a program that no run defeats.  It ends with 0 only where the latest store is
 proven, and otherwise its `next` says what is missing:
 
 ```sh
-joinproto recover pick --json --nodes 3 a.info b.info c.info > verdict.json &&
+joinproto recover pick --json{nodes} a.info b.info c.info > verdict.json &&
     jq -r '.stores[] | select(.name == $latest).host' \\
         --arg latest "$(jq -r '.latest[0]' verdict.json)" verdict.json
 ```"""
@@ -45,9 +51,9 @@ def policy_page(target: str, command: str, world: str, *, report: Report, answer
         f"# {Path(target).name if Path(target).is_file() else target}",
         _verdict(world, report),
         *_rule(target),
-        *_run(report),
+        *_run(world, report),
         *_asked(answers),
-        *_instead(report, answers),
+        *_instead(target, world, report=report, answers=answers),
         f"Checked by `{command}`.",
     ]
     return "\n\n".join(blocks) + "\n"
@@ -87,12 +93,12 @@ def _rule(target: str) -> Iterator[str]:
     yield "\n".join([f"```{LANGUAGES.get(path.suffix, '')}", *lines, "```"])
 
 
-def _run(report: Report) -> Iterator[str]:
+def _run(world: str, report: Report) -> Iterator[str]:
     broken = _broken(report)
     if not broken or report.trace is None:
         return
     yield "## The shortest run that defeats it"
-    yield "Nodes a, b and c serve together at first, and each has all that was acknowledged."
+    yield OURS_BEGINS if world == "joinproto" else BEGINS
     yield "\n".join(f"{at}. {step.label}" for at, step in enumerate(report.trace.steps, start=1))
     yield HARMS[broken]
 
@@ -103,12 +109,14 @@ def _asked(answers: Answers) -> Iterator[str]:
     yield "\n".join(["| question and answer | questions |", "|---|---|", *rows])
 
 
-def _instead(report: Report, answers: Answers) -> Iterator[str]:
+def _instead(target: str, world: str, *, report: Report, answers: Answers) -> Iterator[str]:
     found = list(_lessons(report, answers))
     if found:
         yield "## What to write instead"
         yield "\n".join(f"* {one}" for one in found)
-        yield PICK
+        if target != "pick":
+            # Only the files of Galera do not say how many nodes there are.
+            yield PICK.replace("{nodes}", " --nodes 3" if world == "galera" else "")
 
 
 def _lessons(report: Report, answers: Answers) -> Iterator[str]:
