@@ -1,34 +1,36 @@
-"""`python -m tools.prose`: words written by hand, and mannered phrases, wherever a user reads them.
+"""`python -m tools.prose`: words written by hand, and mannered phrases, by page and file.
 
-A user reads the documents, the help texts of commands, messages, and the docstrings of public
-names.  Code, shown outputs and pages that a program writes do not count.
+Looked at are the documents, and all texts of Python files: messages, help texts and docstrings.
+Code, shown outputs and pages that a program writes do not count.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib
-import inspect
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from joinproto.cli.main import cli
-
 ROOT = Path(__file__).resolve().parents[1]
 ROOT_PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
 GENERATED = ("json.md", "api.md", "mutation.md")
-PUBLIC = ("joinproto", "joinproto.check", "joinproto.simulating")
-MESSAGES = ("joinproto", "spark_explore")
-WORDS_OF_A_MESSAGE_MIN = 3
+ROOMS = ("joinproto", "models", "proofs", "spark_explore", "tools")
+ITSELF = "tools/prose.py"
 PHRASES = re.compile(
     r"\b(for who|from who|of who|so who|whoever|whom a |whose ballot|who has a|who is started"
     r"|who does not|who leaves|nobody|somebody|deeds?|strands?|the own|another one of"
     r"|beside(?!s)|says \[)\b",
     re.IGNORECASE,
 )
+NAMES = re.compile(
+    r"`[^`]*`|--[\w-]+|\b\w+-[\w-]+\b|[\w./]+\.(?:py|pml)\b"
+    r"|choose, from who [\w ]+|boot beside|set of nobody|StateTransfer Strand"
+)
+"""Names are no prose: what is quoted, options, worlds, mistakes, files; and the exceptions: three
+labels of steps that proofs and mappings share, a kind of network, and a public class."""
 SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`*\[])")
 
 
@@ -48,61 +50,31 @@ def pages() -> dict[str, str]:
     }
 
 
-def help_texts() -> dict[str, str]:
-    """Return each command's help, as `--help` prints it."""
-    return {f"joinproto {name}".strip(): text for name, text in _helps(cli, ())}
+def texts() -> dict[str, str]:
+    """Return the texts of each Python file that have a blank: its path, and they without names.
 
-
-def _helps(one: click.Command, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    context = click.Context(one, info_name=" ".join(names))
-    options = [getattr(option, "help", None) or "" for option in one.params]
-    yield " ".join(names), "\n".join([one.help or "", one.epilog or "", *options])
-    if isinstance(one, click.Group):
-        for name in one.list_commands(context):
-            inner = one.get_command(context, name)
-            if inner is not None:
-                yield from _helps(inner, (*names, name))
-
-
-def messages() -> dict[str, str]:
-    """Return what each file may print or raise: its texts of some words, docstrings left out."""
-    found = {}
-    for room in MESSAGES:
-        for path in sorted((ROOT / room).rglob("*.py")):
-            tree = ast.parse(path.read_text("utf-8"))
-            told = [text for text in _texts(tree) if len(text.split()) >= WORDS_OF_A_MESSAGE_MIN]
-            found[path.relative_to(ROOT).as_posix()] = "\n".join(told)
-    return found
-
-
-def _texts(tree: ast.Module) -> Iterator[str]:
-    docstrings = {
-        node.body[0].value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.body
-        and isinstance(node.body[0], ast.Expr)
+    So messages, help texts and docstrings are among them, whether a user reads them or not.
+    """
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", *ROOMS],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    return {
+        name: NAMES.sub("", "\n".join(_texts((ROOT / name).read_text("utf-8"))))
+        for name in listed
+        if name.endswith(".py") and (ROOT / name).is_file() and name != ITSELF
     }
-    # A text that stands alone explains the name above it.
-    docstrings |= {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if node not in docstrings and isinstance(node, ast.Constant) and type(node.value) is str:
+
+
+def _texts(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             yield node.value
 
 
-def docstrings() -> dict[str, str]:
-    """Return the docstring of each public name, and those of its public methods."""
-    found = {}
-    for place in PUBLIC:
-        module = importlib.import_module(place)
-        for name in module.__all__:
-            one = getattr(module, name)
-            if not (inspect.isclass(one) or inspect.isfunction(one)):
-                continue
-            inner = vars(one).items() if inspect.isclass(one) else ()
-            methods = [value for key, value in inner if not key.startswith("_")]
-            found[f"{place}.{name}"] = "\n".join(inspect.getdoc(it) or "" for it in (one, *methods))
-    return found
+KINDS = {"documents": pages, "texts": texts}
 
 
 def mannered(texts: dict[str, str]) -> dict[str, list[str]]:
@@ -135,14 +107,8 @@ def main(*, show_all: bool) -> None:
         click.echo(f"{len(text.split()):7,}  {name}")
     total = sum(len(text.split()) for text in written.values())
     click.echo(f"{total:7,}  words by hand")
-    kinds = {
-        "documents": written,
-        "help texts": help_texts(),
-        "messages": messages(),
-        "docstrings": docstrings(),
-    }
-    for kind, texts in kinds.items():
-        found = mannered(texts)
+    for kind, made in KINDS.items():
+        found = mannered(written if made is pages else made())
         click.echo(f"{sum(map(len, found.values())):7,}  mannered phrases in {kind}")
         for name, phrases in found.items() if show_all else ():
             click.echo(f"         {name}: {', '.join(phrases)}")

@@ -1,4 +1,4 @@
-"""Plain English wherever a user reads: documents, help texts, messages, public docstrings.
+"""Plain English: documents, and all texts of Python files.
 
 `mannered.txt` names the exceptions, a line for each place and phrase; `--rewrite` writes it anew.
 """
@@ -13,19 +13,13 @@ import pytest
 from tools import prose
 
 NAMED = Path(__file__).with_name("mannered.txt")
-KINDS = {
-    "documents": prose.pages,
-    "help texts": prose.help_texts,
-    "messages": prose.messages,
-    "docstrings": prose.docstrings,
-}
 
 
 def found() -> Counter[str]:
     """Return each mannered phrase with its kind and place, and how often it stands there."""
     return Counter(
         f"{kind}: {place}: {phrase.lower()}"
-        for kind, texts in KINDS.items()
+        for kind, texts in prose.KINDS.items()
         for place, phrases in prose.mannered(texts()).items()
         for phrase in phrases
     )
@@ -38,7 +32,11 @@ def named() -> Counter[str]:
 
 
 def test_no_phrase_is_mannered_that_is_not_an_exception(rewrite: bool) -> None:
-    """One that is gone may stay in the list; a new one needs its line, or better a plain word."""
+    """One that is gone may stay in the list; a new one needs its line, or better a plain word.
+
+    Of joinproto/join texts stand in event logs: `joinproto validate` compares them with logs of
+    earlier releases, word by word.
+    """
     now = found()
     if rewrite:
         lines = [f"{name} x {times}\n" for name, times in sorted(now.items())]
@@ -68,7 +66,11 @@ def test_code_and_outputs_are_no_prose() -> None:
     assert "a\n\nb\n" == prose.prose("a\n```\nnobody\n```\nb\n    nobody").replace("\n\n\n", "\n\n")
 
 
+def test_names_are_no_prose() -> None:
+    assert "  and the world " == prose.NAMES.sub("", "`nobody` --beside and the world nobody-keeps")
+
+
 def test_every_kind_of_text_is_found() -> None:
     """A reader of nothing would find nothing mannered."""
-    assert all(len(texts()) > 20 for texts in KINDS.values())
-    assert "Search a world breadth first" in prose.help_texts()["joinproto check"]
+    assert all(len(texts()) > 20 for texts in prose.KINDS.values())
+    assert "Search a world breadth first" in prose.texts()["joinproto/cli/commands/check.py"]
