@@ -327,7 +327,7 @@ WAITS = Table(
     (
         Case("U5", "an answer is missing", _CIRCLE.fact("not all have said", complete=False),
              Next.WAIT),
-        Case("U5", "its circle awaits another", _CIRCLE.fact("an edge leads out",
+        Case("U5", "its circle awaits a node outside", _CIRCLE.fact("an edge leads out",
              edge_out=True), Next.WAIT),
         Case("U5", "its circle awaits itself alone", ALWAYS, Next.LOCK),
     ),

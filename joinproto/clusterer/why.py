@@ -41,7 +41,7 @@ WHY = {
     "no other comes back": "{others} ran when it stopped and is not yet ready",
     "others wait too": "it asks the others which nodes they await",
     "an answer is missing": "not all nodes have said yet which nodes they await",
-    "its circle awaits another": "{others} ran longer, and may have newer data",
+    "its circle awaits a node outside": "{others} ran longer, and may have newer data",
     "its circle awaits itself alone": "those that it awaited await it, too: it went",
     "another is to go first": "its data are not all that there are, so it lets another one go",
     "a lock is held by another": "{others} was about to go when it wanted to",

@@ -118,5 +118,5 @@ def region(about: RegionFacts) -> tuple[str, str]:
     if about.zone and (found := _ZONE.fullmatch(about.zone)):
         return found[1], "the zone"
     if about.variant is Variant.REAL:
-        return FALLBACK, "not set: the default"
+        return FALLBACK, "no source: it is the default"
     raise Refused("no region: it is not set, and the metadata name none")

@@ -172,7 +172,7 @@ def answer_hostnames(asked: AskHostnames) -> HostnamesAnswer:
 
 @frozen(kw_only=True)
 class AskGroup:
-    """Pages of instances in groups, and its own."""
+    """Pages of instances in groups, and the id of this instance."""
 
     instance: Annotated[str, "this instance's id"]
     pages: Annotated[tuple[str, ...], "answers of DescribeAutoScalingInstances, in XML"]

@@ -1,8 +1,8 @@
 """What is asked of a server and what it answers, as values; a flow is an exchange in steps.
 
 A flow is a generator: it yields a request, or a wait, and is sent what came of it; what it
-returns is its result.  So it decides and performs nothing: `clients` does, and a test or a
-question plays the server.  Source: discovery, D1.
+returns is its result.  So it decides everything and performs nothing: `clients` performs, and a
+test or a question plays the server.  Source: discovery, D1.
 """
 
 from __future__ import annotations

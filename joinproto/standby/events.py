@@ -69,7 +69,7 @@ class Demote:
 
 @frozen(kw_only=True)
 class Stop:
-    """The process ends; `in_order`: all that it was told is done, or was not told so."""
+    """The process ends; `in_order`: it has finished what it was told to do."""
 
     in_order: bool = True
 

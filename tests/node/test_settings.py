@@ -173,7 +173,7 @@ def test_who_says_so_in_as_many_words_may_be_reached_by_others(tmp_path: Path) -
     settings = read_settings(written(tmp_path, text + said))
 
     assert not settings.network.listen.is_loopback
-    assert "open to any machine" in "".join(settings.warnings)
+    assert "open to any machine that reaches it" in "".join(settings.warnings)
     for less in ('"listen", "clients"', '"listen", "http"', '"clients", "http"'):
         path = written(tmp_path, text + f"[security]\ninsecure = [{less}]\n")
         with pytest.raises(UsageProblem, match="can be reached from other machines"):

@@ -146,7 +146,8 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
     if not (listen.is_loopback or secret or tls or file.insecure):
         raise DoesNotFit(
             "listen",
-            f"{listen} is for other machines, and nothing protects it: any peer can wipe this node",
+            f"{listen} is for other machines, and nothing protects it: any of them that reaches it"
+            " can wipe this node",
             next="[security]; or a firewall before it, and insecure = true",
         )
     if file.timing.silence < 2 * file.timing.heartbeat:

@@ -66,4 +66,5 @@ def require_protected(security: Security, clients: Address, http: Address | None
 def warnings_of(security: Security, top: Path) -> Iterator[str]:
     yield from security.warnings(top)
     if security.insecure:
-        yield f"security.insecure: {', '.join(security.insecure)}: open to any machine"
+        ports = ", ".join(security.insecure)
+        yield f"security.insecure: {ports}: open to any machine that reaches it"

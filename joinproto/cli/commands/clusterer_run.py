@@ -94,7 +94,7 @@ class Applied:
     to: Annotated[str, "where it was asked"]
     plan: Annotated[Plan, "what the config does, as far as can be known before"]
     unsure: Annotated[tuple[str, ...], "who is about to join, so its data may be lost, too"]
-    silent: Annotated[tuple[str, ...], "does not answer, so the plan counts it as off"]
+    silent: Annotated[tuple[str, ...], "nodes that do not answer, so the plan counts them as off"]
     sent: Annotated[bool, "false: not confirmed, so nothing was sent"]
     reply: Annotated[str | None, "what the node answered; null: not sent"] = None
     ready: Annotated[bool | None, "with --wait: all nodes of the config are ready"] = None

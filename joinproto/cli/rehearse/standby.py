@@ -63,7 +63,7 @@ class Confirmed:
 
 @frozen(kw_only=True)
 class Scene:
-    """`chain`: the last view of the manager that is built in; None: the manager is outside."""
+    """`chain`: the last view of the built-in manager; without members: the manager is outside."""
 
     stores: Mapping[str, Kept]
     chain: View
