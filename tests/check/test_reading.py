@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,7 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from joinproto.check import NOT_ENABLED, Together, View, World, always, leads_to
+from joinproto.check import (
+    NOT_ENABLED,
+    FifoLinks,
+    Together,
+    View,
+    World,
+    always,
+    leads_to,
+)
 from joinproto.check.check import check
 from joinproto.check.engine.claims import reading
 from joinproto.check.engine.claims.reading import Readings, ReadView, view_of
@@ -133,6 +142,70 @@ def test_what_a_function_changes_in_its_view_is_gone_for_the_next() -> None:
 
     assert report.result == "holds"
     assert report.distinct == 256
+
+
+class Number(Counter):
+    """Shows what cannot change: several claims may be asked of one view."""
+
+    def shows(self) -> int:  # type: ignore[override]
+        return self.at
+
+
+def spoil_up(view: View) -> bool:
+    up = view.up
+    assert up is view.up
+    return isinstance(up, dict) and up.pop("a", 0) != 9
+
+
+def spoil_disk(view: View) -> bool:
+    disk = view.disk
+    assert disk is view.disk
+    return isinstance(disk, dict) and disk.pop("a", 0) != 9
+
+
+def spoil_links(view: View) -> bool:
+    links = view.links
+    assert links is view.links
+    return isinstance(links, dict) and links.update({("a", "b"): ()}) is None
+
+
+@pytest.mark.parametrize("tries", [8, 1 << 30])
+def test_a_dict_that_a_claim_changes_is_as_it_was_for_the_next(
+    tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With trees and without: who runs, the disks, and what is under way."""
+    monkeypatch.setattr(reading, "TRIES", tries)
+    world = World(
+        name="numbers",
+        members=dict.fromkeys(NAMES, Number),
+        show_disk=lambda disk: "none",
+        show_links=True,
+        network=FifoLinks(),
+        properties=[
+            always("spoils up", spoil_up),
+            always("spoils disk", spoil_disk),
+            always("spoils links", spoil_links),
+            always("all run", lambda view: len(view.up) == 4),
+            always("all have disks", lambda view: len(view.disk) == 4),
+            always("nothing is under way", lambda view: not view.links),
+        ],
+    )
+
+    report = check(world)
+
+    assert report.result == "holds"
+    assert report.distinct == 256
+
+
+def test_a_view_can_be_copied() -> None:
+    """A copy reads all: it may outlive what notes the reading."""
+
+    def holds(view: View) -> bool:
+        other = copy.deepcopy(view)
+        same = list(other.items()) == list(view.items()) and other.monitor is view.monitor
+        return same and type(other) is type(copy.copy(view)) is View
+
+    assert check(counters(always("copied", holds))).result == "holds"
 
 
 def test_joint_steps_are_asked_for_once_for_what_they_follow_from() -> None:

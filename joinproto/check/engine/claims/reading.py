@@ -16,7 +16,7 @@ called for each combination (`CALLS_PER_ANSWER`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from numba import njit
 from joinproto.check.engine.shapes import Flags, Ints, SmallInts, Table
 from joinproto.check.engine.tables.growing import Growing
 from joinproto.check.engine.tables.tables import Tables
-from joinproto.check.view import DOWN, NO_DISKS, View
+from joinproto.check.view import NO_DISKS, View
 
 _UNKNOWN = -1
 """There is no answer yet.  A number from 0 on is a node; -2 - n stands for the answer n."""
@@ -45,7 +45,8 @@ class ReadView(View):
     """The view of one combination, which notes what is read of it.
 
     `numbers`: of the observations, by part.  `read`: the parts that were read, each once, in the
-    order of their first use.
+    order of their first use.  What it gives is made once, as in a `View`: a function that changes
+    it sees the change until its call is over.
     """
 
     __slots__ = ("_held", "_numbers", "_tables", "read")
@@ -54,8 +55,15 @@ class ReadView(View):
         self._names = tables.names
         self._tables = tables
         self._numbers = numbers
-        self._held: dict[int, Any] = {}
+        self._up = None
+        self._held: dict[Hashable, Any] = {}
         self.read: dict[int, None] = {}
+
+    def __reduce__(self) -> Any:
+        # A copy is of all that there is, and notes nothing.
+        names = self._names
+        disks = () if self.disk is NO_DISKS else tuple(map(self.disk.__getitem__, names))
+        return View, (names, self._shown, disks, self.monitor, self.split, self._links)
 
     def _shown_by(self, part: int) -> Any:
         self.read.setdefault(part)
@@ -73,22 +81,17 @@ class ReadView(View):
         return tuple(self._shown_by(member) for member in range(len(self._names)))
 
     @property
-    def up(self) -> Mapping[str, Any]:
-        return {name: item for name, item in self.items() if item is not DOWN}
-
-    @property
     def disk(self) -> Mapping[str, Any]:  # type: ignore[override]
         if self._tables.world.show_disk is None:
             return NO_DISKS
-        disks = (self._disk_of(member) for member in range(len(self._names)))
-        return dict(zip(self._names, disks, strict=True))
+        if "disk" not in self._held:
+            disks = map(self._disk_of, range(len(self._names)))
+            self._held["disk"] = dict(zip(self._names, disks, strict=True))
+        return self._held["disk"]
 
     def _disk_of(self, member: int) -> Any:
         self.read.setdefault(member)
-        key = -1 - member
-        if key not in self._held:
-            self._held[key] = self._tables.shown[member][self._numbers[member]].disk
-        return self._held[key]
+        return self._tables.shown[member][self._numbers[member]].disk
 
     @property
     def monitor(self) -> Any:
@@ -102,7 +105,9 @@ class ReadView(View):
 
     @property
     def _links(self) -> Any:  # type: ignore[override]
-        return links_of(self._tables, self._shown_by)
+        if "links" not in self._held:
+            self._held["links"] = links_of(self._tables, self._shown_by)
+        return self._held["links"]
 
 
 def view_of(tables: Tables, numbers: Sequence[int]) -> View:
@@ -117,6 +122,13 @@ def view_of(tables: Tables, numbers: Sequence[int]) -> View:
     split = tables.shown[tables.env_field].values[numbers[tables.env_field]][0]
     shown = tuple(item.shown for item in seen)
     return View(tables.names, shown, disks, monitor, split, links_of(tables, shown_by))
+
+
+def copy_of(view: View) -> View:
+    """Return another view of the same values: its dicts are its own."""
+    links = None if view._links is None else dict(view._links)
+    disks = (*view.disk.values(),)
+    return View(view._names, view._shown, disks, view.monitor, view.split, links)
 
 
 def links_of(tables: Tables, shown_by: Callable[[int], Any]) -> dict[tuple[str, str], Any] | None:
@@ -150,8 +162,9 @@ class Asked:
 class Readings:
     """The trees of several functions of views, and their answers for combinations.
 
-    `node_part`, `node_first`, `node_room`: of each node the part it reads, its first branch, and
-    for how many observations it has branches.  `branches`: a node, an answer, or `_UNKNOWN`.
+    `roots`: int64 (function,).  `node_part`, `node_first`, `node_room`: int64 (node,), the part
+    it reads, its first branch, and for how many observations it has branches.  `branches`: int32.
+    A root and a branch are a node, an answer, or `_UNKNOWN`.
     """
 
     def __init__(self, tables: Tables, functions: Sequence[Callable[[View], int]]) -> None:
@@ -204,14 +217,12 @@ class Readings:
         first = min(asked.begin for _, asked in late)
         for at, numbers in enumerate(shown[first:].tolist(), start=first):
             self._count(go_on)
-            view = None
+            view = view_of(self.tables, numbers) if fixed else None
             for number, asked in late:
                 if at >= asked.begin:
-                    if view is None or not fixed:
-                        view = view_of(
-                            self.tables, numbers
-                        )  # the last may have changed what it saw
-                    found[at, number] = asked.call(view)
+                    # A new one each time: a function may change what it is shown.
+                    own = view_of(self.tables, numbers) if view is None else copy_of(view)
+                    found[at, number] = asked.call(own)
 
     def _are_fixed(self, shown: Table) -> bool:
         """Return whether nothing in these views can change."""
@@ -312,6 +323,9 @@ def _walk(
     branches: SmallInts,
 ) -> Any:
     """Write the answers that trees have into `found`, from (at, which) on.
+
+    `shown`: int64 (combination, part); `found`: int64 (combination, function).  `trees`: bool
+    (function,), whether it has a tree; the others are as in `Readings`.
 
     Return the first (combination, function) without an answer; behind all: (all, 0).
     """
