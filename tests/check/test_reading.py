@@ -13,6 +13,7 @@ import pytest
 from joinproto.check import (
     NOT_ENABLED,
     FifoLinks,
+    ModelProblem,
     Together,
     View,
     World,
@@ -206,6 +207,21 @@ def test_a_view_can_be_copied() -> None:
         return same and type(other) is type(copy.copy(view)) is View
 
     assert check(counters(always("copied", holds))).result == "holds"
+
+
+def test_a_list_of_joint_steps_that_is_refused_leaves_nothing_behind() -> None:
+    """The next list is still one of its own steps: their numbers and their parts agree."""
+    search = Search(counters(always("any", lambda view: True), together=[]))
+    lists, joint = search.tables.joint_lists, search.tables.joint
+    good = Together("count", {"b": "count"})
+
+    with pytest.raises(ModelProblem):
+        lists.number([good, Together("odd", {"nobody": "count"})])
+    lists.give(np.array([lists.number([good])]))
+
+    assert joint["first"].array[0] == 0
+    assert len(search.tables.joint_steps) == joint["part_first"].count == 1
+    assert joint["part_member"].array[0] == 1
 
 
 def test_joint_steps_are_asked_for_once_for_what_they_follow_from() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +25,7 @@ class JointLists:
         self._count: list[int] = []
 
     def give(self, lists: Ints) -> None:
-        """Give the next combinations of observations the lists with these numbers."""
+        """Give the next combinations of observations the lists with these numbers, one for each."""
         joint = self._tables.joint
         joint["first"].extend(np.array(self._first)[lists])
         joint["counts"].extend(np.array(self._count)[lists])
@@ -43,16 +43,26 @@ class JointLists:
         if key in self._numbers:
             return self._numbers[key]
         tables, joint = self._tables, self._tables.joint
+        # Whatever may go wrong, memory too, comes first: else steps and their parts would part.
+        parts = [self._parts_of(step, taken) for step, taken in zip(steps, events, strict=True)]
         self._first.append(joint["part_first"].count)
         self._count.append(len(steps))
-        for step, taken in zip(steps, events, strict=True):
-            step.refuse_strangers(tables.names)
+        for step, columns in zip(steps, parts, strict=True):
             joint["part_first"].append(joint["part_member"].count)
-            joint["part_count"].append(len(taken))
-            for name, event in taken:
-                member = tables.number_of[name]
+            joint["part_count"].append(len(columns))
+            for member, column in columns:
                 joint["part_member"].append(member)
-                joint["part_column"].append(tables.column(member, event))
+                joint["part_column"].append(column)
             tables.joint_steps.append(step)
         number = self._numbers[key] = len(self._numbers)
         return number
+
+    def _parts_of(
+        self, step: Together, taken: Sequence[tuple[str, Hashable]]
+    ) -> list[tuple[int, int]]:
+        """Return what a step asks of each member: its number, and its event's."""
+        tables = self._tables
+        step.refuse_strangers(tables.names)
+        members = [tables.number_of[name] for name, _ in taken]
+        events = (event for _, event in taken)
+        return [(at, tables.column(at, one)) for at, one in zip(members, events, strict=True)]
