@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import Factory, define, field
 
@@ -30,6 +30,9 @@ SLOWLY = 500
 Values = tuple[Hashable, ...]
 Answers = list[tuple[Hashable, Values | None]]
 """Each event that is offered, and the attributes after it; None: there is no such step."""
+
+
+_T = TypeVar("_T")
 
 
 class _NotPlain(Exception):
@@ -69,14 +72,30 @@ class DirectMember:
     def answers(self, values: Values) -> Answers:
         """Return all steps out of the state with these attributes, frozen."""
         self._states += 1
-        if self._states > SLOWLY:
-            try:
-                return self._plain(values)
-            except ModelProblem:
+        return self._asked_of(values, self._plain, self._slowly)
+
+    def _asked_of(
+        self, values: Values, plainly: Callable[[Values], _T], slowly: Callable[[Values], _T]
+    ) -> _T:
+        """Return what `plainly` answers, or `slowly`, where that is not plain or goes wrong.
+
+        What goes wrong is asked again in the way that tells it with its place, and must go wrong
+        there, too: else there are two answers.
+        """
+        if self._states <= SLOWLY:
+            return slowly(values)
+        try:
+            return plainly(values)
+        except _NotPlain:
+            return slowly(values)
+        except Exception as error:  # whatever a member's code raises
+            if isinstance(error, ModelProblem) and self.is_sure(error):
                 raise
-            except Exception:  # noqa: BLE001  asked again in a way that tells whose it is
-                pass
-        return self._slowly(values)
+            found, wrong = slowly(values), error
+        said = f"raises {type(wrong).__name__}: {wrong} once, and answers the other time"
+        what = "choices() or receive()" if plainly is self._plain else self.asks_to_show
+        self._refuse_two(what, values, said)
+        return found
 
     def _slowly(self, values: Values) -> Answers:
         """Return the same, with all that a member's code may do."""
@@ -131,18 +150,19 @@ class DirectMember:
                     continue
                 event, first = found[due - 1]
                 member = fresh()
-                again = None if member.receive(event) is NOT_ENABLED else after_of(member)
-                if again != first:
+                answer = member.receive(event)
+                again = after_of(member) if answer is None else None
+                if again != first or not (answer is None or answer is NOT_ENABLED):
                     self._refuse_two(f"receive() of {event!r}", values)
             return found
 
         return answers
 
-    def _refuse_two(self, method: str, values: Values) -> None:
+    def _refuse_two(self, method: str, values: Values, said: str = "gives two answers") -> None:
         held = dict(zip(self.code.objects.names, thaw_all(values), strict=True))
         problem = self.code.objects.problem(
-            f"{self.code.objects.kind.__qualname__}.{method} gives two answers in one and the same"
-            f" state: {held}",
+            f"{self.code.objects.kind.__qualname__}.{method} {said} in one and the same state:"
+            f" {held}",
             next=NEXT,
             method=method.partition("(")[0],
         )
@@ -160,13 +180,14 @@ class DirectMember:
         """Return what the member shows, frozen."""
         if self.shows_itself:
             return seen_of(self.code.objects.names, values)
-        if self._states > SLOWLY:
-            try:
-                return self._shown_plainly(values)
-            except ModelProblem:
-                raise
-            except Exception:  # noqa: BLE001  asked again in a way that tells whose it is
-                pass
+        return self._asked_of(values, self._shown_plainly, self._shown_slowly)
+
+    @property
+    def asks_to_show(self) -> str:
+        """What is called to show the member, in words."""
+        return "shows()" if self.show is None else "show(member)"
+
+    def _shown_slowly(self, values: Values) -> Hashable:
         found: Hashable = self.code.answer("shown", LocalState(True, values, ()))
         return found
 
@@ -178,7 +199,7 @@ class DirectMember:
             raise _NotPlain
         self._asked += 1
         if self._asked % EVERY == 0 and self._frozen_shown(fresh()) != shown:
-            self._refuse_two("shows()" if self.show is None else "show(member)", values)
+            self._refuse_two(self.asks_to_show, values)
         return shown
 
     def _frozen_shown(self, member: Any) -> Hashable:

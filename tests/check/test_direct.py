@@ -31,6 +31,8 @@ from joinproto.check import (
 )
 from joinproto.check.check import check as check_by_engine
 from joinproto.check.direct import check_direct, is_direct
+from joinproto.check.direct_member import DirectMember
+from joinproto.check.member import MemberCode
 from joinproto.check.plain import Bounds, Ends, check_small
 from joinproto.check.report import Report
 
@@ -316,3 +318,84 @@ def test_an_order_of_a_set_is_noticed() -> None:
         first = ""
 
     assert problem_of(Ordered).message
+
+
+def test_an_exception_that_is_not_raised_again_is_noticed() -> None:
+    """As of what members share: the first call fails, and the same one after it does not."""
+    failed: list[str] = []
+
+    class Once(Counts):
+        def odd(self, event: str) -> Any:
+            if self.b == 50 and not failed:
+                failed.append(event)
+                raise ValueError("odd")
+            return None
+
+    message = problem_of(Once).message
+    assert "raises ValueError: odd once, and answers the other time" in message
+
+
+def test_what_cannot_be_shown_again_is_noticed() -> None:
+    failed: list[int] = []
+
+    class Once(Counts):
+        def shows(self) -> int:
+            if self.a + self.b == 60 and not failed:
+                failed.append(self.a)
+                raise ValueError("odd")
+            return self.a
+
+    message = problem_of(Once).message
+    assert "shows() raises ValueError: odd once" in message
+
+
+def test_an_effect_that_comes_the_second_time_is_noticed() -> None:
+    answered: set[tuple[int, int, str]] = set()
+
+    class Sends(Counts):
+        def odd(self, event: str) -> Any:
+            asked = (self.a, self.b, event)
+            if asked in answered:
+                return [Rule("again")]
+            answered.add(asked)
+            return None
+
+    assert "gives two answers" in problem_of(Sends).message
+
+
+@pytest.mark.usefixtures("_slowly")
+def test_what_cannot_be_a_state_is_told_with_its_attribute() -> None:
+    """As it must be where a search has gone too far to begin anew another way."""
+
+    class Holds(Grid):
+        def __init__(self) -> None:
+            super().__init__()
+            self.odd: Any = None
+
+        def receive(self, event: str) -> Any:
+            super().receive(event)
+            self.b %= 12
+            self.odd = object() if self.a == self.b == 11 else None
+            return None
+
+    world = evolve(grid(always("any", lambda view: True)), members={"m": Holds})
+    member = DirectMember.of(world, MemberCode(world, "m", Holds))
+    assert member is not None
+
+    with pytest.raises(ModelProblem, match="member m: attribute 'odd'"):
+        member.answers((10, 11, None))
+
+
+@pytest.mark.usefixtures("_slowly")
+def test_rules_of_a_start_are_counted_as_the_other_way() -> None:
+    class Starts(Grid):
+        def start(self) -> list[Rule]:
+            return [Rule("begins")]
+
+        def receive(self, event: str) -> Any:
+            answer = super().receive(event)
+            return [Rule(event)] if answer is None else answer
+
+    labels = ("begins", "a", "b", "never")
+    claim = always("any", lambda view: True)
+    same_found(lambda: evolve(grid(claim, labels=labels), members={"m": Starts}))
