@@ -53,6 +53,9 @@ KINDS = ("always", "sometimes", "no deadlock")
 _LOOK_EVERY = 1 << 10
 """After so many states it is looked at whether a limit is met."""
 
+_JUDGE_EVERY = 1 << 8
+"""The same, of states that a claim is asked about."""
+
 OTHERS_MAX = 100_000
 """A problem met within so many states is left to the other searches, which tell what led to it."""
 
@@ -155,8 +158,8 @@ class Direct(Small):
             while begin < len(self.held) and not self.stopped_by:
                 end = len(self.held)
                 self.levels.append(range(begin, end))  # type: ignore[arg-type]
-                self._judge_held(range(begin, end))
-                if self.violated or self._ends_here():
+                self._judge_held(range(begin, end), began)
+                if self.violated or self._ends_here(end):
                     break
                 self._expand(range(begin, end), began)
                 begin = end
@@ -166,12 +169,6 @@ class Direct(Small):
             raise
         if not self.stopped_by and not self.violated:
             self._judge_stuck()
-
-    def _ends_here(self) -> bool:
-        most = self.ends.states_max
-        if most is not None and len(self.held) >= most:
-            self.stopped_by = f"the limit of {most:,} states"
-        return bool(self.stopped_by)
 
     def _take_in(self, values: Values) -> None:
         if values not in self.numbers:
@@ -237,24 +234,56 @@ class Direct(Small):
     def _view_of(self, shown: Any) -> View:
         return View(self.steps.codes.names, (shown,), (), None, None)
 
-    def _judge_held(self, states: range) -> None:
-        """Judge the claims about states in a level."""
+    def _judge_held(self, states: range, began: float) -> None:
+        """Judge the claims about states in a level, or those up to where a limit is met."""
         shown: Sequence[Hashable] = states
         if not self._shows_itself:
-            shown = [self.member.shown(self.held[at]) for at in states]
+            shown = self._shown_in(states, began)
             self._all_shown.update(dict.fromkeys(shown))
+        if self.stopped_by:
+            return
         for item in self.steps.world.properties:
             premise = item.premise if item.name not in self.premises else None
-            if premise is not None and any(self._asked(item, premise, shown)):
+            if premise is not None and any(self._all_asked(item, premise, shown, began)):
                 self.premises.add(item.name)
             if item.name in self.hits or item.kind == "no deadlock":
                 continue
             wanted = item.kind == "sometimes"
-            answers = self._asked(item, item.holds, shown)
+            answers = self._all_asked(item, item.holds, shown, began)
+            if len(answers) < len(shown):
+                return
             found = [at for at, is_so in zip(states, answers, strict=True) if is_so is wanted]
             if found:
                 self.hits[item.name] = len(self.levels) - 1, found  # type: ignore[assignment]
                 self.violated |= not wanted
+
+    def _shown_in(self, states: range, began: float) -> list[Hashable]:
+        """Return what the member shows in these states, or up to where a limit is met, frozen."""
+        found: list[Hashable] = []
+
+        def go(some: range) -> None:
+            for at in some:
+                WATCH.go_on()
+                found.append(self.member.shown(self.held[at]))
+
+        what = f"member {self.steps.codes.names[0]}: {self.member.asks_to_show}"
+        for first in range(states.start, states.stop, _JUDGE_EVERY):
+            some = range(first, min(first + _JUDGE_EVERY, states.stop))
+            WATCH.over(what, partial(go, some))
+            if self._ends_now(began):
+                break
+        return found
+
+    def _all_asked(
+        self, item: Property, part: Callable[..., Any], shown: Sequence[Hashable], began: float
+    ) -> list[bool]:
+        """Return the same as `_asked`, of fewer where a limit is met."""
+        found: list[bool] = []
+        for first in range(0, len(shown), _JUDGE_EVERY):
+            found += self._asked(item, part, shown[first : first + _JUDGE_EVERY])
+            if self._ends_now(began):
+                break
+        return found
 
     def _asked(
         self, item: Property, part: Callable[..., Any], shown: Sequence[Hashable]
@@ -292,7 +321,8 @@ class Direct(Small):
             bad = [at for at in sorted(self.stuck) if not ask(item, item.holds, self._view(at))]
             if bad:
                 depth = self._depth_of(bad[0])
-                nearest = [at for at in bad if self._depth_of(at) == depth]
+                level: Any = self.levels[depth]
+                nearest = [at for at in bad if at in level]
                 self.hits[item.name] = depth, nearest  # type: ignore[assignment]
 
     def _depth_of(self, at: int) -> int:

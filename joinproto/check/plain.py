@@ -151,7 +151,7 @@ class Small:
         while level:
             self.levels.append(level)
             self._judge(level)
-            if self.violated or self._ends_here():
+            if self.violated or self._ends_here(len(self._seen)):
                 break
             level = self._next(level, began)
         if not self.stopped_by and (self.unmapped or not self.violated):
@@ -162,9 +162,9 @@ class Small:
     def _claims(self) -> Sequence[Property]:
         return self.steps.world.properties
 
-    def _ends_here(self) -> bool:
+    def _ends_here(self, count: int) -> bool:
         most = self.ends.states_max
-        if most is not None and len(self._seen) >= most:
+        if most is not None and count >= most:
             self.stopped_by = f"the limit of {most:,} states"
         return bool(self.stopped_by)
 

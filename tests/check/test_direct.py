@@ -23,6 +23,7 @@ from joinproto.check import (
     always_each,
     always_pair,
     check,
+    direct,
     direct_member,
     eventually,
     no_deadlock,
@@ -32,6 +33,7 @@ from joinproto.check import (
 from joinproto.check.check import check as check_by_engine
 from joinproto.check.direct import check_direct, is_direct
 from joinproto.check.direct_member import DirectMember
+from joinproto.check.endless import WATCH
 from joinproto.check.member import MemberCode
 from joinproto.check.plain import Bounds, Ends, check_small
 from joinproto.check.report import Report
@@ -384,6 +386,53 @@ def test_what_cannot_be_a_state_is_told_with_its_attribute() -> None:
 
     with pytest.raises(ModelProblem, match="member m: attribute 'odd'"):
         member.answers((10, 11, None))
+
+
+@pytest.mark.usefixtures("_slowly")
+def test_a_limit_is_met_while_claims_are_asked() -> None:
+    """In a level of 999 states: the rest of it is not judged."""
+
+    class Wide:
+        def __init__(self) -> None:
+            self.at = 0
+
+        def choices(self) -> range | list[int]:
+            return [] if self.at else [*range(1, 1_000)]
+
+        def receive(self, event: int) -> Any:
+            self.at = event
+            return None
+
+    asked: list[int] = []
+
+    def slow(shown: Any) -> bool:
+        asked.append(shown.at)
+        return bool(shown.at >= 0)
+
+    world = World(
+        name="wide",
+        members={"w": Wide},
+        properties=[always_each("slow", slow), always("false", lambda view: view["w"].at < 600)],
+    )
+    report = check_direct(world, ends=Ends(interrupted=lambda: len(asked) > 400))
+
+    assert report is not None
+    assert report.stopped_by == "interrupted"
+    assert report.result == "incomplete"
+    assert len(asked) < 800
+
+
+def test_what_it_shows_without_an_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WATCH, "seconds_max", 0.4)
+    monkeypatch.setattr(direct, "OTHERS_MAX", 0)
+
+    class Endless(Counts):
+        def shows(self) -> int:
+            while self.a == 50:
+                pass
+            return self.a
+
+    assert "member m: shows() has not come back" in problem_of(Endless).message
 
 
 @pytest.mark.usefixtures("_slowly")
