@@ -137,7 +137,7 @@ def test_a_url_that_is_none_is_refused(capsys: pytest.CaptureFixture[str], url: 
     ("more", "why"),
     [
         ({"target": {"argument": 0}}, "the argument says 0"),
-        ({"target": {}}, "nobody says how many replicas there are to be"),
+        ({"target": {}}, "no target is set"),
         ({"nodes": []}, "the nodes of the cluster are not known: the question failed"),
         ({"members": None}, "the queue did not say who its members are"),
     ],

@@ -146,7 +146,7 @@ def test_a_failing_obligation_is_looked_up(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether its state is reachable, and which lemmas exclude it."""
-    (register,) = linked.worlds(frozenset({"register"}), None)
+    register, *_ = linked.worlds(frozenset({"register"}), None)
     monkeypatch.setattr(linked, "WORLDS", (evolve(register, near=1_000),))
     words = ("prove", "one_successor", "--without", "open_is_unproposed", "--link", "--json")
 
