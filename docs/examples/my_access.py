@@ -55,9 +55,9 @@ def world(processes: int = 3) -> World:
         name="access",
         members={**dict.fromkeys(names, Process), "access": Access},
         together=[
-            Together(f"{name}: {deed}", {name: deed, "access": deed})
+            Together(f"{name}: {action}", {name: action, "access": action})
             for name in names
-            for deed in ("read", "write", "leave")
+            for action in ("read", "write", "leave")
         ],
         properties=[
             always_pair(

@@ -52,8 +52,8 @@ def world(members: int = 2, strongly: bool = False) -> World:
 
     def steps(view):
         for name in names:
-            for deed in ("take", "give back"):
-                yield Together(f"{name}: {deed}", {name: deed, "lock": deed})
+            for action in ("take", "give back"):
+                yield Together(f"{name}: {action}", {name: action, "lock": action})
 
     return World(
         name="lock",

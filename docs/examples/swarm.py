@@ -22,4 +22,4 @@ for number in range(5030, 5100):
 
 smaller = shrink(outcome, play, seconds=5)
 print(f"seed {number} breaks {smaller.claim}: {smaller.what}")
-print(f"{len(outcome.scenario.deeds)} deeds, {len(smaller.scenario.deeds)} after shrinking")
+print(f"{len(outcome.scenario.actions)} actions, {len(smaller.scenario.actions)} after shrinking")

@@ -18,7 +18,7 @@ from joinproto.clusterer.config import Age, Config, compare
 from joinproto.clusterer.plan_start import Now, Up, formed
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.sim import Choose
-from joinproto.clusterer.story import Deed, Op
+from joinproto.clusterer.story import Action, Op
 from joinproto.clusterer.telling import NodeTold, StepTold, told
 from joinproto.clusterer.variants import Variant
 from joinproto.clusterer.writing import as_json
@@ -99,7 +99,7 @@ def plan(
     tried, reply = [], None
     for choose in (None, *chances):
         sim = now.sim(choose)
-        sim.play(() if at is None else (Deed(op=Op.APPLY, node=at, config=as_json(new)),))
+        sim.play(() if at is None else (Action(op=Op.APPLY, node=at, config=as_json(new)),))
         found = told(sim)
         reply = reply or found.replies.get(at or "")
         tried.append(

@@ -20,7 +20,7 @@ from joinproto.clusterer.reading import Release
 from joinproto.clusterer.sim import Choose, Machine, Sim
 from joinproto.clusterer.state import State, Who
 from joinproto.clusterer.status import Status
-from joinproto.clusterer.story import Deed, Op, Story
+from joinproto.clusterer.story import Action, Op, Story
 from joinproto.clusterer.variants import Variant
 from joinproto.clusterer.writing import as_json
 from joinproto.machine.world import copied
@@ -81,7 +81,7 @@ def formed(
     for name in names:
         up = statuses.get(name, Up.READY)
         if up in (Up.OFF, Up.RESET):
-            sim.play((Deed(op=Op.STOP if up is Up.OFF else Op.RESET, node=name),))
+            sim.play((Action(op=Op.STOP if up is Up.OFF else Op.RESET, node=name),))
     return Now(tuple(sim.machines.values()), sim.made, release, variant)
 
 
@@ -120,6 +120,6 @@ def _machine(said: NodeSaid, release: Release) -> Machine:
     return Machine(me, disk, state, stirred=True)
 
 
-def _start(name: str, given: Config | None = None) -> Deed:
+def _start(name: str, given: Config | None = None) -> Action:
     config: dict[str, Any] | None = None if given is None else as_json(given)
-    return Deed(op=Op.START, node=name, config=config)
+    return Action(op=Op.START, node=name, config=config)

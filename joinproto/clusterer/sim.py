@@ -18,8 +18,8 @@ from typing import Any, get_args
 from attrs import Factory, define, field, frozen
 
 from joinproto.clusterer import broker, coordinator
+from joinproto.clusterer.actions import do
 from joinproto.clusterer.broker import Disk
-from joinproto.clusterer.deeds import do
 from joinproto.clusterer.identities import of_node
 from joinproto.clusterer.messages import (
     BootBroker,
@@ -45,13 +45,13 @@ from joinproto.clusterer.perform import perform
 from joinproto.clusterer.sim_ports import MachinePorts
 from joinproto.clusterer.state import State
 from joinproto.clusterer.status import WAITING, Status
-from joinproto.clusterer.story import Deed, Op, Story
+from joinproto.clusterer.story import Action, Op, Story
 from joinproto.clusterer.variants import Variant
 from joinproto.errors import LimitReached
 from joinproto.machine.world import MachineWorld
 
 Choose = Callable[[int], int]
-Queues = dict[str, deque[Deed]]
+Queues = dict[str, deque[Action]]
 QUESTIONS, ANSWERS = get_args(Question), get_args(Reported)
 ACTIONS_MAX = 200_000
 """In one step of a story; beyond that it would go on for ever."""
@@ -89,7 +89,7 @@ class Machine:
         return self.state is not None
 
 
-class Deeds(Enum):
+class Actions(Enum):
     """When a step's actions are done, where chance decides: uniform choice alone meets few of the
     orders in which one action comes after all that follows from another.
     """
@@ -128,7 +128,7 @@ class Sim(MachineWorld[Event, Effect]):
     before: dict[str, str | None] = Factory(dict)
     replies: dict[str, str] = Factory(dict)
     events: list[str] = Factory(list)
-    deeds_when: Deeds = Deeds.FIRST
+    actions_when: Actions = Actions.FIRST
     # In the plain order: numbers of the links that hold something, the first one on top.
     _numbers: dict[tuple[str, str], int] = Factory(dict)
     _keys: list[tuple[str, str]] = Factory(list)
@@ -140,20 +140,20 @@ class Sim(MachineWorld[Event, Effect]):
 
     # -- a step ------------------------------------------------------------------------------
 
-    def play(self, deeds: tuple[Deed, ...]) -> None:
+    def play(self, actions: tuple[Action, ...]) -> None:
         """Do what a step says, and all that follows until nothing changes any more."""
         self.begin()
-        waits = [deed for deed in deeds if deed.op is Op.WAIT]
-        queues = queued(deeds)
+        waits = [action for action in actions if action.op is Op.WAIT]
+        queues = queued(actions)
         if self.choose is None:
-            for deed in deeds:
-                do(self, deed)
+            for action in actions:
+                do(self, action)
             queues = {}
         else:
-            self.deeds_when = tuple(Deeds)[self.choose(len(Deeds))]
+            self.actions_when = tuple(Actions)[self.choose(len(Actions))]
         self._settle(queues)
-        for deed in waits:
-            self._wait(deed.seconds)
+        for action in waits:
+            self._wait(action.seconds)
 
     def begin(self) -> None:
         """Begin a step: what is told of it is told from here on."""
@@ -179,10 +179,10 @@ class Sim(MachineWorld[Event, Effect]):
 
     def possible(self, queues: Queues) -> list[Act]:
         """Return what may happen now; without chance, the first: messages, boots, then polls."""
-        acts: list[Act] = [Act(f"do {key}", self._deed, (queues, key)) for key in queues]
-        if acts and self.deeds_when is Deeds.FIRST:
+        acts: list[Act] = [Act(f"do {key}", self._action, (queues, key)) for key in queues]
+        if acts and self.actions_when is Actions.FIRST:
             return acts
-        deeds, acts = acts, []
+        actions, acts = acts, []
         if self.choose is None and (full := self._first_full()) is not None:
             return [Act(f"{full[0]} to {full[1]}", self.deliver, full)]
         acts += [
@@ -194,8 +194,8 @@ class Sim(MachineWorld[Event, Effect]):
         acts += [Act(f"boot {one.name}", self._boot, (one,)) for one in up if one.boots is not None]
         if self.choose is None and acts:
             return acts
-        if self.deeds_when is Deeds.BETWEEN:
-            acts += deeds
+        if self.actions_when is Actions.BETWEEN:
+            acts += actions
         for one in up:
             state = one.state
             if state is None:
@@ -206,13 +206,13 @@ class Sim(MachineWorld[Event, Effect]):
                 self._answers(one.name, name) for name in state.dead
             ):
                 acts.append(Act(f"poke {one.name}", self.tell, (one.name, Poke())))
-        return acts or deeds
+        return acts or actions
 
-    def _deed(self, queues: Queues, key: str) -> None:
-        deed = queues[key].popleft()
+    def _action(self, queues: Queues, key: str) -> None:
+        action = queues[key].popleft()
         if not queues[key]:
             del queues[key]
-        do(self, deed)
+        do(self, action)
 
     def _tick(self, machine: Machine) -> None:
         machine.stirred = False
@@ -390,12 +390,14 @@ class Sim(MachineWorld[Event, Effect]):
             self._settle({})
 
 
-def queued(deeds: tuple[Deed, ...]) -> Queues:
+def queued(actions: tuple[Action, ...]) -> Queues:
     """Return the actions of a step, waits excepted, by node; those of one node in order."""
     queues: Queues = {}
-    for deed in deeds:
-        if deed.op is not Op.WAIT:
-            queues.setdefault(deed.node or f"{deed.op.value} {len(queues)}", deque()).append(deed)
+    for action in actions:
+        if action.op is not Op.WAIT:
+            queues.setdefault(action.node or f"{action.op.value} {len(queues)}", deque()).append(
+                action
+            )
     return queues
 
 

@@ -34,7 +34,7 @@ class Op(Enum):
 
 
 @frozen(kw_only=True)
-class Deed:
+class Action:
     """One thing that is done."""
 
     op: Annotated[Op, "what is done"]
@@ -50,7 +50,7 @@ class Deed:
 class StoryStep:
     """What happens at once, in any order."""
 
-    do: Annotated[tuple[Deed, ...], "actions; those of one node keep their order"]
+    do: Annotated[tuple[Action, ...], "actions; those of one node keep their order"]
 
 
 @frozen(kw_only=True)

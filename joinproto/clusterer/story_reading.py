@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from joinproto.clusterer.reading import MEANT as CONFIG_KEYS
-from joinproto.clusterer.story import Deed, Op, Story
+from joinproto.clusterer.story import Action, Op, Story
 from joinproto.codec.strict import DoesNotFit, fitted
 
 NAMES_A_NODE = (
@@ -25,9 +25,9 @@ def story_of(value: Any) -> Story:
         raise DoesNotFit("nodes", "a machine is there twice", next="name each once")
     known = set(story.nodes)
     for at, step in enumerate(story.steps):
-        known |= {deed.node for deed in step.do if deed.op is Op.CREATE and deed.node}
-        for number, deed in enumerate(step.do):
-            _check(f"steps[{at}].do[{number}]", deed, known)
+        known |= {action.node for action in step.do if action.op is Op.CREATE and action.node}
+        for number, action in enumerate(step.do):
+            _check(f"steps[{at}].do[{number}]", action, known)
     return story
 
 
@@ -40,14 +40,14 @@ MEANT = {
 """To which actions a field says something."""
 
 
-def _check_meant(place: str, deed: Deed) -> None:
+def _check_meant(place: str, action: Action) -> None:
     for name, ops in MEANT.items():
-        if getattr(deed, name) and deed.op not in ops:
+        if getattr(action, name) and action.op not in ops:
             said = ", ".join(one.value for one in ops)
             raise DoesNotFit(
-                f"{place}.{name}", f"{deed.op.value} has no {name}", next=f"{name} is for {said}"
+                f"{place}.{name}", f"{action.op.value} has no {name}", next=f"{name} is for {said}"
             )
-    for key in deed.config or {}:
+    for key in action.config or {}:
         if key not in CONFIG_KEYS:
             raise DoesNotFit(
                 f"{place}.config.{key}",
@@ -56,27 +56,27 @@ def _check_meant(place: str, deed: Deed) -> None:
             )
 
 
-def _check(place: str, deed: Deed, known: set[str]) -> None:
-    _check_meant(place, deed)
-    if deed.op in NAMES_A_NODE and deed.node is None:
-        raise DoesNotFit(f"{place}.node", f"{deed.op.value} needs a node", next="name a machine")
-    if deed.op in NAMES_A_NODE and deed.node not in known:
+def _check(place: str, action: Action, known: set[str]) -> None:
+    _check_meant(place, action)
+    if action.op in NAMES_A_NODE and action.node is None:
+        raise DoesNotFit(f"{place}.node", f"{action.op.value} needs a node", next="name a machine")
+    if action.op in NAMES_A_NODE and action.node not in known:
         raise DoesNotFit(
             f"{place}.node",
-            f"there is no machine {deed.node!r}",
+            f"there is no machine {action.node!r}",
             next="list it under nodes, or create it before",
         )
-    if deed.op is Op.APPLY and deed.config is None:
+    if action.op is Op.APPLY and action.config is None:
         raise DoesNotFit(f"{place}.config", "apply needs a config", next="give one")
-    if deed.op is Op.CUT and deed.between is None:
+    if action.op is Op.CUT and action.between is None:
         raise DoesNotFit(f"{place}.between", "cut needs two lists", next="name the two sides")
-    if deed.between is not None and len(deed.between) != 2:
+    if action.between is not None and len(action.between) != 2:
         raise DoesNotFit(
             f"{place}.between",
-            f"expected two lists of nodes, found {len(deed.between)}",
+            f"expected two lists of nodes, found {len(action.between)}",
             next="name the two sides",
         )
-    for side, names in enumerate(deed.between or ()):
+    for side, names in enumerate(action.between or ()):
         for name in names:
             if name not in known:
                 raise DoesNotFit(
@@ -84,5 +84,5 @@ def _check(place: str, deed: Deed, known: set[str]) -> None:
                     f"there is no machine {name!r}",
                     next="list it under nodes, or create it before",
                 )
-    if deed.seconds > SECONDS_MAX:
+    if action.seconds > SECONDS_MAX:
         raise DoesNotFit(f"{place}.seconds", "too long to tell", next="fewer seconds")

@@ -18,7 +18,7 @@ from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Members
 
 
-class Deed(Enum):
+class Action(Enum):
     """What one check ends with."""
 
     NOTHING = "nothing"
@@ -58,12 +58,12 @@ REAL = Table(
     "discovery-cleanup-real",
     "discovery, cleanup as shipped",
     (
-        Case("D4", "all are seen", UNSEEN.is_empty, Deed.NOTHING),
-        Case("D1", "the backend failed", _here("skipped", failed=True, skips=True), Deed.NOTHING),
-        Case("D4", "one node where a list is read", _here("it breaks", breaks=True), Deed.CRASH),
-        Case("D4", "all unseen are listed", CANDIDATES.is_empty, Deed.NOTHING),
-        Case("D4", "it only warns", _WARNS, Deed.WARN),
-        Case("D4", "removed", ALWAYS, Deed.REMOVE),
+        Case("D4", "all are seen", UNSEEN.is_empty, Action.NOTHING),
+        Case("D1", "the backend failed", _here("skipped", failed=True, skips=True), Action.NOTHING),
+        Case("D4", "one node where a list is read", _here("it breaks", breaks=True), Action.CRASH),
+        Case("D4", "all unseen are listed", CANDIDATES.is_empty, Action.NOTHING),
+        Case("D4", "it only warns", _WARNS, Action.WARN),
+        Case("D4", "removed", ALWAYS, Action.REMOVE),
     ),
 )
 """Who is neither seen nor listed goes; a failed backend lists no node, up to 4.1."""
@@ -72,14 +72,14 @@ OURS = Table(
     "discovery-cleanup-ours",
     "discovery, cleanup, ours",
     (
-        Case("D4", "all are seen", UNSEEN.is_empty, Deed.NOTHING),
-        Case("D1", "the backend failed", _here("it failed", failed=True), Deed.WARN),
-        Case("D4", "one node is not a list", _here("it selects", selects=True), Deed.WARN),
-        Case("D4", "no majority", _here("no majority is seen", has_majority=False), Deed.WARN),
-        Case("D4", "all unseen are listed", CANDIDATES.is_empty, Deed.WARN),
-        Case("D4", "it only warns", _WARNS, Deed.WARN),
-        Case("D4", "not for long", GONE.is_empty, Deed.WARN),
-        Case("D4", "removed", ALWAYS, Deed.REMOVE),
+        Case("D4", "all are seen", UNSEEN.is_empty, Action.NOTHING),
+        Case("D1", "the backend failed", _here("it failed", failed=True), Action.WARN),
+        Case("D4", "one node is not a list", _here("it selects", selects=True), Action.WARN),
+        Case("D4", "no majority", _here("no majority is seen", has_majority=False), Action.WARN),
+        Case("D4", "all unseen are listed", CANDIDATES.is_empty, Action.WARN),
+        Case("D4", "it only warns", _WARNS, Action.WARN),
+        Case("D4", "not for long", GONE.is_empty, Action.WARN),
+        Case("D4", "removed", ALWAYS, Action.REMOVE),
     ),
 )
 """No node goes on an error, by one node's name, beyond what a majority allows, or at once."""
@@ -119,8 +119,8 @@ class Check:
 class Cleaned:
     """What is done, and with whom."""
 
-    deed: Deed
-    case: Case[Deed]
+    action: Action
+    case: Case[Action]
     nodes: tuple[str, ...]
 
 
@@ -128,13 +128,13 @@ def check(about: Check, whose: str) -> Cleaned:
     """Return what becomes of the unseen by these rules, `real` or `ours`."""
     spots = [_spot(about, name) for name in about.members]
     case = TABLES[whose].choose(spots, 0)
-    is_ours, deed = whose == "ours", case.outcome
-    if deed in (Deed.NOTHING, Deed.CRASH):
-        return Cleaned(deed, case, ())
-    group = CANDIDATES if not is_ours else GONE if deed is Deed.REMOVE else UNSEEN
+    is_ours, action = whose == "ours", case.outcome
+    if action in (Action.NOTHING, Action.CRASH):
+        return Cleaned(action, case, ())
+    group = CANDIDATES if not is_ours else GONE if action is Action.REMOVE else UNSEEN
     nodes = tuple(spots[at].name for at in members_of(group, spots, 0))
     # Ours: one at a time, so that each time a majority of all that are left is seen.
-    return Cleaned(deed, case, nodes[:1] if is_ours and deed is Deed.REMOVE else nodes)
+    return Cleaned(action, case, nodes[:1] if is_ours and action is Action.REMOVE else nodes)
 
 
 def _spot(about: Check, name: str) -> Spot:

@@ -18,7 +18,7 @@ from joinproto.discovery.answers import Answer, Failed, Listed, Selected
 from joinproto.discovery.asked import shaped
 from joinproto.discovery.backend_questions import BACKEND_QUESTIONS
 from joinproto.discovery.boot import Rules, Step, rules_of
-from joinproto.discovery.cleanup import Deed
+from joinproto.discovery.cleanup import Action
 from joinproto.discovery.found import Found
 from joinproto.discovery.keys import Owner
 from joinproto.discovery.problem import Problem
@@ -291,7 +291,7 @@ class AskCleanup:
 class CleanupAnswer:
     """What becomes of them."""
 
-    deed: Annotated[Deed, "what is done"]
+    deed: Annotated[Action, "what is done"]
     nodes: Annotated[tuple[str, ...], "with whom"]
     rule: Annotated[str, "the rule that decided"]
     case: Annotated[str, "the case of the table"]

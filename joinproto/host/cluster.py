@@ -160,7 +160,7 @@ class Cluster:
             raise self._failure
         return self.engine.ended
 
-    async def call(self, deed: Callable[[], T]) -> T:
+    async def call(self, function: Callable[[], T]) -> T:
         """Do something on the member's event loop, and return what comes out of it."""
         done = anyio.Event()
         result: list[T] = []
@@ -168,7 +168,7 @@ class Cluster:
 
         def kept() -> None:
             try:
-                result.append(deed())
+                result.append(function())
             except Exception as error:  # noqa: BLE001  it is raised where it was asked for
                 failed.append(error)
             finally:

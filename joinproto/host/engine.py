@@ -134,8 +134,8 @@ class Engine:
                 self._speaks.pop(peer, None)
                 self.member.peer_down(peer)
                 self.host.service.peer_down(peer)
-            case Call(deed):
-                deed()
+            case Call(function):
+                function()
             case Came(peer, channel, data):
                 try:
                     if channel is Channel.MEMBER:

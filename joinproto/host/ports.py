@@ -82,7 +82,7 @@ class Came:
 class Call:
     """Something to be done on the event loop."""
 
-    deed: Callable[[], None]
+    function: Callable[[], None]
 
 
 Item: TypeAlias = Up | Down | Came | Call

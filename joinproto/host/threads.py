@@ -70,9 +70,9 @@ class ThreadCluster:
     def wait_ended(self) -> Stop | Abort | None:
         return self._there.call(self.inner.wait_ended)
 
-    def call(self, deed: Callable[[], T]) -> T:
+    def call(self, function: Callable[[], T]) -> T:
         """Do something on the member's event loop."""
-        return self._there.call(self.inner.call, deed)
+        return self._there.call(self.inner.call, function)
 
     def leave(self) -> None:
         self._there.call(self.inner.leave)

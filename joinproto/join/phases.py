@@ -36,7 +36,7 @@ class Phase(Enum):
 RUNNING = tuple(phase for phase in Phase if phase not in (Phase.STOPPED, Phase.ABORTED))
 
 
-class Deed(Enum):
+class Effect(Enum):
     """What is done on the way into a phase."""
 
     CLOSE_FOR_CLIENTS = "close for clients"
@@ -77,7 +77,7 @@ MEMBERS = Members("I", Facts)
 
 _i = MEMBERS.fact
 
-ON_LEAVING = {Phase.ACTIVE: Deed.CLOSE_FOR_CLIENTS}
+ON_LEAVING = {Phase.ACTIVE: Effect.CLOSE_FOR_CLIENTS}
 """What is done first, whatever case takes a member out of a phase."""
 
 
@@ -90,14 +90,14 @@ def standing() -> Table[Phase]:
             "a verdict",
             _i("there is a verdict to abort", is_aborted=True),
             Phase.ABORTED,
-            (Deed.ABORT,),
+            (Effect.ABORT,),
         ),
         Case(
             "S2",
             "left, or closed",
             _i("it has left, or closed", is_done=True),
             Phase.STOPPED,
-            (Deed.STOP,),
+            (Effect.STOP,),
         ),
         Case(
             "I1",
@@ -116,7 +116,7 @@ def standing() -> Table[Phase]:
             "not in the view",
             _i("it is not in the tip", is_member=False),
             Phase.JOINING,
-            (Deed.SAY_HELLO,),
+            (Effect.SAY_HELLO,),
         ),
         Case(
             "3.3",
@@ -142,14 +142,14 @@ def standing() -> Table[Phase]:
             "its data is elsewhere",
             _i("its data is not where the tip starts", has_data=False),
             Phase.UPDATING,
-            (Deed.SAY_HELLO,),
+            (Effect.SAY_HELLO,),
         ),
         Case(
             "I8",
             "has the data",
             _i("it has not said that it is ready", is_ready=False),
             Phase.READY,
-            (Deed.HOLD,),
+            (Effect.HOLD,),
         ),
         Case(
             "I8",
@@ -169,7 +169,7 @@ def standing() -> Table[Phase]:
             _i("it hears no majority", hears_majority=False),
             Phase.SUSPENDED,
         ),
-        Case("I8", "all are ready", ALWAYS, Phase.ACTIVE, (Deed.OPEN_FOR_CLIENTS,)),
+        Case("I8", "all are ready", ALWAYS, Phase.ACTIVE, (Effect.OPEN_FOR_CLIENTS,)),
     )
     return Table(
         "chain-standing", "join protocol 3.3 to 3.5; rules W1, I1, I7, I8, J1, P1, P2, S2", cases

@@ -19,7 +19,7 @@ from joinproto.join.messages import (
     Ready,
     Stop,
 )
-from joinproto.join.phases import ON_LEAVING, RUNNING, Deed, Facts, Phase, machine
+from joinproto.join.phases import ON_LEAVING, RUNNING, Effect, Facts, Phase, machine
 from joinproto.join.state import Known
 from joinproto.join.turns import patience, pause
 from joinproto.join.updating import find_source
@@ -68,10 +68,10 @@ def settle(m: Draft, now: float) -> None:
             m.say(PhaseChanged(before, m.phase, step.case.label, step.case.name))
             if before in ON_LEAVING:
                 _do(m, ON_LEAVING[before])
-        for deed in step.case.effects:
-            if changed or deed is Deed.HOLD:
-                _do(m, Deed(deed))
-        if not changed and Deed.HOLD not in step.case.effects:
+        for effect in step.case.effects:
+            if changed or effect is Effect.HOLD:
+                _do(m, Effect(effect))
+        if not changed and Effect.HOLD not in step.case.effects:
             break
     find_source(m)
     _arm(m, now)
@@ -86,26 +86,26 @@ def say_for_whom(m: Draft) -> None:
     m.waits(case.label, case.name, case.reason, detail, table.name)
 
 
-def _do(m: Draft, deed: Deed) -> None:
+def _do(m: Draft, effect: Effect) -> None:
     tip = m.view
-    match deed:
-        case Deed.CLOSE_FOR_CLIENTS:
+    match effect:
+        case Effect.CLOSE_FOR_CLIENTS:
             m.close(_CLOSING.get(m.phase, Closing.NEXT_VIEW))
             reading.void(m)
-        case Deed.OPEN_FOR_CLIENTS if tip is not None:
+        case Effect.OPEN_FOR_CLIENTS if tip is not None:
             m.was_active = True
             m.act(OpenForClients(tip, m.is_sequencer))
-        case Deed.SAY_HELLO:
+        case Effect.SAY_HELLO:
             hello_to_members(m)
-        case Deed.HOLD if tip is not None:
+        case Effect.HOLD if tip is not None:
             m.ready_in = tip.id
             m.saw_it_run = False
             m.write(evolve(m.record, held=tip.id))
             for name in m.neighbours:
                 m.send(name, Ready(tip.id, m.seat))
-        case Deed.STOP:
+        case Effect.STOP:
             m.act(Stop(m.record.state is Store.CLEAN))
-        case Deed.ABORT if m.verdict is not None:
+        case Effect.ABORT if m.verdict is not None:
             m.act(m.verdict)
 
 

@@ -1,6 +1,6 @@
 """Effects: what a member asks its host to do, in this order, one after the other.
 
-A table names effects by `Deed`; a member turns an action into the values below.  The host
+A table names effects by `Action`; a member turns an action into the values below.  The host
 performs them; a crash may fall between any two of them.
 """
 
@@ -13,7 +13,7 @@ from attrs import frozen
 from joinproto.machine.vocabulary import Reason, Signature, Status, Store
 
 
-class Deed(Enum):
+class Action(Enum):
     """An effect as a table names it."""
 
     ANNOUNCE = "announce its status"

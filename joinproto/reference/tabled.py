@@ -18,9 +18,9 @@ from joinproto.machine.vocabulary import Options, Phase, Reason, Signature, Stat
 from joinproto.reference.effects import (
     Abort,
     Acknowledge,
+    Action,
     Announce,
     AskForUpdate,
-    Deed,
     Effect,
     Exit,
     Kept,
@@ -117,8 +117,8 @@ class TabledMember(ABC):
         step = self.machine.step(self, TRIGGERS[type(event)], members, me)
         self.reason = step.case.reason
         yield Took(step.table.name, step.case.label, step.case.name)
-        for deed in step.case.effects:
-            yield from self._do(Deed(deed), event, step, members, me)
+        for action in step.case.effects:
+            yield from self._do(Action(action), event, step, members, me)
 
     # -- how -------------------------------------------------------------------------------
 
@@ -134,51 +134,51 @@ class TabledMember(ABC):
         return event.members, ids.index(self.me.id)
 
     def _do(
-        self, deed: Deed, event: Event, step: Step[Phase], members: Sequence[Status], me: int
+        self, action: Action, event: Event, step: Step[Phase], members: Sequence[Status], me: int
     ) -> list[Effect]:
         """Carry out one action and return its effects; a change of what is kept comes first."""
         before = self.kept
         effects: list[Effect] = []
-        match deed, event:
-            case Deed.ANNOUNCE, _:
+        match action, event:
+            case Action.ANNOUNCE, _:
                 effects = [Announce(self.status)]
-            case Deed.SERVE, _:
+            case Action.SERVE, _:
                 effects = [Serve()]
-            case Deed.EXIT, _:
+            case Action.EXIT, _:
                 effects = [Exit()]
-            case Deed.ABORT, _:
+            case Action.ABORT, _:
                 effects = [Abort(step.case.label, step.case.reason)]
-            case Deed.LOG_RECOVERY, _:
+            case Action.LOG_RECOVERY, _:
                 effects = [Log("need manual recovery")]
-            case Deed.ASK_FOR_UPDATE, Agreed() if step.case.updates_from is not None:
+            case Action.ASK_FOR_UPDATE, Agreed() if step.case.updates_from is not None:
                 sources = members_of(step.case.updates_from, members, me)
                 effects = [AskForUpdate(tuple(members[at].id for at in sources if at != me))]
-            case Deed.DROP_DATA, _:
+            case Action.DROP_DATA, _:
                 self.data = ()
-            case Deed.TAKE_DATA, UpdateDone():
+            case Action.TAKE_DATA, UpdateDone():
                 self.data = event.data
                 self.final = self.final if event.final is None else event.final
-            case Deed.TAKE_INITIAL, UpdateDone():
+            case Action.TAKE_INITIAL, UpdateDone():
                 self.initial = event.initial
-            case Deed.SET_INITIAL, Start() | Agreed():
+            case Action.SET_INITIAL, Start() | Agreed():
                 self.initial = self._initial_signature(event)
-            case ((Deed.WRITE_FRAME | Deed.WRITE_COUNTED_FRAME), ClientWrite()):
+            case ((Action.WRITE_FRAME | Action.WRITE_COUNTED_FRAME), ClientWrite()):
                 self.data = (*self.data, event.frame)
-                if deed is Deed.WRITE_COUNTED_FRAME:
+                if action is Action.WRITE_COUNTED_FRAME:
                     self.final = self.final + 1 if isinstance(self.final, int) else 1
-            case Deed.ACKNOWLEDGE, ClientWrite():
+            case Action.ACKNOWLEDGE, ClientWrite():
                 effects = [Acknowledge(event.frame)]
-            case Deed.MARK_CLEAN, OrderlyShutdown() | MarkClean():
+            case Action.MARK_CLEAN, OrderlyShutdown() | MarkClean():
                 own = 0 if self.final is None else self.final
                 self.final = own if event.final is None else event.final
-            case ((Deed.MARK_DIRTY | Deed.JUDGE_STORE), _):
+            case ((Action.MARK_DIRTY | Action.JUDGE_STORE), _):
                 pass  # the store alone, below
             case _:
                 raise MisuseError(
-                    f"{deed.name} cannot be done on {type(event).__name__}",
+                    f"{action.name} cannot be done on {type(event).__name__}",
                     next=f"correct table {step.table.name}, case {step.case.name!r}",
                 )
-        self._settle_store(deed, event)
+        self._settle_store(action, event)
         # A member without a store keeps nothing, whatever it holds in memory.
         if self.kept != before and self.store is not Store.NONE:
             effects.insert(0, Persist(self.kept))
@@ -189,5 +189,5 @@ class TabledMember(ABC):
         """Return the initial signature that this member sets now."""
 
     @abstractmethod
-    def _settle_store(self, deed: Deed, event: Event) -> None:
-        """Change `store` (and what must change with it) as `deed` asks."""
+    def _settle_store(self, action: Action, event: Event) -> None:
+        """Change `store` (and what must change with it) as `action` asks."""

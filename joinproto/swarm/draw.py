@@ -10,7 +10,7 @@ from itertools import combinations
 from random import Random
 
 from joinproto.join.config import fewest_founders
-from joinproto.swarm.scenario import Deed, Scenario, What
+from joinproto.swarm.scenario import Action, Scenario, What
 
 NAMES = "abcdefg"
 
@@ -100,7 +100,7 @@ def draw(seed: int) -> Scenario:
         drift=tuple(chance.choice((1.0, 1.0, chance.uniform(0.9, 1.1))) for _ in members),
         on_disk=chance.random() < 0.2 or (is_dark and dark.random() < 0.5),
         as_bytes=chance.random() < 0.3,
-        deeds=tuple(
+        actions=tuple(
             _founding(chance, members, patience)
             if is_founding
             else _lost_source(chance, members, patience)
@@ -115,7 +115,7 @@ def draw(seed: int) -> Scenario:
             if is_dark and seed % 48 == 31
             else _blackouts(dark, members, patience)
             if is_dark
-            else _deeds(chance, members, electors, kinds)
+            else _actions(chance, members, electors, kinds)
         ),
         apart=() if is_founding else _apart(chance, members, often=is_apart),
         ends=not is_founding and chance.random() < 0.3,
@@ -147,21 +147,21 @@ def _apart(chance: Random, members: str, *, often: bool) -> tuple[str, ...]:
     return tuple(sorted(chance.sample(pairs, chance.randint(1, len(pairs) // 2))))
 
 
-def _founding(chance: Random, members: str, patience: float) -> list[Deed]:
+def _founding(chance: Random, members: str, patience: float) -> list[Action]:
     """Return a founding: members that hear now these, now those."""
-    deeds = [Deed(0.0, What.START, name) for name in members]
+    actions = [Action(0.0, What.START, name) for name in members]
     at, end = 0.0, patience * chance.uniform(6.0, 20.0)
     half = len(members) // 2
     while at < end:
         first, *others = chance.sample(members, half + chance.randrange(2))
-        deeds.append(Deed(at, What.SPLIT, first, "".join(sorted(others))))
+        actions.append(Action(at, What.SPLIT, first, "".join(sorted(others))))
         at += patience * chance.choice((1.0, 2.0, 3.0)) * chance.uniform(0.5, 1.5)
-    return [*deeds, *(Deed(end, What.WRITE, name) for name in members)]
+    return [*actions, *(Action(end, What.WRITE, name) for name in members)]
 
 
 def _lost_source(
     chance: Random, members: str, patience: float, *, has_newcomer: bool = False
-) -> list[Deed]:
+) -> list[Action]:
     """Return a change of view while clients write, and a source that does not outlive it.
 
     A member comes back, or a newcomer does for the first time.
@@ -170,115 +170,124 @@ def _lost_source(
     others = members.replace(late, "")
     at = patience * 6
     writes = [at + patience * chance.uniform(-0.5, 1.5) for _ in range(100)]
-    deeds = [
-        *(Deed(0.0, What.START, name) for name in (others if has_newcomer else members)),
-        *([] if has_newcomer else [Deed(at - patience, What.CRASH, late)]),
-        *(Deed(when, What.WRITE, chance.choice(members)) for when in writes),
+    actions = [
+        *(Action(0.0, What.START, name) for name in (others if has_newcomer else members)),
+        *([] if has_newcomer else [Action(at - patience, What.CRASH, late)]),
+        *(Action(when, What.WRITE, chance.choice(members)) for when in writes),
         # The least of those that run orders the frames, so it has the last ones.
-        Deed(at - patience / 10, What.FEEDS, others[0] if has_newcomer else chance.choice(others)),
-        Deed(at, What.START, late),
+        Action(
+            at - patience / 10, What.FEEDS, others[0] if has_newcomer else chance.choice(others)
+        ),
+        Action(at, What.START, late),
     ]
-    return sorted(deeds, key=lambda deed: deed.at)
+    return sorted(actions, key=lambda action: action.at)
 
 
-def _left_behind(chance: Random, members: str, patience: float) -> list[Deed]:
+def _left_behind(chance: Random, members: str, patience: float) -> list[Action]:
     """Return short cuts, again and again: who was cut off is back before it does anything.
 
     Some members were started with other options before, and are refused.
     """
-    deeds = [Deed(0.0, What.START, name) for name in members]
+    actions = [Action(0.0, What.START, name) for name in members]
     at = patience * 6
     for _ in range(12):
         who = chance.choice(members)
         if chance.random() < 0.2:
             other = [What.CRASH, What.OPTIONS, What.START, What.CRASH, What.USUAL, What.START]
-            deeds += [Deed(at + patience * n, what, who) for n, what in enumerate(other)]
+            actions += [Action(at + patience * n, what, who) for n, what in enumerate(other)]
         elif chance.random() < 0.5:
-            deeds.append(Deed(at, What.GIVEN_UP, who, amount=patience * chance.uniform(0.5, 6.0)))
+            actions.append(
+                Action(at, What.GIVEN_UP, who, amount=patience * chance.uniform(0.5, 6.0))
+            )
         else:
-            deeds.append(Deed(at, What.SPLIT, who))
-            deeds.append(Deed(at + patience * chance.uniform(0.5, 3.0), What.HEAL))
-        deeds += [Deed(at + patience * n, What.WRITE, chance.choice(members)) for n in range(3)]
+            actions.append(Action(at, What.SPLIT, who))
+            actions.append(Action(at + patience * chance.uniform(0.5, 3.0), What.HEAL))
+        actions += [Action(at + patience * n, What.WRITE, chance.choice(members)) for n in range(3)]
         at += patience * chance.uniform(6.0, 10.0)
-    return sorted(deeds, key=lambda deed: deed.at)
+    return sorted(actions, key=lambda action: action.at)
 
 
-def _blackouts(chance: Random, members: str, patience: float) -> list[Deed]:
+def _blackouts(chance: Random, members: str, patience: float) -> list[Action]:
     """Return losses of power of one, of some and of all, while clients write."""
-    deeds = [Deed(0.0, What.START, name) for name in members]
+    actions = [Action(0.0, What.START, name) for name in members]
     at = patience * 6
     for _ in range(8):
         who = "".join(chance.sample(members, chance.choice((1, len(members), len(members)))))
         writes = [at + patience * chance.uniform(-1.0, 0.5) for _ in range(12)]
-        deeds += [Deed(when, What.WRITE, chance.choice(members)) for when in writes]
+        actions += [Action(when, What.WRITE, chance.choice(members)) for when in writes]
         lasts = patience * chance.choice((0.0, 0.1, 0.5))
-        deeds.append(Deed(at, What.BLACKOUT, who[0], who[1:], lasts))
+        actions.append(Action(at, What.BLACKOUT, who[0], who[1:], lasts))
         back = at + lasts + patience * chance.uniform(0.0, 2.0)
-        deeds += [Deed(back + chance.random() * patience, What.START, name) for name in who]
+        actions += [Action(back + chance.random() * patience, What.START, name) for name in who]
         if chance.random() < 0.3:  # and again, while they start
-            deeds.append(Deed(back, What.BLACKOUT, who[0], who[1:], patience))
-            deeds += [Deed(back + patience * 1.5, What.START, name) for name in who]
+            actions.append(Action(back, What.BLACKOUT, who[0], who[1:], patience))
+            actions += [Action(back + patience * 1.5, What.START, name) for name in who]
         at = back + patience * chance.uniform(6.0, 12.0)
         if chance.random() < 0.5:  # one comes late, and again right behind its update
             # The least orders the frames, so it has some that no other one has.
             late = chance.choice((members[0], chance.choice(members)))
-            deeds = [one for one in deeds if one.at < back or one != Deed(one.at, What.START, late)]
-            deeds.append(Deed(at, What.START, late))
+            actions = [
+                one for one in actions if one.at < back or one != Action(one.at, What.START, late)
+            ]
+            actions.append(Action(at, What.START, late))
             again = at + patience * chance.uniform(0.2, 2.0)
-            deeds += [Deed(again, What.BLACKOUT, late), Deed(again + patience, What.START, late)]
+            actions += [
+                Action(again, What.BLACKOUT, late),
+                Action(again + patience, What.START, late),
+            ]
             at = again + patience * chance.uniform(6.0, 12.0)
-    return sorted(deeds, key=lambda deed: deed.at)
+    return sorted(actions, key=lambda action: action.at)
 
 
-def _tails(chance: Random, members: str, patience: float) -> list[Deed]:
+def _tails(chance: Random, members: str, patience: float) -> list[Action]:
     """Return tails that the others never saw, and losses of power right after they are cut."""
-    deeds = [Deed(0.0, What.START, name) for name in members]
+    actions = [Action(0.0, What.START, name) for name in members]
     few = members[: max(1, (len(members) - 1) // 2)]  # and the one that orders the frames
     at = patience * 6
     for _ in range(6):
-        deeds.append(Deed(at, What.SPLIT, few[0], few[1:]))
+        actions.append(Action(at, What.SPLIT, few[0], few[1:]))
         writes = [at + patience * chance.uniform(0.0, 0.5) for _ in range(8)]
-        deeds += [Deed(when, What.WRITE, few[0]) for when in writes]
+        actions += [Action(when, What.WRITE, few[0]) for when in writes]
         # Or it writes again what was not acknowledged, and syncs its journal.
-        deeds += [Deed(at + patience, What.CRASH, name) for name in few]
+        actions += [Action(at + patience, What.CRASH, name) for name in few]
         at += patience * chance.uniform(4.0, 8.0)  # the others go on, and write nothing
-        deeds.append(Deed(at, What.HEAL))
-        deeds += [Deed(at, What.START, name) for name in few]
+        actions.append(Action(at, What.HEAL))
+        actions += [Action(at, What.START, name) for name in few]
         at += patience * chance.uniform(1.0, 5.0)
         lasts = patience * chance.choice((0.0, 0.1, 0.5))
-        deeds.append(Deed(at, What.BLACKOUT, few[0], few[1:], lasts))
+        actions.append(Action(at, What.BLACKOUT, few[0], few[1:], lasts))
         at += lasts + patience * chance.uniform(0.0, 2.0)
-        deeds += [Deed(at + chance.random() * patience, What.START, name) for name in few]
+        actions += [Action(at + chance.random() * patience, What.START, name) for name in few]
         at += patience * chance.uniform(4.0, 8.0)
-        deeds += [Deed(at, What.WRITE, chance.choice(members)) for _ in range(4)]
+        actions += [Action(at, What.WRITE, chance.choice(members)) for _ in range(4)]
         at += patience * 2
-    return sorted(deeds, key=lambda deed: deed.at)
+    return sorted(actions, key=lambda action: action.at)
 
 
-def _put_back(chance: Random, members: str, patience: float) -> list[Deed]:
+def _put_back(chance: Random, members: str, patience: float) -> list[Action]:
     """Return a backup that is put back after all were killed, views and frames later."""
     who = chance.choice(members)
-    deeds = [Deed(0.0, What.START, name) for name in members]
-    deeds.append(Deed(patience * chance.uniform(0.0, 12.0), What.COPY, who))
+    actions = [Action(0.0, What.START, name) for name in members]
+    actions.append(Action(patience * chance.uniform(0.0, 12.0), What.COPY, who))
     at = patience * 6
     for _ in range(chance.randint(1, 4)):
         one = chance.choice(members)
-        deeds += [Deed(at, What.CRASH, one), Deed(at + patience * 4, What.START, one)]
-        deeds += [
-            Deed(at + patience * chance.uniform(0.0, 12.0), What.WRITE, chance.choice(members))
+        actions += [Action(at, What.CRASH, one), Action(at + patience * 4, What.START, one)]
+        actions += [
+            Action(at + patience * chance.uniform(0.0, 12.0), What.WRITE, chance.choice(members))
             for _ in range(8)
         ]
         at += patience * 14
-    deeds += [Deed(at, What.CRASH, name) for name in members]
-    deeds.append(Deed(at, What.PUT_BACK, who))
+    actions += [Action(at, What.CRASH, name) for name in members]
+    actions.append(Action(at, What.PUT_BACK, who))
     at += patience
-    deeds += [Deed(at + chance.random() * patience, What.START, name) for name in members]
-    return sorted(deeds, key=lambda deed: deed.at)
+    actions += [Action(at + chance.random() * patience, What.START, name) for name in members]
+    return sorted(actions, key=lambda action: action.at)
 
 
-def _deeds(chance: Random, members: str, electors: str, kinds: list[What]) -> list[Deed]:
-    deeds = [
-        Deed(chance.choice((0.0, 0.0, chance.uniform(0, 4))), What.START, name)
+def _actions(chance: Random, members: str, electors: str, kinds: list[What]) -> list[Action]:
+    actions = [
+        Action(chance.choice((0.0, 0.0, chance.uniform(0, 4))), What.START, name)
         for name in members
         if chance.random() < 0.95
     ]
@@ -289,40 +298,40 @@ def _deeds(chance: Random, members: str, electors: str, kinds: list[What]) -> li
     while kinds and at < calm + storm:
         at += chance.expovariate(1.0 / pace)
         kind = chance.choices(kinds, [KINDS.get(kind, 1.0) for kind in kinds])[0]
-        deeds += _deed(chance, members, kind, at)
+        actions += _action(chance, members, kind, at)
     for _ in range(chance.choice((5, 20, 60))):
         at = chance.uniform(1.0, calm + storm)
-        deeds.append(Deed(at, What.WRITE, chance.choice(members)))
+        actions.append(Action(at, What.WRITE, chance.choice(members)))
     if kinds and chance.random() < 0.4:
         for name in chance.sample(electors, (len(electors) - 1) // 2):
             steps = chance.choice((0, 3, 10, 30))
             kind = chance.choice((What.GONE, What.FEEDS))
-            deeds.append(Deed(chance.uniform(0, calm + storm), kind, name, amount=steps))
-    return sorted(deeds, key=lambda deed: deed.at)
+            actions.append(Action(chance.uniform(0, calm + storm), kind, name, amount=steps))
+    return sorted(actions, key=lambda action: action.at)
 
 
-def _deed(chance: Random, members: str, kind: What, at: float) -> list[Deed]:
+def _action(chance: Random, members: str, kind: What, at: float) -> list[Action]:
     who = chance.choice(members)
     later = at + chance.choice((0.1, 1.0, 5.0, 20.0)) * chance.random()
     others = "".join(name for name in members if name != who)
     match kind:
         case What.CRASH_SOON | What.POWER:
-            made = [Deed(at, kind, who, amount=chance.choice((1, 2, 3, 5, 8, 13, 30)))]
+            made = [Action(at, kind, who, amount=chance.choice((1, 2, 3, 5, 8, 13, 30)))]
         case What.CUT | What.DEAF | What.BREAK:
-            made = [Deed(at, kind, who, chance.choice(others))]
+            made = [Action(at, kind, who, chance.choice(others))]
         case What.SPLIT:
             group = "".join(sorted(chance.sample(others, chance.randrange(len(others)))))
-            made = [Deed(at, kind, who, group)]
+            made = [Action(at, kind, who, group)]
         case What.JUMP:
-            made = [Deed(at, kind, who, amount=round(chance.choice((0.5, 5.0, 60.0)), 2))]
+            made = [Action(at, kind, who, amount=round(chance.choice((0.5, 5.0, 60.0)), 2))]
         case What.WIPE | What.MARK | What.RESTORE:
-            made = [Deed(at, What.CRASH, who), Deed(at, kind, who)]
+            made = [Action(at, What.CRASH, who), Action(at, kind, who)]
         case What.REGISTER_LOST:
-            made = [Deed(at, kind, who, amount=round(chance.uniform(0.5, 8.0), 2))]
+            made = [Action(at, kind, who, amount=round(chance.uniform(0.5, 8.0), 2))]
         case _:
-            made = [Deed(at, kind, who)]
+            made = [Action(at, kind, who)]
     if kind in BACK and chance.random() < 0.8:
-        made.append(Deed(later, What.START, who))
+        made.append(Action(later, What.START, who))
     if kind in (What.CUT, What.DEAF, What.SPLIT) and chance.random() < 0.7:
-        made.append(Deed(later, What.HEAL))
+        made.append(Action(later, What.HEAL))
     return made

@@ -43,7 +43,7 @@ from joinproto.log.replicated import ReplicatedLog
 from joinproto.net.session import VERSIONS
 from joinproto.swarm.place import Died, Opened, Place
 
-DEEDS_MOST = 10_000
+FUNCTIONS_MOST = 10_000
 """More than these in one step, and a member or its log talks to itself."""
 
 
@@ -132,16 +132,16 @@ class Process:
 
     # -- what happens --------------------------------------------------------------------------
 
-    def step(self, deed: Callable[[Process], None] | None = None) -> None:
-        """Do `deed`, then all that follows, up to where nothing is left to do."""
-        if deed is not None:
-            deed(self)
+    def step(self, function: Callable[[Process], None] | None = None) -> None:
+        """Do `function`, then all that follows, up to where nothing is left to do."""
+        if function is not None:
+            function(self)
         self._perform()
         due = self.member.deadline
         if due is not None and self.now() >= due and self.runs:
             self.member.tick(self.now())
             self._perform()
-        for _ in range(DEEDS_MOST):
+        for _ in range(FUNCTIONS_MOST):
             if not self.runs:
                 return
             for work in self.log.work():

@@ -46,7 +46,7 @@ class Tally:
         self.events += outcome.events
         self.opened += outcome.opened
         self.acked += outcome.acked
-        self._configurations.add(evolve(outcome.scenario, seed=0, deeds=()))
+        self._configurations.add(evolve(outcome.scenario, seed=0, actions=()))
         if outcome.failed:
             self.broken[outcome.claim] += 1
             kept = self.failed.setdefault(outcome.claim, [])

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from attrs import field, frozen
 
 from joinproto.join.member import Member
+from joinproto.swarm.actions import do
 from joinproto.swarm.calm import calm
-from joinproto.swarm.deeds import do
 from joinproto.swarm.oracle import STUCK, Violation
 from joinproto.swarm.scenario import Scenario
 from joinproto.swarm.simulation import Simulation
@@ -68,9 +68,9 @@ def run(
 
 
 def _play(it: Simulation) -> None:
-    for deed in it.scenario.deeds:
-        it.advance(deed.at)
-        it.tell(str(deed))
-        do(it, deed)
+    for action in it.scenario.actions:
+        it.advance(action.at)
+        it.tell(str(action))
+        do(it, action)
     it.advance(it.now + it.scenario.patience)
     calm(it)

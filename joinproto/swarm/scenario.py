@@ -44,7 +44,7 @@ class What(Enum):
 
 
 @frozen
-class Deed:
+class Action:
     """Something that is done at a time: to whom, with whom, and how much of it."""
 
     at: float
@@ -94,7 +94,7 @@ class Scenario:
     drift: tuple[float, ...] = ()
     on_disk: bool = False
     as_bytes: bool = False
-    deeds: tuple[Deed, ...] = field(default=(), repr=False)
+    actions: tuple[Action, ...] = field(default=(), repr=False)
     apart: tuple[str, ...] = ()
     ends: bool = False
 
@@ -116,7 +116,7 @@ class Scenario:
     @property
     def forgets(self) -> bool:
         """Return whether a disk forgets here what it promised; that voids most claims."""
-        return any(deed.what is What.RESTORE for deed in self.deeds)
+        return any(action.what is What.RESTORE for action in self.actions)
 
     @property
     def words(self) -> list[str]:

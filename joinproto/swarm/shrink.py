@@ -14,7 +14,7 @@ from attrs import define, evolve
 
 from joinproto.join.config import fewest_founders
 from joinproto.swarm.run import Outcome
-from joinproto.swarm.scenario import Deed, Scenario
+from joinproto.swarm.scenario import Action, Scenario
 
 SECONDS_MOST = 60.0
 
@@ -49,11 +49,11 @@ class _Shrinking:
 
     def shrunk(self) -> Outcome:
         # What comes after the failure had no part in it.
-        before = [deed for deed in self.best.scenario.deeds if deed.at <= self.best.at]
-        self._fails(evolve(self.best.scenario, deeds=tuple(before)))
+        before = [action for action in self.best.scenario.actions if action.at <= self.best.at]
+        self._fails(evolve(self.best.scenario, actions=tuple(before)))
         size = None
         while size != (size := self._size()) and monotonic() < self.until:
-            self._fewer_deeds()
+            self._fewer_actions()
             self._fewer_members()
             for name, plain in PLAIN.items():
                 if getattr(self.best.scenario, name) != plain:
@@ -61,7 +61,7 @@ class _Shrinking:
         return self.best
 
     def _size(self) -> tuple[int, int]:
-        return len(self.best.scenario.deeds), len(self.best.scenario.members)
+        return len(self.best.scenario.actions), len(self.best.scenario.members)
 
     def _fails(self, scenario: Scenario) -> bool:
         """Return whether it breaks the same claim; then it is the best."""
@@ -73,14 +73,14 @@ class _Shrinking:
         self.best = found
         return True
 
-    def _fewer_deeds(self) -> None:
-        size = max(1, len(self.best.scenario.deeds) // 2)
+    def _fewer_actions(self) -> None:
+        size = max(1, len(self.best.scenario.actions) // 2)
         while size:
             at = 0
-            while at < len(self.best.scenario.deeds):
-                deeds = self.best.scenario.deeds
-                kept = deeds[:at] + deeds[at + size :]
-                if not self._fails(evolve(self.best.scenario, deeds=kept)):
+            while at < len(self.best.scenario.actions):
+                actions = self.best.scenario.actions
+                kept = actions[:at] + actions[at + size :]
+                if not self._fails(evolve(self.best.scenario, actions=kept)):
                     at += size
                 if monotonic() > self.until:
                     return
@@ -99,7 +99,7 @@ def _without(scenario: Scenario, name: str) -> Iterator[Scenario]:
     if len(it.members) <= 2:
         return
     electors = it.electors.replace(name, "")
-    deeds = tuple(map(_dropping(name), (deed for deed in it.deeds if deed.who != name)))
+    actions = tuple(map(_dropping(name), (action for action in it.actions if action.who != name)))
     least = 1 if it.outside else len(electors) // 2 + 1
     drift = tuple(rate for one, rate in zip(it.members, it.drift, strict=False) if one != name)
     if electors:
@@ -111,7 +111,7 @@ def _without(scenario: Scenario, name: str) -> Iterator[Scenario]:
             wait_for=min(max(least, it.wait_for), len(it.members) - 1),
             found_with=_fitting(it.found_with, len(electors)),
             drift=drift,
-            deeds=deeds,
+            actions=actions,
             apart=tuple(pair for pair in it.apart if name not in pair),
         )
 
@@ -122,5 +122,5 @@ def _fitting(found_with: int | None, electors: int) -> int | None:
     return min(max(found_with, fewest_founders(electors)), electors)
 
 
-def _dropping(name: str) -> Callable[[Deed], Deed]:
-    return lambda deed: evolve(deed, others=deed.others.replace(name, ""))
+def _dropping(name: str) -> Callable[[Action], Action]:
+    return lambda action: evolve(action, others=action.others.replace(name, ""))

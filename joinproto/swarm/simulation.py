@@ -1,6 +1,6 @@
 """A simulation: processes, their disks, the network between them, and one clock over all.
 
-What happens to them is decided elsewhere (`deeds.py`, `calm.py`); here time goes on, processes
+What happens to them is decided elsewhere (`actions.py`, `calm.py`); here time goes on, processes
 begin, take steps and end, and the oracle is told of all they do.
 """
 
@@ -82,18 +82,18 @@ class Simulation:
 
     # -- time ----------------------------------------------------------------------------------
 
-    def later(self, seconds: float, deed: Callable[[], None]) -> None:
-        heappush(self._queue, (self.now + seconds, next(self._count), deed))
+    def later(self, seconds: float, action: Callable[[], None]) -> None:
+        heappush(self._queue, (self.now + seconds, next(self._count), action))
 
     def advance(self, until: float) -> None:
         queue = self._queue
         while queue and queue[0][0] <= until:
-            at, _, deed = heappop(queue)
+            at, _, action = heappop(queue)
             self.now = max(self.now, at)
             self.events += 1
             if self.events > EVENTS_MOST:
                 raise Violation("serves_again", f"no end after {EVENTS_MOST} events")
-            deed()
+            action()
         self.now = max(self.now, until)
 
     def tell(self, text: str) -> None:
@@ -140,13 +140,13 @@ class Simulation:
         self.step(name)
         self.network.look()
 
-    def step(self, name: str, deed: Callable[[Process], None] | None = None) -> None:
+    def step(self, name: str, action: Callable[[Process], None] | None = None) -> None:
         """Let the process do something, and all that follows."""
         process = self.processes.get(name)
         if process is None:
             return
         try:
-            process.step(deed)
+            process.step(action)
         except Died:
             self.tell(f"{name} dies")
             if process.place.dies_feeding:

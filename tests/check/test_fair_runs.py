@@ -223,8 +223,8 @@ class Lock:
 def lock(*fairness: Fair) -> World:
     def steps(view: View) -> Iterator[Together]:
         for name in ("p", "q"):
-            for deed in ("take", "leave"):
-                yield Together(f"{name} {deed}", {name: deed, "lock": deed})
+            for action in ("take", "leave"):
+                yield Together(f"{name} {action}", {name: action, "lock": action})
 
     return World(
         name="lock",

@@ -60,14 +60,14 @@ class Process:
 
 def readers_and_writers(processes: int) -> World:
     names = [f"p{i}" for i in range(processes)]
-    deeds = ("read", "write", "read no more", "write no more")
+    actions = ("read", "write", "read no more", "write no more")
     return World(
         name="access",
         members={**dict.fromkeys(names, Process), "access": Access},
         together=[
-            Together(f"{name}: {deed}", {name: deed, "access": deed})
+            Together(f"{name}: {action}", {name: action, "access": action})
             for name in names
-            for deed in deeds
+            for action in actions
         ],
         properties=[
             always_pair("a writer is alone", lambda a, b: not (a and b == "write"), among=names)

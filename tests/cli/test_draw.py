@@ -181,7 +181,7 @@ def test_every_phase_is_a_node_of_the_drawing() -> None:
 
 
 def test_every_case_of_a_table_is_a_row_of_its_svg() -> None:
-    """Rule, name, condition, outcome and deeds."""
+    """Rule, name, condition, outcome and actions."""
     text = drawings()["note-initialization"].as_text("svg")
 
     for case in initialization().cases:

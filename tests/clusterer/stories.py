@@ -30,17 +30,17 @@ def config(
 
 
 def start(node: str, given: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the deed."""
+    """Return the action."""
     return {"op": "start", "node": node} | ({} if given is None else {"config": given})
 
 
 def apply(node: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the deed."""
+    """Return the action."""
     return {"op": "apply", "node": node, "config": given}
 
 
-def deed(op: str, node: str) -> dict[str, Any]:
-    """Return a deed that needs a node alone."""
+def action(op: str, node: str) -> dict[str, Any]:
+    """Return an action that needs a node alone."""
     return {"op": op, "node": node}
 
 

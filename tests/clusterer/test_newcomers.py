@@ -16,7 +16,7 @@ from joinproto.clusterer.play import play
 from joinproto.clusterer.sim import Sim
 from joinproto.clusterer.story import Story
 from joinproto.clusterer.telling import StepTold
-from tests.clusterer.stories import apply, config, deed, start, story
+from tests.clusterer.stories import action, apply, config, start, story
 
 AB1, AB2 = config(1, "ab", "a"), config(2, "ab", "a")
 
@@ -27,7 +27,7 @@ def named_gospel(nodes: str, formed_with: str | None, *, is_off: bool, at: str =
     wanted = config(2, nodes if at == "a" else at + last, last)
     return story(
         [start(name, config(1, nodes, formed_with)) for name in nodes],
-        [deed("stop", last)] if is_off else [],
+        [action("stop", last)] if is_off else [],
         [apply(at, wanted)],
         nodes=nodes,
     )
@@ -93,8 +93,8 @@ def test_who_never_heard_of_the_gospel_learns_from_it_that_their_data_are_the_sa
         [apply("a", config(2, "abc", "a"))],
         [{"op": "cut", "between": [["b"], ["c"]]}],
         [start("c")],
-        [deed("stop", "c")],
-        [deed("stop", "a"), {"op": "heal"}],
+        [action("stop", "c")],
+        [action("stop", "a"), {"op": "heal"}],
         [apply("b", config(3, "bc", "c"))],
         [start("c")],
         nodes="abc",
@@ -116,7 +116,7 @@ def test_a_stranger_does_not_know_better_whose_data_a_member_has() -> None:
         [start(name, config(1, "abc", "a", 0)) for name in "abc"],
         [apply("a", config(2, "ab", None, 0))],
         [apply("a", config(3, "abc", "a", 0))],
-        [deed("stop", "b")],
+        [action("stop", "b")],
         [start("c", config(4, "abc", "a", 0))],
         nodes="abc",
     )
@@ -132,8 +132,8 @@ def test_a_lock_that_comes_after_its_round_is_given_back(variant: str) -> None:
     """U5: b asks for a's lock, and begins with a younger config before the lock is granted."""
     told = story(
         [start("a", AB1), start("b")],
-        [deed("stop", "a")],
-        [deed("stop", "b")],
+        [action("stop", "a")],
+        [action("stop", "b")],
         [start("a"), start("b"), apply("a", AB2)],
         nodes="ab",
         variant=variant,

@@ -6,7 +6,7 @@ from random import Random
 
 from joinproto.clusterer.play import play
 from joinproto.clusterer.story import Story
-from tests.clusterer.stories import apply, config, deed, start, story
+from tests.clusterer.stories import action, apply, config, start, story
 
 
 def sets_of(told: Story, orders: int) -> set[frozenset[str | None]]:
@@ -31,8 +31,8 @@ def test_a_blank_gospel_that_comes_back_beside_others_gives_its_data_up() -> Non
     told = story(
         [start("c"), start("d")],
         [apply("c", config(3, "abcd", "c"))],
-        [start("b"), deed("reset", "b")],
-        [deed("reset", "d"), deed("stop", "c")],
+        [start("b"), action("reset", "b")],
+        [action("reset", "d"), action("stop", "c")],
         [start("c")],
         [start("b")],
         [start("d", config(5, "abc", "b"))],
@@ -46,7 +46,7 @@ def test_who_waits_forwards_a_config_with_the_gospel_that_it_knew() -> None:
     """U3: a is blank, and waits with b and c, which come back; b is given the next config."""
     told = story(
         [start("a", config(1, "abc", "a")), start("b"), start("c")],
-        [deed("stop", "b"), deed("stop", "c"), deed("reset", "a")],
+        [action("stop", "b"), action("stop", "c"), action("reset", "a")],
         [start("a"), start("b")],
         [apply("b", config(2, "abc", "a"))],
         [start("c")],
@@ -60,7 +60,7 @@ def test_who_is_left_out_says_which_gospel_it_knew() -> None:
     """U3: a is blank, and hears of the config from b, which leaves, before it hears from c."""
     told = story(
         [start("a", config(1, "abc", "a")), start("b"), start("c")],
-        [deed("reset", "a")],
+        [action("reset", "a")],
         [start("a"), apply("b", config(2, "ac", "a"))],
         nodes="abc",
     )
@@ -80,7 +80,7 @@ def test_who_missed_that_the_gospel_came_asks_before_it_tells_it() -> None:
             [apply("a", config(2, "abc", "a"))],
             [{"op": "cut", "between": [["b"], ["c"]]}],
             [start("b")],
-            [deed("reset", "b"), {"op": "heal"}],
+            [action("reset", "b"), {"op": "heal"}],
             [start("b"), apply("c", config(3, nodes, "b"))],
             nodes="abc",
         )
@@ -92,7 +92,7 @@ def test_a_word_that_comes_during_a_round_may_be_missed() -> None:
     """U3: b says that it came while c waits for the answers of a round, which are older."""
     told = story(
         [start("a", config(1, "abc", "a")), start("b"), start("c")],
-        [deed("reset", "b"), start("b"), apply("c", config(2, "ab", "b"))],
+        [action("reset", "b"), start("b"), apply("c", config(2, "ab", "b"))],
         nodes="abc",
     )
 
@@ -103,7 +103,7 @@ def test_two_sides_of_a_cut_say_so_and_a_younger_config_makes_them_one() -> None
     """The rest: one config, given on both sides; what an operator is told, and does."""
     told = story(
         [start("a", config(1, "ab", "a")), start("b")],
-        [{"op": "cut", "between": [["a"], ["b"]]}, deed("reset", "b")],
+        [{"op": "cut", "between": [["a"], ["b"]]}, action("reset", "b")],
         [start("b")],
         [apply("a", config(2, "ab", "b")), apply("b", config(2, "ab", "b"))],
         [{"op": "heal"}],

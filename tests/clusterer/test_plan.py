@@ -16,7 +16,7 @@ from joinproto.clusterer.sim import Sim
 from joinproto.clusterer.telling import told
 from joinproto.clusterer.writing import as_toml
 from tests.cli.running import Run, run_here
-from tests.clusterer.stories import apply, deed, start, story
+from tests.clusterer.stories import action, apply, start, story
 from tests.clusterer.stories import config as json_config
 
 
@@ -131,7 +131,7 @@ def cut_off_while_c_came() -> Sim:
         [apply("a", json_config(2, "abc", "a"))],
         [{"op": "cut", "between": [["b"], ["c"]]}],
         [start("c")],
-        [deed("stop", "c"), deed("stop", "a"), {"op": "heal"}],
+        [action("stop", "c"), action("stop", "a"), {"op": "heal"}],
         nodes="abc",
     )
     sim = Sim(told)

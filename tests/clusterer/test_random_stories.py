@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from joinproto.clusterer.sim import Sim
-from tests.clusterer.stories import config, deed, story
+from tests.clusterer.stories import action, config, story
 
 OPS = ("start", "start", "stop", "reset", "apply", "apply")
 CUTS = ("cut", "heal")
@@ -37,16 +37,16 @@ def steps_of(chance: Random, *, cuts: bool) -> tuple[str, list[list[dict[str, An
             other = chance.choice([one for one in names if one != name])
             return {"op": op, "between": [[name], [other]]}
         gives = op == "apply" or (op == "start" and chance.random() < 0.2)
-        return deed(op, name) | ({"config": younger()} if gives else {})
+        return action(op, name) | ({"config": younger()} if gives else {})
 
     version += 1
     first = config(version, names, chance.choice(names), "infinity")
-    steps = [[deed("start", name) | {"config": first} for name in names]]
+    steps = [[action("start", name) | {"config": first} for name in names]]
     steps += [
         [one() for _ in range(chance.choice((1, 1, 2, 3)))] for _ in range(chance.randint(2, 6))
     ]
     heal = [{"op": "heal"}] if cuts else []
-    return names, [*steps, heal + [deed("start", name) for name in names]]
+    return names, [*steps, heal + [action("start", name) for name in names]]
 
 
 def sets_and_waiting(seed: int, variant: str, *, cuts: bool) -> tuple[int, int]:

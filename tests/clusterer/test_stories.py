@@ -21,7 +21,7 @@ from joinproto.clusterer.story_reading import story_of
 from joinproto.codec.json_form import encoded
 from joinproto.codec.strict import DoesNotFit
 from tests.cli.running import Run, run_here
-from tests.clusterer.stories import apply, config, deed, orders_of, seen, start, steps_of, story
+from tests.clusterer.stories import action, apply, config, orders_of, seen, start, steps_of, story
 
 AB = config(1, "ab", "a")
 
@@ -34,7 +34,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 def test_a_first_timer_that_is_stopped_while_it_waits_is_reset_again() -> None:
     """A config is stored only on becoming ready or leaving."""
-    steps = steps_of(story([start("a", AB)], [deed("stop", "a")], [start("a")], nodes="ab"))
+    steps = steps_of(story([start("a", AB)], [action("stop", "a")], [start("a")], nodes="ab"))
 
     assert {"a": "joining 1 -"} == seen(steps[0])
     assert ("reset", None, None) == (
@@ -47,7 +47,9 @@ def test_a_first_timer_that_is_stopped_while_it_waits_is_reset_again() -> None:
 
 def test_a_reset_node_has_a_new_identity() -> None:
     """The data directory is deleted; the next start is of a virgin node."""
-    steps = steps_of(story([start("a")], [deed("stop", "a")], [deed("reset", "a")], [start("a")]))
+    steps = steps_of(
+        story([start("a")], [action("stop", "a")], [action("reset", "a")], [start("a")])
+    )
     identities = [step.nodes["a"].identity for step in steps]
 
     assert identities[0] == identities[1] is not None
@@ -61,9 +63,9 @@ def test_a_given_config_counts_for_that_start_and_only_if_younger() -> None:
     steps = steps_of(
         story(
             [start("a", AB), start("b")],
-            [deed("stop", "a")],
+            [action("stop", "a")],
             [start("a", config(1, "a", "a", 0))],
-            [deed("stop", "a")],
+            [action("stop", "a")],
             [start("a", config(0, "a", None))],
             nodes="ab",
         )
@@ -75,7 +77,7 @@ def test_a_given_config_counts_for_that_start_and_only_if_younger() -> None:
 def test_create_and_delete_are_machines() -> None:
     """A new machine is blank; a deleted one is no more."""
     steps = steps_of(
-        story([deed("create", "x"), start("x")], [deed("delete", "x")], [deed("create", "x")])
+        story([action("create", "x"), start("x")], [action("delete", "x")], [action("create", "x")])
     )
 
     assert "ready" == steps[0].nodes["x"].state
@@ -122,7 +124,7 @@ def test_a_node_speaks_only_to_nodes_of_its_configs() -> None:
 def test_what_does_not_apply_is_answered_and_changes_nothing() -> None:
     """A config for a node that is off; a second start; a stop of one that is off."""
     steps = steps_of(
-        story([apply("a", AB)], [start("a"), start("a"), deed("stop", "b")], nodes="ab")
+        story([apply("a", AB)], [start("a"), start("a"), action("stop", "b")], nodes="ab")
     )
 
     assert {"a": "no answer: the node is off"} == steps[0].replies
@@ -140,7 +142,7 @@ def test_a_config_that_is_not_valid_is_as_if_none_was_given() -> None:
 
 
 def test_an_empty_story_has_no_steps() -> None:
-    """Nothing is done, nothing is said; a step without deeds shows what is there."""
+    """Nothing is done, nothing is said; a step without actions shows what is there."""
     assert () == steps_of(story())
     assert {"a": "reset"} == {
         name: node.state for name, node in steps_of(story([], nodes="a"))[0].nodes.items()
@@ -259,9 +261,9 @@ def test_who_is_paused_takes_no_config_and_catches_up_when_it_runs_again() -> No
     told = steps_of(
         story(
             [start("a", config(1, "ab", "a")), start("b")],
-            [deed("pause", "b")],
+            [action("pause", "b")],
             [apply("b", config(2, "a", "a")), apply("a", config(3, "ab", "a"))],
-            [deed("resume", "b")],
+            [action("resume", "b")],
             nodes="ab",
         )
     )
@@ -309,8 +311,8 @@ def test_nodes_that_keep_each_other_from_asking_come_to_rest_all_the_same() -> N
     """
     told = story(
         [start("a", config(1, "abc", "b")), start("b"), start("c", config(1, "abc", "b"))],
-        [deed("reset", "b"), apply("a", config(3, "bc", "b"))],
-        [deed("stop", "c"), deed("reset", "a")],
+        [action("reset", "b"), apply("a", config(3, "bc", "b"))],
+        [action("stop", "c"), action("reset", "a")],
         [start("b", config(4, "abc", "c"))],
         [start("a"), start("c")],
         nodes="abc",

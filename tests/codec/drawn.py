@@ -168,7 +168,7 @@ KEPT = form.Kept(
     name="n",
     frames=5,
 )
-DEEDS = (
+ACTIONS = (
     form.Declared(THING),
     form.Deleted("q", "q1"),
     form.Put("q", "m", 4, b"body\n\xff"),
@@ -222,7 +222,7 @@ def drawn() -> dict[str, list[Drawn]]:
     found["store"] = list(_of(STORE, store.encode, store.decode))
     found["kept"] = [
         *_of((form.Kept(broker="a"), KEPT), form.packed, form.unpacked),
-        *_of(DEEDS, form.as_bytes, form.deed_of),
+        *_of(ACTIONS, form.as_bytes, form.action_of),
         *_of((standby.View(), VIEW), views.packed, views.unpacked),
         *_of(
             (Members(), Members(members=("a", "b"), ran=("a",), given_up=True)),

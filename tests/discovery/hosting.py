@@ -100,12 +100,12 @@ class Host:
     member: Member
     opened: View | None = None
     ended: bool = False
-    deeds: list[partial[None]] = field(factory=list)
+    functions: list[partial[None]] = field(factory=list)
     wake: anyio.Event = field(factory=anyio.Event)
 
-    def does(self, deed: partial[None]) -> None:
+    def does(self, function: partial[None]) -> None:
         """Let something happen to the member."""
-        self.deeds.append(deed)
+        self.functions.append(function)
         self.wake.set()
 
     async def run(self) -> None:
@@ -113,8 +113,8 @@ class Host:
             while batch := self.member.poll():
                 perform(batch, self)
                 self.member.advance(batch)
-            if self.deeds:
-                self.deeds.pop(0)()
+            if self.functions:
+                self.functions.pop(0)()
                 continue
             due = self.member.deadline
             wait = 1.0 if due is None else max(0.0, due - anyio.current_time())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
-from joinproto.discovery.cleanup import TABLES, WHY, Check, Deed, check
+from joinproto.discovery.cleanup import TABLES, WHY, Action, Check, check
 from joinproto.discovery.releases import LATEST, Release
 
 ALL = ("a", "b", "c", "d", "e")
@@ -21,25 +21,25 @@ def checked(
     *,
     only_warns: bool = False,
     at: Release = LATEST,
-) -> tuple[Deed, tuple[str, ...]]:
+) -> tuple[Action, tuple[str, ...]]:
     about = Check(members=ALL, unseen=unseen, answer=answer, only_warns=only_warns, release=at)
     found = check(about, whose)
-    return found.deed, found.nodes
+    return found.action, found.nodes
 
 
 @pytest.mark.parametrize(
     ("answer", "at", "expected"),
     [
-        (Failed("503"), Release(4, 2), (Deed.NOTHING, ())),
-        (Failed("503"), Release(4, 1), (Deed.REMOVE, ("d", "e"))),
-        (Selected("a"), Release(4, 2), (Deed.REMOVE, ("d", "e"))),
-        (Selected("a"), Release(3, 13), (Deed.CRASH, ())),
-        (Listed(("a", "b", "c", "d")), Release(4, 2), (Deed.REMOVE, ("e",))),
-        (Listed(ALL), Release(4, 2), (Deed.NOTHING, ())),
+        (Failed("503"), Release(4, 2), (Action.NOTHING, ())),
+        (Failed("503"), Release(4, 1), (Action.REMOVE, ("d", "e"))),
+        (Selected("a"), Release(4, 2), (Action.REMOVE, ("d", "e"))),
+        (Selected("a"), Release(3, 13), (Action.CRASH, ())),
+        (Listed(("a", "b", "c", "d")), Release(4, 2), (Action.REMOVE, ("e",))),
+        (Listed(ALL), Release(4, 2), (Action.NOTHING, ())),
     ],
 )
 def test_the_shipped_rules_remove_on_an_error_and_by_one_name(
-    answer: Answer, at: Release, expected: tuple[Deed, tuple[str, ...]]
+    answer: Answer, at: Release, expected: tuple[Action, tuple[str, ...]]
 ) -> None:
     """Operators' cases 10 and 11: both were members that were only cut off."""
     assert expected == checked("real", answer, {"d": 1.0, "e": 1.0}, at=at)
@@ -48,16 +48,16 @@ def test_the_shipped_rules_remove_on_an_error_and_by_one_name(
 @pytest.mark.parametrize(
     ("answer", "unseen", "expected"),
     [
-        (Failed("503"), {"e": 9e9}, (Deed.WARN, ("e",))),
-        (Selected("a"), {"e": 9e9}, (Deed.WARN, ("e",))),
-        (Listed(("a",)), {"c": 9e9, "d": 9e9, "e": 9e9}, (Deed.WARN, ("c", "d", "e"))),
-        (Listed(("a", "b", "c")), {"d": 60.0}, (Deed.WARN, ("d",))),
-        (Listed(("a", "b", "c")), {"d": 9e9, "e": 9e9}, (Deed.REMOVE, ("d",))),
-        (Listed(ALL), {}, (Deed.NOTHING, ())),
+        (Failed("503"), {"e": 9e9}, (Action.WARN, ("e",))),
+        (Selected("a"), {"e": 9e9}, (Action.WARN, ("e",))),
+        (Listed(("a",)), {"c": 9e9, "d": 9e9, "e": 9e9}, (Action.WARN, ("c", "d", "e"))),
+        (Listed(("a", "b", "c")), {"d": 60.0}, (Action.WARN, ("d",))),
+        (Listed(("a", "b", "c")), {"d": 9e9, "e": 9e9}, (Action.REMOVE, ("d",))),
+        (Listed(ALL), {}, (Action.NOTHING, ())),
     ],
 )
 def test_ours_removes_nobody_on_an_error_or_without_a_majority(
-    answer: Answer, unseen: dict[str, float], expected: tuple[Deed, tuple[str, ...]]
+    answer: Answer, unseen: dict[str, float], expected: tuple[Action, tuple[str, ...]]
 ) -> None:
     """And one at a time, and only who has been away for long."""
     assert expected == checked("ours", answer, unseen)
@@ -67,7 +67,7 @@ def test_ours_removes_nobody_on_an_error_or_without_a_majority(
 def test_it_only_warns_unless_told_otherwise(whose: str) -> None:
     found = checked(whose, Listed(("a", "b", "c")), {"d": 9e9}, only_warns=True)
 
-    assert (Deed.WARN, ("d",)) == found
+    assert (Action.WARN, ("d",)) == found
 
 
 def test_every_case_has_its_reason_in_words() -> None:

@@ -9,7 +9,7 @@ from attrs import evolve, mutable
 
 from joinproto.apps.standby.keeping.disk import Disk as BrokerDisk
 from joinproto.apps.standby.keeping.disk import open_disk as open_broker
-from joinproto.apps.standby.keeping.form import Deed, Put, Taken
+from joinproto.apps.standby.keeping.form import Action, Put, Taken
 from joinproto.durable.filesystem import (
     remove,
 )
@@ -145,14 +145,14 @@ class BrokerOpen:
             view = View(generation=number, number=1, primary="a", members=("a",))
             kept = evolve(self.disk.kept, cluster="c", clean=False, view=view)
             return Step(lambda: self.disk.write(kept), (number, there))
-        deeds: list[Deed] = [] if there is not None else [QUEUE]
+        actions: list[Action] = [] if there is not None else [QUEUE]
         left = list(there or ())
         for at in range(chance.randint(1, 3)):
-            deeds.append(Put("q", f"{number}.{at}", number * 10 + at, b"x" * 20))
+            actions.append(Put("q", f"{number}.{at}", number * 10 + at, b"x" * 20))
             left.append(f"{number}.{at}")
         while len(left) > 6:
-            deeds.append(Taken("q", left.pop(0)))
-        return Step(lambda: self.disk.append(deeds), (generation, tuple(left)))
+            actions.append(Taken("q", left.pop(0)))
+        return Step(lambda: self.disk.append(actions), (generation, tuple(left)))
 
     def close(self) -> None:
         self.disk.close()

@@ -57,7 +57,7 @@ async def _asked(engine: Any, register: Any, first: View, second: View, last: Vi
         ):
             engine.asks(question)
             with anyio.fail_after(60):
-                (await receiver.receive()).deed()
+                (await receiver.receive()).function()
         tasks.cancel_scope.cancel()
     sender.close()
     receiver.close()

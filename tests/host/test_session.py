@@ -141,8 +141,8 @@ def test_a_proof_is_no_proof_of_the_other_side() -> None:
         list(acceptor.feed(framed(json.dumps({"proof": json.loads(said)["proof"]}).encode())))
 
 
-@pytest.mark.parametrize("deed", ["twice", "swapped", "changed", "left out"])
-def test_frames_that_were_tampered_with_are_refused(deed: str) -> None:
+@pytest.mark.parametrize("action", ["twice", "swapped", "changed", "left out"])
+def test_frames_that_were_tampered_with_are_refused(action: str) -> None:
     dialer, acceptor = pair()
     greet(dialer, acceptor)
     one, two = dialer.seal(b"one"), dialer.seal(b"two")
@@ -151,7 +151,7 @@ def test_frames_that_were_tampered_with_are_refused(deed: str) -> None:
         "swapped": two + one,
         "changed": one[:-1] + b"!",
         "left out": two,
-    }[deed]
+    }[action]
 
     with pytest.raises(Refused, match="was not sent by a, or not in this place"):
         list(acceptor.feed(said))

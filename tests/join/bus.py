@@ -423,10 +423,10 @@ class Bus:
     def _perform(self, host: Host) -> None:
         self._guarded(host, host.perform)
 
-    def _guarded(self, host: Host, deed: Callable[[], object]) -> None:
+    def _guarded(self, host: Host, function: Callable[[], object]) -> None:
         was_running = host.runs
         try:
-            deed()
+            function()
         except Crashed:
             self.crash(host.name)
         if was_running and host.is_up and not host.runs:

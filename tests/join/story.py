@@ -102,8 +102,8 @@ class Story:
         for line in happens:
             verb, *words = line.split()
             try:
-                deed = getattr(self, f"do_{verb}")
-                deed(*words)
+                function = getattr(self, f"do_{verb}")
+                function(*words)
             except (AttributeError, KeyError, TypeError, ValueError, MisuseError) as why:
                 raise ValueError(f"{file}: {line!r} cannot be done: {why}") from why
             self._look()

@@ -72,7 +72,7 @@ class Host:
 
 @frozen
 class Slow:
-    """A host that has every deed done elsewhere: it yields what is to be waited for."""
+    """A host that has every action done elsewhere: it yields what is to be waited for."""
 
     host: Host
 
@@ -103,12 +103,12 @@ def test_a_batch_is_done_in_the_order_of_its_fields() -> None:
 
 
 def test_a_host_that_waits_is_asked_in_the_same_order() -> None:
-    """One at a time: the next deed is named once the last one is done."""
+    """One at a time: the next action is named once the last one is done."""
     slow = Slow(Host())
 
-    for count, deed in enumerate(performing(ALL, slow)):
+    for count, effect in enumerate(performing(ALL, slow)):
         assert ORDER[:count] == slow.host.did
-        deed()
+        effect()
 
     assert ORDER == slow.host.did
 
@@ -140,8 +140,8 @@ def test_nothing_follows_what_fails_elsewhere(fails: str) -> None:
     slow = Slow(Host(fails))
 
     def drive() -> None:
-        for deed in performing(ALL, slow):
-            deed()
+        for effect in performing(ALL, slow):
+            effect()
 
     with pytest.raises(BrokenError, match=fails):
         drive()
@@ -150,7 +150,7 @@ def test_nothing_follows_what_fails_elsewhere(fails: str) -> None:
 
 
 def test_what_happens_while_a_batch_is_performed_is_in_the_next_one() -> None:
-    """A port may tell the member something; no deed of the batch is done twice for that."""
+    """A port may tell the member something; no action of the batch is done twice for that."""
     member = Member.start(
         0, config("a", electors="a", wait_for=1), StoreRecord(store_id="a1"), seed="s"
     )

@@ -285,13 +285,13 @@ class Cluster(RuleBasedStateMachine):
         for name in self.bus.up():
             self.bus.write(name)
 
-    @rule(name=names, deed=st.sampled_from(["leave", "close", "end"]))
-    def end(self, name: str, deed: str) -> None:
+    @rule(name=names, action=st.sampled_from(["leave", "close", "end"]))
+    def end(self, name: str, action: str) -> None:
         """A member is to leave, the whole cluster is to stop, or the power fails."""
-        if deed == "end":
+        if action == "end":
             for one in self.bus.up():
                 self.bus.crash(one)
-        elif name in self.bus.up() and deed == "leave":
+        elif name in self.bus.up() and action == "leave":
             self.bus.tell(name, lambda member: member.leave(self.bus.now))
             self.bus.tick()
         elif name in self.bus.up():

@@ -291,7 +291,7 @@ def test_an_elector_that_is_down_stays_an_elector() -> None:
 
 
 def test_a_restart_may_have_other_electors() -> None:
-    """R3: the operator's deed; else they stay as they were."""
+    """R3: the operator's action; else they stay as they were."""
     *_, closed = views("F X").values()
     same: Any = {"members": seats("ab"), "position": None, "wait_for": 2, "nonce": "-", "time": 0}
 

@@ -190,19 +190,19 @@ class Town:
         if not member.engine.runs:
             self._end(name)
 
-    def call(self, name: str, deed: Callable[[Whole], None]) -> None:
+    def call(self, name: str, action: Callable[[Whole], None]) -> None:
         member = self.members[name]
-        member.items.append(Call(partial(deed, member)))
+        member.items.append(Call(partial(action, member)))
         self.step(name)
 
     def submit(self, name: str, text: str) -> None:
         """Write something for a client of this member, if it may be written now."""
 
-        def deed(member: Whole) -> None:
+        def action(member: Whole) -> None:
             if member.log.is_open:
                 member.log.submit(text.encode(), lambda at: self.acknowledged.append((text, at)))
 
-        self.call(name, deed)
+        self.call(name, action)
 
     def read(self, name: str) -> list[int | str]:
         """Read at this member; what comes back gets the answer, or why there is none."""

@@ -34,8 +34,8 @@ class Life:
     acknowledged: dict[str, int] = field(factory=dict)
 
     def step(self) -> None:
-        deeds = [self.submit] * 3 + [self.deliver] * 2
-        self.chance.choice([*deeds, self.cut, self.reconnect, self.change_view])()
+        actions = [self.submit] * 3 + [self.deliver] * 2
+        self.chance.choice([*actions, self.cut, self.reconnect, self.change_view])()
 
     def submit(self) -> None:
         bench = self.three[self.chance.choice(self.members)]

@@ -91,18 +91,18 @@ def latest(cluster: Cluster, among: Collection[str] = DISC) -> set[str]:
     return {node for node in among if cluster.data[node] == everything}
 
 
-Deed = tuple[str, frozenset[str]]
-DEEDS = st.lists(
+Action = tuple[str, frozenset[str]]
+ACTIONS = st.lists(
     st.tuples(st.sampled_from(["go", "start"]), st.frozensets(st.sampled_from(ALL), min_size=1)),
     max_size=14,
 )
 
 
-def lived(deeds: Sequence[Deed]) -> Cluster:
-    """Return a cluster after these deeds, all nodes down."""
+def lived(actions: Sequence[Action]) -> Cluster:
+    """Return a cluster after these actions, all nodes down."""
     cluster = Cluster()
     cluster.commit()
-    for what, nodes in deeds:
+    for what, nodes in actions:
         if what == "go":
             cluster.go(*(nodes & cluster.up))
         else:
@@ -119,10 +119,10 @@ def graph_of(
     return wait_graph([cluster.said(node) for node in nodes], gone=gone)
 
 
-@given(DEEDS)
-def test_with_all_lists_the_order_loses_nothing(deeds: list[Deed]) -> None:
+@given(ACTIONS)
+def test_with_all_lists_the_order_loses_nothing(actions: list[Action]) -> None:
     """Who is named last has everything, and the order brings all up with everything."""
-    cluster = lived(deeds)
+    cluster = lived(actions)
 
     graph = graph_of(cluster)
 
@@ -137,10 +137,10 @@ def test_with_all_lists_the_order_loses_nothing(deeds: list[Deed]) -> None:
     assert all(data == cluster.data[graph.last[0]] for data in booted.values())
 
 
-@given(DEEDS)
-def test_a_node_waits_for_nobody_if_and_only_if_it_comes_up_alone(deeds: list[Deed]) -> None:
+@given(ACTIONS)
+def test_a_node_waits_for_nobody_if_and_only_if_it_comes_up_alone(actions: list[Action]) -> None:
     """The slow definition of waiting: start it alone, and look."""
-    cluster = lived(deeds)
+    cluster = lived(actions)
 
     graph = graph_of(cluster)
 
@@ -148,12 +148,12 @@ def test_a_node_waits_for_nobody_if_and_only_if_it_comes_up_alone(deeds: list[De
     assert {node: bool(cluster.boot([[node]])) for node in ALL} == alone
 
 
-@given(DEEDS, st.frozensets(st.sampled_from(DISC), min_size=1, max_size=3))
+@given(ACTIONS, st.frozensets(st.sampled_from(DISC), min_size=1, max_size=3))
 def test_without_some_lists_nobody_is_wrongly_called_the_last(
-    deeds: list[Deed], withheld: frozenset[str]
+    actions: list[Action], withheld: frozenset[str]
 ) -> None:
     """An order is given only if it loses nothing, whatever the missing lists say."""
-    cluster = lived(deeds)
+    cluster = lived(actions)
 
     graph = graph_of(cluster, set(ALL) - withheld)
 
@@ -169,12 +169,12 @@ def test_without_some_lists_nobody_is_wrongly_called_the_last(
         assert all(data == cluster.data[graph.last[0]] for data in booted.values())
 
 
-@given(DEEDS, st.frozensets(st.sampled_from(DISC), min_size=1, max_size=3))
+@given(ACTIONS, st.frozensets(st.sampled_from(DISC), min_size=1, max_size=3))
 def test_with_lost_discs_the_rest_comes_up_with_the_most_there_is(
-    deeds: list[Deed], lost: frozenset[str]
+    actions: list[Action], lost: frozenset[str]
 ) -> None:
     """Nothing is lost beside what was on the lost discs alone, or the order is withheld."""
-    cluster = lived(deeds)
+    cluster = lived(actions)
     rest = set(DISC) - lost
 
     graph = graph_of(cluster, {*rest, RAM}, gone=lost)

@@ -71,7 +71,7 @@ def _left(asked: Situation) -> Situation:
     return evolve(asked, nodes=nodes)
 
 
-DEEDS: dict[str, Callable[[Situation, str], Situation]] = {
+ACTIONS: dict[str, Callable[[Situation, str], Situation]] = {
     r"a number over (\d+)": lambda asked, told: _target(asked, int(told) + 1),
     r"a higher number()": lambda asked, _: _target(
         asked, (asked.queue.target.configuration or 0) + 1
@@ -93,9 +93,9 @@ DEEDS: dict[str, Callable[[Situation, str], Situation]] = {
 
 def done(asked: Situation, part: str) -> Situation:
     """Return the situation in which a part of the answer has come true."""
-    for words, deed in DEEDS.items():
+    for words, action in ACTIONS.items():
         if found := re.fullmatch(words, part):
-            return deed(asked, found[1])
+            return action(asked, found[1])
     raise AssertionError(f"no such words: {part}")
 
 

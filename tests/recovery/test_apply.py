@@ -468,9 +468,9 @@ class _Ends(RealFileSystem):
             RealFileSystem.close(self, file)
 
 
-def _count(deed: Callable[[RealFileSystem], object]) -> int:
+def _count(action: Callable[[RealFileSystem], object]) -> int:
     files = _Ends(0)
-    deed(files)
+    action(files)
     return files.count
 
 

@@ -67,15 +67,15 @@ MARKED = "a restart from the tip is permitted"
 # -- killed, and the machine goes on -----------------------------------------------------------
 
 
-def killed(deed: str, kill_in: int, path: Path) -> tuple[Plan, Recording, bool]:
+def killed(action: str, kill_in: int, path: Path) -> tuple[Plan, Recording, bool]:
     """Do it, killed after so many operations; return whether it came to its end before."""
     files = Recording()
     plan = made(path, files)
-    if deed == "undo":
+    if action == "undo":
         apply(plan, files)
     files.kill_in = kill_in
     try:
-        if deed == "apply":
+        if action == "apply":
             apply(plan, files)
         else:
             undo(path, files)
@@ -134,20 +134,20 @@ def test_an_undo_that_was_killed_is_told_from_one_that_was_not(
         writing.check(plan, host="h")
 
 
-@pytest.mark.parametrize("deed", ["apply", "undo"])
-def test_every_moment_is_tried(deed: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("action", ["apply", "undo"])
+def test_every_moment_is_tried(action: str, tmp_path: Path) -> None:
     """Beyond the last one nothing is killed; before the first nothing has happened."""
     ends = []
     for kill_in in range(MOMENTS):
         path = tmp_path / str(kill_in)
         path.mkdir()
-        _, _, ended = killed(deed, kill_in, path)
+        _, _, ended = killed(action, kill_in, path)
         ends.append((ended, says(path) == MARKED))
 
-    assert (False, deed == "undo") == ends[0]
-    assert (True, deed == "apply") == ends[-1]
+    assert (False, action == "undo") == ends[0]
+    assert (True, action == "apply") == ends[-1]
     # At some moment it is done, and the process does not know it yet.
-    assert (False, deed == "apply") in ends
+    assert (False, action == "apply") in ends
 
 
 # -- without power -----------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def alone(made: NoteMember) -> Agreed:
     return Agreed((made.status,), stamp=7)
 
 
-def deeds(effects: list[Effect]) -> list[Effect]:
+def actions(effects: list[Effect]) -> list[Effect]:
     """Return the effects that do something."""
     return [it for it in effects if not isinstance(it, Took | Announce)]
 
@@ -58,7 +58,7 @@ def test_a_founder_has_its_signature_on_disk_before_it_serves() -> None:
 
     effects = founder.receive(alone(founder))
 
-    assert [Persist(Kept(Store.DIRTY, 7)), Serve()] == deeds(effects)
+    assert [Persist(Kept(Store.DIRTY, 7)), Serve()] == actions(effects)
 
 
 def test_a_clean_store_is_dirty_on_disk_before_its_member_serves() -> None:
@@ -67,7 +67,7 @@ def test_a_clean_store_is_dirty_on_disk_before_its_member_serves() -> None:
 
     effects = started.receive(alone(started))
 
-    assert [Persist(Kept(Store.DIRTY, 1, 2, ("x",))), Serve()] == deeds(effects)
+    assert [Persist(Kept(Store.DIRTY, 1, 2, ("x",))), Serve()] == actions(effects)
 
 
 def test_a_frame_is_on_disk_before_it_is_acknowledged() -> None:
@@ -77,7 +77,7 @@ def test_a_frame_is_on_disk_before_it_is_acknowledged() -> None:
 
     effects = active.receive(ClientWrite("y"))
 
-    assert [Persist(Kept(Store.DIRTY, 1, 3, ("x", "y"))), Acknowledge("y")] == deeds(effects)
+    assert [Persist(Kept(Store.DIRTY, 1, 3, ("x", "y"))), Acknowledge("y")] == actions(effects)
 
 
 def test_a_member_without_a_store_persists_nothing() -> None:
@@ -103,12 +103,12 @@ def test_an_update_arrives_in_the_order_of_the_note() -> None:
 
     effects = joiner.receive(UpdateDone("b", 1, 5, ("x", "y")))
 
-    assert [AskForUpdate(("b",))] == deeds(asked)
+    assert [AskForUpdate(("b",))] == actions(asked)
     assert [
         Persist(Kept(Store.CLEAN, 1, 5, ("x", "y"))),  # still clean: the note names no moment
         Persist(Kept(Store.DIRTY, 1, 5, ("x", "y"))),
         Serve(),
-    ] == deeds(effects)
+    ] == actions(effects)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_the_readings_differ_in_what_an_update_does_first(
 
     effects = joiner.receive(Agreed((joiner.status, source), stamp=7))
 
-    assert [*on_asking, AskForUpdate(("b",))] == deeds(effects)
+    assert [*on_asking, AskForUpdate(("b",))] == actions(effects)
 
 
 def test_under_never_dirty_a_crash_leaves_a_clean_store() -> None:
@@ -237,7 +237,7 @@ def test_a_member_that_only_waits_is_not_marked_by_a_shutdown() -> None:
 
     effects = waiting.receive(OrderlyShutdown(9))
 
-    assert [Exit()] == deeds(effects)
+    assert [Exit()] == actions(effects)
     assert Store.DIRTY is waiting.store
 
 

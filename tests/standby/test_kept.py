@@ -22,8 +22,8 @@ from joinproto.apps.standby.keeping.form import (
     Put,
     Taken,
     Together,
+    action_of,
     as_bytes,
-    deed_of,
 )
 from joinproto.errors import MisuseError, StoreCorrupt, StoreError, StoreForeign, StoreInUse
 from joinproto.standby.messages import Kind, Thing, View
@@ -91,9 +91,11 @@ def test_of_what_was_done_at_once_a_torn_tail_leaves_all_or_nothing(tmp_path: Pa
     assert {("1.a.1",), ("1.a.2", "1.a.3")} == found
 
 
-@pytest.mark.parametrize("deed", [QUEUE, put(1), Taken("q", "x"), Deleted("q", "i1"), Together(2)])
-def test_a_deed_comes_back_from_its_bytes(deed: object) -> None:
-    assert deed == deed_of(as_bytes(deed))  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "action", [QUEUE, put(1), Taken("q", "x"), Deleted("q", "i1"), Together(2)]
+)
+def test_a_action_comes_back_from_its_bytes(action: object) -> None:
+    assert action == action_of(as_bytes(action))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

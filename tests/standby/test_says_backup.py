@@ -44,20 +44,20 @@ def _leading(it: Cluster) -> Leading:
 
 def _nexts(it: Cluster) -> Iterator[Cluster]:
     """Yield what may follow: a delivery, a copy, a view on the disk, a client, the link's end."""
-    deeds: list[Callable[[Cluster], None]] = [
+    actions: list[Callable[[Cluster], None]] = [
         partial(Cluster.pass_on, sender=one, to=to) for (one, to), had in it.links.items() if had
     ]
     for backup, one in _leading(it).followers.items():
-        deeds += [partial(_more, backup=backup, queue=queue) for queue in one.copying]
+        actions += [partial(_more, backup=backup, queue=queue) for queue in one.copying]
     if it.views_wait:
-        deeds.append(_written)
+        actions.append(_written)
     if it.token < 4:
-        deeds.append(_published)
+        actions.append(_published)
     if it.links and it.token == 4:
-        deeds.append(partial(Cluster.cut, one="a", other="b"))
-    for deed in deeds:
+        actions.append(partial(Cluster.cut, one="a", other="b"))
+    for action in actions:
         made = _copied(it)
-        deed(made)
+        action(made)
         yield made
 
 

@@ -14,7 +14,7 @@ import pytest
 from joinproto.apps.standby.keeping import disk as keeping
 from joinproto.apps.standby.keeping import shortening
 from joinproto.apps.standby.keeping.disk import Disk, open_disk
-from joinproto.apps.standby.keeping.form import Deed, Taken
+from joinproto.apps.standby.keeping.form import Action, Taken
 from joinproto.log import dropping, snapshot
 from tests.log.kills import counted, told_until_killed
 from tests.standby.test_kept import LIFE, QUEUE, ids, put
@@ -33,7 +33,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, name, lambda file: None)
 
 
-def deeds(number: int, stay: int = 5) -> list[Deed]:
+def actions(number: int, stay: int = 5) -> list[Action]:
     """Return what is done in one write: two messages come, and two that came before go."""
     came = [put(2 * number), put(2 * number + 1)]
     gone = [Taken("q", f"1.a.{2 * (number - stay) + at}") for at in (0, 1)]
@@ -56,7 +56,7 @@ def store(tmp_path: Path) -> Path:
 
 def live(disk: Disk, first: int = 1, last: int = WRITES) -> Iterator[int]:
     for number in range(first, last + 1):
-        disk.append(deeds(number))
+        disk.append(actions(number))
         yield number
 
 
@@ -75,7 +75,7 @@ def test_it_is_made_shorter_and_no_write_waits_for_long(
     with open_disk(store, "a") as disk:
         for number in range(1, 201):
             sizes.append(0)
-            disk.append(deeds(number, stay=60))
+            disk.append(actions(number, stay=60))
             assert there(number, stay=60) == ids(disk)
         assert disk.journal.first_seq > 1
         state = disk.journal.base.state_bytes if disk.journal.base else 0

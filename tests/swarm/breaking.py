@@ -50,7 +50,7 @@ def plain(scenario: Scenario, *, options: bool = False) -> Scenario:
         automatic=True,
         ends=False,
         apart=(),
-        deeds=tuple(deed for deed in scenario.deeds if deed.what not in away),
+        actions=tuple(action for action in scenario.actions if action.what not in away),
     )
 
 

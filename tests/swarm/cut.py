@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from joinproto.swarm.run import Outcome
-from joinproto.swarm.scenario import Deed, Scenario, What
+from joinproto.swarm.scenario import Action, Scenario, What
 
 CUT = "these stay apart"
 HEALED = "faults stop, all links are whole"
@@ -35,7 +35,10 @@ def scenario(names: str, cut: tuple[str, ...], *, seed: int = 7, notice: float =
         is_steady=True,
         slow=0.0,
         notice=notice,
-        deeds=(*(Deed(0.0, What.START, name) for name in names), Deed(3.0, What.WRITE, names[0])),
+        actions=(
+            *(Action(0.0, What.START, name) for name in names),
+            Action(3.0, What.WRITE, names[0]),
+        ),
         apart=cut,
     )
 

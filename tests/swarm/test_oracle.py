@@ -22,7 +22,7 @@ from joinproto.swarm.oracle import Oracle, Violation
 from joinproto.swarm.place import Place
 from joinproto.swarm.rest import Up, who_must_serve
 from joinproto.swarm.run import run
-from joinproto.swarm.scenario import Deed, Scenario, What
+from joinproto.swarm.scenario import Action, Scenario, What
 
 SCENARIO = Scenario(seed=1, members="abc", electors="abc", wait_for=2)
 SEATS = {name: Seat(name, f"{name}1") for name in "abc"}
@@ -100,16 +100,16 @@ def test_of_few_founders_one_that_lost_its_disk_may_found_another_cluster() -> N
         delay=0.05,
         slow=0.1,
         notice=0.0,
-        deeds=(
-            Deed(0.0, What.START, "b"),
-            Deed(0.0, What.START, "c"),
-            Deed(1.397, What.CUT, "b", "c"),
-            Deed(1.593, What.CRASH, "c"),
-            Deed(2.047, What.WIPE, "c"),
-            Deed(2.159, What.START, "c"),
-            Deed(2.343, What.CUT, "a", "b"),
-            Deed(2.51, What.START, "a"),
-            Deed(2.758, What.JUMP, "a", amount=0.5),
+        actions=(
+            Action(0.0, What.START, "b"),
+            Action(0.0, What.START, "c"),
+            Action(1.397, What.CUT, "b", "c"),
+            Action(1.593, What.CRASH, "c"),
+            Action(2.047, What.WIPE, "c"),
+            Action(2.159, What.START, "c"),
+            Action(2.343, What.CUT, "a", "b"),
+            Action(2.51, What.START, "a"),
+            Action(2.758, What.JUMP, "a", amount=0.5),
         ),
     )
 
@@ -157,11 +157,11 @@ def test_a_cluster_founded_by_those_that_keep_nothing_needs_no_store_later() -> 
         loss=0.18361767,
         notice=0.05,
         apart=("ac",),
-        deeds=(
-            Deed(0.0, What.START, "b"),
-            Deed(3.614, What.START, "a"),
-            Deed(3.871, What.START, "c"),
-            Deed(6.701, What.WRITE, "c"),
+        actions=(
+            Action(0.0, What.START, "b"),
+            Action(3.614, What.START, "a"),
+            Action(3.871, What.START, "c"),
+            Action(6.701, What.WRITE, "c"),
         ),
     )
 
@@ -272,13 +272,13 @@ def test_two_disks_that_are_lost_may_found_anew_although_the_first_vote_was_lost
         delay=0.05,
         is_steady=True,
         slow=0.1,
-        deeds=(
-            Deed(22.01, What.START, "b"),
-            Deed(22.647, What.START, "a"),
-            Deed(23.335, What.CRASH, "a"),
-            Deed(23.335, What.WIPE, "a"),
-            Deed(26.726, What.CRASH, "b"),
-            Deed(26.726, What.WIPE, "b"),
+        actions=(
+            Action(22.01, What.START, "b"),
+            Action(22.647, What.START, "a"),
+            Action(23.335, What.CRASH, "a"),
+            Action(23.335, What.WIPE, "a"),
+            Action(26.726, What.CRASH, "b"),
+            Action(26.726, What.WIPE, "b"),
         ),
     )
 
@@ -299,12 +299,12 @@ def test_a_shutdown_that_nobody_survives_is_finished_and_then_all_restart() -> N
         delay=0.2,
         notice=0.0,
         on_disk=True,
-        deeds=(
-            Deed(0.0, What.START, "a"),
-            Deed(0.0, What.START, "b"),
-            Deed(8.077, What.SHUTDOWN, "b"),
-            Deed(8.281, What.POWER, "b", amount=9),
-            Deed(8.423, What.CRASH_SOON, "a", amount=1),
+        actions=(
+            Action(0.0, What.START, "a"),
+            Action(0.0, What.START, "b"),
+            Action(8.077, What.SHUTDOWN, "b"),
+            Action(8.281, What.POWER, "b", amount=9),
+            Action(8.423, What.CRASH_SOON, "a", amount=1),
         ),
     )
 
@@ -428,9 +428,9 @@ PATCHES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 }
 
 WORK = (
-    *(Deed(0.0, What.START, name) for name in "abc"),
-    *(Deed(5.0 + at / 10, What.WRITE, name) for at in range(5) for name in "abc"),
-    *(Deed(8.0, What.CRASH, name) for name in "abc"),
+    *(Action(0.0, What.START, name) for name in "abc"),
+    *(Action(5.0 + at / 10, What.WRITE, name) for at in range(5) for name in "abc"),
+    *(Action(8.0, What.CRASH, name) for name in "abc"),
 )
 
 
@@ -439,7 +439,7 @@ def test_a_rule_that_is_broken_by_a_patch_is_found(
     claim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In one run of a few hundred events, which without the patch keeps all claims of safety."""
-    scenario = evolve(SCENARIO, deeds=WORK)
+    scenario = evolve(SCENARIO, actions=WORK)
     before = run(scenario)
     PATCHES[claim](monkeypatch)
 

@@ -11,38 +11,38 @@ from collections.abc import Callable
 import pytest
 
 from joinproto.swarm.run import run
-from joinproto.swarm.scenario import Deed, Scenario, What
+from joinproto.swarm.scenario import Action, Scenario, What
 from joinproto_worlds.mutations.mutation import applied
 from joinproto_worlds.mutations.named import mutation
 
 FEW, MANY = 6, 50
 LEFT = "c"
-KINDS: dict[str, Callable[[float], list[Deed]]] = {
+KINDS: dict[str, Callable[[float], list[Action]]] = {
     "a member": lambda at: [],
     "one that is leaving": lambda at: [
-        Deed(at + 1.5, What.LEAVE, LEFT),
-        Deed(at + 8.0, What.START, LEFT),
+        Action(at + 1.5, What.LEAVE, LEFT),
+        Action(at + 8.0, What.START, LEFT),
     ],
     "a newcomer": lambda at: [
-        Deed(at - 3.0, What.CRASH, LEFT),
-        Deed(at - 3.0, What.WIPE, LEFT),
-        Deed(at - 3.0, What.START, LEFT),
+        Action(at - 3.0, What.CRASH, LEFT),
+        Action(at - 3.0, What.WIPE, LEFT),
+        Action(at - 3.0, What.START, LEFT),
     ],
     "one that was suspended": lambda at: [
-        Deed(at - 2.0, What.SPLIT, LEFT),
-        Deed(at - 1.4, What.HEAL),
+        Action(at - 2.0, What.SPLIT, LEFT),
+        Action(at - 1.4, What.HEAL),
     ],
 }
 """What happens to it beside, in a round in which it is taken for lost at a time."""
 
 
 def scenario(kind: str, rounds: int) -> Scenario:
-    deeds = [Deed(0.0, What.START, name) for name in "abc"]
+    actions = [Action(0.0, What.START, name) for name in "abc"]
     for number in range(rounds):
         at = 6.0 + 15.0 * number
-        deeds.append(Deed(at, What.GIVEN_UP, LEFT, amount=5.0))
-        deeds += KINDS[kind](at)
-        deeds += [Deed(at + 0.25 * n, What.WRITE, "ab"[n % 2]) for n in range(16)]
+        actions.append(Action(at, What.GIVEN_UP, LEFT, amount=5.0))
+        actions += KINDS[kind](at)
+        actions += [Action(at + 0.25 * n, What.WRITE, "ab"[n % 2]) for n in range(16)]
     return Scenario(
         seed=1,
         members="abc",
@@ -52,7 +52,7 @@ def scenario(kind: str, rounds: int) -> Scenario:
         heartbeat=0.25,
         slow=0.0,
         notice=0.1,
-        deeds=tuple(sorted(deeds, key=lambda deed: deed.at)),
+        actions=tuple(sorted(actions, key=lambda action: action.at)),
     )
 
 

@@ -13,7 +13,7 @@ from joinproto.errors import MisuseError
 from joinproto.swarm.draw import draw
 from joinproto.swarm.many import many
 from joinproto.swarm.run import Outcome, run
-from joinproto.swarm.scenario import Deed, Scenario, What
+from joinproto.swarm.scenario import Action, Scenario, What
 from joinproto.swarm.shrink import shrink
 from tests.swarm.breaking import BREAKS, FORMER, Broken, plain
 
@@ -140,7 +140,7 @@ def test_two_clusters_of_few_founders_are_found_and_the_option_is_refused() -> N
 
 
 def test_a_failure_shrinks_to_what_it_needs() -> None:
-    """Removed: deeds, members and options without which it fails all the same."""
+    """Removed: actions, members and options without which it fails all the same."""
     broken = BREAKS[0]
     found = _found(broken)
     assert found is not None
@@ -148,7 +148,7 @@ def test_a_failure_shrinks_to_what_it_needs() -> None:
     smaller = shrink(found, broken.play, seconds=3_600)
 
     assert smaller.claim == found.claim
-    assert len(smaller.scenario.deeds) < len(found.scenario.deeds)
+    assert len(smaller.scenario.actions) < len(found.scenario.actions)
     assert smaller == broken.play(smaller.scenario)
 
 
@@ -156,7 +156,7 @@ def test_a_disk_that_forgot_its_promises_is_out_of_scope() -> None:
     """An old copy put back may split a cluster: then no such claim is made, and it is no bug."""
     scenario = evolve(
         draw(5),
-        deeds=(Deed(0.0, What.START, "a"), Deed(9.0, What.RESTORE, "a")),
+        actions=(Action(0.0, What.START, "a"), Action(9.0, What.RESTORE, "a")),
     )
 
     assert scenario.forgets

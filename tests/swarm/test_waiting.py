@@ -6,7 +6,7 @@ import pytest
 
 from joinproto.swarm.draw import draw
 from joinproto.swarm.run import run
-from joinproto.swarm.scenario import Deed, Scenario, What
+from joinproto.swarm.scenario import Action, Scenario, What
 
 TWO = Scenario(
     seed=16,
@@ -15,12 +15,12 @@ TWO = Scenario(
     wait_for=2,
     patience=0.5,
     heartbeat=0.25,
-    deeds=(
-        Deed(0.0, What.START, "a"),
-        Deed(0.0, What.START, "b"),
-        Deed(5.0, What.LEAVE, "a"),
-        Deed(8.0, What.CRASH, "b"),
-        Deed(8.0, What.WIPE, "b"),
+    actions=(
+        Action(0.0, What.START, "a"),
+        Action(0.0, What.START, "b"),
+        Action(5.0, What.LEAVE, "a"),
+        Action(8.0, What.CRASH, "b"),
+        Action(8.0, What.WIPE, "b"),
     ),
 )
 """The only member of the view has lost its disk: both are strangers in it."""
@@ -30,7 +30,7 @@ GONE = Scenario(
     members="bc",
     electors="bc",
     wait_for=2,
-    deeds=(Deed(1.0, What.GONE, "c"),),
+    actions=(Action(1.0, What.GONE, "c"),),
 )
 """Nothing is founded, and one elector never comes."""
 

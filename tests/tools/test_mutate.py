@@ -52,7 +52,7 @@ def test_a_guard_is_dropped_and_forced_and_its_operands_go() -> None:
 
 
 def test_effects_fields_and_persists_are_forgotten() -> None:
-    """One of several effects goes, a field stays as it was, a deed is not done."""
+    """One of several effects goes, a field stays as it was, an action is not done."""
     found = patched(
         "class Member:\n    def f(self, record):\n        self.left = record\n"
         "        self.out.persist(record)\n"

@@ -23,7 +23,7 @@ from tools.swarms.__main__ import main
 from tools.swarms.shrink import fewer
 from tools.swarms.standby.oracle import Oracle, Sent, Violation
 from tools.swarms.standby.run import run
-from tools.swarms.standby.scenario import Deed, What, draw
+from tools.swarms.standby.scenario import Action, What, draw
 
 
 def test_every_claim_holds() -> None:
@@ -44,14 +44,14 @@ def test_who_was_marked_clean_serves_though_those_that_it_left_still_run() -> No
 
 def test_who_was_promoted_and_confirmed_nothing_follows_another_one_of_its_generation() -> None:
     """H2, seed 21080: c waits for b, whose disk is slow, and is killed; then b is promoted."""
-    deeds = (
-        Deed(0.2, What.PROMOTE, "a"),
-        Deed(5.514, What.SLOW, "b", 4.0),
-        Deed(11.439, What.PUBLISH, "b", 3),
-        Deed(11.997, What.PROMOTE, "c"),
-        Deed(12.624, What.PROMOTE, "b"),
+    actions = (
+        Action(0.2, What.PROMOTE, "a"),
+        Action(5.514, What.SLOW, "b", 4.0),
+        Action(11.439, What.PUBLISH, "b", 3),
+        Action(11.997, What.PROMOTE, "c"),
+        Action(12.624, What.PROMOTE, "b"),
     )
-    drawn = evolve(draw(21080, 1), latency=0.0, deeds=deeds)
+    drawn = evolve(draw(21080, 1), latency=0.0, actions=actions)
     found = run(drawn)
 
     assert ("abc", False, 2) == (drawn.names, drawn.built_in, found.generations)

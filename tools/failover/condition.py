@@ -155,7 +155,7 @@ RUNS: Mapping[str, tuple[Callable[[Manager, Counting], None], bool]] = {
 
 def run(top: Path, name: str) -> dict[str, Any]:
     """Return what was confirmed in a run, and what of it was lost."""
-    deeds, loses = RUNS[name]
+    actions, loses = RUNS[name]
     top.mkdir(exist_ok=True)
     own, more = name == "built-in", 'events = "events"'
     with running(Manager.of(top, "abc", more=more, built_in=own, cuts=True)) as manager:
@@ -167,11 +167,11 @@ def run(top: Path, name: str) -> dict[str, Any]:
         for backup in (one for one in "abc" if one != manager.primary):
             manager.until(backup, "backup")
         client = Counting(manager)
-        deeds(manager, client)
+        actions(manager, client)
         lost = client.lost()
     claims = validate_brokers([top / "events"]).claims
     return {
-        "about": (deeds.__doc__ or "").strip(),
+        "about": (actions.__doc__ or "").strip(),
         "confirmed": client.confirmed,
         "lost": lost,
         "must_lose": loses,

@@ -36,7 +36,7 @@ class Hostile:
 
     def attack(self) -> None:
         """Connect once, and do what is wrong; whatever the member answers is right."""
-        deed = self.chance.choice(
+        action = self.chance.choice(
             [
                 self._nothing,
                 self._garbage,
@@ -53,7 +53,7 @@ class Hostile:
         address = ("127.0.0.1", self.port)
         with suppress(OSError, Refused), socket.create_connection(address, SECONDS) as link:
             link.settimeout(SECONDS)
-            deed(link)
+            action(link)
 
     def _nothing(self, link: socket.socket) -> None:
         pass

@@ -22,11 +22,11 @@ from joinproto.errors import EnvironmentProblem
 from joinproto.join.member import Member
 from joinproto.join.view import Position
 from joinproto.store.handle import create_store
-from joinproto.swarm.deeds import do
+from joinproto.swarm.actions import do
 from joinproto.swarm.draw import draw as draw_any
 from joinproto.swarm.oracle import Oracle, Violation
 from joinproto.swarm.place import DIRECTORY, Place
-from joinproto.swarm.scenario import Deed, Scenario, What
+from joinproto.swarm.scenario import Action, Scenario, What
 from joinproto.swarm.simulation import CLUSTER, Simulation
 from tools.histories.followed import Followed, Steps
 from tools.histories.judged import History
@@ -44,10 +44,10 @@ class Draw:
     members: str
     up: list[str]
     now: float = FOUND_SECONDS
-    deeds: list[Deed] = field(factory=list)
+    actions: list[Action] = field(factory=list)
 
     def add(self, what: What, who: str = "", others: str = "", amount: float = 0.0) -> None:
-        self.deeds.append(Deed(self.now, what, who, others, amount))
+        self.actions.append(Action(self.now, what, who, others, amount))
 
     def wait(self, most: float) -> None:
         self.now += self.chance.uniform(0.0, most)
@@ -198,7 +198,7 @@ def scenario_of(seed: int, kind: str) -> Scenario:
     chance = random.Random(f"{seed} {kind}")
     members = "abcde"[: chance.choice((3, 3, 3, 4, 5))]
     it = Draw(chance, members, list(members))
-    it.deeds += [Deed(chance.uniform(0.0, 2.0), What.START, name) for name in members]
+    it.actions += [Action(chance.uniform(0.0, 2.0), What.START, name) for name in members]
     PLOTS[kind](it)
     if it.up and (kind != "orderly" or chance.random() < 0.5):
         it.down()
@@ -209,7 +209,7 @@ def scenario_of(seed: int, kind: str) -> Scenario:
         wait_for=chance.choice((len(members) // 2 + 1, len(members))),
         automatic=chance.random() < 0.5,
         delay=chance.choice((0.005, 0.02, 0.1)),
-        deeds=tuple(it.deeds),
+        actions=tuple(it.actions),
     )
 
 
@@ -230,9 +230,9 @@ def _played(scenario: Scenario) -> Iterator[tuple[Simulation, frozenset[str]]]:
     it = Simulation(scenario, Member.start)
     it.oracle = ledger = Ledger(scenario, it.oracle.running, it.oracle.records)
     try:
-        for deed in scenario.deeds:
-            it.advance(deed.at)
-            do(it, deed)
+        for action in scenario.actions:
+            it.advance(action.at)
+            do(it, action)
         it.advance(it.now + scenario.patience)
         for name in scenario.members:
             it.kill(name)
@@ -264,7 +264,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
         broker="joinproto",
         seed=seed,
         kind=kind,
-        events=tuple(str(deed) for deed in scenario.deeds if deed.what is not What.WRITE),
+        events=tuple(str(action) for action in scenario.actions if action.what is not What.WRITE),
         stores=stores,
         has=has,
         acknowledged=acknowledged,

@@ -350,11 +350,11 @@ def _named(node: ast.expr) -> str:
 
 def _does(*statements: ast.Expr) -> bool:
     """Return whether all are actions, and one of them makes something durable, or has it made."""
-    deeds = [
+    actions = [
         it.value for it in statements if isinstance(it.value, ast.Call | ast.Yield | ast.Await)
     ]
-    durable = any(isinstance(it, ast.Yield) or _named(it) in _DURABLE for it in deeds)
-    return durable and len(deeds) == len(statements)
+    durable = any(isinstance(it, ast.Yield) or _named(it) in _DURABLE for it in actions)
+    return durable and len(actions) == len(statements)
 
 
 def _is_position(node: ast.expr) -> bool:

@@ -206,7 +206,7 @@ class _Writer:
             lines.append(f"self.{name} = {source}")
         return lines
 
-    def deed(self) -> str:
+    def action(self) -> str:
         """Return a statement that keeps what is held within bounds."""
         name = self.dice.choice(list(self.kinds))
         me, lit = f"self.{name}", self.lit()
@@ -256,9 +256,9 @@ class _Writer:
         effects: list[str] = []
         for _ in range(self.dice.randint(1, 4)):
             may = ["persist"] * self.is_durable + ["record"] * self.has_monitor
-            match self.one("deed", "deed", "send", "cast", *may):
-                case "deed":
-                    steps.append(self.deed())
+            match self.one("action", "action", "send", "cast", *may):
+                case "action":
+                    steps.append(self.action())
                 case "persist":
                     effects.append("Persist()")
                     steps += ["yield Persist()"] if is_generator else []

@@ -42,7 +42,7 @@ def standby(seed: int, events: int) -> Played:
     def shorter(seconds: float) -> Iterator[str]:
         it = shrunk(found, seconds).scenario
         yield f"{it.names}, manager {'built in' if it.built_in else 'outside'}"
-        yield from map(str, it.deeds)
+        yield from map(str, it.actions)
 
     names = ("steps", "ticks", "confirmed", "generations", "persons")
     counts = {name: float(getattr(found, name)) for name in names}

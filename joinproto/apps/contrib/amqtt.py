@@ -256,9 +256,9 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
         for _, handler in list(self._sessions.values()):
             _abort(handler.writer)
 
-    def _do(self, deed: Awaitable[None]) -> None:
+    def _do(self, work: Awaitable[None]) -> None:
         async def done() -> None:
-            await deed
+            await work
 
         task = asyncio.ensure_future(done())
         self._background.add(task)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from joinproto.apps.standby.copying import AGAIN_SECONDS
-from joinproto.apps.standby.keeping.form import Deed
+from joinproto.apps.standby.keeping.form import Action
 from joinproto.apps.standby.links import Outgoing
 from joinproto.apps.standby.performing import Task, Work
 from joinproto.standby.broker import Mark
@@ -102,8 +102,8 @@ class Acting:
             self.core.bodies.change(change, is_awaited=True)
         self._at_the_end(partial(self.core.do, Written(token)))
 
-    def _at_the_end(self, deed: Callable[[], object]) -> None:
-        self._once_written.append(deed)
+    def _at_the_end(self, action: Callable[[], object]) -> None:
+        self._once_written.append(action)
         self.core.touched()
 
     def keep(self, changes: Sequence[Change]) -> Task:
@@ -156,9 +156,9 @@ class Acting:
         core = self.core
         answers, self._once_written = self._once_written, []
         outbox, self._outbox = self._outbox, []
-        deeds = core.bodies.unwritten()
-        if deeds or core.disk.has_more:
-            yield partial(self._append, deeds)
+        actions = core.bodies.unwritten()
+        if actions or core.disk.has_more:
+            yield partial(self._append, actions)
         for one in outbox:
             core.links.send(one)
         for answer in answers:
@@ -170,6 +170,6 @@ class Acting:
         if core.disk.has_more:
             asyncio.get_running_loop().call_later(AGAIN_SECONDS, core.touched)
 
-    def _append(self, deeds: Sequence[Deed]) -> None:
-        self.core.disk.append(deeds)
+    def _append(self, actions: Sequence[Action]) -> None:
+        self.core.disk.append(actions)
         self.core.disk.go_on()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from attrs import define, field
 
 from joinproto.apps.standby.keeping.disk import Disk
-from joinproto.apps.standby.keeping.form import Declared, Deed, Deleted, Put, Queue, Queues, Taken
+from joinproto.apps.standby.keeping.form import Action, Declared, Deleted, Put, Queue, Queues, Taken
 from joinproto.apps.standby.queues import Held
 from joinproto.standby.catch_up import Message
 from joinproto.standby.line import Line
@@ -26,7 +26,7 @@ class Bodies:
     disk: Disk
     queues: Queues = field(init=False)
     has_unwritten: bool = False  # of what is to be on the disk before the next effect is begun
-    _unwritten: list[Deed] = field(factory=list)
+    _unwritten: list[Action] = field(factory=list)
     _kept: set[tuple[str, str]] = field(factory=set)
     _arrived: dict[tuple[str, str], bytes] = field(factory=dict)
 
@@ -121,12 +121,12 @@ class Bodies:
         if gone.thing.durable:
             self._do(Deleted(thing.name, gone.thing.id))
 
-    def _do(self, deed: Deed, *, is_awaited: bool = False) -> None:
-        self._unwritten.append(deed)
+    def _do(self, action: Action, *, is_awaited: bool = False) -> None:
+        self._unwritten.append(action)
         self.has_unwritten = self.has_unwritten or not is_awaited
 
-    def unwritten(self) -> list[Deed]:
+    def unwritten(self) -> list[Action]:
         """Return what was done since the last time, as far as it is durable: for `Disk.append`."""
         self.has_unwritten = False
-        deeds, self._unwritten = self._unwritten, []
-        return deeds
+        actions, self._unwritten = self._unwritten, []
+        return actions

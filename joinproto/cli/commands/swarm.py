@@ -225,8 +225,10 @@ def told(report: Report) -> Swarm:
 
 def _shrunk(outcome: Outcome) -> Shrunk:
     scenario = outcome.scenario
-    deeds = len(scenario.deeds)
-    return Shrunk(outcome.what, outcome.events, deeds, tuple(scenario.words), tuple(outcome.story))
+    actions = len(scenario.actions)
+    return Shrunk(
+        outcome.what, outcome.events, actions, tuple(scenario.words), tuple(outcome.story)
+    )
 
 
 def text_of(report: Report) -> str:
@@ -262,12 +264,12 @@ def text_of(report: Report) -> str:
 def _story(report: Report, claim: str, failed: list[Outcome]) -> list[str]:
     first, told = failed[0], report.shrunk[claim]
     story = told.story[-STORY_LINES:]
-    deeds = plural(len(told.scenario.deeds), "action")
+    actions = plural(len(told.scenario.actions), "action")
     lines = [
         f"{claim}: {first.what}",
         f"  seed {first.scenario.seed}, at event {count(first.events)}:  {report.again(first)}",
         f"  also seeds {' '.join(str(one.scenario.seed) for one in failed[1:]) or '-'}",
-        f"  shrunk to {plural(told.events, 'event')} and {deeds}",
+        f"  shrunk to {plural(told.events, 'event')} and {actions}",
         *(f"  {text}" for text in told.scenario.words),
     ]
     if len(story) < len(told.story):

@@ -60,7 +60,7 @@ def graph_of_machine(machine: StateMachine[P]) -> Graph:
 def graph_of_stores(title: str, changes: Iterable[StoreChange]) -> Graph:
     """Return the life of a store."""
     edges = tuple(
-        Edge(change.before.value, change.after.value, f"{change.label} {change.deed.value}")
+        Edge(change.before.value, change.after.value, f"{change.label} {change.action.value}")
         for change in changes
     )
     return Graph(title, tuple(store.value for store in Store), edges)

@@ -10,7 +10,7 @@ from joinproto.cli.reports.verdicts import Ended, Failed, Judged
 from joinproto.cli.show import findings
 from joinproto.cli.show.pieces import visible
 from joinproto.cli.show.story import Moment, Story, tell
-from joinproto.cli.show.words import closing, cycle_ends, deed, headline, in_a_row, sentence
+from joinproto.cli.show.words import closing, cycle_ends, event_line, headline, in_a_row, sentence
 
 DRAWN_MAX = 100
 """Steps in a diagram: Mermaid refuses long texts, and the table has them all."""
@@ -117,7 +117,7 @@ def _drawn(moment: Moment, story: Story, lives: dict[str, str]) -> str:
         return f"{arrow}: {_mermaid(number + visible(message.content))}"
     touched = [lives[name] for name in lives if name in moment.changed or name == step.member]
     over = touched if moment.is_joint else [lives[step.member]] if step.member in lives else []
-    words = deed(moment, story) if len(over) == 1 else sentence(moment, story)
+    words = event_line(moment, story) if len(over) == 1 else sentence(moment, story)
     return _note(over or list(lives.values()), number + words.text)
 
 

@@ -12,7 +12,7 @@ from joinproto.cli.show.markup import Markup, drawn, element, join
 from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
 from joinproto.cli.show.rows import BESIDE, CELL, EDGE, LEFT, STATEMENT, Plan, StepRow, cut
 from joinproto.cli.show.story import RECEIVE, START, Moment
-from joinproto.cli.show.words import deed, sentence
+from joinproto.cli.show.words import event_line, sentence
 
 
 def step_row(plan: Plan, row: StepRow) -> Markup:
@@ -77,7 +77,7 @@ class _Step:
             x = self.plan.x(step.member)
             if not self.moment.crashes and step.action != START:
                 yield element("circle", cx=x, cy=self.row.y, r=5.0, class_="dot")
-            yield self._label(deed(self.moment, self.plan.story), x)
+            yield self._label(event_line(self.moment, self.plan.story), x)
         else:
             yield self._label(sentence(self.moment, self.plan.story), self._middle)
 
@@ -117,7 +117,7 @@ class _Step:
         if self.moment.is_lost or self.moment.is_doubled:
             parts.insert(0, Piece("lost: " if self.moment.is_lost else "doubled: ", Role.CRASH))
         elif step is not None and step.action != RECEIVE:
-            what = deed(self.moment, self.plan.story).pieces[0]
+            what = event_line(self.moment, self.plan.story).pieces[0]
             parts.insert(0, Piece(f"{what.text} ", Role.CRASH))
         if self.moment.sent_in is not None:
             parts.append(Piece(f"  from step {self.moment.sent_in}", Role.QUIET))

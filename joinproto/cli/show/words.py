@@ -126,7 +126,7 @@ def _since(trace: Trace) -> str:
 def sentence(moment: Moment, story: Story) -> Line:
     """Return what happens in the step that leads to `moment`."""
     step = moment.step
-    what = deed(moment, story)
+    what = event_line(moment, story)
     if step is None or step.member is None:
         who = [_name("together"), Piece(": ")] if moment.is_joint else []
         return line(*who, *what.pieces)
@@ -134,7 +134,7 @@ def sentence(moment: Moment, story: Story) -> Line:
     return line(_name(step.member), Piece(" " if verb else ": "), *what.pieces, member=step.member)
 
 
-def deed(moment: Moment, story: Story) -> Line:
+def event_line(moment: Moment, story: Story) -> Line:
     """Return what happens, without the member who does it."""
     step = moment.step
     if step is None:

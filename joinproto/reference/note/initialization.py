@@ -12,25 +12,25 @@ from joinproto.machine.sets import ME, MY_WAIT_FOR, C, D, E, I
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS
 from joinproto.machine.vocabulary import Phase, Reason
-from joinproto.reference.effects import Deed
+from joinproto.reference.effects import Action
 from joinproto.reference.note.readings import AS_WRITTEN, DirtyFrom, Readings
 
 
-def go_active(readings: Readings) -> tuple[Deed, ...]:
+def go_active(readings: Readings) -> tuple[Action, ...]:
     """Return what a member does on becoming active."""
     if readings.dirty_from is DirtyFrom.NEVER:
-        return (Deed.SERVE, Deed.ANNOUNCE)
-    return (Deed.MARK_DIRTY, Deed.SERVE, Deed.ANNOUNCE)
+        return (Action.SERVE, Action.ANNOUNCE)
+    return (Action.MARK_DIRTY, Action.SERVE, Action.ANNOUNCE)
 
 
-def start_update(readings: Readings) -> tuple[Deed, ...]:
+def start_update(readings: Readings) -> tuple[Action, ...]:
     """Return what a member does on beginning an update."""
-    deeds = [Deed.ASK_FOR_UPDATE]
+    actions = [Action.ASK_FOR_UPDATE]
     if readings.update_in_place:
-        deeds.insert(0, Deed.DROP_DATA)
+        actions.insert(0, Action.DROP_DATA)
     if readings.dirty_from is DirtyFrom.UPDATE:
-        deeds.insert(0, Deed.MARK_DIRTY)
-    return tuple(deeds)
+        actions.insert(0, Action.MARK_DIRTY)
+    return tuple(actions)
 
 
 def initialization(readings: Readings = AS_WRITTEN) -> Table[Phase]:
@@ -38,7 +38,7 @@ def initialization(readings: Readings = AS_WRITTEN) -> Table[Phase]:
     # I8 comes after the last "else" of the note, and that "else" speaks of members without
     # a clean store.  As written, then, a clean member waits for no member.
     start = Phase.READY if readings.clean_waits else Phase.ACTIVE
-    started = (Deed.ANNOUNCE,) if readings.clean_waits else go_active(readings)
+    started = (Action.ANNOUNCE,) if readings.clean_waits else go_active(readings)
     return Table(
         "note-initialization",
         'note, "Wait for N" and "Initialization"',
@@ -55,7 +55,7 @@ def initialization(readings: Readings = AS_WRITTEN) -> Table[Phase]:
                 "options differ",
                 I.disagrees_on("options"),
                 Phase.ABORTED,
-                (Deed.ABORT,),
+                (Action.ABORT,),
                 reason=Reason.OPTIONS_DIFFER,
             ),
             Case(
@@ -63,21 +63,21 @@ def initialization(readings: Readings = AS_WRITTEN) -> Table[Phase]:
                 "new cluster, own store is empty",
                 (C | D).is_empty & E.has(ME),
                 Phase.ACTIVE,
-                (Deed.SET_INITIAL, Deed.SERVE, Deed.ANNOUNCE),
+                (Action.SET_INITIAL, Action.SERVE, Action.ANNOUNCE),
             ),
             Case(
                 "I3",
                 "new cluster, no own store",
                 (C | D).is_empty,
                 Phase.ACTIVE,
-                (Deed.SERVE, Deed.ANNOUNCE),
+                (Action.SERVE, Action.ANNOUNCE),
             ),
             Case(
                 "I4",
                 "stores of different clusters",
                 (C | D).disagrees_on("initial"),
                 Phase.ABORTED,
-                (Deed.ABORT,),
+                (Action.ABORT,),
                 reason=Reason.INITIAL_SIGNATURE_MISMATCH,
             ),
             Case(
@@ -85,7 +85,7 @@ def initialization(readings: Readings = AS_WRITTEN) -> Table[Phase]:
                 "clean stores differ",
                 C.disagrees_on("final"),
                 Phase.ABORTED,
-                (Deed.ABORT,),
+                (Action.ABORT,),
                 reason=Reason.FINAL_SIGNATURE_MISMATCH,
             ),
             Case(
@@ -93,7 +93,7 @@ def initialization(readings: Readings = AS_WRITTEN) -> Table[Phase]:
                 "no clean store",
                 C.is_empty,
                 Phase.ABORTED,
-                (Deed.LOG_RECOVERY, Deed.ABORT),
+                (Action.LOG_RECOVERY, Action.ABORT),
                 reason=Reason.NO_CLEAN_STORE,
             ),
             Case(
@@ -120,7 +120,7 @@ def updated() -> Table[Phase]:
                 "own update is done",
                 ALWAYS,
                 Phase.READY,
-                (Deed.TAKE_DATA, Deed.TAKE_INITIAL, Deed.ANNOUNCE),
+                (Action.TAKE_DATA, Action.TAKE_INITIAL, Action.ANNOUNCE),
             ),
         ),
     )

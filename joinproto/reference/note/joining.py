@@ -9,7 +9,7 @@ from joinproto.machine.sets import ME, A, E, K, T
 from joinproto.machine.tables import SILENT, Case, Table
 from joinproto.machine.terms import ALWAYS
 from joinproto.machine.vocabulary import Phase, Reason
-from joinproto.reference.effects import Deed
+from joinproto.reference.effects import Action
 from joinproto.reference.note.initialization import go_active, start_update
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
 
@@ -26,7 +26,7 @@ def joining(readings: Readings = AS_WRITTEN) -> Table[Phase]:
                 "options differ from the cluster's",
                 (A | ME).disagrees_on("options"),
                 Phase.ABORTED,
-                (Deed.ABORT,),
+                (Action.ABORT,),
                 reason=Reason.OPTIONS_DIFFER,
             ),
             Case("J1", "nothing of its own", (T | E).has(ME), Phase.JOINING, ask, updates_from=A),
@@ -45,7 +45,7 @@ def joining(readings: Readings = AS_WRITTEN) -> Table[Phase]:
                 "wrong store",
                 ALWAYS,
                 Phase.ABORTED,
-                (Deed.ABORT,),
+                (Action.ABORT,),
                 reason=Reason.WRONG_STORE,
             ),
         ),
@@ -54,7 +54,7 @@ def joining(readings: Readings = AS_WRITTEN) -> Table[Phase]:
 
 def joined(readings: Readings = AS_WRITTEN) -> Table[Phase]:
     """Return the table of a newcomer whose update is complete."""
-    take = (Deed.TAKE_DATA, Deed.TAKE_INITIAL, *go_active(readings))
+    take = (Action.TAKE_DATA, Action.TAKE_INITIAL, *go_active(readings))
     return Table(
         "note-joined",
         'note, "Joining"',

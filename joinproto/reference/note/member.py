@@ -2,7 +2,7 @@
 
 from joinproto.machine.machine import StateMachine
 from joinproto.machine.vocabulary import Phase, Signature
-from joinproto.reference.effects import Deed, Kept
+from joinproto.reference.effects import Action, Kept
 from joinproto.reference.events import Agreed, Event, Start
 from joinproto.reference.note.machine import note_machine
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
@@ -25,5 +25,5 @@ class NoteMember(TabledMember):
         # The note does not say who chooses it.  All founders heard the same agreed set.
         return event.stamp
 
-    def _settle_store(self, deed: Deed, event: Event) -> None:
-        self.store = store_after(deed, self.store)
+    def _settle_store(self, action: Action, event: Event) -> None:
+        self.store = store_after(action, self.store)

@@ -10,7 +10,7 @@ from joinproto.machine.sets import ME, C, D, E, I, T
 from joinproto.machine.tables import SILENT, Case, Table
 from joinproto.machine.terms import ALWAYS
 from joinproto.machine.vocabulary import Phase
-from joinproto.reference.effects import Deed
+from joinproto.reference.effects import Action
 
 
 class Kinship(Enum):
@@ -52,7 +52,7 @@ def mark() -> Table[Phase]:
                 "the operator marks the store clean",
                 D.has(ME),
                 Phase.STOPPED,
-                (Deed.MARK_CLEAN,),
+                (Action.MARK_CLEAN,),
             ),
             Case("R3", "clean already", C.has(ME), Phase.STOPPED),
             Case(SILENT, "no store that could be the latest", ALWAYS, Phase.STOPPED),

@@ -7,7 +7,7 @@ from joinproto.machine.tables import Case
 from joinproto.machine.terms import ALWAYS
 from joinproto.machine.verdict import NEW, RuleSet
 from joinproto.machine.vocabulary import Phase, Signature, Status, Store
-from joinproto.reference.effects import Deed
+from joinproto.reference.effects import Action
 from joinproto.reference.note.initialization import initialization
 from joinproto.reference.note.joining import joining
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
@@ -24,7 +24,7 @@ def initial_signature(
         # Active members of two clusters: the note has no word for it, so there is no answer.
         return running.pop() if len(running) == 1 else None
     taken = [case for case in cases if case is not None and case.outcome in GOES_ON]
-    if any(Deed.SET_INITIAL in case.effects for case in taken):
+    if any(Action.SET_INITIAL in case.effects for case in taken):
         return NEW
     clean = [status.initial for status in members if status.store is Store.CLEAN]
     return clean[0] if taken and clean else None

@@ -11,7 +11,7 @@ from joinproto.machine.sets import ME, T
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS
 from joinproto.machine.vocabulary import Phase, Store
-from joinproto.reference.effects import Deed
+from joinproto.reference.effects import Action
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
 
 
@@ -20,7 +20,7 @@ class StoreChange:
     """What one action makes of a store."""
 
     label: str
-    deed: Deed
+    action: Action
     before: Store
     after: Store
 
@@ -28,19 +28,19 @@ class StoreChange:
 STORE_CHANGES = (
     # S1: from its initial signature on, a store is not empty; without a clean mark it is
     # dirty (S2).
-    StoreChange("I3", Deed.SET_INITIAL, Store.EMPTY, Store.DIRTY),
-    StoreChange("I7", Deed.TAKE_INITIAL, Store.EMPTY, Store.DIRTY),
-    StoreChange("S2", Deed.MARK_CLEAN, Store.EMPTY, Store.CLEAN),
-    StoreChange("S2", Deed.MARK_CLEAN, Store.DIRTY, Store.CLEAN),
-    StoreChange("S2", Deed.MARK_DIRTY, Store.CLEAN, Store.DIRTY),
+    StoreChange("I3", Action.SET_INITIAL, Store.EMPTY, Store.DIRTY),
+    StoreChange("I7", Action.TAKE_INITIAL, Store.EMPTY, Store.DIRTY),
+    StoreChange("S2", Action.MARK_CLEAN, Store.EMPTY, Store.CLEAN),
+    StoreChange("S2", Action.MARK_CLEAN, Store.DIRTY, Store.CLEAN),
+    StoreChange("S2", Action.MARK_DIRTY, Store.CLEAN, Store.DIRTY),
 )
 """An action that is not listed for a store leaves it as it is; no store never becomes one."""
 
 
-def store_after(deed: Deed, store: Store) -> Store:
-    """Return what `deed` makes of `store`."""
+def store_after(action: Action, store: Store) -> Store:
+    """Return what `action` makes of `store`."""
     for change in STORE_CHANGES:
-        if change.deed is deed and change.before is store:
+        if change.action is action and change.before is store:
             return change.after
     return store
 
@@ -56,7 +56,7 @@ def running() -> Table[Phase]:
                 "a frame advances the final signature",
                 ALWAYS,
                 Phase.ACTIVE,
-                (Deed.WRITE_COUNTED_FRAME, Deed.ACKNOWLEDGE),
+                (Action.WRITE_COUNTED_FRAME, Action.ACKNOWLEDGE),
             ),
         ),
     )
@@ -68,13 +68,13 @@ def shutdown() -> Table[Phase]:
         "note-shutdown",
         'note, "When a broker is shut down as part of an orderly shut-down"',
         (
-            Case("S2", "no store to mark", T.has(ME), Phase.STOPPED, (Deed.EXIT,)),
+            Case("S2", "no store to mark", T.has(ME), Phase.STOPPED, (Action.EXIT,)),
             Case(
                 "S2",
                 "orderly shutdown marks the store clean",
                 ALWAYS,
                 Phase.STOPPED,
-                (Deed.MARK_CLEAN, Deed.EXIT),
+                (Action.MARK_CLEAN, Action.EXIT),
             ),
         ),
     )
@@ -85,7 +85,7 @@ def shutdown_outside() -> Table[Phase]:
     return Table(
         "note-shutdown-outside",
         'note, "When a broker is shut down as part of an orderly shut-down"',
-        (Case("S2", "the store stays as it is", ALWAYS, Phase.STOPPED, (Deed.EXIT,)),),
+        (Case("S2", "the store stays as it is", ALWAYS, Phase.STOPPED, (Action.EXIT,)),),
     )
 
 
@@ -102,7 +102,7 @@ def start() -> Table[Phase]:
     return Table(
         "note-start",
         'note, "Terminology"',
-        (Case("I1", "a member starts", ALWAYS, Phase.INITIALIZING, (Deed.ANNOUNCE,)),),
+        (Case("I1", "a member starts", ALWAYS, Phase.INITIALIZING, (Action.ANNOUNCE,)),),
     )
 
 
@@ -112,5 +112,5 @@ def leave() -> Table[Phase]:
         "note-leave",
         'note, "Otherwise the store is considered dirty"',
         # It writes nothing: the clean mark went when the member became active.
-        (Case("S2", "a member stops alone", ALWAYS, Phase.STOPPED, (Deed.EXIT,)),),
+        (Case("S2", "a member stops alone", ALWAYS, Phase.STOPPED, (Action.EXIT,)),),
     )

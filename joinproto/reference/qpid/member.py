@@ -5,7 +5,7 @@ from attrs import evolve
 from joinproto.errors import MisuseError
 from joinproto.machine.machine import StateMachine
 from joinproto.machine.vocabulary import Phase, Signature, Status, Store
-from joinproto.reference.effects import Deed, Kept
+from joinproto.reference.effects import Action, Kept
 from joinproto.reference.events import Agreed, Event, Start
 from joinproto.reference.qpid.cluster_id import agreed_cluster_id
 from joinproto.reference.qpid.machine import qpid_machine
@@ -40,14 +40,14 @@ class QpidMember(TabledMember):
     def _initial_signature(self, event: Start | Agreed) -> Signature | None:
         return agreed_cluster_id(event.members) if isinstance(event, Agreed) else event.stamp
 
-    def _settle_store(self, deed: Deed, event: Event) -> None:
+    def _settle_store(self, action: Action, event: Event) -> None:
         if self.store is Store.NONE:
             return
-        if deed is Deed.MARK_DIRTY:
+        if action is Action.MARK_DIRTY:
             self.store, self.final = Store.DIRTY, None
-        elif deed is Deed.MARK_CLEAN:
+        elif action is Action.MARK_CLEAN:
             self.store = Store.CLEAN
-        elif deed is Deed.JUDGE_STORE:
+        elif action is Action.JUDGE_STORE:
             self._judge_store(event)
 
     def _judge_store(self, event: Event) -> None:

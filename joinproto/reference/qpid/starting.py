@@ -10,12 +10,12 @@ from joinproto.machine.sets import ME, MY_WAIT_FOR, A, C, D, E, I, R, T
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS
 from joinproto.machine.vocabulary import Phase, Reason
-from joinproto.reference.effects import Deed
+from joinproto.reference.effects import Action
 
 # A member that goes on adopts the agreed cluster-id and writes it at once, whatever it had.
-GO_ACTIVE = (Deed.SET_INITIAL, Deed.JUDGE_STORE, Deed.SERVE, Deed.ANNOUNCE)
+GO_ACTIVE = (Action.SET_INITIAL, Action.JUDGE_STORE, Action.SERVE, Action.ANNOUNCE)
 # The old journal is set aside first; the status file still says what it said.
-UPDATE = (Deed.DROP_DATA, Deed.SET_INITIAL, Deed.ANNOUNCE, Deed.ASK_FOR_UPDATE)
+UPDATE = (Action.DROP_DATA, Action.SET_INITIAL, Action.ANNOUNCE, Action.ASK_FOR_UPDATE)
 
 STARTING: Table[Phase] = Table(
     "qpid-starting",
@@ -33,7 +33,7 @@ STARTING: Table[Phase] = Table(
             "stores of different clusters",
             (C | D).disagrees_on("initial"),
             Phase.ABORTED,
-            (Deed.ABORT,),
+            (Action.ABORT,),
             reason=Reason.INITIAL_SIGNATURE_MISMATCH,
         ),
         Case(
@@ -41,7 +41,7 @@ STARTING: Table[Phase] = Table(
             "clean stores differ",
             A.is_empty & C.disagrees_on("final"),
             Phase.ABORTED,
-            (Deed.ABORT,),
+            (Action.ABORT,),
             reason=Reason.FINAL_SIGNATURE_MISMATCH,
         ),
         Case(
@@ -49,7 +49,7 @@ STARTING: Table[Phase] = Table(
             "transient and persistent mixed",
             ~T.is_empty & ~(C | D | E).is_empty,
             Phase.ABORTED,
-            (Deed.ABORT,),
+            (Action.ABORT,),
             reason=Reason.MIXED_TRANSIENT_PERSISTENT,
         ),
         Case(
@@ -57,7 +57,7 @@ STARTING: Table[Phase] = Table(
             "no clean store",
             A.is_empty & ~D.is_empty & C.is_empty,
             Phase.ABORTED,
-            (Deed.ABORT,),
+            (Action.ABORT,),
             reason=Reason.NO_CLEAN_STORE,
         ),
         Case("Q5", "a member is active", ~A.is_empty, Phase.JOINING, UPDATE, updates_from=R),
@@ -79,7 +79,7 @@ UPDATED: Table[Phase] = Table(
             "own update is done",
             ALWAYS,
             Phase.ACTIVE,
-            (Deed.TAKE_DATA, Deed.MARK_DIRTY, Deed.SERVE, Deed.ANNOUNCE),
+            (Action.TAKE_DATA, Action.MARK_DIRTY, Action.SERVE, Action.ANNOUNCE),
         ),
     ),
 )
@@ -88,13 +88,13 @@ WAITING_FOR_UPDATE: Table[Phase] = Table(
     "qpid-waiting-for-update",
     "Qpid C++ 0.8 to 0.18, membership changes during an update",
     (
-        Case("Q9", "all possible donors left", (R | C).is_empty, Phase.ABORTED, (Deed.ABORT,)),
+        Case("Q9", "all possible donors left", (R | C).is_empty, Phase.ABORTED, (Action.ABORT,)),
         Case(
             "Q9",
             "a donor is left",
             ALWAYS,
             Phase.JOINING,
-            (Deed.ASK_FOR_UPDATE,),
+            (Action.ASK_FOR_UPDATE,),
             updates_from=R | C,
         ),
     ),

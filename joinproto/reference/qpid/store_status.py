@@ -12,7 +12,7 @@ from joinproto.machine.sets import ME, C, D, I, T
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS
 from joinproto.machine.vocabulary import Phase, Signature, Store
-from joinproto.reference.effects import Deed
+from joinproto.reference.effects import Action
 
 STORE_STATUS: Table[Store] = Table(
     "qpid-store-status",
@@ -35,10 +35,12 @@ LOADING: Table[Phase] = Table(
             "a store with a status file",
             (C | D).has(ME),
             Phase.INITIALIZING,
-            (Deed.ANNOUNCE,),
+            (Action.ANNOUNCE,),
         ),
-        Case("L1", "no store", T.has(ME), Phase.INITIALIZING, (Deed.ANNOUNCE,)),
-        Case("L6", "first start", ALWAYS, Phase.INITIALIZING, (Deed.SET_INITIAL, Deed.ANNOUNCE)),
+        Case("L1", "no store", T.has(ME), Phase.INITIALIZING, (Action.ANNOUNCE,)),
+        Case(
+            "L6", "first start", ALWAYS, Phase.INITIALIZING, (Action.SET_INITIAL, Action.ANNOUNCE)
+        ),
     ),
 )
 
@@ -46,16 +48,16 @@ SHUTDOWN: Table[Phase] = Table(
     "qpid-shutdown",
     "Qpid C++ 0.8 to 0.18, shutdown of the whole cluster",
     (
-        Case("L1", "no store", T.has(ME), Phase.STOPPED, (Deed.EXIT,)),
+        Case("L1", "no store", T.has(ME), Phase.STOPPED, (Action.EXIT,)),
         # Everybody, also a member that still waits for its update.
-        Case("L7", "everybody is clean", ALWAYS, Phase.STOPPED, (Deed.MARK_CLEAN, Deed.EXIT)),
+        Case("L7", "everybody is clean", ALWAYS, Phase.STOPPED, (Action.MARK_CLEAN, Action.EXIT)),
     ),
 )
 
 STOPPING: Table[Phase] = Table(
     "qpid-stopping",
     "Qpid C++ 0.8 to 0.18, stop of one broker",
-    (Case("L8", "nothing is written", ALWAYS, Phase.STOPPED, (Deed.EXIT,)),),
+    (Case("L8", "nothing is written", ALWAYS, Phase.STOPPED, (Action.EXIT,)),),
 )
 
 MARKING: Table[Phase] = Table(
@@ -64,7 +66,7 @@ MARKING: Table[Phase] = Table(
     (
         Case("L1", "no store", T.has(ME), Phase.STOPPED),
         # Any store, with a new final signature: two marked stores refuse each other (Q2).
-        Case("L9", "the operator marks the store", ALWAYS, Phase.STOPPED, (Deed.MARK_CLEAN,)),
+        Case("L9", "the operator marks the store", ALWAYS, Phase.STOPPED, (Action.MARK_CLEAN,)),
     ),
 )
 
@@ -72,13 +74,13 @@ RUNNING: Table[Phase] = Table(
     "qpid-running",
     "Qpid C++ 0.8 to 0.18, a running member",
     # Equality of final signatures is all there is; none advances while the cluster runs.
-    (Case("L10", "a frame", ALWAYS, Phase.ACTIVE, (Deed.WRITE_FRAME, Deed.ACKNOWLEDGE)),),
+    (Case("L10", "a frame", ALWAYS, Phase.ACTIVE, (Action.WRITE_FRAME, Action.ACKNOWLEDGE)),),
 )
 
 OTHERS_CHANGE: Table[Phase] = Table(
     "qpid-others-change",
     "Qpid C++ 0.8 to 0.18, on every change of membership of a running member",
-    (Case("L2", "the store is judged", ALWAYS, Phase.ACTIVE, (Deed.JUDGE_STORE,)),),
+    (Case("L2", "the store is judged", ALWAYS, Phase.ACTIVE, (Action.JUDGE_STORE,)),),
 )
 
 

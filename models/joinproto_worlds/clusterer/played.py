@@ -11,9 +11,9 @@ from typing import Any
 from attrs import Factory, define, frozen
 
 from joinproto.check.events import NOT_ENABLED
+from joinproto.clusterer.actions import do
 from joinproto.clusterer.broker import Disk
 from joinproto.clusterer.config import Config, Held
-from joinproto.clusterer.deeds import do
 from joinproto.clusterer.identities import of_node
 from joinproto.clusterer.messages import (
     AskAwaited,
@@ -23,8 +23,8 @@ from joinproto.clusterer.messages import (
     ServiceTold,
     Told,
 )
-from joinproto.clusterer.sim import Act, Deeds, Machine, Queues, Sim, queued
-from joinproto.clusterer.story import Deed, Op
+from joinproto.clusterer.sim import Act, Actions, Machine, Queues, Sim, queued
+from joinproto.clusterer.story import Action, Op
 from joinproto.machine.world import Death
 from joinproto_worlds.clusterer.scenes import Scene, scene
 from joinproto_worlds.mutations.mutation import inside
@@ -139,7 +139,7 @@ class Played(Sim):
 
     def begun(self, at: int) -> None:
         """Let the search begin with this step: from here on in every order."""
-        self.choose, self.deeds_when = _any, Deeds.BETWEEN
+        self.choose, self.actions_when = _any, Actions.BETWEEN
         self.at = at
         self.begin()
         self.rest()
@@ -198,11 +198,11 @@ class Played(Sim):
         again = [Act(f"start {name}", do, (self, self._start(name))) for name in killed]
         return [*self.possible(self.queues), *again]
 
-    def _start(self, name: str) -> Deed:
+    def _start(self, name: str) -> Action:
         """Return the start of a node that was killed: as it was started last."""
-        deeds = [one for step in self.story.steps[: self.at] for one in step.do]
-        starts = [one for one in deeds if (one.op, one.node) == (Op.START, name)]
-        return starts[-1] if starts else Deed(op=Op.START, node=name)
+        actions = [one for step in self.story.steps[: self.at] for one in step.do]
+        starts = [one for one in actions if (one.op, one.node) == (Op.START, name)]
+        return starts[-1] if starts else Action(op=Op.START, node=name)
 
     def _in_order(self) -> None:
         self.machines = dict(sorted(self.machines.items()))

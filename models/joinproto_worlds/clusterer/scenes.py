@@ -15,10 +15,10 @@ from attrs import frozen
 
 from joinproto.clusterer import broker
 from joinproto.clusterer.sim import Sim
-from joinproto.clusterer.story import Deed, Op, Story, StoryStep
+from joinproto.clusterer.story import Action, Op, Story, StoryStep
 from joinproto.clusterer.variants import Variant
 
-Steps = tuple[tuple[Deed, ...], ...]
+Steps = tuple[tuple[Action, ...], ...]
 
 
 @frozen
@@ -56,24 +56,24 @@ def config(version: int, nodes: str, gospel: str | None) -> dict[str, Any]:
     }
 
 
-def start(node: str, given: dict[str, Any] | None = None) -> Deed:
-    return Deed(op=Op.START, node=node, config=given)
+def start(node: str, given: dict[str, Any] | None = None) -> Action:
+    return Action(op=Op.START, node=node, config=given)
 
 
-def stop(node: str) -> Deed:
-    return Deed(op=Op.STOP, node=node)
+def stop(node: str) -> Action:
+    return Action(op=Op.STOP, node=node)
 
 
-def reset(node: str) -> Deed:
-    return Deed(op=Op.RESET, node=node)
+def reset(node: str) -> Action:
+    return Action(op=Op.RESET, node=node)
 
 
-def apply(node: str, given: dict[str, Any]) -> Deed:
-    return Deed(op=Op.APPLY, node=node, config=given)
+def apply(node: str, given: dict[str, Any]) -> Action:
+    return Action(op=Op.APPLY, node=node, config=given)
 
 
-def cut(one: str, other: str) -> Deed:
-    return Deed(op=Op.CUT, between=((one,), (other,)))
+def cut(one: str, other: str) -> Action:
+    return Action(op=Op.CUT, between=((one,), (other,)))
 
 
 AB, ABC = config(1, "ab", "a"), config(1, "abc", "a")
@@ -81,10 +81,10 @@ TWO: Steps = ((start("a", AB), start("b")),)
 GROWN = config(2, "abc", "a")
 THREE: Steps = ((start("a", ABC), start("b"), start("c")),)
 APART = cut("a", "b")
-HEAL = Deed(op=Op.HEAL)
+HEAL = Action(op=Op.HEAL)
 
 
-def _one(*steps: Deed) -> Steps:
+def _one(*steps: Action) -> Steps:
     return tuple((step,) for step in steps)
 
 
@@ -205,8 +205,8 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
         ((start("c", config(4, "abc", "a")),),),
     ),
     "paused": (
-        (*TWO, (Deed(op=Op.PAUSE, node="b"),)),
-        ((apply("a", config(2, "ab", None)), Deed(op=Op.RESUME, node="b")),),
+        (*TWO, (Action(op=Op.PAUSE, node="b"),)),
+        ((apply("a", config(2, "ab", None)), Action(op=Op.RESUME, node="b")),),
     ),
     "two-sides": (
         (*TWO, *_one(APART, reset("b"), start("b"))),
@@ -241,6 +241,6 @@ def scene(title: str, variant: str) -> Scene:
     """Return the scene of this name under the rules of a variant."""
     before, after = SCENES[title]
     steps = tuple(StoryStep(do=step) for step in (*before, *after))
-    nodes = sorted({deed.node for step in steps for deed in step.do if deed.node is not None})
+    nodes = sorted({action.node for step in steps for action in step.do if action.node is not None})
     story = Story(nodes=tuple(nodes), steps=steps, variant=Variant(variant))
     return Scene(story, len(before), title in WRITING, title in SPLIT)

@@ -71,7 +71,7 @@ def build(
     if not votes:
         forgets = lapse is HostLapse.SETS_ONCE
         nodes[REGISTER] = partial(Register, frozenset(before.chain.views), forgets)
-    deeds = _deeds_of(names, it.wiped, it.marks, lapse)
+    actions = _actions_of(names, it.wiped, it.marks, lapse)
     chosen = frozenset(name_of(view.id) for view in before.chain.views)
     eras = frozenset(era_of(name_of(view.id)) for view in before.chain.views if view.activated)
     all_have_it = lapse is HostLapse.ALL_HAVE_IT
@@ -91,7 +91,7 @@ def build(
         expiry=None
         if it.foreign
         else partial(expiry, names, votes, mutant != "older-frame-accepted"),
-        together=partial(_together, deeds) if deeds else None,
+        together=partial(_together, actions) if actions else None,
         properties=_properties(it, before.chain.length),
         labels=OUTCOMES if it.frames else (),
         about="members of the view chain found, change, close and restart their cluster",
@@ -133,22 +133,22 @@ def _node(plan: Plan) -> Node:
 # -- what happens to the disks of stopped members ----------------------------------------------
 
 
-def _deeds_of(
+def _actions_of(
     names: tuple[str, ...], wiped: str | None, marks: bool, lapse: HostLapse | None
 ) -> tuple[tuple[str, str, bool], ...]:
     """Return what may be done to whose disk: name, event, whether it is a fault."""
-    deeds = [(name, "mark", False) for name in names if marks]
+    actions = [(name, "mark", False) for name in names if marks]
     if wiped is not None:
-        deeds.append((wiped, "wipe", True))
+        actions.append((wiped, "wipe", True))
     if lapse is HostLapse.NO_BACKUP:
-        deeds += [(name, "restore", True) for name in names]
-    return tuple(deeds)
+        actions += [(name, "restore", True) for name in names]
+    return tuple(actions)
 
 
 _WORDS = {"wipe": "wipe the disk", "restore": "restore the disk", "mark": "mark the store"}
 
 
-def _together(deeds: tuple[tuple[str, str, bool], ...], view: View) -> Iterator[Together]:
-    for name, event, fault in deeds:
+def _together(actions: tuple[tuple[str, str, bool], ...], view: View) -> Iterator[Together]:
+    for name, event, fault in actions:
         if name in view and name not in view.up:
             yield Together(_WORDS[event], {name: Offline(event)}, name, fair=False, fault=fault)

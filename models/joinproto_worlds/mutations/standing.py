@@ -14,7 +14,7 @@ from joinproto.join.draft import Draft
 from joinproto.join.frames import Frame, in_order
 from joinproto.join.ids import ViewId
 from joinproto.join.messages import ReadsConfirmed
-from joinproto.join.phases import Deed, Phase
+from joinproto.join.phases import Effect, Phase
 from joinproto.join.settling import settle
 from joinproto.join.state import Known
 from joinproto.join.updating import require_thawed
@@ -92,9 +92,9 @@ def _neglect_dirt(m: Draft, tip: View | None) -> None:
 
 
 def _dirt_unwritten(original: Callable[..., None]) -> Callable[..., None]:
-    def do(m: Draft, deed: Deed) -> None:
-        original(m, deed)
-        if deed is Deed.HOLD:
+    def do(m: Draft, action: Effect) -> None:
+        original(m, action)
+        if action is Effect.HOLD:
             _neglect_dirt(m, m.view)
 
     return do
@@ -109,10 +109,10 @@ def _restart_unwritten(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _held_unwritten(original: Callable[..., None]) -> Callable[..., None]:
-    def do(m: Draft, deed: Deed) -> None:
+    def do(m: Draft, action: Effect) -> None:
         before = m.persist
-        original(m, deed)
-        if deed is Deed.HOLD:
+        original(m, action)
+        if action is Effect.HOLD:
             m.persist = before
 
     return do

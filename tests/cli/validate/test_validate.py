@@ -34,9 +34,9 @@ def first(folder: Path, member: str = "a") -> Path:
     return min(folder.glob(f"{member}-*"), key=lambda one: one.stat().st_mtime_ns)
 
 
-def change(path: Path, deed: Callable[[list[Line]], None]) -> None:
+def change(path: Path, action: Callable[[list[Line]], None]) -> None:
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    deed(lines)
+    action(lines)
     for number, line in enumerate(lines):
         line["n"] = number
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -12,7 +12,7 @@ from tools.swarms.loop import VirtualLoop, silent
 from tools.swarms.shrink import fewer
 from tools.swarms.standby.brokers import Brokers
 from tools.swarms.standby.oracle import Violation
-from tools.swarms.standby.scenario import Deed, Scenario, What
+from tools.swarms.standby.scenario import Action, Scenario, What
 
 MANAGER_SECONDS = 2.0
 """Between two promotions by a manager outside."""
@@ -58,14 +58,14 @@ def shrunk(outcome: Outcome, seconds: float = 60.0) -> Outcome:
     """Return a run with fewer actions that breaks the same claim."""
     best = outcome
 
-    def fails(deeds: tuple[Deed, ...]) -> bool:
+    def fails(actions: tuple[Action, ...]) -> bool:
         nonlocal best
-        found = run(evolve(outcome.scenario, deeds=deeds))
+        found = run(evolve(outcome.scenario, actions=actions))
         if found.claim == outcome.claim:
             best = found
         return found.claim == outcome.claim
 
-    fewer(outcome.scenario.deeds, fails, seconds=seconds)
+    fewer(outcome.scenario.actions, fails, seconds=seconds)
     return best
 
 
@@ -85,9 +85,9 @@ async def _run(scenario: Scenario) -> Outcome:
             await it.start(name)
         if not scenario.built_in:
             it.tasks(_manages(it))
-        for deed in scenario.deeds:
-            await it.until(lambda at=deed.at: loop.time() >= at, 1e9)  # type: ignore[misc]
-            await _do(it, deed)
+        for action in scenario.actions:
+            await it.until(lambda at=action.at: loop.time() >= at, 1e9)  # type: ignore[misc]
+            await _do(it, action)
         persons = await _rest(it)
     except Violation as found:
         claim, what = found.claim, str(found)
@@ -107,15 +107,15 @@ async def _run(scenario: Scenario) -> Outcome:
     )
 
 
-async def _do(it: Brokers, deed: Deed) -> None:
-    who, is_up = deed.who, deed.who in it.cores
-    match deed.what:
+async def _do(it: Brokers, action: Action) -> None:
+    who, is_up = action.who, action.who in it.cores
+    match action.what:
         case What.START:
             await it.start(who)
         case What.KILL | What.POWER if is_up:
-            it.kill(who, power=deed.what is What.POWER)
+            it.kill(who, power=action.what is What.POWER)
         case What.SOON if is_up:
-            it.dies_within(who, int(deed.amount))
+            it.dies_within(who, int(action.amount))
         case What.STOP if is_up:
             it.observe()
             await it.stop(who)
@@ -129,13 +129,13 @@ async def _do(it: Brokers, deed: Deed) -> None:
             it.observe()
             it.tasks(it.cores[who].demote())
         case What.SLOW:
-            it.slow[who] = deed.amount
+            it.slow[who] = action.amount
         case What.PUBLISH:
-            it.publish(who, int(deed.amount))
+            it.publish(who, int(action.amount))
         case What.TAKE:
-            it.take(who, int(deed.amount))
+            it.take(who, int(action.amount))
         case What.TRANSACT:
-            it.transact(who, int(deed.amount))
+            it.transact(who, int(action.amount))
 
 
 async def _promote(it: Brokers, who: str) -> None:

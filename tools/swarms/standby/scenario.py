@@ -41,7 +41,7 @@ DOWN = (What.KILL, What.POWER, What.SOON, What.STOP)
 
 
 @frozen
-class Deed:
+class Action:
     """`at`: seconds; `amount`: messages, seconds, or writes, as the kind has it."""
 
     at: float
@@ -67,7 +67,7 @@ class Scenario:
     built_in: bool
     continues: bool
     latency: float
-    deeds: tuple[Deed, ...] = field(default=(), repr=False)
+    actions: tuple[Action, ...] = field(default=(), repr=False)
 
 
 def draw(seed: int, events: int) -> Scenario:
@@ -77,40 +77,40 @@ def draw(seed: int, events: int) -> Scenario:
     names = "abc" if built_in else chance.choice(("ab", "abc", "abc"))
     kinds = [kind for kind in FAULTS if chance.random() < 0.5] or [What.KILL]
     share, pace = chance.choice((0.2, 0.4)), chance.choice((0.2, 1.0, 2.0))
-    deeds: list[Deed] = []
+    actions: list[Action] = []
     at = chance.choice((0.5, 4.0))
     if not built_in:
-        deeds.append(Deed(0.2, What.PROMOTE, "a"))
-    while len(deeds) < events:
+        actions.append(Action(0.2, What.PROMOTE, "a"))
+    while len(actions) < events:
         at += chance.expovariate(1.0 / pace)
         if chance.random() < share:
             kind = chance.choices(kinds, [FAULTS[one] for one in kinds])[0]
-            deeds += _fault(chance, kind, chance.choice(names), at)
+            actions += _fault(chance, kind, chance.choice(names), at)
         else:
             kind = chance.choice((What.PUBLISH, What.PUBLISH, What.TAKE, What.TRANSACT))
             count = chance.choice((1, 1, 3, 20))
-            deeds.append(Deed(at, kind, chance.choice(names), count))
+            actions.append(Action(at, kind, chance.choice(names), count))
     return Scenario(
         seed=seed,
         names=names,
         built_in=built_in,
         continues=built_in and chance.random() < 0.5,
         latency=chance.choice((0.0, 0.005, 0.05)),
-        deeds=tuple(sorted(deeds[:events], key=lambda deed: deed.at)),
+        actions=tuple(sorted(actions[:events], key=lambda action: action.at)),
     )
 
 
-def _fault(chance: Random, kind: What, who: str, at: float) -> list[Deed]:
+def _fault(chance: Random, kind: What, who: str, at: float) -> list[Action]:
     later = at + chance.choice((0.2, 2.0, 10.0)) * chance.random()
     match kind:
         case What.SOON:
-            made = [Deed(at, kind, who, chance.choice((1, 2, 3, 5, 8, 13, 30)))]
+            made = [Action(at, kind, who, chance.choice((1, 2, 3, 5, 8, 13, 30)))]
         case What.SLOW:
-            return [Deed(at, kind, who, chance.choice((0.2, 1.0, 4.0))), Deed(later, kind, who)]
+            return [Action(at, kind, who, chance.choice((0.2, 1.0, 4.0))), Action(later, kind, who)]
         case What.CUT:
-            return [Deed(at, kind, who), Deed(later, What.HEAL)]
+            return [Action(at, kind, who), Action(later, What.HEAL)]
         case _:
-            made = [Deed(at, kind, who)]
+            made = [Action(at, kind, who)]
     if kind in DOWN and chance.random() < 0.9:
-        made.append(Deed(later, What.START, who))
+        made.append(Action(later, What.START, who))
     return made

@@ -25,15 +25,15 @@ from attrs import define, evolve
 
 from joinproto.apps.standby.keeping.form import (
     ROOM,
-    Deed,
+    Action,
     Kept,
     NotKept,
     Queues,
     Replay,
     Together,
+    action_of,
     apply,
     as_bytes,
-    deed_of,
     packed,
 )
 from joinproto.apps.standby.keeping.slots import KIND
@@ -96,32 +96,34 @@ class Disk:
         self._record.write(packed(kept))
         self.kept = kept
 
-    def keep(self, deeds: Sequence[Deed], **changes: Any) -> None:
+    def keep(self, actions: Sequence[Action], **changes: Any) -> None:
         """Return once these actions, and behind them the changed metadata, are on the disk."""
-        self.append(deeds)
+        self.append(actions)
         changed = evolve(self.kept, **changes)
         if changed != self.kept:
             self.write(changed)
 
-    def append(self, deeds: Sequence[Deed]) -> None:
+    def append(self, actions: Sequence[Action]) -> None:
         """Return once these actions are on the disk, behind the others, in one fsync.
 
         A crash leaves all of them, or none.
         """
-        if not deeds:
+        if not actions:
             return
         self._require_usable()
         view = f"{self.kept.view.generation:064x}"
         first = self.journal.last_seq + 1
-        is_marked = len(deeds) > 1 or self._is_open
-        said = [Together(len(deeds)), *deeds] if is_marked else deeds
-        frames = [Frame(view, seq, as_bytes(deed)) for seq, deed in enumerate(said, start=first)]
+        is_marked = len(actions) > 1 or self._is_open
+        said = [Together(len(actions)), *actions] if is_marked else actions
+        frames = [
+            Frame(view, seq, as_bytes(action)) for seq, action in enumerate(said, start=first)
+        ]
         before = self.journal.size
         self.journal.append(frames)
         grown = self.journal.size - before
         self._is_open = False
-        for deed in deeds:
-            apply(self.queues, deed)
+        for action in actions:
+            apply(self.queues, action)
         if self._chore is None and self.journal.size > max(COMPACT_BYTES, 2 * self._looked_at):
             # Not for the recovery tool, which runs on the base install alone.
             from joinproto.apps.standby.keeping.shortening import shortening
@@ -260,11 +262,11 @@ def load(journal: Journal) -> Replay:
     try:
         if journal.base is not None:
             for data in _unframed(journal.state()):
-                found.take(deed_of(data))
+                found.take(action_of(data))
         seq = journal.first_seq
         while frames := journal.read(seq):
             for frame in frames:
-                found.take(deed_of(frame.data))
+                found.take(action_of(frame.data))
             seq = frames[-1].seq + 1
     except NotKept as error:
         raise StoreCorrupt(

@@ -1,7 +1,7 @@
 """What a broker keeps of itself, and what it does to its queues, as bytes and back.  No I/O.
 
     standby/store.meta      `Kept`, JSON in the store's envelope (`joinproto/durable/envelope.py`)
-    frames.log              `Deed` after `Deed`, each a frame of the journal (`durable/journal`)
+    frames.log              `Action` after `Action`, each a frame of the journal (`durable/journal`)
                             whose view is the generation
 
 Source: hot standby, H2, H4, H10.
@@ -159,12 +159,12 @@ class Together:
     count: int
 
 
-Deed = Declared | Deleted | Put | Taken
+Action = Declared | Deleted | Put | Taken
 
 
-def as_bytes(deed: Deed | Together) -> bytes:
+def as_bytes(action: Action | Together) -> bytes:
     """Return an action as the data of a frame: a line of JSON, then the body of a message."""
-    match deed:
+    match action:
         case Together(count):
             return _line("together", count)
         case Declared(thing):
@@ -177,7 +177,7 @@ def as_bytes(deed: Deed | Together) -> bytes:
             return _line("taken", queue, name)
 
 
-def deed_of(data: bytes) -> Deed | Together:
+def action_of(data: bytes) -> Action | Together:
     """Return the action that these bytes are; raises `NotKept`."""
     line, newline, body = data.partition(b"\n")
     try:
@@ -223,17 +223,17 @@ class Queue:
 Queues: TypeAlias = dict[str, Queue]
 
 
-def apply(queues: Queues, deed: Deed) -> None:
+def apply(queues: Queues, action: Action) -> None:
     """Have the queues as they are after the action; one that is done already changes nothing."""
-    queue = queues.get(deed.queue)
-    match deed:
+    queue = queues.get(action.queue)
+    match action:
         case Declared(thing):
             is_same = queue is not None and queue.thing.id == thing.id
             queues[thing.name] = Queue(thing, queue.messages if is_same and queue else {})
         case Deleted(name, identity) if queue is not None and queue.thing.id == identity:
             del queues[name]
         case Put(_, name) if queue is not None:
-            queue.messages[name] = deed
+            queue.messages[name] = action
         case Taken(_, name) if queue is not None:
             queue.messages.pop(name, None)
 
@@ -243,20 +243,20 @@ class Replay:
     """Actions as they are read again.  `is_open`: the last lack some that were done with them."""
 
     queues: Queues
-    _held: list[Deed] = field(factory=list)
+    _held: list[Action] = field(factory=list)
     _count: int = 0
 
     @property
     def is_open(self) -> bool:
         return self._count > 0
 
-    def take(self, deed: Deed | Together) -> None:
+    def take(self, action: Action | Together) -> None:
         """Take the next one."""
-        if isinstance(deed, Together):
+        if isinstance(action, Together):
             # What was open was cut by a crash: no client was told that it is done.
-            self._held, self._count = [], deed.count
+            self._held, self._count = [], action.count
             return
-        self._held.append(deed)
+        self._held.append(action)
         if len(self._held) < self._count:
             return
         for each in self._held:
@@ -264,9 +264,9 @@ class Replay:
         self._held, self._count = [], 0
 
 
-def deeds_of(queues: Mapping[str, Queue]) -> list[Deed]:
+def actions_of(queues: Mapping[str, Queue]) -> list[Action]:
     """Return the actions that make these queues."""
-    deeds: list[Deed] = []
+    actions: list[Action] = []
     for queue in queues.values():
-        deeds += [Declared(queue.thing), *queue.in_order]
-    return deeds
+        actions += [Declared(queue.thing), *queue.in_order]
+    return actions

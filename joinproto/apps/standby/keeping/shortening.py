@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from joinproto.apps.standby.keeping.form import Deed, Queues, as_bytes, deeds_of
+from joinproto.apps.standby.keeping.form import Action, Queues, actions_of, as_bytes
 from joinproto.durable.filesystem import remove
 from joinproto.durable.journal.journal import Journal
 from joinproto.durable.journal.records import Run
@@ -34,23 +34,23 @@ def shortening(journal: Journal, queues: Queues) -> Iterator[Callable[[], None]]
     `queues`: as they are behind the journal's last frame; both may change before the first piece.
     """
     # Both now: frames behind these queues are not in what stands for the runs.
-    return _pieces(journal, journal.runs, deeds_of(queues))
+    return _pieces(journal, journal.runs, actions_of(queues))
 
 
 def _pieces(
-    journal: Journal, runs: Sequence[Run], deeds: list[Deed]
+    journal: Journal, runs: Sequence[Run], actions: list[Action]
 ) -> Iterator[Callable[[], None]]:
     left = journal.size // 4
-    for first in range(0, len(deeds), AT_ONCE):
-        some = deeds[first : first + AT_ONCE]
-        left -= sum(len(as_bytes(deed)) + LENGTH_BYTES for deed in some)
+    for first in range(0, len(actions), AT_ONCE):
+        some = actions[first : first + AT_ONCE]
+        left -= sum(len(as_bytes(action)) + LENGTH_BYTES for action in some)
         if left < 0:
             return
         yield _nothing
     if not runs:
         return
     made: list[bool] = []
-    state = (_framed(as_bytes(deed)) for deed in deeds)
+    state = (_framed(as_bytes(action)) for action in actions)
     yield from making(journal, runs, KIND, state, is_floor=True, made=lambda: made.append(True))
     if made:
         yield from dropping(journal, _nothing)

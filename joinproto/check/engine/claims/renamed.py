@@ -39,7 +39,7 @@ def listed_steps(together: Callable[[View], Any], view: View) -> list[Any]:
     return steps
 
 
-def _deeds(steps: list[Together], names: dict[str, str]) -> Counter[Any]:
+def _actions(steps: list[Together], names: dict[str, str]) -> Counter[Any]:
     """Return what the steps do, renamed; their words may name members in any way."""
     return Counter(
         (
@@ -114,7 +114,7 @@ def _list_joint(judge: Judge, view: View) -> None:
     judge.tables.add_joint(steps)
     for names, other in judge.renamed(view, every=True) if judge.renamed else ():
         moved = guard("together(view)", partial(listed_steps, listed, other()))
-        if _deeds(steps, names) != _deeds(moved, {}):
+        if _actions(steps, names) != _actions(moved, {}):
             raise ModelProblem(
                 "together(view) gives other joint steps when members are renamed",
                 next="treat interchangeable members alike, or run with --no-symmetry",

@@ -6,14 +6,14 @@ from random import Random
 
 from joinproto.join.view import Seat
 from joinproto.swarm.place import Place
-from joinproto.swarm.scenario import Deed, What
+from joinproto.swarm.scenario import Action, What
 from joinproto.swarm.simulation import Simulation
 
 
-def do(it: Simulation, deed: Deed) -> None:
+def do(it: Simulation, action: Action) -> None:
     """Do it to them; what cannot be done now, as to a disk in use, is not."""
-    who, place = deed.who, it.places.get(deed.who)
-    match deed.what:
+    who, place = action.who, it.places.get(action.who)
+    match action.what:
         case What.START:
             it.begin(who)
         case What.CRASH:
@@ -21,24 +21,24 @@ def do(it: Simulation, deed: Deed) -> None:
         case What.FEEDS:
             it.places[who].dies_feeding = True
         case What.CRASH_SOON | What.POWER | What.GONE:
-            if deed.what is What.GONE:
+            if action.what is What.GONE:
                 it.gone.add(who)
             if who in it.processes:
-                it.places[who].dies_in = int(deed.amount)
-                if deed.what is What.POWER:
+                it.places[who].dies_in = int(action.amount)
+                if action.what is What.POWER:
                     it.power.add(who)
         case What.BLACKOUT:
-            _black_out(it, deed)
+            _black_out(it, action)
         case What.CUT:
-            it.network.cut(pair for pair in ((who, deed.others), (deed.others, who)))
+            it.network.cut(pair for pair in ((who, action.others), (action.others, who)))
         case What.DEAF:
-            it.network.cut([(who, deed.others)])
+            it.network.cut([(who, action.others)])
         case What.BREAK:
-            it.network.lose(who, deed.others)
+            it.network.lose(who, action.others)
         case What.GIVEN_UP:
-            it.network.give_up(who, deed.amount)
+            it.network.give_up(who, action.amount)
         case What.SPLIT:
-            here = {who, *deed.others}
+            here = {who, *action.others}
             away = set(it.scenario.members) - here
             it.network.mend()
             it.network.cut(
@@ -53,18 +53,18 @@ def do(it: Simulation, deed: Deed) -> None:
         case What.SHUTDOWN:
             it.step(who, lambda one: one.member.shutdown_cluster(one.now()))
         case What.JUMP:
-            it.clocks[who].ahead += deed.amount
+            it.clocks[who].ahead += action.amount
             it.step(who)
         case What.OPTIONS:
             it.options[who] = "other"
         case What.USUAL:
             it.options.pop(who, None)
         case What.REGISTER_LOST:
-            it.register.out_of_reach[who] = it.now + deed.amount
+            it.register.out_of_reach[who] = it.now + action.amount
         case What.COPY:
             it.places[who].copy()
         case _ if place is not None and not it.is_up(who):
-            _to_its_disk(it, place, deed.what)
+            _to_its_disk(it, place, action.what)
         case _:
             pass  # its disk is in use
 
@@ -88,16 +88,16 @@ def _wipe(it: Simulation, place: Place) -> None:
     place.wipe()
 
 
-def _black_out(it: Simulation, deed: Deed) -> None:
-    chance = Random(f"{it.scenario.seed} {deed}")
-    for name in (deed.who, *deed.others):
+def _black_out(it: Simulation, action: Action) -> None:
+    chance = Random(f"{it.scenario.seed} {action}")
+    for name in (action.who, *action.others):
         # Who is down dies in its next start.
         it.power.add(name)
         it.places[name].dies_in = chance.choice((0, 1, 2, 3, 5, 8, 13, 30))
 
     def all_are_out() -> None:
-        for name in (deed.who, *deed.others):
+        for name in (action.who, *action.others):
             if name in it.power:
                 it.kill(name)
 
-    it.later(deed.amount, all_are_out)
+    it.later(action.amount, all_are_out)

@@ -26,29 +26,29 @@ from joinproto.clusterer.messages import (
 from joinproto.clusterer.reading import NotConfig, of_json
 from joinproto.clusterer.state import State, Who
 from joinproto.clusterer.status import Status
-from joinproto.clusterer.story import Deed, Op
+from joinproto.clusterer.story import Action, Op
 
 if TYPE_CHECKING:
     from joinproto.clusterer.sim import Machine, Sim
 
 
-def do(sim: Sim, deed: Deed) -> None:
+def do(sim: Sim, action: Action) -> None:
     """Do one action; time passes elsewhere."""
-    name = deed.node or ""
-    sim.events.append(f"{deed.op.value} {name}".strip())
+    name = action.node or ""
+    sim.events.append(f"{action.op.value} {name}".strip())
     machine = sim.machines.get(name)
-    match deed.op:
+    match action.op:
         case Op.CREATE:
             sim.create(name)
         case Op.CUT:
-            _cut(sim, deed)
+            _cut(sim, action)
         case Op.HEAL:
-            _heal(sim, deed)
+            _heal(sim, action)
         case _ if machine is None:
-            if deed.op is Op.APPLY:
+            if action.op is Op.APPLY:
                 sim.replies[name] = Reply.OFF.value
         case Op.START:
-            _start(sim, machine, deed)
+            _start(sim, machine, action)
         case Op.STOP:
             sim.tell(name, Stop("stopped"))
         case Op.CRASH:
@@ -61,20 +61,22 @@ def do(sim: Sim, deed: Deed) -> None:
             sim.off(machine, "deleted")
             del sim.machines[name]
         case Op.PAUSE | Op.RESUME:
-            _pause(sim, machine, pauses=deed.op is Op.PAUSE)
+            _pause(sim, machine, pauses=action.op is Op.PAUSE)
         case Op.APPLY:
             sim.replies[name] = Reply.OFF.value
-            sim.tell(name, Apply(_config(sim, deed)))
+            sim.tell(name, Apply(_config(sim, action)))
 
 
-def _start(sim: Sim, machine: Machine, deed: Deed) -> None:
+def _start(sim: Sim, machine: Machine, action: Action) -> None:
     if machine.is_up:
         return
     machine.stirred, machine.retries = True, 0
     who = Who(machine.name, sim.story.variant, sim.story.release)
     machine.state = State(who=who)
     fresh = f"{machine.name}#{sim.count(f'{machine.name}#')}"
-    sim.tell(machine.name, Start(record=machine.disk.whole, given=_config(sim, deed), fresh=fresh))
+    sim.tell(
+        machine.name, Start(record=machine.disk.whole, given=_config(sim, action), fresh=fresh)
+    )
 
 
 def _pause(sim: Sim, machine: Machine, *, pauses: bool) -> None:
@@ -91,27 +93,27 @@ def _pause(sim: Sim, machine: Machine, *, pauses: bool) -> None:
     sim.tell(machine.name, Paused(pauses))
 
 
-def _config(sim: Sim, deed: Deed) -> Config | None:
+def _config(sim: Sim, action: Action) -> Config | None:
     """Return the action's config; one that is not valid is none."""
-    if deed.config is None:
+    if action.config is None:
         return None
     try:
-        return of_json(deed.config, sim.story.release).config
+        return of_json(action.config, sim.story.release).config
     except NotConfig as error:
-        if deed.op is Op.START:
-            sim.replies[deed.node or ""] = (
+        if action.op is Op.START:
+            sim.replies[action.node or ""] = (
                 f"started without the given config: {error.found}; write {error.write}"
             )
         return None
 
 
-def _pairs(deed: Deed) -> set[frozenset[str]]:
-    left, right = deed.between or ((), ())
+def _pairs(action: Action) -> set[frozenset[str]]:
+    left, right = action.between or ((), ())
     return {frozenset((one, other)) for one in left for other in right if one != other}
 
 
-def _cut(sim: Sim, deed: Deed) -> None:
-    pairs = _pairs(deed)
+def _cut(sim: Sim, action: Action) -> None:
+    pairs = _pairs(action)
     sim.cut |= pairs
     sim.stir()
     sim.drop(lambda sender, to: frozenset((sender, to)) in pairs)
@@ -121,9 +123,9 @@ def _cut(sim: Sim, deed: Deed) -> None:
                 sim.tell(name, Down(gone))
 
 
-def _heal(sim: Sim, deed: Deed) -> None:
-    if deed.between is None:
+def _heal(sim: Sim, action: Action) -> None:
+    if action.between is None:
         sim.cut.clear()
     else:
-        sim.cut -= _pairs(deed)
+        sim.cut -= _pairs(action)
     sim.stir()
