@@ -1,17 +1,21 @@
-"""Libraries of the page of `joinproto explore`, brought from npm by name and version.
+"""Libraries of pages in a browser, brought from npm by name, version and checksum.
 
     python -m tools.web            into joinproto/explore/static/vendor/ (make web)
     python -m tools.web axe DIR    the accessibility checker of the tests, into DIR
 
 None of their code is in the repository; a wheel that is built afterwards carries what is there,
-with the licences.  The page works without them.
+with the licences.  The page of `joinproto explore` works without them.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,29 +31,63 @@ class Library:
 
     name: str
     version: str
+    integrity: str
+    """SHA-512 of the archive, in Base64: what a lock file of npm has as `integrity`."""
     files: Mapping[str, str]
     licence: str = "LICENSE"
 
 
 LIBRARIES = (
-    Library("cytoscape", "3.35.0", {"dist/cytoscape.min.js": "cytoscape.js"}),
-    Library("cytoscape-dagre", "4.0.1", {"dist/cytoscape-dagre.min.js": "cytoscape-dagre.js"}),
-    # Part of the one above, as its authors built it.
-    Library("@dagrejs/dagre", "3.0.0", {}),
     Library(
-        "uplot", "1.6.32", {"dist/uPlot.iife.min.js": "uplot.js", "dist/uPlot.min.css": "uplot.css"}
+        "cytoscape",
+        "3.35.0",
+        "sMvBIXiGMnhkCaWz2R06FwF/27MNlS+Tqvi17foO9UhnUg3XGZccKjxsvEqQFAQYMSSZmN5SxYzUYlQ0DOJJ3g==",
+        {"dist/cytoscape.min.js": "cytoscape.js"},
+    ),
+    Library(
+        "cytoscape-dagre",
+        "4.0.1",
+        "hyNdh8Vp1nwzBcjHnM4c71G81bFhPmQYLXD2HM9AZIvl+8TrMzWEOPW45hF/XOBQiEguPcDQzi6VrXR1XBcXOA==",
+        {"dist/cytoscape-dagre.min.js": "cytoscape-dagre.js"},
+    ),
+    # Part of the one above, as its authors built it.
+    Library(
+        "@dagrejs/dagre",
+        "3.0.0",
+        "ZzhnTy1rfuoew9Ez3EIw4L2znPGnYYhfn8vc9c4oB8iw6QAsszbiU0vRhlxWPFnmmNSFAkrYeF1PhM5m4lAN0Q==",
+        {},
+    ),
+    Library(
+        "uplot",
+        "1.6.32",
+        "KIMVnG68zvu5XXUbC4LQEPnhwOxBuLyW1AHtpm6IKTXImkbLgkMy+jabjLgSLMasNuGGzQm/ep3tOkyTxpiQIw==",
+        {"dist/uPlot.iife.min.js": "uplot.js", "dist/uPlot.min.css": "uplot.css"},
     ),
 )
 """All of them under the MIT licence."""
 
-AXE = Library("axe-core", "4.14.1", {"axe.min.js": "axe.js"})
+AXE = Library(
+    "axe-core",
+    "4.14.1",
+    "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+    {"axe.min.js": "axe.js"},
+)
 """Under the MPL 2.0: for tests alone, and in no wheel."""
+
+MERMAID = Library(
+    "mermaid",
+    "11.6.0",
+    "PE8hGUy1LDlWIHWBP05SFdqUHGmRcCcK4IzpOKPE35eOw+G9zZgcnMpyunJVUEOgb//KBORPjysKndw8bFLuRg==",
+    {"dist/mermaid.min.js": "mermaid.min.js"},
+)
+"""Under the MIT licence: for the site of the documents."""
 
 
 def bring(libraries: Sequence[Library], folder: Path) -> list[str]:
     """Put the files and licences of these into `folder`; return what was written.
 
-    Raises `SystemExit` where npm is missing or does not find them.
+    Raises `SystemExit` where npm is missing or does not find them, or what it brings is not what
+    was wanted.
     """
     if shutil.which("npm") is None:
         raise SystemExit("npm is missing\n  next: on Debian: apt-get install npm")
@@ -57,17 +95,26 @@ def bring(libraries: Sequence[Library], folder: Path) -> list[str]:
     written = []
     with tempfile.TemporaryDirectory() as place:
         wanted = [f"{one.name}@{one.version}" for one in libraries]
-        options = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-save", "--loglevel=error"]
+        # The archives alone, without what they depend on: each is built to stand alone.
         done = subprocess.run(
-            ["npm", "install", "--prefix", place, *options, *wanted],
+            ["npm", "pack", "--json", "--pack-destination", place, *wanted],
             capture_output=True,
             text=True,
             check=False,
         )
         if done.returncode:
             raise SystemExit(f"npm could not bring {', '.join(wanted)}:\n{done.stderr.strip()}")
+        names = {one["name"]: one["filename"] for one in json.loads(done.stdout)}
         for one in libraries:
-            package = Path(place, "node_modules", one.name)
+            archive = Path(place, names[one.name])
+            found = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+            if found != one.integrity:
+                raise SystemExit(
+                    f"{one.name}@{one.version} has the checksum {found}, expected {one.integrity}"
+                )
+            package = Path(place, one.name, "package")
+            with tarfile.open(archive) as opened:
+                opened.extractall(package.parent, filter="data")
             short = one.name.rpartition("/")[2]
             for source, name in {**one.files, one.licence: f"{short}.LICENSE.txt"}.items():
                 shutil.copyfile(package / source, folder / name)

@@ -6,8 +6,6 @@ once, by npm, into `build/site`.
 
 from __future__ import annotations
 
-import json
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -16,39 +14,18 @@ from pathlib import Path
 import click
 
 from joinproto.errors import UsageProblem
+from tools.web import MERMAID, bring
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "site"
-MERMAID = "11.6.0"
 
 
 def mermaid() -> Path:
-    """Return the file of Mermaid's program, which npm fetches where it is missing.
-
-    Raises:
-        UsageProblem: npm is missing, or cannot fetch it.
-    """
-    package = BUILD / "node_modules" / "mermaid"
-    found = package / "dist" / "mermaid.min.js"
-    if found.is_file() and json.loads((package / "package.json").read_text())["version"] == MERMAID:
-        return found
-    npm = shutil.which("npm")
-    if npm is None:
-        raise UsageProblem(
-            "npm is missing; it fetches Mermaid, which draws the pictures of the site",
-            next="install npm (on Debian: apt-get install npm)",
-        )
-    BUILD.mkdir(parents=True, exist_ok=True)
-    words = [npm, "install", "--silent", "--no-save", "--ignore-scripts", f"mermaid@{MERMAID}"]
-    done = subprocess.run(
-        [*words, "--prefix", str(BUILD)], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise UsageProblem(
-            f"npm cannot fetch mermaid@{MERMAID}: {done.stderr.strip()}",
-            next="try again with a network; the site needs none once it is built",
-        )
-    return found
+    """Return the file of Mermaid's program, which npm fetches where it is missing."""
+    folder = BUILD / f"mermaid-{MERMAID.version}"
+    if not (folder / "mermaid.min.js").is_file():
+        bring([MERMAID], folder)
+    return folder / "mermaid.min.js"
 
 
 def build(out: Path) -> None:
