@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from joinproto.host.failures import Aborted, NotActive
     from joinproto.host.nodata import NoData
     from joinproto.host.outcome import Outcome
-    from joinproto.host.ports import Host, Service, StateTransfer, Strand
+    from joinproto.host.ports import EventLoop, Host, Service, StateTransfer
     from joinproto.host.threads import ThreadCluster
     from joinproto.join import wire
     from joinproto.join.config import Config, TotalFailure
@@ -96,6 +96,7 @@ __all__ = [
     "Disk",
     "Entry",
     "Event",
+    "EventLoop",
     "Forbids",
     "FrameVerdict",
     "Host",
@@ -130,7 +131,6 @@ __all__ = [
     "Stop",
     "StoreHandle",
     "StoreRecord",
-    "Strand",
     "TcpTransport",
     "ThreadCluster",
     "TlsFiles",
@@ -171,7 +171,7 @@ _PLACES = {
     "host.failures": "Aborted NotActive",
     "host.nodata": "NoData",
     "host.outcome": "Outcome",
-    "host.ports": "Host Service StateTransfer Strand",
+    "host.ports": "Host Service StateTransfer EventLoop",
     "net.network": "Network",
     "net.tcp": "TcpTransport",
     "host.threads": "ThreadCluster",

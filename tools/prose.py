@@ -27,7 +27,7 @@ PHRASES = re.compile(
 )
 NAMES = re.compile(
     r"`[^`]*`|--[\w-]+|\b\w+-[\w-]+\b|[\w./]+\.(?:py|pml)\b"
-    r"|choose, from who [\w ]+|boot beside|set of nobody|StateTransfer Strand"
+    r"|choose, from who [\w ]+|boot beside|set of nobody"
 )
 """Names are no prose: what is quoted, options, worlds, mistakes, files; and the exceptions: three
 labels of steps that proofs and mappings share, a kind of network, and a public class."""

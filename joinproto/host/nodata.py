@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from attrs import define
 
-from joinproto.host.ports import Strand, Work
+from joinproto.host.ports import EventLoop, Work
 from joinproto.join.messages import Closing, ServeUpdate, StartUpdate
 from joinproto.join.view import View
 
@@ -17,11 +17,11 @@ class NoData:
 
     opened: Callable[[View, bool], None] = lambda view, is_sequencer: None
     closed: Callable[[Closing], None] = lambda why: None
-    _strand: Strand | None = None
+    _loop: EventLoop | None = None
     _updates: int = 0
 
-    def attach(self, strand: Strand) -> None:
-        self._strand = strand
+    def attach(self, loop: EventLoop) -> None:
+        self._loop = loop
 
     def open(self, view: View, *, is_sequencer: bool) -> None:
         self.opened(view, is_sequencer)
@@ -49,9 +49,9 @@ class NoData:
 
     def work(self) -> Iterator[Work]:
         """There is no frame, so every update is complete when it begins."""
-        if self._updates and self._strand is not None:
+        if self._updates and self._loop is not None:
             self._updates = 0
-            self._strand.update_done(None)
+            self._loop.update_done(None)
         yield from ()
 
     @property

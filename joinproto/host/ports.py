@@ -91,7 +91,7 @@ Item: TypeAlias = Up | Down | Came | Call
 # -- the ports -------------------------------------------------------------------------------
 
 
-class Strand(Protocol):
+class EventLoop(Protocol):
     """What a service may ask of its driver, on the event loop only."""
 
     @property
@@ -133,7 +133,7 @@ class Strand(Protocol):
 class Service(Protocol):
     """What serves the clients, and has the frames."""
 
-    def attach(self, strand: Strand) -> None:
+    def attach(self, loop: EventLoop) -> None:
         """Once, before anything else."""
 
     def open(self, view: View, *, is_sequencer: bool) -> None:
@@ -172,7 +172,7 @@ class Resting(Protocol):
 
 @runtime_checkable
 class Reading(Protocol):
-    """A service that has reads confirmed: it calls `Strand.read`."""
+    """A service that has reads confirmed: it calls `EventLoop.read`."""
 
     def confirmed(self, upto: int) -> None:
         """Those with numbers up to `upto` see all that was acknowledged before they were handed in.
@@ -185,7 +185,7 @@ class StateTransfer(Protocol):
     """How data comes into a store, and goes out of it."""
 
     def start_update(self, update: StartUpdate) -> None:
-        """Receive the data; replaces an earlier one.  Ends in `Strand.update_done`."""
+        """Receive the data; replaces an earlier one.  Ends in `EventLoop.update_done`."""
 
     def serve_update(self, update: ServeUpdate) -> None:
         """Let that member have the data."""

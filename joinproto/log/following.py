@@ -6,24 +6,24 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from joinproto.durable.journal.journal import Frame, Journal
-from joinproto.host.ports import Strand, Work
+from joinproto.host.ports import EventLoop, Work
 from joinproto.join.frames import Frame as May
-from joinproto.log.letters import Frames, Kept, write
+from joinproto.log.messages import Frames, Kept, write
 
 
 class Following:
     """Of one log.  `append`: writes frames to the journal."""
 
     def __init__(
-        self, strand: Strand, journal: Journal, append: Callable[[list[Frame]], Iterator[Work]]
+        self, loop: EventLoop, journal: Journal, append: Callable[[list[Frame]], Iterator[Work]]
     ) -> None:
-        self._strand = strand
+        self._loop = loop
         self._journal = journal
         self._append = append
         self._incoming: deque[tuple[str, Frames]] = deque()
 
-    def hear(self, peer: str, letter: Frames) -> None:
-        self._incoming.append((peer, letter))
+    def hear(self, peer: str, message: Frames) -> None:
+        self._incoming.append((peer, message))
 
     @property
     def has_work(self) -> bool:
@@ -35,25 +35,25 @@ class Following:
 
     def work(self) -> Iterator[Work]:
         while self._incoming:
-            peer, letter = self._incoming.popleft()
-            answer = self._strand.may_append(letter.view, letter.first)
+            peer, message = self._incoming.popleft()
+            answer = self._loop.may_append(message.view, message.first)
             last = self._journal.last_seq
-            behind = last - letter.first + 1  # of its frames, those that are here
-            if answer is May.ALREADY_THERE and behind < len(letter.bodies):
-                letter = Frames(letter.view, last + 1, letter.bodies[max(0, behind) :])
-                answer = self._strand.may_append(letter.view, letter.first)
+            behind = last - message.first + 1  # of its frames, those that are here
+            if answer is May.ALREADY_THERE and behind < len(message.bodies):
+                message = Frames(message.view, last + 1, message.bodies[max(0, behind) :])
+                answer = self._loop.may_append(message.view, message.first)
             if answer in (May.OTHER_VIEW, May.FROZEN, May.NOT_READY):
                 continue
             if answer is May.TAKE:
-                bodies = list(letter.bodies)
-                while self._incoming and self._continues(letter, len(bodies)):
+                bodies = list(message.bodies)
+                while self._incoming and self._continues(message, len(bodies)):
                     bodies += self._incoming.popleft()[1].bodies
-                numbered = enumerate(bodies, letter.first)
-                yield from self._append([Frame(letter.view, seq, data) for seq, data in numbered])
+                numbered = enumerate(bodies, message.first)
+                yield from self._append([Frame(message.view, seq, data) for seq, data in numbered])
             is_gap = answer is May.GAP
-            kept = Kept(letter.view, self._journal.last_seq, self._strand.seat.store_id, is_gap)
-            self._strand.send(peer, write(kept))
+            kept = Kept(message.view, self._journal.last_seq, self._loop.seat.store_id, is_gap)
+            self._loop.send(peer, write(kept))
 
-    def _continues(self, letter: Frames, count: int) -> bool:
+    def _continues(self, message: Frames, count: int) -> bool:
         following = self._incoming[0][1]
-        return following.view == letter.view and following.first == letter.first + count
+        return following.view == message.view and following.first == message.first + count

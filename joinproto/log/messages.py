@@ -36,7 +36,7 @@ _is_id = re.compile("[0-9a-f]{64}").fullmatch
 Id = Annotated[str, "64 hexadecimal digits"]
 Number = Annotated[int, AtLeast(1)]
 
-# -- the letters ---------------------------------------------------------------------------------
+# -- the messages ---------------------------------------------------------------------------------
 
 
 @frozen
@@ -184,7 +184,7 @@ class AtRest:
 FromSequencer: TypeAlias = Frames | Committed | AtRest
 ToSequencer: TypeAlias = Kept | Submit | Submits | Rest
 OfUpdates: TypeAlias = Ask | Have | HaveFrom | Fetch | Piece | FetchBase | BasePiece
-Letter: TypeAlias = FromSequencer | ToSequencer | OfUpdates
+Message: TypeAlias = FromSequencer | ToSequencer | OfUpdates
 
 SECOND = 2
 """The version of the wire from which on `Submits`, `Rest` and `AtRest` are understood."""
@@ -209,16 +209,16 @@ KINDS: dict[str, type] = {
     "rest": Rest,
     "at-rest": AtRest,
 }
-"""The letters by the words with which they begin."""
+"""The messages by the words with which they begin."""
 
 # -- as bytes ------------------------------------------------------------------------------------
 
 
-def write(letter: Letter) -> bytes:
-    """Return the letter as bytes."""
-    kind = type(letter)
+def write(message: Message) -> bytes:
+    """Return the message as bytes."""
+    kind = type(message)
     word, put = _WRITE[kind]
-    tree = [word, *put(letter)]
+    tree = [word, *put(message)]
     if kind not in _BEHIND:
         return ascii_line(tree) + b"\n"
     behind = tree.pop()
@@ -232,26 +232,26 @@ def write(letter: Letter) -> bytes:
     return ascii_line(tree) + b"\n" + b"".join(behind)
 
 
-def read(data: bytes) -> Letter:
-    """Return the letter; raises `Malformed`."""
-    require("letter", len(data) <= BYTES_MAX, Said(f"{len(data)} bytes"), f"up to {BYTES_MAX}")
+def read(data: bytes) -> Message:
+    """Return the message; raises `Malformed`."""
+    require("message", len(data) <= BYTES_MAX, Said(f"{len(data)} bytes"), f"up to {BYTES_MAX}")
     line, _, rest = data.partition(b"\n")
-    tree = parsed(line, "letter")
-    require_type("letter", tree, list)
+    tree = parsed(line, "message")
+    require_type("message", tree, list)
     word, *found = tree or [None]
     known = _READ.get(word) if isinstance(word, str) else None
     if known is None:
-        raise Malformed("letter", Said(str(word)[:40]), f"one of {' '.join(KINDS)}")
+        raise Malformed("message", Said(str(word)[:40]), f"one of {' '.join(KINDS)}")
     take, behind = known
     try:
         if behind is not None:
             behind(found, rest)
         elif rest:
             raise Malformed("data", Said(f"{len(rest)} bytes"), "none")
-        letter: Letter = take(found)
+        message: Message = take(found)
     except Malformed as error:
         raise error.within(word) from None
-    return _numbered(letter) if isinstance(letter, Piece) else letter
+    return _numbered(message) if isinstance(message, Piece) else message
 
 
 def _numbered(piece: Piece) -> Piece:
@@ -339,6 +339,6 @@ _BEHIND: Mapping[type, Callable[[list[Any], bytes], None]] = {
     Submits: _bodies_behind,
     Piece: _frames_behind,
 }
-"""Letters whose last field stands behind the line: as a whole, or with sizes in the line."""
+"""Messages whose last field stands behind the line: as a whole, or with sizes in the line."""
 _READ = {word: (_CODEC.take_of(kind), _BEHIND.get(kind)) for word, kind in KINDS.items()}
 _WRITE = {kind: (word, _CODEC.put_of(kind)) for word, kind in KINDS.items()}

@@ -1,6 +1,6 @@
 """The order of frames, on the member that makes it: what is handed in is written, sent, counted.
 
-Frames that come while others are under way wait for them, where that is short: each letter and
+Frames that come while others are under way wait for them, where that is short: each message and
 each fsync costs the same for one frame as for a hundred.
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from joinproto.durable.journal.journal import Frame, Journal
-from joinproto.host.ports import Strand, Work
+from joinproto.host.ports import EventLoop, Work
 from joinproto.join.frames import Frame as May
 from joinproto.join.ids import ViewId
 from joinproto.join.view import View
-from joinproto.log.letters import AtRest, Committed, Kept, Letter, Submit, Submits, write
+from joinproto.log.messages import AtRest, Committed, Kept, Message, Submit, Submits, write
 from joinproto.log.sequencer import BATCH_FRAMES, Intake, Sequencer
 
 EARLY_MAX = 10_000
@@ -35,7 +35,7 @@ class Ordering:
 
     def __init__(
         self,
-        strand: Strand,
+        loop: EventLoop,
         journal: Journal,
         *,
         append: Callable[[list[Frame]], Iterator[Work]],
@@ -43,7 +43,7 @@ class Ordering:
         rested: Callable[[], None],
     ) -> None:
         self.sequencer: Sequencer | None = None
-        self._strand = strand
+        self._loop = loop
         self._journal = journal
         self._append = append
         self._commit = commit
@@ -58,13 +58,13 @@ class Ordering:
 
     def open(self, view: View, *, is_sequencer: bool) -> None:
         if is_sequencer:
-            self.sequencer = Sequencer(view, self._strand.seat, self._journal, self._send)
+            self.sequencer = Sequencer(view, self._loop.seat, self._journal, self._send)
             self._told = 0
             self._round = None
             if self._intake.view != view.id:
                 self._intake = Intake(view.id)
-            for letter in self._early:
-                self.put(letter)
+            for message in self._early:
+                self.put(message)
         self._early.clear()
 
     def close(self) -> None:
@@ -81,30 +81,30 @@ class Ordering:
 
     # -- what is said to it --------------------------------------------------------------------
 
-    def kept(self, peer: str, letter: Kept) -> None:
-        if self.sequencer is not None and self.sequencer.view.id == letter.view:
-            self.sequencer.kept(peer, letter.store_id, letter.seq, is_gap=letter.is_gap)
+    def kept(self, peer: str, message: Kept) -> None:
+        if self.sequencer is not None and self.sequencer.view.id == message.view:
+            self.sequencer.kept(peer, message.store_id, message.seq, is_gap=message.is_gap)
 
-    def order(self, letter: Submit | Submits, *, is_closed: bool) -> None:
+    def order(self, message: Submit | Submits, *, is_closed: bool) -> None:
         """Take what another member hands in; `is_closed`: whether the log is, on this member."""
-        if self.sequencer is not None and self.sequencer.view.id == letter.view:
-            self.put(letter)
+        if self.sequencer is not None and self.sequencer.view.id == message.view:
+            self.put(message)
         elif is_closed and len(self._early) < EARLY_MAX:
             # It has opened before us; it submits again only when something changes.
-            tip = self._strand.view
-            if tip is not None and tip.id == letter.view:
-                self._early.append(letter)
+            tip = self._loop.view
+            if tip is not None and tip.id == message.view:
+                self._early.append(message)
 
-    def put(self, letter: Submit | Submits) -> None:
-        if isinstance(letter, Submit):
-            self._intake.submit(letter.origin, letter.number, letter.oldest, letter.body)
+    def put(self, message: Submit | Submits) -> None:
+        if isinstance(message, Submit):
+            self._intake.submit(message.origin, message.number, message.oldest, message.body)
             return
-        for number, body in zip(letter.numbers, letter.bodies, strict=True):
-            self._intake.submit(letter.origin, number, letter.oldest, body)
+        for number, body in zip(message.numbers, message.bodies, strict=True):
+            self._intake.submit(message.origin, number, message.oldest, body)
 
     def order_no_more(self, peer: str, view: ViewId) -> None:
         """Have `peer` told when all members have the same frames."""
-        tip = self._strand.view
+        tip = self._loop.view
         if tip is None or tip.id != view:
             return
         if self._intake.view != view:
@@ -113,7 +113,7 @@ class Ordering:
 
     def rest_here(self) -> None:
         """The same for this member, which orders the frames: `rested` is called."""
-        self._intake.ask_for_rest(self._strand.seat.member)
+        self._intake.ask_for_rest(self._loop.seat.member)
 
     # -- frames --------------------------------------------------------------------------------
 
@@ -126,11 +126,11 @@ class Ordering:
                 return
             view = str(sequencer.view.id)
             first = self._journal.last_seq + 1
-            if self._strand.may_append(view, first) is not May.TAKE:
+            if self._loop.may_append(view, first) is not May.TAKE:
                 return
             frames = [Frame(view, seq, data) for seq, data in enumerate(self._intake.take(), first)]
             if self._round is None:
-                self._round = frames[-1].seq, self._strand.now()
+                self._round = frames[-1].seq, self._loop.now()
             sequencer.offer(frames)
             yield from self._append(frames)
             sequencer.wrote()
@@ -153,11 +153,11 @@ class Ordering:
         if sequencer.committed > self._told:
             self._told = sequencer.committed
             if self._round is not None and self._told >= self._round[0]:
-                self._round_seconds = self._strand.now() - self._round[1]
+                self._round_seconds = self._loop.now() - self._round[1]
                 self._round = None
             view = sequencer.view
-            self._strand.note("committed", view=view.id, seq=sequencer.committed)
-            for seat in view.members - {self._strand.seat}:
+            self._loop.note("committed", view=view.id, seq=sequencer.committed)
+            for seat in view.members - {self._loop.seat}:
                 self._send(seat.member, Committed(str(view.id), sequencer.committed))
 
     def _tell_of_rest(self, sequencer: Sequencer) -> None:
@@ -165,10 +165,10 @@ class Ordering:
             return
         asked, self._intake.askers = self._intake.askers, set()
         for name in sorted(asked):
-            if name == self._strand.seat.member:
+            if name == self._loop.seat.member:
                 self._rested()
             else:
                 self._send(name, AtRest(str(sequencer.view.id), self._journal.last_seq))
 
-    def _send(self, to: str, letter: Letter) -> None:
-        self._strand.send(to, write(letter))
+    def _send(self, to: str, message: Message) -> None:
+        self._loop.send(to, write(message))

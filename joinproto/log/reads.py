@@ -14,7 +14,7 @@ from collections.abc import Callable
 from attrs import define, frozen
 
 from joinproto.durable.journal.journal import Journal
-from joinproto.host.ports import Strand
+from joinproto.host.ports import EventLoop
 
 
 @frozen(eq=False)
@@ -56,14 +56,14 @@ class Reads:
         """Add one that is not confirmed."""
         self._local.append(_Group(0, self._journal.last_seq, [_Read(done, refused)]))
 
-    def hand_in(self, strand: Strand) -> None:
+    def hand_in(self, loop: EventLoop) -> None:
         """Have those that came since the last time confirmed, all together."""
         new, self._new = self._new, []
-        number = strand.read()
+        number = loop.read()
         if number:
             self._asked.append(_Group(number, self._journal.last_seq, new))
             return
-        older = ", ".join(sorted(strand.older_electors))
+        older = ", ".join(sorted(loop.older_electors))
         why = f"unconfirmed: {older} cannot confirm reads yet" if older else "not active"
         for read in new:
             read.refused(why)
@@ -73,13 +73,13 @@ class Reads:
         while self._asked and self._asked[0].number <= upto:
             self._waiting.append(self._asked.popleft())
 
-    def release(self, committed: int, strand: Strand) -> None:
+    def release(self, committed: int, loop: EventLoop) -> None:
         """Answer those that see no more than `committed`."""
         for groups in (self._local, self._waiting):
             while groups and groups[0].seq <= committed:
                 group = groups.popleft()
                 if group.number:
-                    strand.note("answered", read=group.number, seq=committed)
+                    loop.note("answered", read=group.number, seq=committed)
                 for read in group.reads:
                     read.done(committed)
 

@@ -15,13 +15,13 @@ from functools import partial
 from typing import Protocol, TypeAlias
 
 from joinproto.durable.journal.journal import Frame, Journal
-from joinproto.host.ports import Brief, Strand, Work
+from joinproto.host.ports import Brief, EventLoop, Work
 from joinproto.join.messages import Closing, ServeUpdate, StartUpdate
 from joinproto.join.view import Position, View
 from joinproto.log.entry import digest_of
 from joinproto.log.following import Following
 from joinproto.log.keeper import Keeping, keeper_of, kind_of
-from joinproto.log.letters import (
+from joinproto.log.messages import (
     SECOND,
     Ask,
     AtRest,
@@ -33,7 +33,7 @@ from joinproto.log.letters import (
     Have,
     HaveFrom,
     Kept,
-    Letter,
+    Message,
     Piece,
     Rest,
     Submit,
@@ -72,7 +72,7 @@ def _forget(*_: str) -> None:
 
 
 def appending(
-    strand: Strand, journal: Journal, submissions: Submissions, frames: list[Frame]
+    loop: EventLoop, journal: Journal, submissions: Submissions, frames: list[Frame]
 ) -> Iterator[Work]:
     """Write frames that may be written, then tell the member and those who submitted them."""
     is_small = sum(len(frame.data) for frame in frames) <= SMALL_BYTES
@@ -80,7 +80,7 @@ def appending(
     yield Brief(work) if is_small else work
     # The member was told nothing in between, so what it permitted it still permits.
     first = frames[0].seq
-    strand.appended(
+    loop.appended(
         frames[0].view, first, frames[-1].seq, lambda seq: digest_of(frames[seq - first].data)
     )
     for frame in frames:
@@ -91,7 +91,7 @@ class ReplicatedLog:
     """A `Service` and a `StateTransfer` over a journal."""
 
     # From `attach` on.
-    strand: Strand
+    loop: EventLoop
     ordering: Ordering
     following: Following
     updates: Updates
@@ -179,7 +179,7 @@ class ReplicatedLog:
 
     def _hand_in(self, number: int) -> None:
         if self.view is not None and self.ordering.sequencer is not None:
-            self.ordering.put(self.submissions.letter(str(self.view.id), number))
+            self.ordering.put(self.submissions.message(str(self.view.id), number))
         elif self.view is not None:
             self.submissions.queue(number)
 
@@ -192,9 +192,9 @@ class ReplicatedLog:
 
     def _send_outgoing(self) -> None:
         if self.view is not None:
-            several = self.strand.speaks(self._leader) >= SECOND
-            for letter in self.submissions.outgoing(str(self.view.id), several=several):
-                self._send(self._leader, letter)
+            several = self.loop.speaks(self._leader) >= SECOND
+            for message in self.submissions.outgoing(str(self.view.id), several=several):
+                self._send(self._leader, message)
 
     # -- before the cluster is closed ----------------------------------------------------------
 
@@ -208,7 +208,7 @@ class ReplicatedLog:
         What was not ordered yet is nowhere.  Calls after `REST_SECONDS` in any case.
         """
         self._at_rest = then
-        self._rests_by = self.strand.now() + REST_SECONDS
+        self._rests_by = self.loop.now() + REST_SECONDS
         self._ask_for_rest()
 
     def _ask_for_rest(self) -> None:
@@ -216,7 +216,7 @@ class ReplicatedLog:
             return
         if self.ordering.sequencer is not None:
             self.ordering.rest_here()
-        elif self.strand.speaks(self._leader) >= SECOND:
+        elif self.loop.speaks(self._leader) >= SECOND:
             self._send(self._leader, Rest(str(self.view.id)))
         else:
             self._has_come_to_rest()
@@ -228,19 +228,19 @@ class ReplicatedLog:
 
     # -- the service ---------------------------------------------------------------------------
 
-    def attach(self, strand: Strand) -> None:
-        self.strand = strand
-        append = partial(appending, strand, self.journal, self.submissions)
-        self.following = Following(strand, self.journal, append)
+    def attach(self, loop: EventLoop) -> None:
+        self.loop = loop
+        append = partial(appending, loop, self.journal, self.submissions)
+        self.following = Following(loop, self.journal, append)
         self.ordering = Ordering(
-            strand,
+            loop,
             self.journal,
             append=append,
             commit=self._commit,
             rested=self._has_come_to_rest,
         )
         self.updates = Updates(
-            strand,
+            loop,
             self.journal,
             cut=self.submissions.was_cut,
             took=self.submissions.took,
@@ -285,27 +285,27 @@ class ReplicatedLog:
         self.updates.peer_down(peer)
 
     def hear(self, peer: str, data: bytes) -> None:
-        match letter := read(data):
+        match message := read(data):
             case Frames():
-                self.following.hear(peer, letter)
+                self.following.hear(peer, message)
             case Kept():
-                self.ordering.kept(peer, letter)
+                self.ordering.kept(peer, message)
             case Committed(view, seq):
                 if self.view is None:
-                    self._heard = letter  # it has opened before us
+                    self._heard = message  # it has opened before us
                 elif self.view.id == view and peer == self._leader:
                     self._commit(min(seq, self.journal.last_seq))
             case Submit() | Submits():
-                self.ordering.order(letter, is_closed=self.view is None)
+                self.ordering.order(message, is_closed=self.view is None)
             case Rest(view):
                 self.ordering.order_no_more(peer, view)
             case AtRest(view):
                 if self.view is not None and self.view.id == view and peer == self._leader:
                     self._has_come_to_rest()
             case Ask() | Fetch() | FetchBase():
-                self.updates.answer(peer, letter)
+                self.updates.answer(peer, message)
             case Have() | HaveFrom() | Piece() | BasePiece():
-                self.updates.hear(peer, letter)
+                self.updates.hear(peer, message)
 
     def start_update(self, update: StartUpdate) -> None:
         self.updates.start(update)
@@ -316,13 +316,13 @@ class ReplicatedLog:
     @property
     def deadline(self) -> float | None:
         due = self.updates.deadline
-        busy = self.strand.now() if self._keeper is not None and self._keeper.is_busy else None
+        busy = self.loop.now() if self._keeper is not None and self._keeper.is_busy else None
         return min((at for at in (due, self._rests_by, busy) if at is not None), default=None)
 
     def work(self) -> Iterator[Work]:
         # Asked behind each step, and mostly there is nothing: then no generator is made.
         if self.reads.are_new:
-            self.reads.hand_in(self.strand)
+            self.reads.hand_in(self.loop)
         if self.updates.update is not None:
             yield from self.updates.work()
         if self.submissions.has_outgoing:
@@ -335,7 +335,7 @@ class ReplicatedLog:
             yield from self._apply()
         if self._keeper is not None:
             yield from self._keeper.work(self.applied)
-        if self._rests_by is not None and self.strand.now() >= self._rests_by:
+        if self._rests_by is not None and self.loop.now() >= self._rests_by:
             log.warning("frames have not come to rest within %g s: closes as it is", REST_SECONDS)
             self._has_come_to_rest()
 
@@ -349,7 +349,7 @@ class ReplicatedLog:
     def _release(self) -> None:
         # Only ever called while the view is served.
         self.submissions.release(self.committed)
-        self.reads.release(self.committed, self.strand)
+        self.reads.release(self.committed, self.loop)
 
     def _was_based(self, common: int) -> None:
         """The journal has another base: the state goes on from there."""
@@ -385,5 +385,5 @@ class ReplicatedLog:
             self._is_opening = False
             self.application.opened(self.view)
 
-    def _send(self, to: str, letter: Letter) -> None:
-        self.strand.send(to, write(letter))
+    def _send(self, to: str, message: Message) -> None:
+        self.loop.send(to, write(message))

@@ -16,7 +16,7 @@ from joinproto.durable.journal.journal import Frame, Journal
 from joinproto.join.ids import ViewId
 from joinproto.join.view import Seat, View
 from joinproto.log.entry import packed
-from joinproto.log.letters import Frames, Letter
+from joinproto.log.messages import Frames, Message
 
 PIECES_AHEAD = 8
 BATCH_BYTES = 2**20
@@ -82,7 +82,7 @@ class Sequencer:
         view: View,
         me: Seat,
         journal: Journal,
-        send: Callable[[str, Letter], None],
+        send: Callable[[str, Message], None],
     ) -> None:
         self.view = view
         self.committed = 0 if view.position is None else view.position.seq
@@ -106,10 +106,10 @@ class Sequencer:
         Nothing is committed before it is on its own disk as well, and nothing else ever has
         these numbers in this view: a process that has not written them goes on in a later one.
         """
-        letter = Frames(str(self.view.id), frames[0].seq, tuple(frame.data for frame in frames))
+        message = Frames(str(self.view.id), frames[0].seq, tuple(frame.data for frame in frames))
         for peer in self._peers.values():
             if peer.next == frames[0].seq and len(peer.ahead) < PIECES_AHEAD:
-                self._send(peer.seat.member, letter)
+                self._send(peer.seat.member, message)
                 peer.ahead.append(frames[-1].seq)
                 peer.next = frames[-1].seq + 1
 

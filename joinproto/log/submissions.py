@@ -16,7 +16,7 @@ from attrs import define
 from joinproto.durable.journal.journal import Frame, Journal
 from joinproto.join.view import Position
 from joinproto.log.entry import Entry
-from joinproto.log.letters import Submit, Submits
+from joinproto.log.messages import Submit, Submits
 from joinproto.log.sequencer import BATCH_BYTES, BATCH_FRAMES
 
 
@@ -54,7 +54,7 @@ class Submissions:
         """Return the numbers of those that are not in the journal, in order."""
         return sorted(number for number, one in self._pending.items() if one.seq is None)
 
-    def letter(self, view: str, number: int) -> Submit:
+    def message(self, view: str, number: int) -> Submit:
         oldest = next(iter(self._pending))
         return Submit(view, self.origin, number, oldest, self._pending[number].body)
 
@@ -70,9 +70,9 @@ class Submissions:
         return bool(self._outgoing)
 
     def outgoing(self, view: str, *, several: bool) -> Iterator[Submit | Submits]:
-        """Yield what has come together, in letters that are not too long.
+        """Yield what has come together, in messages that are not too long.
 
-        `several`: whether the sequencer understands letters of several frames.
+        `several`: whether the sequencer understands messages of several frames.
         """
         queued, self._outgoing = self._outgoing, []
         waiting = [
@@ -81,7 +81,7 @@ class Submissions:
             if (one := self._pending.get(number)) is not None and one.seq is None
         ]
         if not several:
-            yield from (self.letter(view, number) for number in waiting)
+            yield from (self.message(view, number) for number in waiting)
             return
         oldest = next(iter(self._pending), 1)
         numbers: list[int] = []

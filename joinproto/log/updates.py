@@ -24,11 +24,11 @@ from attrs import define, field
 
 from joinproto.durable.journal.journal import Frame, Journal, Run
 from joinproto.durable.journal.records import listed
-from joinproto.host.ports import Strand, Work
+from joinproto.host.ports import EventLoop, Work
 from joinproto.join.messages import ServeUpdate, StartUpdate
 from joinproto.join.view import Position
 from joinproto.log.entry import digest_of
-from joinproto.log.letters import (
+from joinproto.log.messages import (
     THIRD,
     Ask,
     BasePiece,
@@ -36,7 +36,7 @@ from joinproto.log.letters import (
     FetchBase,
     Have,
     HaveFrom,
-    Letter,
+    Message,
     Piece,
     write,
 )
@@ -56,7 +56,7 @@ class Updates:
     earlier versions must not read the journal.
     """
 
-    strand: Strand
+    loop: EventLoop
     journal: Journal
     cut: Callable[[int], None]
     took: Callable[[Frame], None]
@@ -88,11 +88,11 @@ class Updates:
         if self.update is not None and self.update.source == peer:
             self.void()
 
-    def hear(self, peer: str, letter: Have | HaveFrom | Piece | BasePiece) -> None:
+    def hear(self, peer: str, message: Have | HaveFrom | Piece | BasePiece) -> None:
         """Something comes from a source; from another one than the present it is late."""
         update = self.update
-        if update is not None and update.source == peer and update.view.id == letter.view:
-            self._heard.append(letter)
+        if update is not None and update.source == peer and update.view.id == message.view:
+            self._heard.append(message)
 
     @property
     def deadline(self) -> float | None:
@@ -101,26 +101,26 @@ class Updates:
     def work(self) -> Iterator[Work]:
         """Put what came on the disk, and ask for more."""
         # While an answer of this member counts, its data stands still.
-        while self._heard and self.update is not None and not self.strand.is_frozen:
-            letter = self._heard.popleft()
-            if isinstance(letter, Have | HaveFrom):
-                if self._is_cut_short(self.update, letter) and not self.strand.may_cut():
+        while self._heard and self.update is not None and not self.loop.is_frozen:
+            message = self._heard.popleft()
+            if isinstance(message, Have | HaveFrom):
+                if self._is_cut_short(self.update, message) and not self.loop.may_cut():
                     # A crash behind the cut, before the record knows of it, looks like a loss.
-                    self._heard.appendleft(letter)
+                    self._heard.appendleft(message)
                     return
-                yield from self._begin(self.update, letter)
-            elif isinstance(letter, BasePiece):
-                yield from self._take_base(self.update, letter)
+                yield from self._begin(self.update, message)
+            elif isinstance(message, BasePiece):
+                yield from self._take_base(self.update, message)
             else:
-                yield from self._append(self.update, letter)
+                yield from self._append(self.update, message)
         update = self.update
-        if update is None or self._stalls_at is None or self.strand.now() < self._stalls_at:
+        if update is None or self._stalls_at is None or self.loop.now() < self._stalls_at:
             return
-        if self.strand.is_frozen:
-            self._stalls_at = self.strand.now() + STALL_SECONDS
+        if self.loop.is_frozen:
+            self._stalls_at = self.loop.now() + STALL_SECONDS
         else:
             self.void()
-            self.strand.give_up_on(update.source, f"no update came for {STALL_SECONDS:g} s")
+            self.loop.give_up_on(update.source, f"no update came for {STALL_SECONDS:g} s")
 
     def _is_cut_short(self, update: StartUpdate, have: Have | HaveFrom) -> bool:
         return common_seq(self.journal.runs, _wanted(update, have)) < self.journal.last_seq
@@ -129,7 +129,7 @@ class Updates:
         theirs = _wanted(update, have)
         if not update.beside and _end_of(theirs) != update.to:
             self.void()
-            self.strand.give_up_on(update.source, f"it has not what it should: {update.to}")
+            self.loop.give_up_on(update.source, f"it has not what it should: {update.to}")
             return
         self.goal = theirs[-1].last if theirs else 0
         common = common_seq(self.journal.runs, theirs)
@@ -137,12 +137,12 @@ class Updates:
         if dropped > self.goal:
             # All that it has to go back to is in one piece.
             self.void()
-            self.strand.give_up_on(update.source, f"it dropped its frames up to {dropped}")
+            self.loop.give_up_on(update.source, f"it dropped its frames up to {dropped}")
             return
         if common < max(dropped, self.journal.first_seq - 1):
             if not dropped:
                 self.void()
-                self.strand.give_up_on(
+                self.loop.give_up_on(
                     update.source, "it is of another branch than the frames that were dropped here"
                 )
                 return
@@ -152,7 +152,7 @@ class Updates:
         if common < self.journal.last_seq:
             yield lambda: self.journal.cut(common)
             self.cut(common)
-            self.strand.note("cut", last=common)
+            self.loop.note("cut", last=common)
         self._go_on(update)
 
     def _fetch_base(self, update: StartUpdate) -> None:
@@ -171,14 +171,14 @@ class Updates:
         if pieces.problem:
             self._pieces = None
             self.void()
-            self.strand.give_up_on(update.source, pieces.problem)
+            self.loop.give_up_on(update.source, pieces.problem)
             return
         if piece.data:
             self._fetch_base(update)
             return
         self._pieces = None
         self.based(pieces.common)
-        self.strand.note("based", runs=listed(self.journal.runs))
+        self.loop.note("based", runs=listed(self.journal.runs))
         self._go_on(update)
 
     def _append(self, update: StartUpdate, piece: Piece) -> Iterator[Work]:
@@ -186,9 +186,7 @@ class Updates:
         if piece.first != self.journal.last_seq + 1 or not frames:
             return
         for frame in frames:
-            self.strand.note(
-                "fetched", view=frame.view, seq=frame.seq, digest=digest_of(frame.data)
-            )
+            self.loop.note("fetched", view=frame.view, seq=frame.seq, digest=digest_of(frame.data))
         yield lambda: self.journal.append(frames)
         for frame in frames:
             self.took(frame)
@@ -197,49 +195,49 @@ class Updates:
     def _go_on(self, update: StartUpdate) -> None:
         if self.journal.last_seq == self.goal:
             self.void()
-            self.strand.update_done(self.journal.last)
+            self.loop.update_done(self.journal.last)
         else:
-            self.strand.update_progress(self.journal.last)
+            self.loop.update_progress(self.journal.last)
             self._tell(update.source, Fetch(str(update.view.id), self.journal.last_seq + 1))
 
-    def _tell(self, source: str, letter: Letter) -> None:
-        self.strand.send(source, write(letter))
-        self._stalls_at = self.strand.now() + STALL_SECONDS
+    def _tell(self, source: str, message: Message) -> None:
+        self.loop.send(source, write(message))
+        self._stalls_at = self.loop.now() + STALL_SECONDS
 
     # -- the source ----------------------------------------------------------------------------
 
     def serve(self, update: ServeUpdate) -> None:
         """Let a member have the data.  It asks; who may be answered is looked at each time."""
 
-    def answer(self, peer: str, letter: Ask | Fetch | FetchBase) -> None:
+    def answer(self, peer: str, message: Ask | Fetch | FetchBase) -> None:
         """Answer a joiner; only a member that is ready in the view that both know."""
-        view = self.strand.view
-        if view is None or view.id != letter.view or not self.strand.is_ready:
+        view = self.loop.view
+        if view is None or view.id != message.view or not self.loop.is_ready:
             return
         base = self.journal.base
-        if isinstance(letter, Ask) or (
-            isinstance(letter, Fetch) and letter.first < self.journal.first_seq
+        if isinstance(message, Ask) or (
+            isinstance(message, Fetch) and message.first < self.journal.first_seq
         ):
-            have: Letter = Have(letter.view, self.journal.runs)
+            have: Message = Have(message.view, self.journal.runs)
             if base is not None:
-                if self.strand.speaks(peer) < THIRD:
+                if self.loop.speaks(peer) < THIRD:
                     log.warning(
                         "%s is of an earlier version, and cannot be updated: it does not know of"
                         " dropped frames",
                         peer,
                     )
                     return
-                have = HaveFrom(letter.view, base.last.seq, base.size, self.journal.runs)
-            self.strand.send(peer, write(have))
-        elif isinstance(letter, FetchBase):
-            if base is not None and base.last.seq == letter.dropped:
-                length = max(0, min(BASE_PIECE_BYTES, base.size - letter.at))
-                data = self.journal.read_bytes(letter.at, length)
-                piece = BasePiece(letter.view, letter.dropped, letter.at, data)
-                self.strand.send(peer, write(piece))
-        elif letter.first <= self.journal.last_seq:
-            frames = tuple(self.journal.read(letter.first))
-            self.strand.send(peer, write(Piece(letter.view, letter.first, frames)))
+                have = HaveFrom(message.view, base.last.seq, base.size, self.journal.runs)
+            self.loop.send(peer, write(have))
+        elif isinstance(message, FetchBase):
+            if base is not None and base.last.seq == message.dropped:
+                length = max(0, min(BASE_PIECE_BYTES, base.size - message.at))
+                data = self.journal.read_bytes(message.at, length)
+                piece = BasePiece(message.view, message.dropped, message.at, data)
+                self.loop.send(peer, write(piece))
+        elif message.first <= self.journal.last_seq:
+            frames = tuple(self.journal.read(message.first))
+            self.loop.send(peer, write(Piece(message.view, message.first, frames)))
 
 
 def common_seq(ours: Sequence[Run], theirs: Sequence[Run]) -> int:

@@ -37,7 +37,7 @@ from joinproto.net.refused import Refused
 VERSIONS = (1, LATEST)
 """Lowest and highest version of the wire that this code speaks.
 
-2: the letters of `joinproto/log` by which frames come to rest before a close.  3: a `Promise` says
+2: the messages of `joinproto/log` by which frames come to rest before a close.  3: a `Promise` says
 whom its sender does not hear; a joiner gets the base that stands for dropped frames.  4: members
 confirm that a view stands, a refusal says what it refuses, and a `Chosen` says whether its sender
 has frames of the view.

@@ -1,6 +1,6 @@
 """A process: one member, the log behind it, and what `docs/embedding.md` asks of their host.
 
-The log sees it as its `Strand`.  A process dies at any change of its disk and between two sends;
+The log sees it as its `EventLoop`.  A process dies at any change of its disk and between two sends;
 in the middle of a write, too.
 """
 

@@ -31,13 +31,13 @@ LATE_SECONDS = 4.0
 TIMING = "[timing]\npoll = 0.5\nretry = 2\nheartbeat = 1\nsilence = 10\n"
 
 
-def named(letters: str) -> tuple[str, ...]:
-    return tuple(f"{one}@localhost" for one in letters)
+def named(messages: str) -> tuple[str, ...]:
+    return tuple(f"{one}@localhost" for one in messages)
 
 
-def config(version: int, letters: str, gospel: str | None) -> Config:
+def config(version: int, messages: str, gospel: str | None) -> Config:
     whose = None if gospel is None else f"{gospel}@localhost"
-    return Config(version, frozenset(named(letters)), gospel=whose, shutdown_timeout=600)
+    return Config(version, frozenset(named(messages)), gospel=whose, shutdown_timeout=600)
 
 
 @define
@@ -46,9 +46,9 @@ class Rabbits:
     sbin: Path
     environment: dict[str, str]
 
-    def ctl(self, letter: str, *words: str) -> str:
+    def ctl(self, message: str, *words: str) -> str:
         done = subprocess.run(
-            [self.sbin / "rabbitmqctl", "--node", f"{letter}@localhost", "--quiet", *words],
+            [self.sbin / "rabbitmqctl", "--node", f"{message}@localhost", "--quiet", *words],
             env={**os.environ, **self.environment},
             capture_output=True,
             text=True,
@@ -58,17 +58,17 @@ class Rabbits:
         assert 0 == done.returncode, done.stderr or done.stdout
         return done.stdout
 
-    def vhosts(self, letter: str) -> set[str]:
+    def vhosts(self, message: str) -> set[str]:
         """Return the virtual hosts that a node knows: its data."""
-        return set(self.ctl(letter, "list_vhosts", "--no-table-headers").split()) - {"/"}
+        return set(self.ctl(message, "list_vhosts", "--no-table-headers").split()) - {"/"}
 
-    def together(self, letter: str) -> tuple[set[str], set[str]]:
+    def together(self, message: str) -> tuple[set[str], set[str]]:
         """Return the members, and those that run, as RabbitMQ itself says."""
-        found = json.loads(self.ctl(letter, "cluster_status", "--formatter", "json"))
+        found = json.loads(self.ctl(message, "cluster_status", "--formatter", "json"))
         return {*found["disk_nodes"], *found["ram_nodes"]}, {*found["running_nodes"]}
 
-    def until(self, letters: str, version: int) -> None:
-        self.fleet.until_ready(named(letters), version, PATIENCE)
+    def until(self, messages: str, version: int) -> None:
+        self.fleet.until_ready(named(messages), version, PATIENCE)
 
 
 @pytest.fixture
@@ -148,11 +148,11 @@ def stopped(rabbits: Rabbits) -> None:
 def formed(rabbits: Rabbits) -> None:
     """Nodes form, grow, shrink and come back; the gospel's data alone are there at the end."""
     fleet = rabbits.fleet
-    for letter in "bcd":
-        fleet.start(f"{letter}@localhost")
+    for message in "bcd":
+        fleet.start(f"{message}@localhost")
     rabbits.until("bcd", 0)
-    for letter in "ab":
-        rabbits.ctl(letter, "add_vhost", f"of-{letter}")
+    for message in "ab":
+        rabbits.ctl(message, "add_vhost", f"of-{message}")
 
     assert "beginning transition" == fleet.apply("b@localhost", config(2, "abc", "a"))
     rabbits.until("abc", 2)
@@ -181,8 +181,8 @@ def formed(rabbits: Rabbits) -> None:
     fleet.kill("c@localhost")
     end_server(fleet.place("c@localhost"))
     assert 0 == fleet.stop("d@localhost")
-    for letter in "cd":
-        fleet.start(f"{letter}@localhost")
+    for message in "cd":
+        fleet.start(f"{message}@localhost")
     rabbits.until("cd", 4)
     assert both == rabbits.together("c")[1]
     assert {"of-a"} == rabbits.vhosts("c") == rabbits.vhosts("d")
@@ -198,13 +198,13 @@ def powered_off(rabbits: Rabbits) -> None:
     assert (data / "nodes_running_at_shutdown").exists()
 
     def cut() -> None:
-        for letter in "cd":
-            fleet.kill(f"{letter}@localhost")
-            end_server(fleet.place(f"{letter}@localhost"))
+        for message in "cd":
+            fleet.kill(f"{message}@localhost")
+            end_server(fleet.place(f"{message}@localhost"))
 
     def back() -> None:
-        for letter in "cd":
-            fleet.start(f"{letter}@localhost")
+        for message in "cd":
+            fleet.start(f"{message}@localhost")
         rabbits.until("cd", 4)
 
     cut()

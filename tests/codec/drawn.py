@@ -35,7 +35,7 @@ from joinproto.join import wire
 from joinproto.join.answers import Answer
 from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Position, Seat
-from joinproto.log import letters as log
+from joinproto.log import messages as log
 from joinproto.machine.vocabulary import Reason
 from joinproto.standby import messages as standby
 from joinproto.standby.catch_up import Message
@@ -44,7 +44,7 @@ from joinproto.standby.wire import from_tree, to_tree
 from joinproto.store import codec as store
 from joinproto.store.contents import Contents
 from tests.join import pictures
-from tests.log.test_letters import LETTERS
+from tests.log.test_messages import MESSAGES
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -203,7 +203,7 @@ def drawn() -> dict[str, list[Drawn]]:
             Drawn(one, partial(wire.encode, speaks=version), wire.decode, _says_less(one, version))
             for one in (*JOIN, *(SINCE_4 if version >= wire.CONFIRMS else ()))
         ]
-    found["log"] = list(_of(LETTERS, log.write, log.read))
+    found["log"] = list(_of(MESSAGES, log.write, log.read))
     found["standby"] = list(
         _of(STANDBY, lambda one: _line(to_tree(one)), lambda data: from_tree(json.loads(data)))
     )

@@ -72,7 +72,7 @@ Said: TypeAlias = "bytes | FrameSent | FrameKept | Data"
 
 
 @frozen
-class Letter:
+class Envelope:
     """What is on its way."""
 
     sender: str
@@ -175,16 +175,16 @@ class Host:
         what(self.member)
         self.perform()
 
-    def hear(self, letter: Letter) -> None:
-        match letter.content:
+    def hear(self, envelope: Envelope) -> None:
+        match envelope.content:
             case bytes():
-                self.member.receive(self.bus.now, letter.sender, decode(letter.content))
+                self.member.receive(self.bus.now, envelope.sender, decode(envelope.content))
             case FrameSent(view, seq):
-                self._take(letter.sender, view, seq)
+                self._take(envelope.sender, view, seq)
             case FrameKept(view, seq, seat):
                 self.kept_by.setdefault(Position(view, seq), set()).add(seat)
             case Data() as data:
-                self._take_data(letter.sender, data)
+                self._take_data(envelope.sender, data)
         self.perform()
 
     def write(self) -> Position | None:
@@ -271,7 +271,7 @@ class Bus:
     hosts: dict[str, Host] = field(factory=dict)
     disks: dict[str, Disk] = field(factory=dict)
     now: float = 0.0
-    wire: deque[Letter] = field(factory=deque)
+    wire: deque[Envelope] = field(factory=deque)
     cut: set[frozenset[str]] = field(factory=set)
     register: dict[ViewId | None, View] = field(factory=dict)
     off_register: set[str] = field(factory=set)  # members that cannot reach the register
@@ -332,15 +332,15 @@ class Bus:
     def send(self, sender: str, to: str, content: Said) -> None:
         self.before_sending(sender)
         if sender != to:
-            self.wire.append(Letter(sender, to, content))
+            self.wire.append(Envelope(sender, to, content))
 
     def say(self, sender: str, to: str, message: Message) -> None:
         """Let `sender` say what a test invents, and everybody answer."""
-        self.wire.append(Letter(sender, to, encode(message)))
+        self.wire.append(Envelope(sender, to, encode(message)))
         self.settle()
 
     def partition(self, *sides: str) -> None:
-        """Let only those hear each other whose letters stand in one text; `partition()` heals."""
+        """Let only those hear each other whose messages stand in one text; `partition()` heals."""
         before = set(self.cut)
         self.cut = {
             frozenset({one, other})
@@ -360,13 +360,13 @@ class Bus:
 
     def deliver(self, at: int = 0, *, again: bool = False) -> None:
         """Deliver what is on its way at this place; `again`: it will come once more."""
-        letter = self.wire[at]
+        envelope = self.wire[at]
         if not again:
             del self.wire[at]
-        host = self.hosts.get(letter.to)
-        if host is None or not host.runs or self._is_cut(letter.sender, letter.to):
+        host = self.hosts.get(envelope.to)
+        if host is None or not host.runs or self._is_cut(envelope.sender, envelope.to):
             return
-        self._guarded(host, lambda: host.hear(letter))
+        self._guarded(host, lambda: host.hear(envelope))
 
     def step(self) -> None:
         """Deliver what was sent first; if nothing is on its way, let the next deadline come."""

@@ -29,7 +29,7 @@ from joinproto.join.messages import (
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position
 from tests.join import pictures
-from tests.join.bus import Bus, Host, Letter
+from tests.join.bus import Bus, Envelope, Host
 from tests.join.story_words import Words, content
 
 END = "----"
@@ -93,7 +93,7 @@ class Story:
     _words: Words = field(factory=Words)
     _seen: dict[str, tuple[Host, int, int]] = field(factory=dict)
     _disks: dict[str, tuple[StoreRecord, tuple[Position, ...]]] = field(factory=dict)
-    _letters: list[Letter] = field(factory=list)
+    _envelopes: list[Envelope] = field(factory=list)
     _last: dict[tuple[str, str], str] = field(factory=dict)
 
     def tell(self, file: str, happens: tuple[str, ...]) -> list[str]:
@@ -185,18 +185,18 @@ class Story:
 
     def do_lose(self, kind: str = "") -> None:
         """`lose Ready`: messages of this kind that are on their way are lost; `lose`: all."""
-        for letter in list(self.bus.wire):
-            if not kind or type(content(letter)).__name__ == kind:
-                self.bus.wire.remove(letter)
+        for envelope in list(self.bus.wire):
+            if not kind or type(content(envelope)).__name__ == kind:
+                self.bus.wire.remove(envelope)
 
     def do_deliver(self, count: str = "1") -> None:
         """`deliver 3`: the next messages come; where none is left, the next deadline does."""
         self._all = True
         for _ in range(int(count)):
             if self.bus.wire:
-                letter = self.bus.wire[0]
-                if letter.to in self.bus.up():
-                    self._add(letter.to, f"hears {letter.sender}: {self._words.text(letter)}")
+                envelope = self.bus.wire[0]
+                if envelope.to in self.bus.up():
+                    self._add(envelope.to, f"hears {envelope.sender}: {self._words.text(envelope)}")
             self.bus.step()
             self._look()
         self._all = False
@@ -223,9 +223,9 @@ class Story:
 
     def _look(self) -> None:
         """Tell what is new at each host: on its disk, on the wire, told to it, said by it."""
-        letters = [one for one in self.bus.wire if all(one is not old for old in self._letters)]
-        self._letters = list(self.bus.wire)
-        self._words.meet(self.bus, letters)
+        envelopes = [one for one in self.bus.wire if all(one is not old for old in self._envelopes)]
+        self._envelopes = list(self.bus.wire)
+        self._words.meet(self.bus, envelopes)
         for name, host in sorted(self.bus.hosts.items()):
             old, acted, said_before = self._seen.get(name, (None, 0, 0))
             if old is not host:
@@ -236,7 +236,7 @@ class Story:
             self._acts(name, [one for one in actions if isinstance(one, Closing)])
             self._look_at_disk(name)
             if self._all:
-                self._look_at_letters(name, letters)
+                self._look_at_envelopes(name, envelopes)
             self._acts(name, [one for one in actions if not isinstance(one, Closing)])
             self._seen[name] = (host, len(host.told), len(host.seen))
 
@@ -259,11 +259,11 @@ class Story:
         if frames != disk.frames:
             self._add(name, f"has data up to {self._words.frame(disk.frames[-1:])}")
 
-    def _look_at_letters(self, name: str, letters: list[Letter]) -> None:
+    def _look_at_envelopes(self, name: str, envelopes: list[Envelope]) -> None:
         to: dict[str, list[str]] = {}
-        for letter in letters:
-            if letter.sender == name:
-                to.setdefault(self._words.text(letter), []).append(letter.to)
+        for envelope in envelopes:
+            if envelope.sender == name:
+                to.setdefault(self._words.text(envelope), []).append(envelope.to)
         for text, names in to.items():
             self._add(name, f"sends {' '.join(sorted(names))}: {text}")
 

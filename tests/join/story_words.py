@@ -30,7 +30,7 @@ from joinproto.join.messages import (
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, View
 from joinproto.join.wire import decode
-from tests.join.bus import Bus, Data, FrameKept, FrameSent, Letter
+from tests.join.bus import Bus, Data, Envelope, FrameKept, FrameSent
 
 
 @define
@@ -63,8 +63,8 @@ class Words:
         tip = f"tip {self.view(record.tip)}{unfinished}{mark}"
         return f"{record.state.value}, {tip}; frames: {data or 'none'}"
 
-    def text(self, letter: Letter) -> str:
-        match content(letter):
+    def text(self, envelope: Envelope) -> str:
+        match content(envelope):
             case FrameSent(view, seq):
                 return f"write {self.frame(Position(view, seq))}"
             case FrameKept(view, seq):
@@ -112,9 +112,9 @@ class Words:
             case Refusal(peer, what):
                 return f"refuses {peer}: {what}"
 
-    def meet(self, bus: Bus, letters: list[Letter]) -> None:
+    def meet(self, bus: Bus, envelopes: list[Envelope]) -> None:
         """Give each view that is met a name; a second one of its sort has a prime."""
-        for view in met(bus, letters):
+        for view in met(bus, envelopes):
             if view.id not in self._names:
                 name = f"{view.kind.name} {view.number}"
                 while name in self._names.values():
@@ -141,12 +141,12 @@ class Words:
         return text
 
 
-def met(bus: Bus, letters: list[Letter]) -> Iterator[View]:
+def met(bus: Bus, envelopes: list[Envelope]) -> Iterator[View]:
     for disk in bus.disks.values():
         yield from disk.record.lineage.views
         if disk.record.accepted is not None:
             yield disk.record.accepted.view
-    for message in map(content, letters):
+    for message in map(content, envelopes):
         if isinstance(message, Accept):
             yield message.view
         elif isinstance(message, Chosen):
@@ -155,8 +155,8 @@ def met(bus: Bus, letters: list[Letter]) -> Iterator[View]:
         yield from (one.view for one in host.seen if isinstance(one, Learned | Proposes))
 
 
-def content(letter: Letter) -> object:
-    return decode(letter.content) if isinstance(letter.content, bytes) else letter.content
+def content(envelope: Envelope) -> object:
+    return decode(envelope.content) if isinstance(envelope.content, bytes) else envelope.content
 
 
 def _differs(name: str, old: StoreRecord, new: StoreRecord) -> bool:

@@ -35,7 +35,7 @@ from joinproto.join.turns import _is_held
 from joinproto.join.view import Position, verify_successor
 from joinproto.join.wire import decode, encode
 from joinproto.machine.vocabulary import Reason
-from tests.join.bus import Bus, Data, Host, Letter, cluster, config
+from tests.join.bus import Bus, Data, Envelope, Host, cluster, config
 from tests.join.pictures import views
 from tests.join.test_choice import A, B, V, ballot, choice, promise, seat, sent
 
@@ -43,7 +43,7 @@ from tests.join.test_choice import A, B, V, ballot, choice, promise, seat, sent
 def hears(bus: Bus, name: str, sender: str, message: Message) -> Host:
     """Let one member hear this alone, before all that is on its way."""
     host = bus[name]
-    host.hear(Letter(sender, name, encode(message)))
+    host.hear(Envelope(sender, name, encode(message)))
     return host
 
 
@@ -114,9 +114,9 @@ def test_an_update_that_a_new_view_ends_is_begun_anew() -> None:
     while bus["d"].member.source is None and bus.now < 60:
         bus.step()
     bus.wire = deque(
-        letter
-        for letter in bus.wire
-        if letter.sender != "d" and not isinstance(letter.content, Data)
+        envelope
+        for envelope in bus.wire
+        if envelope.sender != "d" and not isinstance(envelope.content, Data)
     )
 
     bus.crash("c")
@@ -207,7 +207,7 @@ def test_a_guest_whose_answer_is_lost_is_taken_in_all_the_same() -> None:
 
     bus.start(config("d"))
     while bus["a"].member.view == first and bus.now < 60:
-        bus.wire = deque(letter for letter in bus.wire if not _is_promise_of("d", letter))
+        bus.wire = deque(envelope for envelope in bus.wire if not _is_promise_of("d", envelope))
         bus.step()
 
     view = bus["a"].member.view
@@ -215,9 +215,9 @@ def test_a_guest_whose_answer_is_lost_is_taken_in_all_the_same() -> None:
     assert "d" in {seat.member for seat in view.members}
 
 
-def _is_promise_of(name: str, letter: Letter) -> bool:
-    content = letter.content
-    is_its = letter.sender == name and isinstance(content, bytes)
+def _is_promise_of(name: str, envelope: Envelope) -> bool:
+    content = envelope.content
+    is_its = envelope.sender == name and isinstance(content, bytes)
     return is_its and isinstance(decode(content), Promise)  # type: ignore[arg-type]
 
 

@@ -41,7 +41,7 @@ from joinproto.join.view import Kind, Position, Seat, View, change
 from joinproto.join.wire import decode
 from joinproto.machine.vocabulary import Reason, Store
 from tests.join import pictures
-from tests.join.bus import Bus, Host, Letter, cluster, config, start_all
+from tests.join.bus import Bus, Envelope, Host, cluster, config, start_all
 
 OPTIONS = config("a").digest
 lineage = partial(pictures.lineage, options=OPTIONS)
@@ -286,7 +286,7 @@ def test_two_newcomers_at_once_both_join() -> None:
     assert 2 == written(bus).seq
 
 
-def test_members_whose_letters_were_lost_say_hello_again_at_a_heartbeat() -> None:
+def test_members_whose_messages_were_lost_say_hello_again_at_a_heartbeat() -> None:
     """The founding is chosen, and nobody hears who is ready."""
     bus = Bus()
     start_all(bus, "abc")
@@ -307,7 +307,7 @@ def test_members_whose_letters_were_lost_say_hello_again_at_a_heartbeat() -> Non
     assert "a active, b active, c active" == bus.phases()
 
 
-def test_a_newcomer_whose_letters_were_lost_says_hello_again_at_a_heartbeat() -> None:
+def test_a_newcomer_whose_messages_were_lost_says_hello_again_at_a_heartbeat() -> None:
     """Its hello came while nobody was active, or was lost; nobody else would begin again."""
     bus, _ = changed()
     bus.start(config("d"))
@@ -619,7 +619,7 @@ def test_a_heartbeat_of_a_frozen_majority_suspends() -> None:
 
 
 def test_a_heartbeat_tells_a_member_that_it_has_missed_a_view() -> None:
-    """The letter with the choice was lost; the next heartbeat is behind, and is answered."""
+    """The message with the choice was lost; the next heartbeat is behind, and is answered."""
     bus = cluster()
     bus.cut = {frozenset("ac"), frozenset("bc")}
     bus.tell("a", lambda member: member.peer_down(bus.now, "c"))
@@ -804,7 +804,7 @@ def test_a_ballot_that_takes_longer_than_patience_ends_all_the_same() -> None:
     """Slow disks: patience grows with each ballot, or the next one spoils the last for ever."""
     bus = Bus()
     start_all(bus, "abc")
-    late: deque[tuple[float, Letter]] = deque()
+    late: deque[tuple[float, Envelope]] = deque()
     for _ in range(1_200):
         bus.now += 0.1
         while bus.wire:

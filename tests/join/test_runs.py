@@ -16,26 +16,26 @@ from joinproto.join.messages import Refusal, Waiting
 from joinproto.join.phases import Phase
 from joinproto.join.wire import decode
 from joinproto.machine.vocabulary import Reason
-from tests.join.bus import Bus, Data, Letter, cluster, config, start_all
+from tests.join.bus import Bus, Data, Envelope, cluster, config, start_all
 
 
 def _write_without(bus: Bus, name: str) -> None:
     """Write a frame at `a` that does not reach this member, which is about to crash."""
     bus.write("a")
-    for letter in [one for one in bus.wire if one.to == name]:
-        bus.wire.remove(letter)
+    for envelope in [one for one in bus.wire if one.to == name]:
+        bus.wire.remove(envelope)
     bus.settle()
 
 
 def _slowly(bus: Bus, seconds: float) -> None:
     """Let time pass, in which no update arrives; they are on their way afterwards."""
     until = bus.now + seconds
-    held: list[Letter] = []
+    held: list[Envelope] = []
     while bus.wire or ((due := bus.next_deadline()) is not None and due <= until):
         late = [one for one in bus.wire if isinstance(one.content, Data)]
         held += late
-        for letter in late:
-            bus.wire.remove(letter)
+        for envelope in late:
+            bus.wire.remove(envelope)
         bus.step()
     bus.wire.extend(held)
 
@@ -311,8 +311,8 @@ def test_a_shutdown_ends_one_that_was_about_to_be_taken_in() -> None:
     assert Phase.JOINING is bus["d"].member.phase
     bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
     for _ in range(200):
-        for letter in _letters(bus, "d", Prepare):
-            bus.wire.remove(letter)
+        for envelope in _envelopes(bus, "d", Prepare):
+            bus.wire.remove(envelope)
         if bus["a"].runs:
             bus.step()
     bus.wait()
@@ -339,8 +339,8 @@ def test_a_shutdown_ends_a_member_that_does_not_hear_who_had_it_chosen() -> None
     for _ in range(200):
         # `a` alone counts the votes, and has no connection to `b` yet.
         apart = [one for one in bus.wire if {one.sender, one.to} == {"a", "b"}]
-        for letter in apart + _letters(bus, "c", Voted):
-            bus.wire.remove(letter)
+        for envelope in apart + _envelopes(bus, "c", Voted):
+            bus.wire.remove(envelope)
         if bus["c"].runs:
             bus.step()
     assert not bus["a"].runs
@@ -358,8 +358,8 @@ def test_a_shutdown_ends_a_guest_that_never_saw_the_view_run() -> None:
     assert not bus["d"].member.state.saw_it_run
     bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
     for _ in range(200):
-        for letter in _letters(bus, "d", Prepare):
-            bus.wire.remove(letter)
+        for envelope in _envelopes(bus, "d", Prepare):
+            bus.wire.remove(envelope)
         if bus["a"].runs:
             bus.step()
     bus.wait()
@@ -372,8 +372,8 @@ def _unheard(bus: Bus, name: str, seconds: float) -> None:
     until = bus.now + seconds
     while bus.wire or ((due := bus.next_deadline()) is not None and due <= until):
         bus.step()
-        for letter in [one for one in bus.wire if name in (one.sender, one.to)]:
-            bus.wire.remove(letter)
+        for envelope in [one for one in bus.wire if name in (one.sender, one.to)]:
+            bus.wire.remove(envelope)
 
 
 def test_a_shutdown_outlives_that_its_member_is_left_out_of_a_view() -> None:
@@ -524,13 +524,13 @@ def test_a_vain_try_before_does_not_keep_members_waiting(heartbeat: float, is_lo
 # -- ballots that are not heard --------------------------------------------------------------------
 
 
-def _letters(bus: Bus, to: str, kind: type = Prepare) -> list[Letter]:
+def _envelopes(bus: Bus, to: str, kind: type = Prepare) -> list[Envelope]:
     said = [one for one in bus.wire if one.to == to and isinstance(one.content, bytes)]
     return [one for one in said if isinstance(decode(one.content), kind)]  # type: ignore[arg-type]
 
 
 def _asked(bus: Bus, to: str, kind: type = Prepare) -> list[object]:
-    return [one.content for one in _letters(bus, to, kind)]
+    return [one.content for one in _envelopes(bus, to, kind)]
 
 
 def test_a_ballot_that_was_not_heard_lasts_and_is_asked_in_again() -> None:
@@ -543,8 +543,8 @@ def test_a_ballot_that_was_not_heard_lasts_and_is_asked_in_again() -> None:
     while not _asked(bus, "c"):
         bus.step()
     (first,) = _asked(bus, "c")
-    for letter in [one for one in bus.wire if one.to == "c"]:
-        bus.wire.remove(letter)
+    for envelope in [one for one in bus.wire if one.to == "c"]:
+        bus.wire.remove(envelope)
     bus.settle()
     while not _asked(bus, "c"):
         bus.step()
@@ -583,8 +583,8 @@ def test_founders_that_come_back_with_other_stores_are_asked_again(
     start_all(bus, "abcd", electors="abcd", wait_for=3)
     while not _asked(bus, late):
         bus.step()
-    for letter in _letters(bus, late, Prepare):
-        bus.wire.remove(letter)
+    for envelope in _envelopes(bus, late, Prepare):
+        bus.wire.remove(envelope)
     bus.settle()
     for name in replaced:
         bus.crash(name)

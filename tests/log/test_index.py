@@ -17,7 +17,7 @@ from joinproto.durable.journal.journal import FILE, Frame, Journal
 from joinproto.durable.journal.records import record
 from joinproto.errors import StoreCorrupt
 
-VIEWS = [letter * 64 for letter in "abc"]
+VIEWS = [message * 64 for message in "abc"]
 
 
 def frames(first: int, count: int, *, view: int = 0, size: int = 100) -> list[Frame]:

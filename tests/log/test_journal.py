@@ -178,7 +178,7 @@ def runs_of(views: list[str]) -> list[Run]:
 
 def long_journal(path: Path, count: int) -> None:
     """Write so many frames of three views as records, without an fsync for each."""
-    views = [letter * 64 for letter in "abc"]
+    views = [message * 64 for message in "abc"]
     with (path / FILE).open("wb") as file:
         for number in range(1, count + 1):
             view = views[3 * (number - 1) // count]

@@ -127,7 +127,7 @@ def test_a_shutdown_asked_of_two_members_at_once_is_one_shutdown(three: Town) ->
 
 
 def test_a_member_of_the_former_version_is_not_asked_to_rest(three: Town) -> None:
-    """It would take the letter for damage, and drop the connection."""
+    """It would take the message for damage, and drop the connection."""
     for name in "abc":
         for other in set("abc") - {name}:
             three.members[name].items.append(Up(other, 1))

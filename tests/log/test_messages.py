@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from joinproto.codec.malformed import Malformed
 from joinproto.durable.journal.journal import Frame, Run
 from joinproto.log.entry import Entry, packed
-from joinproto.log.letters import (
+from joinproto.log.messages import (
     Ask,
     AtRest,
     BasePiece,
@@ -20,7 +20,7 @@ from joinproto.log.letters import (
     Have,
     HaveFrom,
     Kept,
-    Letter,
+    Message,
     Piece,
     Rest,
     Submit,
@@ -30,7 +30,7 @@ from joinproto.log.letters import (
 )
 
 VIEW = "0f" * 32
-LETTERS: list[Letter] = [
+MESSAGES: list[Message] = [
     Frames(VIEW, 3, (b"one", b"", b"\n[]")),
     Kept(VIEW, 0, "store", True),
     Committed(VIEW, 7),
@@ -64,29 +64,29 @@ WRITTEN = (
     b'["at-rest","V",7]\n',
     b'["piece","V",5,[["V",4],["W",0]]]\nfive',
 )
-"""Of each letter, with V and W for the ids of views."""
+"""Of each message, with V and W for the ids of views."""
 
 
-@pytest.mark.parametrize(("letter", "written"), [*zip(LETTERS, WRITTEN, strict=True)])
-def test_the_bytes_of_a_letter_never_change(letter: Letter, written: bytes) -> None:
+@pytest.mark.parametrize(("message", "written"), [*zip(MESSAGES, WRITTEN, strict=True)])
+def test_the_bytes_of_a_message_never_change(message: Message, written: bytes) -> None:
     """Members of an earlier version read them."""
     expected = written.replace(b"V", VIEW.encode()).replace(b"W", b"1" * 64)
 
-    assert expected == write(letter)
+    assert expected == write(message)
 
 
-@pytest.mark.parametrize("letter", LETTERS, ids=lambda one: type(one).__name__)
-def test_a_letter_comes_back_as_it_was(letter: Letter) -> None:
-    assert letter == read(write(letter))
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda one: type(one).__name__)
+def test_a_message_comes_back_as_it_was(message: Message) -> None:
+    assert message == read(write(message))
 
 
-@pytest.mark.parametrize("letter", LETTERS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda one: type(one).__name__)
 @given(data=st.data())
-def test_a_damaged_letter_is_refused_or_is_another_letter(
-    letter: Letter, data: st.DataObject
+def test_a_damaged_message_is_refused_or_is_another_message(
+    message: Message, data: st.DataObject
 ) -> None:
     """Never another error: whatever a peer sends, the member goes on."""
-    said = bytearray(write(letter))
+    said = bytearray(write(message))
     at = data.draw(st.integers(0, len(said) - 1))
     said[at : at + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
 

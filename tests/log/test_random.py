@@ -63,7 +63,7 @@ class Life:
         one, other = self.chance.sample("abc", 2)
         pair = {(one, other), (other, one)}
         self.three.lost |= pair
-        kept = [letter for letter in self.three.wire if letter[:2] not in pair]
+        kept = [message for message in self.three.wire if message[:2] not in pair]
         self.three.wire.clear()
         self.three.wire.extend(kept)
 

@@ -63,7 +63,7 @@ class Applied:
 
 @define
 class Bench:
-    """One log on a bench: a `Strand` whose member does what the test says."""
+    """One log on a bench: a `EventLoop` whose member does what the test says."""
 
     name: str
     wire: deque[tuple[str, str, bytes]]
@@ -526,7 +526,7 @@ def test_what_came_together_is_handed_in_together(three: Three) -> None:
 
 
 def test_what_comes_while_a_few_frames_are_under_way_goes_together(three: Three) -> None:
-    """One letter and one fsync on each disk for all that waits, not for each write."""
+    """One message and one fsync on each disk for all that waits, not for each write."""
     a = three["a"]
     for number in range(6):
         a.submit(f"text {number}")

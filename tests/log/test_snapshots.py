@@ -17,7 +17,7 @@ from joinproto.join.view import Position
 from joinproto.log import dropping, snapshot
 from joinproto.log.disk import open_disk
 from joinproto.log.keeper import Keeping
-from joinproto.log.letters import Have, write
+from joinproto.log.messages import Have, write
 from joinproto.log.replicated import ReplicatedLog
 from tests.log.engines import Applied, Town
 

@@ -86,7 +86,7 @@ def _do(life: Life, step: str, number: int) -> None:
             life.part()
         case "write":
             life.write()
-            while rest and life.letters:
+            while rest and life.envelopes:
                 life.deliver()
         case "recover":
             # Everybody fails, every store is marked, everybody comes back.
@@ -99,8 +99,8 @@ def _do(life: Life, step: str, number: int) -> None:
             life.settle(rounds_max=30)
         case "deliver":
             for _ in range(20 if rest else 1):
-                if life.letters:
-                    life.deliver(number % len(life.letters))
+                if life.envelopes:
+                    life.deliver(number % len(life.envelopes))
         case "settle":
             life.settle(rounds_max=30)
         case "tick":

@@ -168,10 +168,10 @@ def free_ports(count: int) -> list[int]:
 
 
 @contextmanager
-def rabbits(room: Path, letters: str) -> Iterator[Rabbits]:
+def rabbits(room: Path, envelopes: str) -> Iterator[Rabbits]:
     """Yield a cluster whose nodes all run; the first founds it, the others join it."""
     sbin = home()
-    names = tuple(f"{letter}@localhost" for letter in letters)
+    names = tuple(f"{envelope}@localhost" for envelope in envelopes)
     epmd_port, *ports = free_ports(1 + len(names))
     cookie = room / ".erlang.cookie"
     cookie.write_text("a-cookie-of-this-test")

@@ -41,7 +41,7 @@ Written = tuple[ViewId, int]
 
 
 @define
-class Letter:
+class Envelope:
     """A message on its way: of the protocol, or a frame, or a source's whole data."""
 
     sender: str
@@ -79,7 +79,7 @@ class Life:
     disks: dict[str, StoreRecord] = Factory(dict)
     frames: dict[str, tuple[Written, ...]] = Factory(dict)
     members: dict[str, Member] = Factory(dict)
-    letters: list[Letter] = Factory(list)
+    envelopes: list[Envelope] = Factory(list)
     split: tuple[frozenset[str], ...] = ()
     acknowledged: list[Written] = Factory(list)
     lives: int = 0
@@ -126,7 +126,7 @@ class Life:
         """End a process; the others notice when `settle` looks."""
         if self.members.pop(name, None) is None:
             return
-        self.letters = [one for one in self.letters if name not in (one.sender, one.to)]
+        self.envelopes = [one for one in self.envelopes if name not in (one.sender, one.to)]
         for other in sorted(self.members):
             if self.reaches(name, other):
                 self.members[other].peer_down(self.now, name)
@@ -151,24 +151,24 @@ class Life:
                 elif not was and self.reaches(one, other):
                     self.members[one].peer_up(self.now, other)
                 self.perform(one)
-        self.letters = [one for one in self.letters if self.reaches(one.sender, one.to)]
+        self.envelopes = [one for one in self.envelopes if self.reaches(one.sender, one.to)]
 
     def deliver(self, at: int = 0) -> None:
-        """Deliver one letter."""
-        letter = self.letters.pop(at)
-        member = self.members.get(letter.to)
-        if member is None or not self.reaches(letter.sender, letter.to):
+        """Deliver one envelope."""
+        envelope = self.envelopes.pop(at)
+        member = self.members.get(envelope.to)
+        if member is None or not self.reaches(envelope.sender, envelope.to):
             return
-        match letter.content:
+        match envelope.content:
             case FrameSent(view, seq):
                 if member.may_append(view, seq) is Frame.TAKE:
-                    self._append(letter.to, view, seq)
+                    self._append(envelope.to, view, seq)
             case DataSent():
-                self._take(letter.to, letter.sender, letter.content)
+                self._take(envelope.to, envelope.sender, envelope.content)
             case _:
-                message: Message = letter.content  # type: ignore[assignment]
-                member.receive(self.now, letter.sender, message)
-        self.perform(letter.to)
+                message: Message = envelope.content  # type: ignore[assignment]
+                member.receive(self.now, envelope.sender, message)
+        self.perform(envelope.to)
 
     def tick(self, name: str) -> None:
         """Let a member's deadline come."""
@@ -192,7 +192,7 @@ class Life:
                 self._append(name, tip.id, seq)
                 for seat in sorted(tip.members, key=lambda one: one.member):
                     if seat.member != name and self.reaches(name, seat.member):
-                        self.letters.append(Letter(name, seat.member, FrameSent(tip.id, seq)))
+                        self.envelopes.append(Envelope(name, seat.member, FrameSent(tip.id, seq)))
                 return True
         return False
 
@@ -201,7 +201,7 @@ class Life:
         idle = 0
         for _ in range(rounds_max):
             before = self._progress()
-            while self.letters:
+            while self.envelopes:
                 self.deliver()
             for name in sorted(self.members):
                 self.tick(name)
@@ -284,8 +284,8 @@ class Host:
 
     def send_all(self, sends: tuple[Sent, ...]) -> None:
         life = self.life
-        life.letters += [
-            Letter(self.name, sent.to, sent.message)
+        life.envelopes += [
+            Envelope(self.name, sent.to, sent.message)
             for sent in sends
             if sent.to in life.members and life.reaches(self.name, sent.to)
         ]
@@ -299,7 +299,7 @@ class Host:
         match action:
             case ServeUpdate(to, view):
                 data = DataSent(view.id, life.disks[name].position, life.frames[name])
-                life.letters.append(Letter(name, to, data))
+                life.envelopes.append(Envelope(name, to, data))
             case Stop():
                 life.members.pop(name)
 

@@ -145,8 +145,8 @@ def _meeting(life: Life) -> list[Refused]:
     life.start("b")
     heard: list[Refused] = []
     for _ in range(60):
-        heard += [one.content for one in life.letters if isinstance(one.content, Refused)]
-        if life.letters:
+        heard += [one.content for one in life.envelopes if isinstance(one.content, Refused)]
+        if life.envelopes:
             life.deliver()
         else:
             for name in "ab":
@@ -199,7 +199,7 @@ def _closing() -> Life:
         life.members["a"].shutdown_cluster(life.now)
         life.tick("a")
         for _ in range(deliveries):
-            if life.letters:
+            if life.envelopes:
                 life.deliver()
         for name in NAMES:
             life.kill(name)

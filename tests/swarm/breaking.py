@@ -16,7 +16,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from joinproto.durable.journal.journal import Frame, Journal
-from joinproto.host.ports import Strand, Work
+from joinproto.host.ports import EventLoop, Work
 from joinproto.join.draft import Draft
 from joinproto.join.messages import Heartbeat
 from joinproto.join.view import View
@@ -186,11 +186,11 @@ REFUSAL_BELIEVED = Mutation(
 
 def _says_before_it_does(_: Any) -> Callable[..., Iterator[Work]]:
     def appending(
-        strand: Strand, journal: Journal, submissions: Submissions, frames: list[Frame]
+        loop: EventLoop, journal: Journal, submissions: Submissions, frames: list[Frame]
     ) -> Iterator[Work]:
         digests = [digest_of(frame.data) for frame in frames]
         first, last = frames[0].seq, frames[-1].seq
-        strand.appended(frames[0].view, first, last, lambda seq: digests[seq - first])
+        loop.appended(frames[0].view, first, last, lambda seq: digests[seq - first])
         yield partial(journal.append, frames)
         for frame in frames:
             submissions.took(frame)

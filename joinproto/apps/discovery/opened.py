@@ -106,10 +106,10 @@ def _backend(
             real = chosen.variant is Variant.REAL and chosen.given.release >= V313
             return chosen.tls("consul.ssl_options"), ConsulBackend(about, locked and real), ()
         case values.ETCD if chosen.is_etcd2:
-            letters = "".join(secrets.choice(string.ascii_letters) for _ in range(NONCE_LENGTH))
+            messages = "".join(secrets.choice(string.ascii_letters) for _ in range(NONCE_LENGTH))
             return (
                 chosen.tls("etcd.ssl_options"),
-                Etcd2Backend(evolve(chosen.etcd2, nonce=letters)),
+                Etcd2Backend(evolve(chosen.etcd2, nonce=messages)),
                 (),
             )
         case values.ETCD:

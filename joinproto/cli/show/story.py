@@ -221,9 +221,9 @@ def _left(trace: Trace, post: _Post) -> tuple[Sending, ...]:
 
 
 def _lifelines(trace: Trace, members: Sequence[str]) -> tuple[str, ...]:
-    letters = [letter for step in trace.steps for letter in (step.message, *step.sent) if letter]
+    entries = [entry for step in trace.steps for entry in (step.message, *step.sent) if entry]
     act = {step.member for step in trace.steps}
-    act |= {name for letter in letters for name in (letter.sender, letter.to)}
+    act |= {name for entry in entries for name in (entry.sender, entry.to)}
     return tuple(name for name in members if name != MONITOR or name in act)
 
 
@@ -233,7 +233,7 @@ def _side(detail: str, members: Sequence[str]) -> frozenset[str]:
 
 
 @define
-class _Letter:
+class _Entry:
     """A message in the network.  `known`: members that received it (or it was lost to)."""
 
     number: int
@@ -249,29 +249,27 @@ class _Post:
     other for a set.  If it has them all, it reads the newest once more.
     """
 
-    letters: list[_Letter] = field(factory=list)
+    entries: list[_Entry] = field(factory=list)
 
     def handle(self, number: int, step: Step) -> int | None:
         found: int | None = None
         message = step.message
         if message is not None:
             receiver = step.member if step.member is not None else message.to
-            same = [letter for letter in self.letters if _fits(letter.message, message, receiver)]
-            fresh = [letter for letter in same if receiver not in letter.known]
-            letter = fresh[0] if fresh else same[-1] if same else None
-            if letter is not None:
-                found = letter.number
+            same = [entry for entry in self.entries if _fits(entry.message, message, receiver)]
+            fresh = [entry for entry in same if receiver not in entry.known]
+            entry = fresh[0] if fresh else same[-1] if same else None
+            if entry is not None:
+                found = entry.number
                 if step.member is None and step.action == DOUBLE:
-                    self.letters.append(_Letter(letter.number, letter.message))
+                    self.entries.append(_Entry(entry.number, entry.message))
                 else:
-                    letter.known.add(receiver)
-        self.letters += [_Letter(number, item) for item in step.sent]
+                    entry.known.add(receiver)
+        self.entries += [_Entry(number, item) for item in step.sent]
         return found
 
     def under_way(self) -> tuple[Sending, ...]:
-        left = [
-            Sending(letter.number, letter.message) for letter in self.letters if not letter.known
-        ]
+        left = [Sending(entry.number, entry.message) for entry in self.entries if not entry.known]
         return tuple(dict.fromkeys(left))
 
 

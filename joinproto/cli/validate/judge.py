@@ -91,18 +91,18 @@ def validate(paths: Iterable[Path]) -> Verdict:
 
 
 def _judged(runs: list[Run], history: History) -> Verdict:
-    letters = _Letters()
+    messages = _Messages()
 
     def look(seen: Seen) -> None:
         history.look(seen)
-        letters.look(seen)
+        messages.look(seen)
 
     mismatch = None
     for run in runs:
         found = replay(run, look, history.assumed)
         mismatch = mismatch or found
     broken = {name: tuple(claim(history)) for name, claim in PROPERTIES.items()}
-    broken["nothing_invented"] = tuple(letters.invented(history.logged))
+    broken["nothing_invented"] = tuple(messages.invented(history.logged))
     members = tuple(sorted(history.logged))
     return Verdict(
         runs=len(runs),
@@ -119,10 +119,10 @@ def _judged(runs: list[Run], history: History) -> Verdict:
 
 
 @define
-class _Letters:
+class _Messages:
     """What a member received, another one has sent; if not, a log is cut, or a peer lied.
 
-    Of letters only hashes are kept, each once: members say the same again and again.
+    Of messages only hashes are kept, each once: members say the same again and again.
     """
 
     sent: set[int] = Factory(set)
