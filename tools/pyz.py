@@ -36,7 +36,7 @@ SOURCES = {
 COMMANDS = ("recover", "ask", "decide", "discovery", "reconcile")
 # What no command of these needs; a module of ours that is looked for in vain says how to get it.
 LEFT_OUT = re.compile(
-    r"joinproto/(apps/(clusterer|contrib|standby/(?!__init__|keeping/))|check/(engine|tla)|contrib"
+    r"joinproto/(apps/(clusterer|contrib|standby/(?!__init__|keeping/))|check/(engine|tla)|contrib|explore"
     r"|cli/(diagrams|rehearse|reports|show/assets|validate|pytest_plugin)|drivers|prove|swarm|tables)"
     r"|joinproto/cli/commands/(?!__init__|ask|decide|discovery|reconcile)"
     r"|joinproto_worlds/(?!__init__|discovery/|mutations/)"

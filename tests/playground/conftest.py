@@ -44,8 +44,9 @@ def address(folder: Path) -> Iterator[str]:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """Chromium, for one module: while it is there, no other event loop can run in this process."""
     need("chromium")
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:
