@@ -10,19 +10,20 @@ With `--tier`, 0 and 1 say whether every world ends as the catalogue expects.
 from __future__ import annotations
 
 import math
+import multiprocessing
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+import signal
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 from attrs import evolve, frozen
 
 from joinproto.check import catalogue
-from joinproto.check.entry import Entry
 from joinproto.check.loaded import Loaded
 from joinproto.check.memory import collected_seldom
 from joinproto.check.options import words_of
@@ -40,6 +41,9 @@ from joinproto.cli.show.summary import summary
 from joinproto.cli.world_help import WorldCommand
 from joinproto.codec.json_form import Merged, Seconds, encoded, printed
 from joinproto.errors import JoinprotoError, UsageProblem, did_you_mean
+
+if TYPE_CHECKING:
+    from joinproto.cli.commands.tier import Row
 
 EXAMPLE = """\b
 Examples:
@@ -402,7 +406,6 @@ def _say_not_written(path: Path) -> None:
 
 
 def _check_tier(tier: Literal["quick", "long"], settings: Settings) -> int:
-    from joinproto.check.check import check as search_world
     from joinproto.check.memory import resident_bytes
     from joinproto.cli.commands.tier import run_tier
     from joinproto.cli.warming import warm_up
@@ -412,16 +415,34 @@ def _check_tier(tier: Literal["quick", "long"], settings: Settings) -> int:
     with watched() as (progress, _):
         warm_up(workers=workers)
 
-        def search(item: Entry, mutant: str | None) -> Report:
-            loaded = catalogue.load(item.name, {"mutant": mutant} if mutant else {})
-            report = search_world(
-                loaded.world, progress=progress, workers=workers, **settings.limits()
-            )
-            progress.close()
-            return report
+        def search(rows: Sequence[Row]) -> Iterator[Report]:
+            if tier == "quick" and workers > 1:
+                yield from _side_by_side(rows, workers, settings.limits())
+                return
+            for row in rows:
+                yield _search(row, progress=progress, workers=workers, **settings.limits())
+                progress.close()
 
         Terminal.now()
         code, found = run_tier(tier, search, as_json=settings.as_json)
     if settings.as_json:
         click.echo(printed(found))
     return code
+
+
+def _search(row: Row, **how: Any) -> Report:
+    from joinproto.check.check import check as search_world
+
+    item, mutant = row
+    loaded = catalogue.load(item.name, {"mutant": mutant} if mutant else {})
+    return search_world(loaded.world, **how)
+
+
+def _side_by_side(rows: Sequence[Row], workers: int, limits: Mapping[str, Any]) -> Iterator[Report]:
+    """Search small worlds, one in each of `workers` processes; yield reports in order of `rows`."""
+    # Forked: the compiled loops and the catalogue are there already.
+    context = multiprocessing.get_context("fork")
+    # Ctrl-C goes to all of them; this process says so, and ends the others.
+    ignore = signal.SIGINT, signal.SIG_IGN
+    with context.Pool(workers, signal.signal, ignore) as pool:
+        yield from pool.imap(partial(_search, workers=1, **limits), rows)

@@ -8,7 +8,7 @@ nothing about a world that holds.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Literal
 
 import click
@@ -123,7 +123,11 @@ class Tier:
     worlds: Annotated[tuple[Ended, ...], "every world, each followed by its mutants"]
 
 
-def _rows(tier: str) -> Iterator[tuple[Entry, str | None]]:
+Row = tuple[Entry, str | None]
+"""A world, and the mistake built into it; None: none."""
+
+
+def _rows(tier: str) -> Iterator[Row]:
     for item in entries.ENTRIES:
         if item.tier == tier:
             yield item, None
@@ -131,12 +135,15 @@ def _rows(tier: str) -> Iterator[tuple[Entry, str | None]]:
 
 
 def run_tier(
-    tier: Literal["quick", "long"], search: Callable[[Entry, str | None], Report], *, as_json: bool
+    tier: Literal["quick", "long"],
+    search: Callable[[Sequence[Row]], Iterator[Report]],
+    *,
+    as_json: bool,
 ) -> tuple[int, Tier]:
     """Search every world of `tier`; return the exit code and what a program reads.
 
-    `search`: makes the report of a world, or of one of its mutants.  Lines are printed as
-    they come, unless `as_json`.
+    `search`: makes the reports of all, in order.  Lines are printed as they come, unless
+    `as_json`.
     """
     began = time.perf_counter()
     rows = list(_rows(tier))
@@ -149,8 +156,8 @@ def run_tier(
             f"{plural(len(rows), 'world')}, and {fail} of them must fail:"
             " they have a mistake built in, or show a known hole.\n“ok”: it ended as it must.\n"
         )
-    for words, (item, mutant) in zip(named, rows, strict=True):
-        ending = Ending(words, item, mutant, search(item, mutant))
+    for words, (item, mutant), report in zip(named, rows, search(rows), strict=True):
+        ending = Ending(words, item, mutant, report)
         endings.append(ending)
         if not as_json:
             click.echo(ending.line(width))

@@ -101,6 +101,7 @@ RULES = (
         "late-lock",
         "U5: a lock that is granted after its round was given up is given back",
         "late-lock-kept",
+        tier="long",
     ),
     _entry(
         "newcomers",
@@ -147,6 +148,7 @@ HOLES = (
 )
 KILLED = ("form", "join", "gospel", "rejoin", "left-out-starts", "hole-1", "hole-4", "hole-7-again")
 """Scenes in which a node may be killed between any two effects of a step."""
+QUICK_KILLED = ("join", "hole-1")
 DELIVERING = ("join", "hole-1")
 """Of these, scenes in which what it has sent may arrive all the same."""
 ENTRIES: tuple[Entry, ...] = (
@@ -156,7 +158,7 @@ ENTRIES: tuple[Entry, ...] = (
             f"{scene}-killed",
             scene,
             f"`clusterer-{scene}`, and a node is killed between two effects of any step",
-            tier="long" if scene in ("form", "gospel", "hole-4", "hole-7-again") else "quick",
+            tier="quick" if scene in QUICK_KILLED else "long",
             kills=1,
             delivers=scene in DELIVERING,
         )

@@ -52,6 +52,7 @@ ENTRIES: tuple[Entry, ...] = (
     REPAIR(
         "reconcile-removal",
         "an operator removes a replica while another node may be lost; incident 12: applied alone",
+        tier="long",
         mutants=("applies-alone", "heard-again"),
         removes=1,
     ),
@@ -195,6 +196,7 @@ ENTRIES: tuple[Entry, ...] = (
     TIMED(
         "reconcile-two-timed-seed",
         "the same by the design's clock: after 60 to 110 seconds",
+        tier="long",
         scenario="two",
         within=110,
         by_hand=1,

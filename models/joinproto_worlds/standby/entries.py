@@ -21,6 +21,8 @@ def _scene(name: str, about: str, mutants: tuple[str, ...] = (), **given: Any) -
 _LONG = (
     *("ahead", "cut-off", "told-late", "two-promoted", "old-serves"),
     *("continues-halfway", "stopped-halfway", "dropped-halfway", "continues-wiped"),
+    *("stopped", "continues", "early-halfway", "total-halfway", "left", "failback-wiped"),
+    *("event-ahead", "dropped-built-in"),
 )
 
 
