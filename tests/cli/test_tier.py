@@ -10,7 +10,6 @@ from attrs import evolve
 from joinproto.check import catalogue
 from joinproto_worlds import entries
 from joinproto_worlds.classics.two_phase_commit import build
-from tests.census import QUICK
 from tests.cli.running import Run, run_here
 
 
@@ -48,15 +47,6 @@ def test_every_world_and_mutant_of_a_tier_is_searched(
         ["note-options", "--mutant", "without-I2"],
     ]
     assert "6 searched, all as expected" in done.out
-
-
-@pytest.mark.landing
-def test_every_quick_world_and_mutant_ends_as_expected(run: Run) -> None:
-    """What `make check` runs, as the command does it: small worlds in plain Python."""
-    done = run("--tier", "quick")
-
-    assert 0 == done.code
-    assert f"{len(QUICK)} searched, all as expected" in done.out
 
 
 def test_a_world_that_ends_otherwise_exits_1_and_is_named(
