@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from attrs import evolve
 
@@ -144,13 +144,22 @@ def _existing(path: str) -> Path:
     return file.resolve()
 
 
+class _Source(SourceFileLoader):
+    """Reads the text each time: bytecode is found again by the second and the size of its file, so
+    that an edit within a second of the last one would not be seen.
+    """
+
+    def path_stats(self, path: str) -> NoReturn:
+        raise OSError(path)
+
+
 def _module(file: Path) -> ModuleType:
     # Two files of one name are two modules, and neither hides an installed one; attrs and
     # pickle look theirs up by name.
     name = private_name(file)
     # Not spec_from_file_location: it guesses the loader from the ending, and a path with
     # a slash may have any.
-    spec = ModuleSpec(name, SourceFileLoader(name, str(file)), origin=str(file))
+    spec = ModuleSpec(name, _Source(name, str(file)), origin=str(file))
     spec.has_location = True
     module = module_from_spec(spec)
     sys.modules[name] = module

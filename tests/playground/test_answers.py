@@ -73,7 +73,7 @@ def test_a_mistake_in_a_model_is_told_with_its_line(right: str, wrong: str, line
 
 
 def test_two_edits_in_one_second_are_two_models() -> None:
-    """Python finds bytecode again by the second and the size of a file."""
+    """No bytecode is kept of a model: it would be found again by the second and the size of it."""
     for name in ("one", "two"):
         found = asked("model", text=FIRST.replace("who-founds", name))["value"]
 
