@@ -325,7 +325,7 @@ def answer_cleanup(asked: AskCleanup) -> CleanupAnswer:
     found = cleanup.check(about, "ours" if ours else "real")
     case = found.case
     why = cleanup.WHY[case.name]
-    return shaped(CleanupAnswer, found, rule=case.label, case=case.name, why=why)
+    return shaped(CleanupAnswer, found, deed=found.action, rule=case.label, case=case.name, why=why)
 
 
 QUESTIONS: tuple[Question[Any, Any], ...] = (
