@@ -34,8 +34,8 @@ SLICES: dict[str, Slice] = {
     "zen": Slice("Elasticsearch's model to its end", spread="alone"),
     "system-worlds": Slice("large worlds of the other systems"),
     "reference": Slice("every quick world against the reference search"),
-    "reference-large": Slice("quick worlds that the reference search takes a minute for"),
-    "reference-largest": Slice("quick worlds that the reference search takes minutes for"),
+    "reference-large": Slice("worlds that the reference search takes a minute for"),
+    "reference-largest": Slice("worlds that the reference search takes minutes for"),
     "engines": Slice(
         "every quick world in plain Python, and by two and three workers; chances by Storm"
     ),

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import shutil
 import subprocess
 import sys
@@ -97,29 +96,33 @@ def bring(libraries: Sequence[Library], folder: Path) -> list[str]:
         wanted = [f"{one.name}@{one.version}" for one in libraries]
         # The archives alone, without what they depend on: each is built to stand alone.
         done = subprocess.run(
-            ["npm", "pack", "--json", "--pack-destination", place, *wanted],
+            ["npm", "pack", "--silent", "--pack-destination", place, *wanted],
             capture_output=True,
             text=True,
             check=False,
         )
         if done.returncode:
             raise SystemExit(f"npm could not bring {', '.join(wanted)}:\n{done.stderr.strip()}")
-        names = {one["name"]: one["filename"] for one in json.loads(done.stdout)}
+        archives = {_integrity(one): one for one in Path(place).glob("*.tgz")}
         for one in libraries:
-            archive = Path(place, names[one.name])
-            found = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
-            if found != one.integrity:
+            if one.integrity not in archives:
+                found = ", ".join(f"{file.name}: {has}" for has, file in archives.items())
                 raise SystemExit(
-                    f"{one.name}@{one.version} has the checksum {found}, expected {one.integrity}"
+                    f"{one.name}@{one.version} must have the checksum {one.integrity}\n"
+                    f"  npm brought {found}"
                 )
-            package = Path(place, one.name, "package")
-            with tarfile.open(archive) as opened:
-                opened.extractall(package.parent, filter="data")
             short = one.name.rpartition("/")[2]
-            for source, name in {**one.files, one.licence: f"{short}.LICENSE.txt"}.items():
-                shutil.copyfile(package / source, folder / name)
-                written.append(name)
+            with tarfile.open(archives[one.integrity]) as archive:
+                for source, name in {**one.files, one.licence: f"{short}.LICENSE.txt"}.items():
+                    held = archive.extractfile(f"package/{source}")
+                    assert held is not None, source
+                    (folder / name).write_bytes(held.read())
+                    written.append(name)
     return written
+
+
+def _integrity(file: Path) -> str:
+    return base64.b64encode(hashlib.sha512(file.read_bytes()).digest()).decode()
 
 
 def main(words: Sequence[str]) -> int:

@@ -10,6 +10,7 @@ States and steps are numbers, flags are by state or by step; an engine may keep 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any, Protocol
 
@@ -123,27 +124,27 @@ def _least(graph: Graph, at: int, far: Any, allowed: Flags | None) -> int:
 # -- circles -----------------------------------------------------------------------------------
 
 
-class Due:
+class Due(ABC):
     """A duty that is possible in a part of the graph."""
 
     def __init__(self, name: str, strong: bool) -> None:
         self.name, self.strong = name, strong
 
+    @abstractmethod
     def is_possible(self, at: int) -> bool:
         """Return whether it is possible in this state of the part."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_fulfilled_by(self, edge: int) -> bool:
         """Return whether this step fulfils it and stays in the part."""
-        raise NotImplementedError
 
+    @abstractmethod
     def impossible(self) -> Flags | None:
         """Return the states of the part in which it is not possible; None: there are none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sources(self) -> Flags:
         """Return the states before the steps that fulfil it and stay in the part."""
-        raise NotImplementedError
 
     def is_taken(self, cycle: Iterable[int]) -> bool:
         """Return whether one of these steps fulfils it."""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 from attrs import evolve
 
+from joinproto.__main__ import INTERRUPTED
 from joinproto.check import catalogue
+from joinproto.check.report import Report
+from joinproto.cli.commands import tier
 from joinproto_worlds import entries
 from joinproto_worlds.classics.two_phase_commit import build
 from tests.cli.running import Run, run_here
@@ -25,14 +32,15 @@ def let_there_be(monkeypatch: pytest.MonkeyPatch, **changed: Any) -> None:
     monkeypatch.setattr(entries, "ENTRIES", (item,))
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
 def test_every_world_and_mutant_of_a_tier_is_searched(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+    run: Run, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
-    """One line each, and the exit code of all together."""
+    """One line each, and the exit code of all together; one after the other, or side by side."""
     some = [catalogue.entry(name) for name in ("durable-vote", "note-partition", "note-options")]
     monkeypatch.setattr(entries, "ENTRIES", tuple(some))
 
-    done = run("--tier", "quick")
+    done = run("--tier", "quick", "--workers", workers)
 
     assert 0 == done.code
     assert "6 worlds, and 4 of them must fail: " in done.out
@@ -47,6 +55,44 @@ def test_every_world_and_mutant_of_a_tier_is_searched(
         ["note-options", "--mutant", "without-I2"],
     ]
     assert "6 searched, all as expected" in done.out
+
+
+def killed(row: tier.Row, **how: Any) -> Report:
+    """End the process that searches, as a kernel without memory does."""
+    del row, how
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def test_a_process_that_was_killed_is_an_error_and_no_wait(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_there_be(monkeypatch)
+    monkeypatch.setattr(tier, "search_one", killed)
+
+    done = run("--tier", "quick", "--workers", "2")
+
+    assert 4 == done.code
+    assert "next: search with one: add --workers 1" in done.err
+
+
+@pytest.mark.landing
+def test_ctrl_c_ends_all_processes() -> None:
+    """Those that search side by side, too: none is waited for."""
+    words = [sys.executable, "-m", "joinproto", "check", "--tier", "quick", "--workers", "2"]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as done:
+        assert done.stdout is not None
+        next(line for line in done.stdout if line.startswith("ok "))
+
+        os.killpg(done.pid, signal.SIGINT)
+        _, said = done.communicate(timeout=120)
+
+    assert INTERRUPTED == done.returncode
+    assert "interrupted" in said
+    with pytest.raises(ProcessLookupError):
+        os.killpg(done.pid, 0)
 
 
 def test_a_world_that_ends_otherwise_exits_1_and_is_named(

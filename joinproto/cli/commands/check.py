@@ -10,10 +10,8 @@ With `--tier`, 0 and 1 say whether every world ends as the catalogue expects.
 from __future__ import annotations
 
 import math
-import multiprocessing
 import re
 import shlex
-import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -407,20 +405,22 @@ def _say_not_written(path: Path) -> None:
 
 def _check_tier(tier: Literal["quick", "long"], settings: Settings) -> int:
     from joinproto.check.memory import resident_bytes
-    from joinproto.cli.commands.tier import run_tier
+    from joinproto.cli.commands.tier import run_tier, search_one, side_by_side
     from joinproto.cli.warming import warm_up
 
     refuse_too_little(settings.memory_bytes, resident_bytes())
-    workers = settings.at_once()
+    workers, limits = settings.at_once(), settings.limits()
+    # Small worlds are searched one beside the other, large ones by all workers together.
+    beside = workers if tier == "quick" else 1
     with watched() as (progress, _):
-        warm_up(workers=workers)
+        warm_up(workers=workers // beside)
 
         def search(rows: Sequence[Row]) -> Iterator[Report]:
-            if tier == "quick" and workers > 1:
-                yield from _side_by_side(rows, workers, settings.limits())
+            if beside > 1:
+                yield from side_by_side(rows, beside, limits)
                 return
             for row in rows:
-                yield _search(row, progress=progress, workers=workers, **settings.limits())
+                yield search_one(row, progress=progress, workers=workers, **limits)
                 progress.close()
 
         Terminal.now()
@@ -428,21 +428,3 @@ def _check_tier(tier: Literal["quick", "long"], settings: Settings) -> int:
     if settings.as_json:
         click.echo(printed(found))
     return code
-
-
-def _search(row: Row, **how: Any) -> Report:
-    from joinproto.check.check import check as search_world
-
-    item, mutant = row
-    loaded = catalogue.load(item.name, {"mutant": mutant} if mutant else {})
-    return search_world(loaded.world, **how)
-
-
-def _side_by_side(rows: Sequence[Row], workers: int, limits: Mapping[str, Any]) -> Iterator[Report]:
-    """Search small worlds, one in each of `workers` processes; yield reports in order of `rows`."""
-    # Forked: the compiled loops and the catalogue are there already.
-    context = multiprocessing.get_context("fork")
-    # Ctrl-C goes to all of them; this process says so, and ends the others.
-    ignore = signal.SIGINT, signal.SIG_IGN
-    with context.Pool(workers, signal.signal, ignore) as pool:
-        yield from pool.imap(partial(_search, workers=1, **limits), rows)

@@ -7,19 +7,26 @@ nothing about a world that holds.
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from typing import Annotated, Any, Literal
 
 import click
 from attrs import frozen
 
+from joinproto.check import catalogue
 from joinproto.check.entry import Entry
 from joinproto.check.options import words_of
 from joinproto.check.report import Report
 from joinproto.cli.reports.verdicts import verdict_of
 from joinproto.cli.show.amounts import count, duration, plural
 from joinproto.codec.json_form import Count, Seconds
+from joinproto.errors import EnvironmentProblem
 from joinproto_worlds import entries
 
 Result = Literal["holds", "violated", "incomplete"]
@@ -187,3 +194,42 @@ def _verdict(endings: list[Ending], wrong: list[Ending], seconds: float) -> str:
         return f"{count(len(endings))} searched, all as expected, {duration(seconds)}"
     names = ", ".join(ending.words for ending in wrong)
     return f"{len(wrong)} of {len(endings)} not as expected: {names}"
+
+
+# -- the searches --------------------------------------------------------------------------------
+
+
+def search_one(row: Row, **how: Any) -> Report:
+    """Search the world; `how`: as `joinproto.check.check` takes it."""
+    from joinproto.check.check import check as search_world
+
+    item, mutant = row
+    loaded = catalogue.load(item.name, {"mutant": mutant} if mutant else {})
+    return search_world(loaded.world, **how)
+
+
+def side_by_side(rows: Sequence[Row], count: int, limits: Mapping[str, Any]) -> Iterator[Report]:
+    """Search worlds, one in each of `count` processes; yield reports in order of `rows`.
+
+    A limit of memory is for all processes together.
+    """
+    most = limits["memory_max_bytes"]
+    search = partial(
+        search_one, workers=1, **{**limits, "memory_max_bytes": most and most // count}
+    )
+    # Forked: the compiled loops and the catalogue are there already.  Ctrl-C goes to all, and this
+    # process takes it.
+    context, ignore = multiprocessing.get_context("fork"), (signal.SIGINT, signal.SIG_IGN)
+    with ProcessPoolExecutor(count, context, signal.signal, ignore) as pool:
+        try:
+            yield from pool.map(search, rows)
+        except BrokenProcessPool as error:
+            raise EnvironmentProblem(
+                "a process that searched was ended from outside, by a lack of memory perhaps",
+                next="search with one: add --workers 1",
+            ) from error
+        except BaseException:
+            # What they would still find is of no use.
+            for process in multiprocessing.active_children():
+                process.kill()
+            raise

@@ -92,13 +92,15 @@ class _Step:
         if sender not in lives or to == (sender,) or not to:
             x = places[0] if places else self._middle
             yield element("circle", cx=x, cy=self.row.y, r=5.0, class_="dot")
-            yield self._label(self._entry(step.message), x)
+            yield self._label(self._message_label(step.message), x)
             return
         start = self.plan.x(sender)
         yield from self._flight(start)
         for end in places:
             yield from self._arrow(start, end)
-        yield self._label(self._entry(step.message), (start + sum(places) / len(places)) / 2)
+        yield self._label(
+            self._message_label(step.message), (start + sum(places) / len(places)) / 2
+        )
 
     def _arrow(self, start: float, end: float) -> Iterator[Markup]:
         lost = self.moment.is_lost
@@ -110,7 +112,7 @@ class _Step:
         if lost:
             yield _cross(stop, y)
 
-    def _entry(self, message: MessageText) -> Line:
+    def _message_label(self, message: MessageText) -> Line:
         """Return what stands at an arrow: what becomes of the message, and its sending."""
         step = self.moment.step
         parts = [Piece(visible(message.content), Role.MESSAGE)]

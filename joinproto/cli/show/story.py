@@ -221,9 +221,9 @@ def _left(trace: Trace, post: _Post) -> tuple[Sending, ...]:
 
 
 def _lifelines(trace: Trace, members: Sequence[str]) -> tuple[str, ...]:
-    entries = [entry for step in trace.steps for entry in (step.message, *step.sent) if entry]
+    messages = [one for step in trace.steps for one in (step.message, *step.sent) if one]
     act = {step.member for step in trace.steps}
-    act |= {name for entry in entries for name in (entry.sender, entry.to)}
+    act |= {name for one in messages for name in (one.sender, one.to)}
     return tuple(name for name in members if name != MONITOR or name in act)
 
 
@@ -233,7 +233,7 @@ def _side(detail: str, members: Sequence[str]) -> frozenset[str]:
 
 
 @define
-class _Entry:
+class _Numbered:
     """A message in the network.  `known`: members that received it (or it was lost to)."""
 
     number: int
@@ -249,27 +249,27 @@ class _Post:
     other for a set.  If it has them all, it reads the newest once more.
     """
 
-    entries: list[_Entry] = field(factory=list)
+    numbered: list[_Numbered] = field(factory=list)
 
     def handle(self, number: int, step: Step) -> int | None:
         found: int | None = None
         message = step.message
         if message is not None:
             receiver = step.member if step.member is not None else message.to
-            same = [entry for entry in self.entries if _fits(entry.message, message, receiver)]
+            same = [entry for entry in self.numbered if _fits(entry.message, message, receiver)]
             fresh = [entry for entry in same if receiver not in entry.known]
             entry = fresh[0] if fresh else same[-1] if same else None
             if entry is not None:
                 found = entry.number
                 if step.member is None and step.action == DOUBLE:
-                    self.entries.append(_Entry(entry.number, entry.message))
+                    self.numbered.append(_Numbered(entry.number, entry.message))
                 else:
                     entry.known.add(receiver)
-        self.entries += [_Entry(number, item) for item in step.sent]
+        self.numbered += [_Numbered(number, item) for item in step.sent]
         return found
 
     def under_way(self) -> tuple[Sending, ...]:
-        left = [Sending(entry.number, entry.message) for entry in self.entries if not entry.known]
+        left = [Sending(entry.number, entry.message) for entry in self.numbered if not entry.known]
         return tuple(dict.fromkeys(left))
 
 

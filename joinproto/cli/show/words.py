@@ -247,11 +247,11 @@ def closing(story: Story) -> Iterator[Line]:
     """Yield what is to be said below the run."""
     yield verdict(story.trace)
     if story.under_way:
-        entries = (
-            [*_entry(item.message), Piece(f" (sent in step {item.number})", Role.QUIET)]
+        under_way = (
+            [*_message_parts(item.message), Piece(f" (sent in step {item.number})", Role.QUIET)]
             for item in story.under_way
         )
-        yield line(Piece("still under way: ", Role.QUIET), *listed(entries))
+        yield line(Piece("still under way: ", Role.QUIET), *listed(under_way))
 
 
 def fairness(trace: Trace) -> tuple[str, ...]:
@@ -331,13 +331,13 @@ def _message(moment: Moment) -> list[Piece]:
     step = moment.step
     assert step is not None
     assert step.message is not None
-    parts = _entry(step.message, with_addressee=step.member is None)
+    parts = _message_parts(step.message, with_addressee=step.member is None)
     if moment.sent_in is not None:
         parts.append(Piece(f" (sent in step {moment.sent_in})", Role.QUIET))
     return parts
 
 
-def _entry(message: MessageText, *, with_addressee: bool = True) -> list[Piece]:
+def _message_parts(message: MessageText, *, with_addressee: bool = True) -> list[Piece]:
     parts = [Piece(quoted(visible(message.content)), Role.MESSAGE)]
     if message.sender is not None:
         parts += [Piece(" from "), _name(message.sender)]

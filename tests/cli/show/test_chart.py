@@ -96,7 +96,7 @@ def test_ten_members_have_their_lifelines_in_eighty_columns() -> None:
     """Up to ten members, at 80 columns."""
     names = [f"rm{number}" for number in range(1, 11)]
     run = traces.Run({name: {"state": "working"} for name in names})
-    run.step("receive", "rm10", traces.entry("rm1", None, "go"), now={"rm10": {"state": "up"}})
+    run.step("receive", "rm10", traces.message("rm1", None, "go"), now={"rm10": {"state": "up"}})
 
     row = next(row for row in chart(run.trace("any")).splitlines() if row.startswith("1 "))
 

@@ -36,11 +36,11 @@ def test_a_received_message_names_the_step_that_sent_it() -> None:
 def test_equal_messages_are_received_in_the_order_they_were_sent() -> None:
     """In a queue the second of two equal messages is the later one."""
     run = traces.Run({"a": {"n": "0"}, "b": {"n": "0"}})
-    entry = traces.entry("a", "b", "x")
+    sent = traces.message("a", "b", "x")
     for _ in range(2):
-        run.step("send", "a", sent=(entry,))
+        run.step("send", "a", sent=(sent,))
     for _ in range(3):
-        run.step("receive", "b", entry)
+        run.step("receive", "b", sent)
 
     moments = tell(run.trace("any")).moments
 
@@ -97,7 +97,7 @@ def test_a_monitor_has_no_lifeline() -> None:
 def test_what_is_still_under_way_at_the_end_is_said() -> None:
     """In a stuck run, the message that nobody received is often the reason."""
     run = traces.Run({"a": {"n": "0"}, "b": {"n": "0"}})
-    one, other = traces.entry("a", "b", "one"), traces.entry("a", "b", "other")
+    one, other = traces.message("a", "b", "one"), traces.message("a", "b", "other")
     run.step("send", "a", sent=(one, other))
     run.step("receive", "b", one)
 
@@ -110,7 +110,7 @@ def test_a_message_of_a_cycle_is_received_in_the_next_round() -> None:
     """So it is not under way for ever; one that was sent before the cycle is."""
     run = traces.Run({"a": {"n": "0"}, "b": {"n": "0"}})
     for number in range(3):
-        run.step("send", "a", sent=(traces.entry("a", "b", f"letter {number}"),))
+        run.step("send", "a", sent=(traces.message("a", "b", f"letter {number}"),))
 
     story = tell(run.trace("any", "eventually", loop_at=1))
 

@@ -62,7 +62,7 @@ class Run:
         return Trace(name, kind, self.initial, tuple(self.steps), loop_at, fairness)
 
 
-def entry(sender: str, to: str | None, content: str) -> MessageText:
+def message(sender: str, to: str | None, content: str) -> MessageText:
     """Return a message."""
     return MessageText(sender, to, content)
 
@@ -76,8 +76,8 @@ def exchange() -> Trace:
             "tm": {"needed": "1", "prepared": "{}", "decision": "undecided"},
         }
     )
-    prepared = entry("rm1", "tm", "prepared rm1")
-    commit = entry("tm", None, "commit")
+    prepared = message("rm1", "tm", "prepared rm1")
+    commit = message("tm", None, "commit")
     run.step("prepare", "rm1", sent=(prepared,), now={"rm1": {"state": "prepared"}})
     run.step("choose to abort", "rm2", now={"rm2": {"state": "aborted"}})
     run.step("receive", "tm", prepared, now={"tm": {"prepared": "{rm1}"}})
@@ -94,8 +94,8 @@ def crash_and_restart() -> Trace:
             "b": DOWN | {"tip*": "-", "promised*": "0"},
         }
     )
-    hello = entry("a", "b", "hello(1)")
-    answer = entry("b", "a", "promise(1)")
+    hello = message("a", "b", "hello(1)")
+    answer = message("b", "a", "promise(1)")
     run.step(
         "start",
         "b",
@@ -129,8 +129,8 @@ def crash_and_restart() -> Trace:
 def split_and_heal() -> Trace:
     """A network that splits and heals; a message is lost, another doubled; one is stuck."""
     run = Run({name: {"view": "v0", "serves": "no"} for name in ("a", "b", "c")})
-    ask = entry("a", "c", "ask")
-    ask_b = entry("a", "b", "ask")
+    ask = message("a", "c", "ask")
+    ask_b = message("a", "b", "ask")
     run.step("suspect", "a", sent=(ask_b, ask), now={"a": {"view": "v1"}})
     run.step("split", detail="off a b")
     run.step("receive", "b", ask_b, now={"b": {"view": "v1", "serves": "yes"}})
@@ -145,7 +145,7 @@ def split_and_heal() -> Trace:
 def lasso() -> Trace:
     """Two members hand the turn to and fro and never finish."""
     run = Run({"ping": {"has": "yes", "done": "no"}, "pong": {"has": "no", "done": "no"}})
-    to, fro = entry("ping", "pong", "turn"), entry("pong", "ping", "turn")
+    to, fro = message("ping", "pong", "turn"), message("pong", "ping", "turn")
     run.step("begin", "ping", now={"ping": {"done": "soon"}})
     run.step("pass", "ping", sent=(to,), now={"ping": {"has": "no"}})
     run.step("receive", "pong", to, now={"pong": {"has": "yes"}})
@@ -182,7 +182,7 @@ def five_members() -> Trace:
     )
     heard: dict[str, set[str]] = {name: set() for name in names}
     for sender in names[:3]:
-        hello = entry(sender, None, f"hello from {sender}, clean, tip 7f3a")
+        hello = message(sender, None, f"hello from {sender}, clean, tip 7f3a")
         run.step("announce", sender, sent=(hello,), now={sender: {"phase": "announced"}})
         for to in names:
             if to != sender:
@@ -204,7 +204,7 @@ def five_members() -> Trace:
         names[0],
         whole={names[0]: {"phase": "waiting", "heard": "{}", "view": "-", "view*": "-"}},
     )
-    late = entry(names[0], None, f"hello from {names[0]}, clean, tip 7f3a")
+    late = message(names[0], None, f"hello from {names[0]}, clean, tip 7f3a")
     run.step("announce", names[0], sent=(late,), now={names[0]: {"phase": "announced"}})
     run.step("receive", names[4], late, now={names[4]: {"phase": "active"}})
     run.step("shut down", names[4], now={names[4]: {"phase": "closed"}})
@@ -221,9 +221,9 @@ def odd() -> Trace:
             "größe '2'": {"say": "", "x*": moving},
         }
     )
-    message = entry("<m&1>", "größe '2'", nasty + moving)
-    run.step('<i onclick="x">', "<m&1>", sent=(message,), now={"<m&1>": {"<b>": moving}})
-    run.step("receive", "größe '2'", message, now={"größe '2'": {"say": nasty}})
+    sent = message("<m&1>", "größe '2'", nasty + moving)
+    run.step('<i onclick="x">', "<m&1>", sent=(sent,), now={"<m&1>": {"<b>": moving}})
+    run.step("receive", "größe '2'", sent, now={"größe '2'": {"say": nasty}})
     run.step("split", detail="who knows")
     return run.trace('odd "name" </title>')
 
