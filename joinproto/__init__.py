@@ -26,8 +26,8 @@ if sys.version_info < (3, 11):  # noqa: UP036  a checkout is run by whatever Pyt
 if TYPE_CHECKING:
     from joinproto.apps.contrib.amqtt import ClusteredBroker
     from joinproto.apps.node.process import run_node
+    from joinproto.apps.node.reporting import log_to_stderr
     from joinproto.apps.node.settings import read_settings
-    from joinproto.apps.node.telling import log_to_stderr
     from joinproto.codec.malformed import Malformed
     from joinproto.errors import JoinprotoError
     from joinproto.host.cluster import Cluster
@@ -183,7 +183,7 @@ _PLACES = {
     "log.replicated": "Application JournalFrame ReplicatedLog",
     "apps.node.process": "run_node",
     "apps.node.settings": "read_settings",
-    "apps.node.telling": "log_to_stderr",
+    "apps.node.reporting": "log_to_stderr",
     "store.handle": "StoreHandle create_store open_store",
     "machine.vocabulary": "Reason",
 }

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from joinproto.errors import UsageProblem
-from joinproto.join.given import At, ChainStatus
+from joinproto.join.hypothetical import At, ChainStatus
 from joinproto.machine.verdict import NEW
 from joinproto.machine.vocabulary import Options, Status, Store
 

@@ -40,7 +40,7 @@ from joinproto.cli.validate.judge import Verdict
 from joinproto.cli.validate.standby import StandbyVerdict
 from joinproto.clusterer.ask_config import CompareAnswer
 from joinproto.clusterer.plan import Plan as ClustererPlan
-from joinproto.clusterer.play import Played
+from joinproto.clusterer.run import Played
 from joinproto.codec.json_form import Absent, Count, Schema, schema_of
 from joinproto.prove.printed import Proved
 from joinproto.recovery.schema import RESULT

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
 from itertools import permutations
 from typing import Any
 
-from joinproto.check.endless import WATCH
 from joinproto.check.freeze import freeze
 from joinproto.check.hints import CLAIMS, is_of_arguments
 from joinproto.check.problems import ModelProblem, place_of, raised_at
 from joinproto.check.properties import Parts, Property
 from joinproto.check.view import DOWN, NoMember, View
+from joinproto.check.watchdog import WATCH
 
 _OF_STATES = "it must answer for every state; stopped members show DOWN (see view.up)"
 _OF_STEPS = (

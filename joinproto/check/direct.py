@@ -31,7 +31,6 @@ from attrs import Factory, define, evolve, field
 from joinproto.check.asking import ask, ask_each, is_within
 from joinproto.check.causes import growing
 from joinproto.check.direct_member import DirectMember, Values
-from joinproto.check.endless import WATCH
 from joinproto.check.exercised import Arms, exercised
 from joinproto.check.freeze import thaw
 from joinproto.check.local import LocalState
@@ -45,6 +44,7 @@ from joinproto.check.reference import State
 from joinproto.check.report import Coverage, Report, States, Step
 from joinproto.check.steps import order_of, to_step
 from joinproto.check.view import View
+from joinproto.check.watchdog import WATCH
 from joinproto.check.world import World
 
 KINDS = ("always", "sometimes", "no deadlock")

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from attrs import Factory, define, field
 
 from joinproto.check.attributes import is_python
+from joinproto.check.determinism import EVERY, NEXT
 from joinproto.check.dropped import MANY
 from joinproto.check.events import NOT_ENABLED
 from joinproto.check.freeze import freeze, freeze_all, thaw, thaw_all
@@ -20,7 +21,6 @@ from joinproto.check.local import LocalState
 from joinproto.check.member import MemberCode, seen_of
 from joinproto.check.plain import ForTheEngine
 from joinproto.check.problems import ModelProblem
-from joinproto.check.twice import EVERY, NEXT
 from joinproto.check.view import Seen
 from joinproto.check.world import World
 

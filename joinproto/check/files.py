@@ -18,10 +18,10 @@ from typing import Any, NoReturn
 
 from attrs import evolve
 
-from joinproto.check.blame import its_own_fault, private_name, short
 from joinproto.check.loaded import Loaded
 from joinproto.check.options import converted, listed, typed
 from joinproto.check.problems import ModelProblem
+from joinproto.check.tracebacks import its_own_fault, private_name, short
 from joinproto.check.world import World
 
 EXPECTED = "`world = World(...)`, or a function `world(*, members=3)` that returns one"

@@ -20,8 +20,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable
 from typing import Any
 
+from joinproto.check.freezing import CONST, Walk, frozen_parts, made_by, map_strings, recipe_of
 from joinproto.check.frozen import SAME
-from joinproto.check.ways import CONST, Walk, frozen_parts, made_by, map_strings, recipe_of
 
 
 def freeze(value: Any) -> Hashable:

@@ -10,9 +10,9 @@ from typing import Any
 
 from attrs import field, frozen
 
-from joinproto.check.blame import its_own_fault
 from joinproto.check.options import words_of
 from joinproto.check.problems import ModelProblem
+from joinproto.check.tracebacks import its_own_fault
 from joinproto.check.world import World
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from joinproto.check.determinism import AskedTwice, Question, between_shown
 from joinproto.check.dropped import MANY, misspelt, too_many, with_return
 from joinproto.check.events import EFFECTS, NOT_ENABLED, Maybe, Told, fields_of, plain, said_of
 from joinproto.check.faults import Faults
@@ -34,7 +35,6 @@ from joinproto.check.member_objects import OPTIONAL, MemberObjects
 from joinproto.check.member_steps import Steps
 from joinproto.check.problems import ModelProblem
 from joinproto.check.shared import Shared
-from joinproto.check.twice import AskedTwice, Question, between_shown
 from joinproto.check.view import DOWN, Seen
 from joinproto.check.world import World
 from joinproto.check.written import idle_line

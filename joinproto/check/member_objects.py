@@ -10,12 +10,12 @@ from collections.abc import Callable, Hashable
 from typing import Any, NoReturn
 
 from joinproto.check.attributes import attributes, parts_getter
-from joinproto.check.endless import WATCH
+from joinproto.check.determinism import NEXT, between_values
 from joinproto.check.freeze import freeze, freeze_all, thaw_all
 from joinproto.check.hints import hint
 from joinproto.check.local import DiskBecomes, LocalState, Outcome
 from joinproto.check.problems import ModelProblem, raised_at
-from joinproto.check.twice import NEXT, between_values
+from joinproto.check.watchdog import WATCH
 
 OPTIONAL = ("choices", "start", "shows", "story", "horizon", "offline")
 """Methods that a member need not have."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
+from joinproto.check.determinism import AskedTwice, Question, between_outcomes
 from joinproto.check.dropped import (
     MANY,
     is_taken,
@@ -17,7 +18,6 @@ from joinproto.check.dropped import (
     too_many,
     with_return,
 )
-from joinproto.check.endless import WATCH
 from joinproto.check.events import (
     NOT_ENABLED,
     Broadcast,
@@ -44,7 +44,7 @@ from joinproto.check.local import (
 from joinproto.check.member_objects import MemberObjects
 from joinproto.check.network import FifoLinks, MessageSet
 from joinproto.check.problems import ModelProblem
-from joinproto.check.twice import AskedTwice, Question, between_outcomes
+from joinproto.check.watchdog import WATCH
 from joinproto.check.world import World
 
 ORDER = (

@@ -153,8 +153,8 @@ class WorldNode(pytest.Collector):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield an item for each claim, or one where the world must be violated."""
-        from joinproto.check.blame import short
         from joinproto.check.files import load_from
+        from joinproto.check.tracebacks import short
 
         with _told_as(self.CollectError):
             target = f"{short(self.path)}::{self.name}"

@@ -71,7 +71,7 @@ class Settings:
 
     def at_once(self) -> int:
         """Return how many workers search."""
-        from joinproto.check.engine.rows.crew import cores
+        from joinproto.check.engine.rows.threads import cores
 
         return self.workers or min(cores(), WORKERS_MOST)
 

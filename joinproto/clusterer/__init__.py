@@ -2,5 +2,5 @@
 
 Source: the Clusterer's document, as rules U1 to U7 in docs/clusterer.md; the real one's behaviour
 as read from its modules.  Read `tables.py` first: all that is decided; then `coordinator.py` and
-`transitioner.py`, the steps of one node; `sim.py` plays stories of many in one process.
+`transitioner.py`, the steps of one node; `simulator.py` plays stories of many in one process.
 """

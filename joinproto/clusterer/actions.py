@@ -29,7 +29,7 @@ from joinproto.clusterer.status import Status
 from joinproto.clusterer.story import Action, Op
 
 if TYPE_CHECKING:
-    from joinproto.clusterer.sim import Machine, Sim
+    from joinproto.clusterer.simulator import Machine, Sim
 
 
 def do(sim: Sim, action: Action) -> None:

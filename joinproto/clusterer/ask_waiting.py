@@ -15,8 +15,8 @@ from joinproto.clusterer.ask_config import CONFIG, ONE, config_at
 from joinproto.clusterer.ask_nodes import NODE, RELEASE
 from joinproto.clusterer.blocking import blockers
 from joinproto.clusterer.config import Config
+from joinproto.clusterer.polling import choose, seen
 from joinproto.clusterer.reading import Release
-from joinproto.clusterer.rounds import choose, seen
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import JOINERS, LOCKS, RAN, Asked, Lock, Next, Seen
 from joinproto.clusterer.waits import may_go

@@ -6,7 +6,7 @@ Source: Clusterer, U4: wait, without end, and say for whom.
 from __future__ import annotations
 
 from joinproto.clusterer.config import Config
-from joinproto.clusterer.rounds import leader
+from joinproto.clusterer.polling import leader
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import Next, Seen
 from joinproto.machine.tables import Case

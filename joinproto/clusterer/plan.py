@@ -17,9 +17,9 @@ from attrs import evolve, frozen
 from joinproto.clusterer.config import Age, Config, compare
 from joinproto.clusterer.plan_start import Now, Up, formed
 from joinproto.clusterer.reading import Release
-from joinproto.clusterer.sim import Choose
+from joinproto.clusterer.reporting import NodeTold, StepTold, told
+from joinproto.clusterer.simulator import Choose
 from joinproto.clusterer.story import Action, Op
-from joinproto.clusterer.telling import NodeTold, StepTold, told
 from joinproto.clusterer.variants import Variant
 from joinproto.clusterer.writing import as_json
 from joinproto.codec.json_form import Count

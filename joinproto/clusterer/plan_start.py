@@ -17,7 +17,7 @@ from joinproto.clusterer.config import Config, Held
 from joinproto.clusterer.identities import data_of
 from joinproto.clusterer.messages import NOBODY, Members
 from joinproto.clusterer.reading import Release
-from joinproto.clusterer.sim import Choose, Machine, Sim
+from joinproto.clusterer.simulator import Choose, Machine, Sim
 from joinproto.clusterer.state import State, Who
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.story import Action, Op, Story

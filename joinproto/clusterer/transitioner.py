@@ -25,7 +25,7 @@ from joinproto.clusterer.messages import (
     ServiceTold,
     Told,
 )
-from joinproto.clusterer.rounds import choose, seen_by
+from joinproto.clusterer.polling import choose, seen_by
 from joinproto.clusterer.state import Asked, Asking, State, Step, Why
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import (

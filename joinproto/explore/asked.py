@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinproto.errors import UsageProblem
 from joinproto.explore import seeing
-from joinproto.explore.given import list_of, number_of, seconds_of
+from joinproto.explore.arguments import list_of, number_of, seconds_of
 from joinproto.explore.graph import Json
 from joinproto.explore.patterns import Matching, Pattern
 

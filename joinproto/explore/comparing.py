@@ -14,7 +14,7 @@ from joinproto.check.options import Words
 from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import Property
 from joinproto.errors import JoinprotoError, UsageProblem
-from joinproto.explore.given import keys_of, number_of
+from joinproto.explore.arguments import keys_of, number_of
 from joinproto.explore.graph import Json, key_of
 from joinproto.explore.walking import follow
 

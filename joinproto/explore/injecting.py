@@ -16,7 +16,7 @@ from joinproto.check.faults import UNLIMITED, links_cut
 from joinproto.check.injected import FAULTS, disk_lost, inject
 from joinproto.check.world import World
 from joinproto.errors import UsageProblem
-from joinproto.explore.given import keys_of, number_of
+from joinproto.explore.arguments import keys_of, number_of
 from joinproto.explore.graph import Graph, Json
 from joinproto.explore.walking import follow
 

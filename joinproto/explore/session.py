@@ -20,8 +20,8 @@ from joinproto.check.properties import Property
 from joinproto.check.world import World
 from joinproto.errors import JoinprotoError, UsageProblem, did_you_mean
 from joinproto.explore import asked
+from joinproto.explore.arguments import keys_of, list_of, number_of
 from joinproto.explore.comparing import compare, loaded_like, pair, two_runs
-from joinproto.explore.given import keys_of, list_of, number_of
 from joinproto.explore.graph import Graph, Json
 from joinproto.explore.injecting import inject_here
 from joinproto.explore.judging import Judging, Via

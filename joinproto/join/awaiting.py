@@ -16,7 +16,7 @@ from attrs import frozen
 
 from joinproto.join.chooser import Attempt
 from joinproto.join.config import Config
-from joinproto.join.heard import Heard
+from joinproto.join.observations import Heard
 from joinproto.join.phases import Facts
 from joinproto.join.view import Seat, View
 from joinproto.machine.tables import Case, Table

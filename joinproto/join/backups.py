@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from joinproto.join.answers import Answer, Evidence, forgets, views_shown
-from joinproto.join.draft import Draft
-from joinproto.join.heard import Heard
 from joinproto.join.ids import ViewId
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Abort, Refusal, Refused
+from joinproto.join.observations import Heard
 from joinproto.join.state import Known
+from joinproto.join.step_context import Draft
 from joinproto.join.view import Seat
 from joinproto.machine.vocabulary import Reason
 

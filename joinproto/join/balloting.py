@@ -11,6 +11,7 @@ from attrs import evolve
 
 from joinproto.codec.malformed import Malformed, Said
 from joinproto.join.answers import Answer
+from joinproto.join.backoff import is_out_of_turn, patience, pause
 from joinproto.join.backups import gone_back, look_back, notice
 from joinproto.join.choice_messages import (
     AskRegister,
@@ -27,15 +28,14 @@ from joinproto.join.choice_messages import (
     Voted,
 )
 from joinproto.join.chooser import Step
-from joinproto.join.draft import Draft
 from joinproto.join.greeting import hello, tell
-from joinproto.join.heard import Heard
 from joinproto.join.learning import learn
 from joinproto.join.messages import CompareAndSet, ReadRegister, Ready, Waiting
+from joinproto.join.observations import Heard
 from joinproto.join.phases import Phase
 from joinproto.join.proposing import expected, proposal
 from joinproto.join.state import Known
-from joinproto.join.turns import is_out_of_turn, patience, pause
+from joinproto.join.step_context import Draft
 from joinproto.join.view import Seat, View
 from joinproto.machine.vocabulary import Reason
 

@@ -10,9 +10,9 @@ from enum import Enum
 from attrs import evolve
 
 from joinproto.errors import MisuseError
-from joinproto.join.draft import Draft
 from joinproto.join.ids import ViewId
 from joinproto.join.state import Known
+from joinproto.join.step_context import Draft
 from joinproto.join.view import Position, View
 
 

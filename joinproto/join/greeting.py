@@ -8,14 +8,14 @@ from __future__ import annotations
 from attrs import evolve
 
 from joinproto.join.admission import Admit, Newcomer, admission, mismatch, newcomer
+from joinproto.join.backoff import taking_in
 from joinproto.join.backups import look_back
 from joinproto.join.choice_messages import Chosen
-from joinproto.join.draft import Draft
 from joinproto.join.ids import ViewId
 from joinproto.join.messages import Abort, Hello, Ready, Refusal, Refused, Welcome
 from joinproto.join.phases import Phase
 from joinproto.join.state import Known, Met
-from joinproto.join.turns import taking_in
+from joinproto.join.step_context import Draft
 from joinproto.machine.vocabulary import Reason
 
 

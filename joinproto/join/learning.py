@@ -6,8 +6,8 @@ Source: join protocol, 3.3 to 3.5; rule S2.
 from __future__ import annotations
 
 from joinproto.join.backups import look_back
-from joinproto.join.draft import Draft
 from joinproto.join.messages import Learned, Ready, Refusal
+from joinproto.join.step_context import Draft
 from joinproto.join.view import View
 
 

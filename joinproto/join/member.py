@@ -23,7 +23,6 @@ from attrs import define, field
 from joinproto.join import steps
 from joinproto.join.answers import Answer
 from joinproto.join.config import Config
-from joinproto.join.draft import step
 from joinproto.join.frames import FrameVerdict, may_append
 from joinproto.join.ids import Digest, ViewId, by_hash
 from joinproto.join.messages import Batch, JoinMessage
@@ -31,6 +30,7 @@ from joinproto.join.outbox import Outbox
 from joinproto.join.phases import Phase
 from joinproto.join.reading import older_electors
 from joinproto.join.state import MemberState, Setup
+from joinproto.join.step_context import step
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, Seat, View
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from joinproto.join.answers import Evidence
 from joinproto.join.awaiting import unanswered
+from joinproto.join.backoff import pause
 from joinproto.join.backups import look_back
-from joinproto.join.draft import Draft
 from joinproto.join.messages import Abort, Forbids, Proposes, Refused, Waiting
 from joinproto.join.state import Known, by_name
+from joinproto.join.step_context import Draft
 from joinproto.join.succession import Next
 from joinproto.join.successor import Proposer
-from joinproto.join.turns import pause
 from joinproto.join.view import Kind, View
 from joinproto.machine.vocabulary import Reason
 

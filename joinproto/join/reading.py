@@ -21,11 +21,11 @@ from __future__ import annotations
 from attrs import evolve
 
 from joinproto.codec.malformed import Said, require
-from joinproto.join.draft import Draft
 from joinproto.join.greeting import tell
 from joinproto.join.messages import Confirm, Confirmed, ReadRegister, ReadsConfirmed
 from joinproto.join.phases import Phase
 from joinproto.join.state import Known
+from joinproto.join.step_context import Draft
 from joinproto.join.view import Seat, View
 
 

@@ -27,7 +27,7 @@ from joinproto.codec.malformed import Malformed
 from joinproto.join.admission import Admit, admission, newcomer
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.config import Config
-from joinproto.join.given import ChainStatus, Given, Path, digest_of, ids_of, told_path
+from joinproto.join.hypothetical import ChainStatus, Given, Path, digest_of, ids_of, told_path
 from joinproto.join.messages import Hello
 from joinproto.join.phases import Facts, standing
 from joinproto.join.phases import Phase as ChainPhase

@@ -12,13 +12,13 @@ from attrs import define, field, fields, frozen
 from joinproto.join.answers import Answer
 from joinproto.join.chooser import Chooser
 from joinproto.join.config import Config
-from joinproto.join.heard import Heard
 from joinproto.join.ids import Digest, ViewId, by_hash
 from joinproto.join.messages import Abort
-from joinproto.join.pace import Pace
+from joinproto.join.observations import Heard
 from joinproto.join.phases import Phase
 from joinproto.join.store import StoreRecord
 from joinproto.join.successor import own_answer
+from joinproto.join.timers import Pace
 from joinproto.join.view import Seat, View
 
 

@@ -11,6 +11,7 @@ from attrs import evolve
 
 from joinproto.codec.malformed import Malformed
 from joinproto.errors import MisuseError
+from joinproto.join.backoff import patience, pause, shutdown_patience, turn
 from joinproto.join.backups import look_back
 from joinproto.join.balloting import (
     ask_again,
@@ -23,13 +24,12 @@ from joinproto.join.balloting import (
     reason_to_begin,
     take,
 )
-from joinproto.join.beating import hear_heartbeat, heartbeat
 from joinproto.join.choice import Choice
 from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
-from joinproto.join.draft import Draft, step
+from joinproto.join.fixpoint import say_for_whom, settle
 from joinproto.join.frames import appended
 from joinproto.join.greeting import hear_hello, hear_refused, hello, hello_to_members, meet
-from joinproto.join.heard import Heard
+from joinproto.join.heartbeats import hear_heartbeat, heartbeat
 from joinproto.join.ids import ViewId
 from joinproto.join.learning import hear_ready
 from joinproto.join.messages import (
@@ -45,8 +45,8 @@ from joinproto.join.messages import (
     WantUpdate,
     Welcome,
 )
+from joinproto.join.observations import Heard
 from joinproto.join.outside import OutsideChoice
-from joinproto.join.pace import Pace
 from joinproto.join.phases import RUNNING, Phase
 from joinproto.join.proposing import say_who_is_silent
 from joinproto.join.reading import (
@@ -57,10 +57,10 @@ from joinproto.join.reading import (
     read,
     register_confirms,
 )
-from joinproto.join.settling import say_for_whom, settle
 from joinproto.join.state import Known, MemberState, Setup
+from joinproto.join.step_context import Draft, step
 from joinproto.join.store import StoreRecord
-from joinproto.join.turns import patience, pause, shutdown_patience, turn
+from joinproto.join.timers import Pace
 from joinproto.join.updating import hear_want_update, hear_welcome, require_thawed
 from joinproto.join.view import Position, View
 

@@ -13,9 +13,9 @@ from joinproto.errors import MisuseError
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.config import Config, TotalFailure
 from joinproto.join.ids import Digest, by_hash
+from joinproto.join.joint_view import Apart, Together
 from joinproto.join.store import StoreRecord
 from joinproto.join.succession import Next, Row, founding, going_on, reopening
-from joinproto.join.together import Apart, Together
 from joinproto.join.view import Kind, Position, Seat, View, change, close, found, restart
 from joinproto.machine.tables import Case, Table
 

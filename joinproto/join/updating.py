@@ -6,10 +6,10 @@ Source: join protocol, 3.5; rules I7 and J1.
 from __future__ import annotations
 
 from joinproto.errors import MisuseError
-from joinproto.join.draft import Draft
 from joinproto.join.messages import ServeUpdate, StartUpdate, WantUpdate, Welcome
 from joinproto.join.phases import Phase
 from joinproto.join.state import Known
+from joinproto.join.step_context import Draft
 from joinproto.join.view import View
 
 

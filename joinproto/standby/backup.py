@@ -11,7 +11,6 @@ from attrs import evolve, frozen
 
 from joinproto.machine import step
 from joinproto.standby.events import Effect, Keep, KeepView, Leave, Make, Remove, Send
-from joinproto.standby.leading import Who
 from joinproto.standby.messages import (
     CaughtUp,
     Change,
@@ -33,8 +32,8 @@ from joinproto.standby.messages import (
     Viewed,
     Wired,
 )
-from joinproto.standby.replicates import Level
-from joinproto.standby.stock import (
+from joinproto.standby.primary_state import Who
+from joinproto.standby.replica_state import (
     Stock,
     changed,
     copied_in,
@@ -43,6 +42,7 @@ from joinproto.standby.stock import (
     given_up,
     mirrored,
 )
+from joinproto.standby.replicates import Level
 
 
 @frozen(kw_only=True)

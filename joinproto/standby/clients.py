@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Condition, Members
 from joinproto.standby.broker import Role, Variant
-from joinproto.standby.practice import practice_of
+from joinproto.standby.variants import practice_of
 
 
 class Entrance(Enum):

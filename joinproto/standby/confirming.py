@@ -8,9 +8,9 @@ from __future__ import annotations
 from attrs import evolve
 
 from joinproto.standby.events import Confirm, Effect, WriteView
-from joinproto.standby.feeding import Told, told
-from joinproto.standby.leading import Keeper, Leading, Pending, Proposal
 from joinproto.standby.messages import View, Viewed
+from joinproto.standby.primary_state import Keeper, Leading, Pending, Proposal
+from joinproto.standby.replication import Told, told
 
 
 def settled(state: Leading) -> Told:

@@ -36,11 +36,11 @@ from joinproto.standby.events import (
     Stop,
     Turn,
 )
-from joinproto.standby.leading import Leading, Who
 from joinproto.standby.messages import Content, Join, Refuse, View, Wired
+from joinproto.standby.primary_state import Leading, Who
 from joinproto.standby.promote import Promotion, promote
+from joinproto.standby.replica_state import Stock
 from joinproto.standby.roles import MARKED, Facts, machine
-from joinproto.standby.stock import Stock
 from joinproto.standby.tables import Verdict
 
 GOOD = (Role.BACKUP, Role.RECOVERING, Role.PRIMARY)

@@ -12,11 +12,11 @@ from enum import Enum
 
 from attrs import evolve, frozen
 
-from joinproto.standby.around import Around
 from joinproto.standby.chain import follows, heard, is_proven, may_promote, promoted, turn
 from joinproto.standby.events import Answer, Promote
 from joinproto.standby.machine import Broker, step
 from joinproto.standby.messages import View
+from joinproto.standby.peers import Around
 from joinproto.standby.tables import Verdict
 
 TURN_SECONDS = 0.5

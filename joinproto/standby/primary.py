@@ -31,15 +31,6 @@ from joinproto.standby.events import (
     Write,
 )
 from joinproto.standby.events import Written as OwnStore
-from joinproto.standby.feeding import (
-    fed,
-    forgotten,
-    joined,
-    spread,
-    subscribed,
-    wiring_spread,
-)
-from joinproto.standby.leading import Leading, Pending, with_follower
 from joinproto.standby.messages import (
     Change,
     Content,
@@ -54,8 +45,17 @@ from joinproto.standby.messages import (
     Thing,
     View,
 )
+from joinproto.standby.primary_state import Leading, Pending, with_follower
+from joinproto.standby.replica_state import changed, declared, deleted, numbered
+from joinproto.standby.replication import (
+    fed,
+    forgotten,
+    joined,
+    spread,
+    subscribed,
+    wiring_spread,
+)
 from joinproto.standby.selecting import is_copied, leveled
-from joinproto.standby.stock import changed, declared, deleted, numbered
 
 Step: TypeAlias = step.Step[Leading, Effect]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from attrs import evolve
 
 from joinproto.standby.events import New
-from joinproto.standby.leading import Who
 from joinproto.standby.messages import Thing
+from joinproto.standby.primary_state import Who
 from joinproto.standby.replicates import Level, replicates
 
 

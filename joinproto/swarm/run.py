@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from joinproto.join.member import Member
 from joinproto.swarm.actions import do
-from joinproto.swarm.calm import calm
+from joinproto.swarm.fair_phase import calm
 from joinproto.swarm.oracle import STUCK, Violation
 from joinproto.swarm.scenario import Scenario
 from joinproto.swarm.simulation import Simulation

@@ -12,7 +12,7 @@ from itertools import combinations_with_replacement
 
 from attrs import evolve, frozen
 
-from joinproto.join.given import ChainStatus
+from joinproto.join.hypothetical import ChainStatus
 from joinproto.join.rules import CHAIN_RULES
 from joinproto.machine.vocabulary import Phase, Status, Store
 from joinproto.reference.note.rules import note_rules

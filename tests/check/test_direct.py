@@ -33,10 +33,10 @@ from joinproto.check import (
 from joinproto.check.check import check as check_by_engine
 from joinproto.check.direct import check_direct, is_direct
 from joinproto.check.direct_member import DirectMember
-from joinproto.check.endless import WATCH
 from joinproto.check.member import MemberCode
 from joinproto.check.plain import Bounds, Ends, check_small
 from joinproto.check.report import Report
+from joinproto.check.watchdog import WATCH
 
 ALL = Bounds(1 << 40, 1 << 40, 1 << 40, 1 << 40)
 COSTS = ("seconds", "cpu_seconds", "peak_rss_bytes", "bytes_per_state", "numbered_bytes", "calls")

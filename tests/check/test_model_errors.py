@@ -718,9 +718,9 @@ class Spins(Quiet):
 def test_a_call_that_does_not_come_back_is_told_with_its_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from joinproto.check import endless
+    from joinproto.check import watchdog
 
-    monkeypatch.setattr(endless.WATCH, "seconds_max", 0.4)
+    monkeypatch.setattr(watchdog.WATCH, "seconds_max", 0.4)
 
     problem = problem_of(world(Spins))
 
@@ -733,11 +733,11 @@ def test_where_no_thread_can_be_started_calls_are_not_watched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As in WebAssembly: the search goes on, and whoever started it can end it."""
-    from joinproto.check import endless
+    from joinproto.check import watchdog
 
     def refuse(_: object) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr("threading.Thread.start", refuse)
 
-    assert [1, 2] == [endless.Watch().over("a call", partial(abs, n)) for n in (1, 2)]
+    assert [1, 2] == [watchdog.Watch().over("a call", partial(abs, n)) for n in (1, 2)]

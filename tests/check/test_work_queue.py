@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from joinproto.check.engine.expansion.work_queue import ROWS_MAX, WorkQueue
-from joinproto.check.engine.rows.crew import Crew
+from joinproto.check.engine.rows.threads import Crew
 
 
 def taken(rows: WorkQueue) -> list[tuple[int, int]]:

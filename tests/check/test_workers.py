@@ -17,10 +17,10 @@ from joinproto.check.engine.claims import watching
 from joinproto.check.engine.expansion import work_queue
 from joinproto.check.engine.expansion import workers as room
 from joinproto.check.engine.expansion.workers import CrewLevels
-from joinproto.check.engine.rows import gathering, rowset
-from joinproto.check.engine.rows.crew import Crew
-from joinproto.check.engine.rows.gathering import Gathering
+from joinproto.check.engine.rows import rowset, shared_inserts
 from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.rows.shared_inserts import Gathering
+from joinproto.check.engine.rows.threads import Crew
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.stopping import Limits
 from joinproto.check.engine.tables import grids
@@ -46,7 +46,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "_PIECE", 1 << 6)
     monkeypatch.setattr(room, "_QUESTIONS", 2)
     monkeypatch.setattr(work_queue, "_AT_A_TIME", 3)
-    monkeypatch.setattr(gathering, "STRETCH", 4)
+    monkeypatch.setattr(shared_inserts, "STRETCH", 4)
 
 
 def by(workers: int, name: str, *, symmetry: bool = False, **options: Any) -> Report:

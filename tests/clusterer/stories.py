@@ -8,10 +8,10 @@ from random import Random
 from typing import Any
 
 import joinproto
-from joinproto.clusterer.play import Played, play, play_orders
+from joinproto.clusterer.reporting import StepTold
+from joinproto.clusterer.run import Played, play, play_orders
 from joinproto.clusterer.story import Story
 from joinproto.clusterer.story_reading import story_of
-from joinproto.clusterer.telling import StepTold
 from joinproto.codec.strict import parse
 
 SHIPPED = Path(joinproto.__file__).parent / "clusterer" / "stories"

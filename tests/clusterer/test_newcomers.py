@@ -12,10 +12,10 @@ import pytest
 
 from joinproto.clusterer.config import Notes
 from joinproto.clusterer.identities import data_of, known, of_node, renewed
-from joinproto.clusterer.play import play
-from joinproto.clusterer.sim import Sim
+from joinproto.clusterer.reporting import StepTold
+from joinproto.clusterer.run import play
+from joinproto.clusterer.simulator import Sim
 from joinproto.clusterer.story import Story
-from joinproto.clusterer.telling import StepTold
 from tests.clusterer.stories import action, apply, config, start, story
 
 AB1, AB2 = config(1, "ab", "a"), config(2, "ab", "a")

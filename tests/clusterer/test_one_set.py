@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from joinproto.clusterer.play import play
+from joinproto.clusterer.run import play
 from joinproto.clusterer.story import Story
 from tests.clusterer.stories import action, apply, config, start, story
 

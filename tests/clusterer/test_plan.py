@@ -12,8 +12,8 @@ from joinproto.clusterer.config import Config
 from joinproto.clusterer.plan import EFFECTS, Effect, Plan, plan, worst
 from joinproto.clusterer.plan_start import NodeSaid, Up, as_said
 from joinproto.clusterer.reading import Release
-from joinproto.clusterer.sim import Sim
-from joinproto.clusterer.telling import told
+from joinproto.clusterer.reporting import told
+from joinproto.clusterer.simulator import Sim
 from joinproto.clusterer.writing import as_toml
 from tests.cli.running import Run, run_here
 from tests.clusterer.stories import action, apply, start, story

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from joinproto.clusterer.sim import Sim
+from joinproto.clusterer.simulator import Sim
 from tests.clusterer.stories import action, config, story
 
 OPS = ("start", "start", "stop", "reset", "apply", "apply")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from joinproto.clusterer.play import alike
+from joinproto.clusterer.run import alike
 from tests.clusterer.stories import SHIPPED, orders_of, seen, shipped, steps_of
 
 ABC1 = {"a": "ready 1 a/1", "b": "ready 1 a/1", "c": "ready 1 a/1"}

@@ -13,8 +13,8 @@ from attrs import evolve
 from joinproto.clusterer.config import Held, Notes
 from joinproto.clusterer.coordinator import step
 from joinproto.clusterer.messages import Members, Record, Start
-from joinproto.clusterer.play import play
 from joinproto.clusterer.reading import of_json
+from joinproto.clusterer.run import play
 from joinproto.clusterer.state import State, Who
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.story_reading import story_of
@@ -294,7 +294,7 @@ def test_an_order_that_does_not_come_to_rest_is_an_outcome(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is told beside the others, and does not end the command."""
-    monkeypatch.setattr("joinproto.clusterer.sim.ACTIONS_MAX", 22)
+    monkeypatch.setattr("joinproto.clusterer.simulator.ACTIONS_MAX", 22)
     done = run("two-younger-at-once", "--seeds", "40", "--json").object
     endless = [one for one in done["ends"] if not one["rests"]]
 

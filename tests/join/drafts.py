@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from joinproto.join.choice import Choice
-from joinproto.join.draft import Draft
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Message
 from joinproto.join.outside import OutsideChoice
 from joinproto.join.state import Setup
+from joinproto.join.step_context import Draft
 from joinproto.join.store import StoreRecord
 from tests.join.bus import config
 from tests.join.pictures import lineage

@@ -9,9 +9,9 @@ from joinproto.join.answers import Answer
 from joinproto.join.awaiting import For, Wait, awaiting, named, row_of, unanswered
 from joinproto.join.chooser import Attempt
 from joinproto.join.config import Config
-from joinproto.join.heard import Heard
 from joinproto.join.member import Member
 from joinproto.join.messages import Hello, Waiting
+from joinproto.join.observations import Heard
 from joinproto.join.phases import Facts
 from joinproto.join.store import Ballot, StoreRecord
 from joinproto.join.view import Seat, View, change

@@ -10,6 +10,7 @@ from attrs import evolve
 from joinproto.codec.malformed import Malformed, Said
 from joinproto.join import balloting
 from joinproto.join.answers import Answer
+from joinproto.join.backoff import pause
 from joinproto.join.balloting import (
     _tell_of_the_end,
     ask_again,
@@ -21,15 +22,14 @@ from joinproto.join.balloting import (
 )
 from joinproto.join.choice_messages import Chosen, Prepare, Promise, SendTo, Voted
 from joinproto.join.chooser import Step
-from joinproto.join.draft import Draft
 from joinproto.join.greeting import hello
-from joinproto.join.heard import Heard
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Refusal, Refused, Waiting
-from joinproto.join.pace import Pace
+from joinproto.join.observations import Heard
 from joinproto.join.phases import Phase
+from joinproto.join.step_context import Draft
 from joinproto.join.store import Ballot
-from joinproto.join.turns import pause
+from joinproto.join.timers import Pace
 from joinproto.join.view import Position, Seat, View, change
 from joinproto.machine.vocabulary import Reason
 from tests.join.bus import config

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from joinproto.errors import MisuseError
-from joinproto.join.draft import Draft
 from joinproto.join.frames import Frame, appended, in_order, may_append
+from joinproto.join.step_context import Draft
 from joinproto.join.store import Ballot
 from joinproto.join.view import Position
 from tests.join.drafts import draft

@@ -8,10 +8,10 @@ from attrs import evolve
 from joinproto.join.answers import Answer
 from joinproto.join.greeting import hear_hello, hear_refused
 from joinproto.join.greeting import hello as say_hello
-from joinproto.join.heard import Heard
 from joinproto.join.ids import ViewId
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Hello, Refused, Welcome
+from joinproto.join.observations import Heard
 from joinproto.join.phases import Phase
 from joinproto.join.view import Position, change
 from joinproto.machine.vocabulary import Reason

@@ -14,6 +14,7 @@ from attrs import evolve
 
 from joinproto.codec.malformed import Malformed
 from joinproto.join.admission import Admit, Newcomer, admission
+from joinproto.join.backoff import _is_held
 from joinproto.join.choice import Choice
 from joinproto.join.choice_messages import Accept, Learned, Nack, Prepare, Promise, Voted
 from joinproto.join.greeting import tell
@@ -27,11 +28,10 @@ from joinproto.join.messages import (
     WantUpdate,
     Welcome,
 )
-from joinproto.join.pace import Pace
 from joinproto.join.phases import Phase
 from joinproto.join.store import Ballot, StoreRecord
 from joinproto.join.succession import Next, Row, going_on
-from joinproto.join.turns import _is_held
+from joinproto.join.timers import Pace
 from joinproto.join.view import Position, verify_successor
 from joinproto.join.wire import decode, encode
 from joinproto.machine.vocabulary import Reason

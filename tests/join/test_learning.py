@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from joinproto.join.draft import Draft
-from joinproto.join.heard import Heard
 from joinproto.join.learning import hear_ready, learn
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Learned, Ready, Refusal
-from joinproto.join.pace import Pace
+from joinproto.join.observations import Heard
+from joinproto.join.step_context import Draft
 from joinproto.join.store import Ballot
+from joinproto.join.timers import Pace
 from joinproto.join.view import View, change
 from tests.join.drafts import draft, sends
 from tests.join.pictures import lineage, seats, views

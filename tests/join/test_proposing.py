@@ -9,12 +9,12 @@ import pytest
 from attrs import evolve
 
 from joinproto.join import proposing
-from joinproto.join.draft import Draft
-from joinproto.join.heard import Heard
 from joinproto.join.messages import Waiting
-from joinproto.join.pace import Pace
+from joinproto.join.observations import Heard
 from joinproto.join.proposing import _yields
+from joinproto.join.step_context import Draft
 from joinproto.join.store import Ballot
+from joinproto.join.timers import Pace
 from joinproto.join.view import Seat
 from tests.join.bus import config
 from tests.join.drafts import draft

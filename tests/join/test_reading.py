@@ -6,9 +6,8 @@ import pytest
 
 from joinproto.codec.malformed import Malformed
 from joinproto.join.choice_messages import Chosen
-from joinproto.join.draft import Draft
-from joinproto.join.heard import Heard
 from joinproto.join.messages import Confirm, Confirmed, ReadRegister, ReadsConfirmed
+from joinproto.join.observations import Heard
 from joinproto.join.phases import Phase
 from joinproto.join.reading import (
     confirm_again,
@@ -19,6 +18,7 @@ from joinproto.join.reading import (
     register_confirms,
     void,
 )
+from joinproto.join.step_context import Draft
 from joinproto.join.store import Ballot
 from joinproto.join.view import Seat
 from tests.join.bus import cluster

@@ -9,7 +9,7 @@ from attrs import asdict, evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joinproto.join.given import At, ChainStatus
+from joinproto.join.hypothetical import At, ChainStatus
 from joinproto.join.rules import CHAIN_RULES
 from joinproto.machine.verdict import Outcome, Verdict, decide
 from joinproto.machine.vocabulary import Status, Store

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from joinproto.join.heard import Heard
+from joinproto.join.observations import Heard
 from joinproto.join.phases import Phase
 from tests.join.drafts import draft
 

@@ -12,8 +12,6 @@ from joinproto.errors import MisuseError
 from joinproto.join import steps
 from joinproto.join.answers import Answer
 from joinproto.join.choice_messages import Prepare
-from joinproto.join.draft import Draft, step
-from joinproto.join.heard import Heard
 from joinproto.join.messages import (
     Action,
     Batch,
@@ -23,11 +21,13 @@ from joinproto.join.messages import (
     OpenForClients,
     ReadRegister,
 )
+from joinproto.join.observations import Heard
 from joinproto.join.outbox import NOTHING, Outbox, both
-from joinproto.join.pace import Pace
 from joinproto.join.phases import RUNNING, Phase
 from joinproto.join.state import MemberState, Setup
+from joinproto.join.step_context import Draft, step
 from joinproto.join.store import Ballot, StoreRecord
+from joinproto.join.timers import Pace
 from joinproto.join.view import Seat
 from tests.join.bus import cluster, config
 from tests.join.drafts import draft, sends

@@ -8,13 +8,13 @@ from attrs import evolve
 from joinproto.errors import MisuseError
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.config import Config, TotalFailure
+from joinproto.join.joint_view import Apart
 from joinproto.join.lineage import Lineage
 from joinproto.join.succession import Next
-from joinproto.join.together import Apart
 from joinproto.join.view import Kind, Position, Seat, View, change, close
 from joinproto_worlds.mutations.mutation import applied
 from joinproto_worlds.mutations.named import mutation
-from tests.join.test_together import OPTIONS, SEATS, answered, proposer, tip_of
+from tests.join.test_joint_view import OPTIONS, SEATS, answered, proposer, tip_of
 
 
 def next_view(voters: str, *, answering: str) -> View:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from joinproto.join.heard import Heard
 from joinproto.join.member import Member
 from joinproto.join.messages import ServeUpdate, StartUpdate, WantUpdate, Welcome
+from joinproto.join.observations import Heard
 from joinproto.join.phases import Phase
 from joinproto.join.steps import update_done
 from joinproto.join.store import StoreRecord

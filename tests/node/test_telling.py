@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from joinproto.apps.node.telling import OneLine, Teller
+from joinproto.apps.node.reporting import OneLine, Teller
 from joinproto.join.messages import PhaseChanged, Refusal, Waiting
 from joinproto.join.phases import Phase
 from joinproto.machine.vocabulary import Reason

@@ -168,7 +168,7 @@ CLUSTERER = System(
     ports=joinproto.clusterer.perform.Ports,
     performers=(
         "joinproto/apps/clusterer/host.py Host",
-        "joinproto/clusterer/sim_ports.py MachinePorts",
+        "joinproto/clusterer/simulator_ports.py MachinePorts",
     ),
     values=frozenset(
         {"status", "says", "how", "config", "version", "identity", "ids", "since", "gospel"}
@@ -185,7 +185,9 @@ CLUSTERER = System(
         "service.py look": HOLDER,
         "stored.py keep": "the disk's own guard: an older config replaces no younger one",
     },
-    may_tell={"joinproto/clusterer/sim.py": "how the simulated broker boots, which it was told"},
+    may_tell={
+        "joinproto/clusterer/simulator.py": "how the simulated broker boots, which it was told"
+    },
 )
 SHOWN = "what is logged, shown or raised for whoever waits: nothing follows from it in the cluster"
 REGISTER = "which of two questions goes to the register, and its answer back"
@@ -221,7 +223,7 @@ JOIN = System(
         "stopped.py permit_restart": "an operator's command, who stops all: R3 says when it counts",
     },
     may_tell={
-        "joinproto/join/draft.py": "an effect that is taken back before the step ends",
+        "joinproto/join/step_context.py": "an effect that is taken back before the step ends",
         "joinproto/join/outbox.py": "the same",
         "joinproto/host/cluster.py": SHOWN,
         "joinproto/host/desk.py": REGISTER,

@@ -23,7 +23,7 @@ from joinproto.apps.reconcile.api import Api, NoAnswer, Refused
 from joinproto.apps.reconcile.commands import Tools
 from joinproto.apps.reconcile.journal import Journal
 from joinproto.apps.reconcile.loop import Loop
-from joinproto.apps.reconcile.telling import Teller
+from joinproto.apps.reconcile.reporting import Teller
 from joinproto.durable.envelope import Envelope, unseal
 from joinproto.durable.filesystem import RealFileSystem
 from joinproto.errors import StoreCorrupt, StoreInUse

@@ -21,8 +21,8 @@ from joinproto.apps.standby.keeping.shortening import clear
 from joinproto.apps.standby.performing import AtOnce
 from joinproto.apps.standby.process import TICK_SECONDS
 from joinproto.apps.standby.queues import Held
+from joinproto.apps.standby.reporting import status_of
 from joinproto.apps.standby.settings import BrokerFile, Timing, settings_of
-from joinproto.apps.standby.telling import status_of
 from joinproto.host.eventlog import NoLog
 from joinproto.standby.broker import Role
 from tools.swarms.loop import SlowDisk, VirtualLoop

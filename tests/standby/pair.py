@@ -27,10 +27,10 @@ from joinproto.standby.events import (
     ViewWritten,
     Written,
 )
-from joinproto.standby.leading import Keeper, Leading, Who
 from joinproto.standby.machine import Broker, step
 from joinproto.standby.messages import Change, Content, Kind, Thing, View
 from joinproto.standby.perform import perform
+from joinproto.standby.primary_state import Keeper, Leading, Who
 from joinproto.standby.wire import from_tree, to_tree
 
 Sent = TypeVar("Sent")

@@ -29,8 +29,8 @@ from joinproto.errors import EnvironmentProblem, StoreWriteFailed
 from joinproto.net.addresses import Address
 from joinproto.standby.broker import Mark, Role
 from joinproto.standby.events import Promote
-from joinproto.standby.leading import Leading
 from joinproto.standby.messages import Join, View
+from joinproto.standby.primary_state import Leading
 from joinproto.standby.replicates import Default
 from joinproto.standby.wire import to_tree
 from tests.standby.host import follows, says

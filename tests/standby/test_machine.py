@@ -26,13 +26,13 @@ from joinproto.standby.events import (
     Turn,
     ViewWritten,
 )
-from joinproto.standby.leading import Keeper, Leading
-from joinproto.standby.line import BLOCK, Line
 from joinproto.standby.messages import Changed, Copy, Has, Refuse, View, Wired
+from joinproto.standby.primary_state import Keeper, Leading
 from joinproto.standby.promote import Peer
+from joinproto.standby.queue import BLOCK, Line
+from joinproto.standby.replica_state import with_queue
 from joinproto.standby.replicates import Default, Level
 from joinproto.standby.roles import machine
-from joinproto.standby.stock import with_queue
 from joinproto.standby.tables import Verdict
 from joinproto.standby.wire import from_tree, to_tree
 from tests.standby.pair import Cluster, pair

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from joinproto.standby.broker import Role
 from joinproto.standby.events import More, ViewWritten
-from joinproto.standby.leading import Keeper, Leading
+from joinproto.standby.primary_state import Keeper, Leading
 from tests.standby.pair import Cluster
 
 

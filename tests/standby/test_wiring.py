@@ -8,8 +8,8 @@ from attrs import evolve
 from joinproto.standby.broker import Role, Variant
 from joinproto.standby.clients import Entrance, Search, admit, sent_away
 from joinproto.standby.events import Declare, Delete, Received
-from joinproto.standby.leading import Keeper
 from joinproto.standby.messages import Deleted, Kind, Thing, Wired
+from joinproto.standby.primary_state import Keeper
 from joinproto.standby.replicates import Level
 from tests.standby.pair import Cluster, pair
 

@@ -17,8 +17,8 @@ from attrs import evolve, frozen
 
 from joinproto.durable.journal.journal import Frame, Journal
 from joinproto.host.ports import EventLoop, Work
-from joinproto.join.draft import Draft
 from joinproto.join.messages import Heartbeat
+from joinproto.join.step_context import Draft
 from joinproto.join.view import View
 from joinproto.log.entry import digest_of
 from joinproto.log.submissions import Submissions

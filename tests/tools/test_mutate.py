@@ -22,7 +22,7 @@ from tools.mutate.isolated import isolated
 from tools.mutate.patches import ROOMS, ROOT, Mutation, all_mutations, mutations, source_of
 
 ADMISSION = "joinproto/join/admission.py"
-HEARD = "joinproto/join/heard.py"
+HEARD = "joinproto/join/observations.py"
 
 
 def patched(source: str) -> dict[str, str]:
@@ -216,9 +216,9 @@ def tried(mutation: Mutation, *asked: Asked) -> Result:
     return Result(**json.loads(done.stdout))
 
 
-GUESTS = "heard:Heard.in_view:drop-filter:1"
+GUESTS = "observations:Heard.in_view:drop-filter:1"
 HEARD_TEST = Asked(
-    "unit", "tests/join/test_heard.py::test_a_close_leaves_no_guest", 0.01, lines_of(HEARD)
+    "unit", "tests/join/test_observations.py::test_a_close_leaves_no_guest", 0.01, lines_of(HEARD)
 )
 
 

@@ -41,7 +41,7 @@ FAULTS = {
         ("tests/clusterer/test_plan.py",),
     ),
     "5 a round that was given up is not begun again": Fault(
-        "joinproto/clusterer/sim.py",
+        "joinproto/clusterer/simulator.py",
         "elif before.round is not None and after.round is None and _is_repeated(after, event):",
         "elif False:",
         ("tests/models/test_clusterer_worlds.py",),

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from joinproto.check import freeze, kinds, member_objects, member_steps, ways
+from joinproto.check import freeze, freezing, member_objects, member_steps, type_handlers
 from joinproto.check.local import LocalState
 from joinproto.check.network import MessageSet
 from tools.soundness import compare
@@ -49,12 +49,12 @@ def test_the_same_seed_is_the_same_model() -> None:
 
 
 def no_types(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(kinds, "TRUE", 1)
-    patch.setattr(kinds, "FALSE", 0)
+    patch.setattr(type_handlers, "TRUE", 1)
+    patch.setattr(type_handlers, "FALSE", 0)
 
 
 def no_floats(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(ways.WAYS, float, kinds._Itself())
+    patch.setitem(freezing.WAYS, float, type_handlers._Itself())
 
 
 def no_second_names(patch: pytest.MonkeyPatch) -> None:
@@ -110,12 +110,12 @@ def idle_rests_are_no_crashes(patch: pytest.MonkeyPatch) -> None:
 def equal_is_the_same(patch: pytest.MonkeyPatch) -> None:
     """Two Decimals that are equal are one, however they are written."""
     for kind in (Decimal, dt.datetime):
-        patch.setitem(ways.WAYS, kind, kinds._Wrapped())
+        patch.setitem(freezing.WAYS, kind, type_handlers._Wrapped())
 
 
 def fields_are_all(patch: pytest.MonkeyPatch) -> None:
     """A dataclass holds nothing but its fields, whatever slots its base has."""
-    patch.setattr(kinds, "has_only", lambda kind, names: not kind.__dictoffset__)
+    patch.setattr(type_handlers, "has_only", lambda kind, names: not kind.__dictoffset__)
 
 
 def broadcasts_are_one(patch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def test_each_old_mistake_is_found_again(
 ) -> None:
     # What is frozen wrongly must not be remembered.
     for name in ("_memory", "_equal"):
-        monkeypatch.setattr(ways, name, {})
+        monkeypatch.setattr(freezing, name, {})
     break_it(monkeypatch)
 
     # One is enough: the first that differs ends the search for it.

@@ -27,13 +27,13 @@ from attrs import asdict
 
 from joinproto.join.choice_messages import Chosen
 from joinproto.join.config import Config
-from joinproto.join.draft import Draft
+from joinproto.join.fixpoint import facts
 from joinproto.join.lineage import VIEWS_KEPT, Lineage
 from joinproto.join.member import Member
 from joinproto.join.messages import Batch, Heartbeat
 from joinproto.join.phases import Phase, machine
-from joinproto.join.settling import facts
 from joinproto.join.state import values_of
+from joinproto.join.step_context import Draft
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, View, change
 from joinproto.join.wire import LATEST, decode, encode

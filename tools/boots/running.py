@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from joinproto.apps.node.process import run_node
+from joinproto.apps.node.reporting import log_to_stderr
 from joinproto.apps.node.settings import read_settings
-from joinproto.apps.node.telling import log_to_stderr
 from joinproto.errors import JoinprotoError
 from joinproto.host.process.exits import BUG
 from tools.boots.spaces import enter

@@ -22,7 +22,7 @@ from joinproto.apps.reconcile import loop
 from joinproto.apps.reconcile.api import NoAnswer
 from joinproto.apps.reconcile.commands import CommandFailed
 from joinproto.apps.reconcile.journal import Journal
-from joinproto.apps.reconcile.telling import Teller
+from joinproto.apps.reconcile.reporting import Teller
 from joinproto.reconcile.keeper import Intent, Keeper, Rules
 from joinproto.reconcile.machine import step
 from joinproto.reconcile.plan import Limits

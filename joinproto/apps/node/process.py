@@ -16,10 +16,10 @@ from attrs import define, evolve, field
 from joinproto import __version__
 from joinproto.apps.node.clients import ClientPort
 from joinproto.apps.node.front import Front
+from joinproto.apps.node.reporting import Teller
 from joinproto.apps.node.settings import Settings, Stopping
 from joinproto.apps.node.status import status_of
 from joinproto.apps.node.stopped import permit_restart
-from joinproto.apps.node.telling import Teller
 from joinproto.errors import JoinprotoError
 from joinproto.host.clock import OffsetClock, SystemClock
 from joinproto.host.cluster import Cluster

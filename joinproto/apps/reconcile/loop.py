@@ -15,7 +15,7 @@ from attrs import define, field
 from joinproto.apps.reconcile.api import Api, Refused
 from joinproto.apps.reconcile.commands import CommandFailed, Tools
 from joinproto.apps.reconcile.journal import Journal
-from joinproto.apps.reconcile.telling import Teller
+from joinproto.apps.reconcile.reporting import Teller
 from joinproto.errors import PeerError
 from joinproto.machine.step import performing
 from joinproto.reconcile.keeper import Intent, Keeper, Verdict

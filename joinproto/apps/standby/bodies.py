@@ -13,10 +13,10 @@ from joinproto.apps.standby.keeping.disk import Disk
 from joinproto.apps.standby.keeping.form import Action, Declared, Deleted, Put, Queue, Queues, Taken
 from joinproto.apps.standby.queues import Held
 from joinproto.standby.catch_up import Message
-from joinproto.standby.line import Line
 from joinproto.standby.messages import Change, Kind, Thing
-from joinproto.standby.stock import Queue as Stocked
-from joinproto.standby.stock import Stock
+from joinproto.standby.queue import Line
+from joinproto.standby.replica_state import Queue as Stocked
+from joinproto.standby.replica_state import Stock
 
 
 @define(eq=False)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
-from joinproto.apps.standby.gathering import Gathered
+from joinproto.apps.standby.client_turns import Gathered
 from joinproto.apps.standby.keeping.disk import MESSAGE_BYTES_MAX
 from joinproto.apps.standby.queues import Held, LiveQueue
 from joinproto.apps.standby.recording import spans
@@ -25,7 +25,7 @@ from joinproto.standby.broker import Variant
 from joinproto.standby.clients import admit
 from joinproto.standby.events import Commit, Declare, Draft
 from joinproto.standby.messages import Kind, Thing
-from joinproto.standby.stock import numbered
+from joinproto.standby.replica_state import numbered
 
 if TYPE_CHECKING:
     from joinproto.apps.standby.core import Core

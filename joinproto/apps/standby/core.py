@@ -31,13 +31,13 @@ from joinproto.apps.standby.performing import AtOnce, Line, Worker
 from joinproto.apps.standby.settings import Settings
 from joinproto.errors import JoinprotoError
 from joinproto.host.eventlog import EventLog
-from joinproto.standby.around import said_by
 from joinproto.standby.broker import Role, Variant
 from joinproto.standby.events import Answer, Demote, Effect, Event, Promote, Start, Stop, Tick
-from joinproto.standby.leading import Keeper, Who
 from joinproto.standby.machine import Broker, step
 from joinproto.standby.messages import View
+from joinproto.standby.peers import said_by
 from joinproto.standby.perform import perform
+from joinproto.standby.primary_state import Keeper, Who
 from joinproto.standby.tables import Verdict
 
 if TYPE_CHECKING:

@@ -20,7 +20,9 @@ from joinproto.apps.standby.peers import Envelope, Peers
 from joinproto.codec.json_form import encoded, read
 from joinproto.errors import JoinprotoError, PeerError
 from joinproto.net.addresses import Address
-from joinproto.standby.around import (
+from joinproto.standby.events import Gone, Linked, Received
+from joinproto.standby.messages import Changed, Content, Copy, Join, Refuse, Subscribe, View
+from joinproto.standby.peers import (
     Around,
     Said,
     cluster_of,
@@ -30,8 +32,6 @@ from joinproto.standby.around import (
     said_by,
     to_follow,
 )
-from joinproto.standby.events import Gone, Linked, Received
-from joinproto.standby.messages import Changed, Content, Copy, Join, Refuse, Subscribe, View
 from joinproto.standby.wire import from_tree, to_tree
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from joinproto.apps.standby.core import Core
 from joinproto.apps.standby.keeping.disk import open_disk
 from joinproto.apps.standby.keeping.shortening import clear
 from joinproto.apps.standby.performing import Helper
+from joinproto.apps.standby.reporting import change_setting, numbers_of, status_of
 from joinproto.apps.standby.service import MakesPort
 from joinproto.apps.standby.settings import Settings
-from joinproto.apps.standby.telling import change_setting, numbers_of, status_of
 from joinproto.errors import EnvironmentProblem, JoinprotoError
 from joinproto.host.eventlog import open_log
 from joinproto.host.failures import only_one

@@ -24,11 +24,11 @@ crashes between its effects.  An outcome holds the next local state, what it sen
 and what the monitor hears.
 
 For each row, the loop of `expansion/expansion.py` lists choices, messages that may be delivered,
-lost or doubled, splits, and joint steps (`expansion/listing.py`, `takes.py`, `deliveries.py`).
-For each outcome it writes a copy of the row with some fields replaced (`expansion/writing.py`).
-No code of a member runs in this loop.  Where a cell is empty, the loop asks for it and puts the
-row aside.  `expansion/expander.py` has the question answered by one call of the member's code
-(`tables/tables.py`), and the loop does the row again.
+lost or doubled, splits, and joint steps (`expansion/listing.py`, `receive_lists.py`,
+`deliveries.py`).  For each outcome it writes a copy of the row with some fields replaced
+(`expansion/writing.py`).  No code of a member runs in this loop.  Where a cell is empty, the loop
+asks for it and puts the row aside.  `expansion/expander.py` has the question answered by one call
+of the member's code (`tables/tables.py`), and the loop does the row again.
 
 Successors go into a set of rows that keeps their order of arrival (`rows/rowset.py`).  So a level
 of the search is a stretch of rows, and the next level is what its successors added.

@@ -18,11 +18,11 @@ from attrs import Factory, define, field
 from joinproto.check.engine.claims.judge import Judge
 from joinproto.check.engine.expansion.expander import Batch, Expander
 from joinproto.check.engine.expansion.workers import CrewLevels
-from joinproto.check.engine.rows.crew import Crew
 from joinproto.check.engine.rows.rowset import RowSet, in_one
+from joinproto.check.engine.rows.threads import Crew
 from joinproto.check.engine.shapes import Ints, RowMarks, Rows
 from joinproto.check.engine.stopping import Limits, Stops
-from joinproto.check.engine.symmetry.alike import Alike
+from joinproto.check.engine.symmetry.same_states import Alike
 from joinproto.check.engine.symmetry.symmetry import Restart, Symmetry
 from joinproto.check.engine.tables.answers import Answers
 from joinproto.check.engine.tables.tables import Tables

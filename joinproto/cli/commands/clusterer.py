@@ -29,11 +29,11 @@ from joinproto.cli.options import AS_JSON
 from joinproto.clusterer.ask_config import AskRead, CompareAnswer, ReadAnswer, answer_read, compared
 from joinproto.clusterer.plan import plan as planned
 from joinproto.clusterer.plan_start import Up
-from joinproto.clusterer.play import Played, play, play_orders
 from joinproto.clusterer.reading import Release
+from joinproto.clusterer.reporting import StepTold
+from joinproto.clusterer.run import Played, play, play_orders
 from joinproto.clusterer.story import Story
 from joinproto.clusterer.story_reading import story_of
-from joinproto.clusterer.telling import StepTold
 from joinproto.codec.json_form import Merged, printed
 from joinproto.codec.strict import DoesNotFit, parse
 from joinproto.errors import UsageProblem

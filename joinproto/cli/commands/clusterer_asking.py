@@ -19,7 +19,7 @@ from joinproto.clusterer.plan import Plan
 from joinproto.clusterer.plan import plan as planned
 from joinproto.clusterer.plan_start import NodeSaid, Up, as_said
 from joinproto.clusterer.reading import NotConfig, Release, read
-from joinproto.clusterer.sim import Choose
+from joinproto.clusterer.simulator import Choose
 from joinproto.clusterer.status import Status
 from joinproto.errors import JoinprotoError, PeerError
 from joinproto.net.addresses import Address

@@ -40,8 +40,8 @@ def node(config: Path, verbose: bool, only_check: bool, as_json: bool) -> int:
     run here, 6 recover first; restart after 3 and 4 only.
     """
     from joinproto.apps.node.process import run_node
+    from joinproto.apps.node.reporting import log_to_stderr
     from joinproto.apps.node.settings import read_settings
-    from joinproto.apps.node.telling import log_to_stderr
 
     settings = read_settings(config)
     if not only_check:

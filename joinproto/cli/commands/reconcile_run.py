@@ -118,7 +118,7 @@ def _run(options: dict[str, Any]) -> int:
     from joinproto.apps.reconcile.commands import Tools
     from joinproto.apps.reconcile.journal import Journal
     from joinproto.apps.reconcile.loop import Loop
-    from joinproto.apps.reconcile.telling import Teller
+    from joinproto.apps.reconcile.reporting import Teller
 
     for url in options["urls"]:
         _check(url)

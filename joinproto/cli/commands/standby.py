@@ -67,7 +67,7 @@ def run(config: Path, verbose: bool, only_check: bool) -> int:
     if only_check:
         click.echo(f"{config}: fine, broker {settings.broker}")
         return 0
-    from joinproto.apps.node.telling import log_to_stderr
+    from joinproto.apps.node.reporting import log_to_stderr
     from joinproto.apps.standby.amqp import ClientPort
     from joinproto.apps.standby.process import run_broker
 

@@ -26,11 +26,11 @@ from joinproto.check.world import World
 from joinproto.standby.broker import Mark
 from joinproto.standby.catch_up import Message
 from joinproto.standby.chain import may_promote
-from joinproto.standby.leading import Leading, Who
-from joinproto.standby.line import Line
 from joinproto.standby.machine import Broker
 from joinproto.standby.messages import View
-from joinproto.standby.stock import Queue, Stock, declared
+from joinproto.standby.primary_state import Leading, Who
+from joinproto.standby.queue import Line
+from joinproto.standby.replica_state import Queue, Stock, declared
 from joinproto.standby.tables import Verdict
 from joinproto_worlds.standby.played import Played
 from joinproto_worlds.standby.ports import Disk

@@ -23,7 +23,7 @@ from joinproto.clusterer.messages import (
     ServiceTold,
     Told,
 )
-from joinproto.clusterer.sim import Act, Actions, Machine, Queues, Sim, queued
+from joinproto.clusterer.simulator import Act, Actions, Machine, Queues, Sim, queued
 from joinproto.clusterer.story import Action, Op
 from joinproto.machine.world import Death
 from joinproto_worlds.clusterer.scenes import Scene, scene

@@ -14,7 +14,7 @@ from typing import Any
 from attrs import frozen
 
 from joinproto.clusterer import broker
-from joinproto.clusterer.sim import Sim
+from joinproto.clusterer.simulator import Sim
 from joinproto.clusterer.story import Action, Op, Story, StoryStep
 from joinproto.clusterer.variants import Variant
 

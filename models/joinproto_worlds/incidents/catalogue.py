@@ -65,7 +65,7 @@ def incident(
 
 def build(members: int, *, incident: str, rule: Rule) -> World:
     """Return the world of an incident under a rule; `members`: as many as it has."""
-    from joinproto_worlds.incidents import told  # noqa: F401  inside: it enters them
+    from joinproto_worlds.incidents import sources  # noqa: F401  inside: it enters them
 
     found = INCIDENTS[incident]
     if members != found.members:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from attrs import evolve
 
 from joinproto.check.entry import Entry
-from joinproto_worlds.incidents import told  # noqa: F401  it enters the incidents
+from joinproto_worlds.incidents import sources  # noqa: F401  it enters the incidents
 from joinproto_worlds.incidents.catalogue import INCIDENTS
 from joinproto_worlds.incidents.shipped import ENTRIES as SHIPPED
 from joinproto_worlds.incidents.shipped import RABBITMQ

@@ -19,7 +19,7 @@ from joinproto.check.events import Rule as Took
 from joinproto.join import steps
 from joinproto.join.admission import admission
 from joinproto.join.choice import Choice
-from joinproto.join.draft import Draft, Happened, step
+from joinproto.join.fixpoint import facts
 from joinproto.join.frames import Frame, may_append
 from joinproto.join.greeting import row_of
 from joinproto.join.ids import Name, ViewId
@@ -30,12 +30,12 @@ from joinproto.join.messages import (
     Message,
 )
 from joinproto.join.outbox import both
-from joinproto.join.pace import Pace
 from joinproto.join.perform import performing
 from joinproto.join.phases import RUNNING, Facts, Phase, standing
-from joinproto.join.settling import facts
 from joinproto.join.state import Known, MemberState, as_state, values_of
+from joinproto.join.step_context import Draft, Happened, step
 from joinproto.join.store import StoreRecord
+from joinproto.join.timers import Pace
 from joinproto.join.view import Position, Seat, View
 from joinproto_worlds.join.alone import wrong
 from joinproto_worlds.join.expiry import name_of

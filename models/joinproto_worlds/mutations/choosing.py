@@ -37,7 +37,7 @@ OUTSIDE = "joinproto.join.outside"
 ANSWERS = "joinproto.join.answers"
 BACKUPS = "joinproto.join.backups"
 CHOICE_MESSAGES = "joinproto.join.choice_messages"
-SETTLING = "joinproto.join.settling"
+SETTLING = "joinproto.join.fixpoint"
 
 
 def _unwritten(original: Callable[..., Step]) -> Callable[..., Step]:

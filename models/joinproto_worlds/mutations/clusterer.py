@@ -20,7 +20,7 @@ from joinproto.machine.tables import Table
 from joinproto_worlds.mutations.mutation import Mutation, Patch, changing, dropping
 
 TABLES = "joinproto.clusterer.tables"
-ROUNDS = "joinproto.clusterer.rounds"
+ROUNDS = "joinproto.clusterer.polling"
 
 
 def _older_wins(original: Callable[[Config, Config], Age]) -> Callable[[Config, Config], Age]:
@@ -42,7 +42,7 @@ def _gospel_unchecked(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _everybody_leads(_original: object) -> Callable[..., Any]:
     def seen_by(state: State, statuses: Mapping[str, Status]) -> tuple[Seen, ...]:
-        from joinproto.clusterer.rounds import seen
+        from joinproto.clusterer.polling import seen
 
         rows = seen(state.config_now.config, state.who.me, state.status, statuses, state.record.ran)
         return tuple(row if row.other else evolve(row, leads=True) for row in rows)

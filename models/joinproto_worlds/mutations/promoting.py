@@ -16,10 +16,10 @@ from joinproto.machine.terms import ALWAYS
 from joinproto.standby.broker import Mark, Role, Variant
 from joinproto.standby.clients import Entrance
 from joinproto.standby.events import Write
-from joinproto.standby.leading import Leading, with_follower
-from joinproto.standby.line import Line
-from joinproto.standby.practice import Practice
+from joinproto.standby.primary_state import Leading, with_follower
 from joinproto.standby.promote import Promoted, Promotion
+from joinproto.standby.queue import Line
+from joinproto.standby.variants import Practice
 from joinproto_worlds.mutations.mutation import Mutation, changing, without
 
 PROMOTE = "joinproto.standby.promote"
@@ -42,7 +42,7 @@ def _practised(name: str, **fields: bool) -> Mutation:
     def made(original: Mapping[Variant, Practice]) -> Mapping[Variant, Practice]:
         return {**original, Variant.OURS: evolve(original[Variant.OURS], **fields)}
 
-    return Mutation.of(name, "joinproto.standby.practice", "PRACTICES", made)
+    return Mutation.of(name, "joinproto.standby.variants", "PRACTICES", made)
 
 
 def _never_backup(original: Callable[[], StateMachine[Role]]) -> Callable[[], StateMachine[Role]]:
@@ -113,7 +113,7 @@ STANDING = (
     _practised("declares-at-once", holds_declarations=False),
     _practised("drops-unrecorded", records_drops=False),
     # H5: who has asked for a queue counts as level.
-    Mutation.of("level-at-once", "joinproto.standby.feeding", "_ended", _ended_at_once),
+    Mutation.of("level-at-once", "joinproto.standby.replication", "_ended", _ended_at_once),
     # H6.
     _practised("no-bindings", mirrors_bindings=False),
     _practised("keeps-what-is-gone", deletes_absent=False),

@@ -10,13 +10,13 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.join.draft import Draft
+from joinproto.join.fixpoint import settle
 from joinproto.join.frames import Frame, in_order
 from joinproto.join.ids import ViewId
 from joinproto.join.messages import ReadsConfirmed
 from joinproto.join.phases import Effect, Phase
-from joinproto.join.settling import settle
 from joinproto.join.state import Known
+from joinproto.join.step_context import Draft
 from joinproto.join.updating import require_thawed
 from joinproto.join.view import Kind, View
 from joinproto.machine.machine import StateMachine
@@ -162,11 +162,11 @@ WRITING = (
     Mutation(
         "dirty-not-written",
         (
-            Patch(f"{CHAIN}.settling", "_do", _dirt_unwritten),
+            Patch(f"{CHAIN}.fixpoint", "_do", _dirt_unwritten),
             Patch(f"{CHAIN}.learning", "learn", _restart_unwritten),
         ),
     ),
-    Mutation.of("held-not-persisted", f"{CHAIN}.settling", "_do", _held_unwritten),
+    Mutation.of("held-not-persisted", f"{CHAIN}.fixpoint", "_do", _held_unwritten),
     Mutation.of("update-in-place", f"{CHAIN}.steps", "update_overwrites", _unmarked),
     Mutation.of(
         "unfit-before-the-first-byte", f"{CHAIN}.updating", "_start_update", _marked_at_once
@@ -177,7 +177,10 @@ WRITING = (
         "copy-taken-in", f"{CHAIN}.state", "Known.is_copy", lambda _: lambda it, seat: False
     ),
     Mutation.of(
-        "replaced-not-noticed", f"{CHAIN}.draft", "Draft.notice", lambda _: lambda m, seat: None
+        "replaced-not-noticed",
+        f"{CHAIN}.step_context",
+        "Draft.notice",
+        lambda _: lambda m, seat: None,
     ),
     Mutation.of(
         "apart-taken-in",

@@ -23,7 +23,7 @@ from joinproto_worlds.mutations.mutation import Mutation, Patch, changing, witho
 SUCCESSION = "joinproto.join.succession"
 SUCCESSOR = "joinproto.join.successor"
 ANSWERS = "joinproto.join.answers"
-SETTLING = "joinproto.join.settling"
+SETTLING = "joinproto.join.fixpoint"
 
 Read = Callable[[], Table[Next]]
 

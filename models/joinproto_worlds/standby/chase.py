@@ -19,11 +19,11 @@ from joinproto.check.view import View as Seen
 from joinproto.check.world import World
 from joinproto.standby.catch_up import Message, Order
 from joinproto.standby.events import Commit, Draft, More, New, Received
-from joinproto.standby.leading import Follower, Leading, Who
-from joinproto.standby.line import Line
 from joinproto.standby.messages import Has, Kind, Thing, View
 from joinproto.standby.primary import lead
-from joinproto.standby.stock import Queue, Stock
+from joinproto.standby.primary_state import Follower, Leading, Who
+from joinproto.standby.queue import Line
+from joinproto.standby.replica_state import Queue, Stock
 
 THING = Thing(kind=Kind.QUEUE, name="q", id="q")
 

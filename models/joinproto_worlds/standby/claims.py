@@ -14,10 +14,10 @@ from joinproto.check.properties import Property, always, sometimes
 from joinproto.check.view import View
 from joinproto.standby import messages
 from joinproto.standby.broker import Mark, Role
-from joinproto.standby.leading import Leading
 from joinproto.standby.machine import Broker
+from joinproto.standby.primary_state import Leading
+from joinproto.standby.replica_state import Stock
 from joinproto.standby.replicates import Level
-from joinproto.standby.stock import Stock
 from joinproto_worlds.standby.played import Played, refuses, youngest
 from joinproto_worlds.standby.story import Op
 

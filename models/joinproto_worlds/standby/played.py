@@ -16,7 +16,6 @@ from attrs import Factory, define, evolve
 
 from joinproto.check.events import NOT_ENABLED, Maybe
 from joinproto.machine.world import Death, MachineWorld
-from joinproto.standby.around import Around, said_by
 from joinproto.standby.best import best
 from joinproto.standby.broker import Mark, Role, Store
 from joinproto.standby.chain import may_promote, seen
@@ -38,7 +37,6 @@ from joinproto.standby.events import (
     Tick,
     ViewWritten,
 )
-from joinproto.standby.leading import Leading
 from joinproto.standby.machine import Broker
 from joinproto.standby.machine import step as stepped
 from joinproto.standby.managing import (
@@ -51,8 +49,10 @@ from joinproto.standby.managing import (
     would,
 )
 from joinproto.standby.messages import Change, View
+from joinproto.standby.peers import Around, said_by
 from joinproto.standby.perform import perform as performed
-from joinproto.standby.stock import with_queue
+from joinproto.standby.primary_state import Leading
+from joinproto.standby.replica_state import with_queue
 from joinproto.standby.tables import Verdict
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation

@@ -13,7 +13,7 @@ from attrs import Factory, evolve, frozen
 from joinproto.standby.broker import Mark
 from joinproto.standby.events import ViewWritten, Written
 from joinproto.standby.messages import Change, Content, Has, Thing, View, Wired
-from joinproto.standby.stock import Stock, changed, declared, deleted
+from joinproto.standby.replica_state import Stock, changed, declared, deleted
 from joinproto_worlds.standby.story import Manager
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from joinproto.machine.world import copied
 from joinproto.standby.broker import Variant
 from joinproto.standby.catch_up import SEQUENCE
 from joinproto.standby.events import Start
-from joinproto.standby.leading import Who
 from joinproto.standby.machine import Broker
 from joinproto.standby.messages import View
+from joinproto.standby.primary_state import Who
 from joinproto_worlds.standby.claims import claims, shown
 from joinproto_worlds.standby.played import Played, settle
 from joinproto_worlds.standby.ports import Act, Disk

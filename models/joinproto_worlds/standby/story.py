@@ -12,10 +12,10 @@ from attrs import frozen
 from joinproto.standby.broker import Variant
 from joinproto.standby.catch_up import Message, Order
 from joinproto.standby.events import Draft, New
-from joinproto.standby.leading import Keeper
 from joinproto.standby.messages import Kind, Thing
+from joinproto.standby.primary_state import Keeper
+from joinproto.standby.replica_state import Stock
 from joinproto.standby.replicates import Level
-from joinproto.standby.stock import Stock
 
 QUEUE = Thing(kind=Kind.QUEUE, name="q", id="q1")
 OTHER = Thing(kind=Kind.QUEUE, name="r", id="r1")

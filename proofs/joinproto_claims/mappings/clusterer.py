@@ -20,7 +20,7 @@ from joinproto.check.reference import State
 from joinproto.check.world import World
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.identities import of_node
-from joinproto.clusterer.sim import Machine
+from joinproto.clusterer.simulator import Machine
 from joinproto.clusterer.state import Asking
 from joinproto.clusterer.state import State as NodeState
 from joinproto.clusterer.status import WAITING, Status

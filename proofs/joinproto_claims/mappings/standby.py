@@ -21,8 +21,8 @@ from joinproto.prove.link.mapping import Picture, RefinementMapping, Universe
 from joinproto.prove.logic import Relation, Sort
 from joinproto.prove.structure import Env, Rows, Structure, Thing
 from joinproto.standby.backup import Following
-from joinproto.standby.leading import Leading
-from joinproto.standby.stock import Stock
+from joinproto.standby.primary_state import Leading
+from joinproto.standby.replica_state import Stock
 from joinproto_claims import standby
 from joinproto_claims.standby import BROKER, GENERATION, LAYER, MESSAGE
 

@@ -18,8 +18,8 @@ from joinproto.apps.standby.managing import Manager
 from joinproto.apps.standby.performing import Done
 from joinproto.apps.standby.process import TICK_SECONDS
 from joinproto.apps.standby.queues import Held
+from joinproto.apps.standby.reporting import status_of
 from joinproto.apps.standby.settings import BrokerFile, Settings, Timing, settings_of
-from joinproto.apps.standby.telling import status_of
 from joinproto.host.eventlog import NoLog
 from joinproto.standby.events import Effect, Event, Tick
 from joinproto.standby.messages import View

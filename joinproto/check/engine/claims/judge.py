@@ -22,7 +22,7 @@ from joinproto.check.engine.claims.pairs import Ids, Pairs
 from joinproto.check.engine.claims.reading import Readings, view_of
 from joinproto.check.engine.claims.renamed import Renamed, ask_renamed, listed_steps
 from joinproto.check.engine.claims.watching import watch
-from joinproto.check.engine.rows.crew import Crew
+from joinproto.check.engine.rows.threads import Crew
 from joinproto.check.engine.shapes import Ints, Keys, Row, Rows
 from joinproto.check.engine.tables.claimed import Claimed, Fears, Key, among_of, is_kept, pairs_of
 from joinproto.check.engine.tables.tables import Tables

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.rows.crew import Crew
+from joinproto.check.engine.rows.threads import Crew
 from joinproto.check.engine.shapes import Flags, Ints, Keys, Masks, Rows, SmallInts
 from joinproto.check.engine.tables.arrays import Arrays
 from joinproto.check.engine.tables.claimed import Fears

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed
-from joinproto.check.engine.expansion.calm import count_calm
+from joinproto.check.engine.expansion.own_steps import count_calm
 from joinproto.check.engine.expansion.sleeping import delivery_sleeps, led_by, list_asleep
 from joinproto.check.engine.rows.bits import mix, prefetch
 from joinproto.check.engine.shapes import Ints, Questions, Rows, SmallInts, Table
@@ -72,7 +72,7 @@ class Meetings(NamedTuple):
     items: Ints
     used: Ints  # (3,): slots, items; 1 where there was no room
     outcomes: Ints  # of each choice, by its place among all: its outcome, once it was looked up
-    calm: Ints  # (first choice of a local state, 2): see `calm.py`
+    calm: Ints  # (first choice of a local state, 2): see `own_steps.py`
 
 
 @njit(inline="always")

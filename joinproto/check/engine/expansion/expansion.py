@@ -4,7 +4,7 @@ No member code runs here.  A cell of the table that was never needed before is a
 its state is left out and listed to be redone, and the caller fills the cell by one call of
 the real code.
 
-The steps of a row are listed (`listing.py`, `takes.py`, `deliveries.py`), and then written
+The steps of a row are listed (`listing.py`, `receive_lists.py`, `deliveries.py`), and then written
 (`writing.py`).  These kernels are functions of their own for numba, and LLVM puts them into the one
 loop below (`forceinline`).  Only helpers of a few lines are inlined by numba (`inline="always"`):
 it copies a callee once for each of its blocks and variables, so nesting large ones costs more than
@@ -20,7 +20,6 @@ import numpy as np
 from numba import njit
 
 from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed, Written
-from joinproto.check.engine.expansion.calm import note_calm
 from joinproto.check.engine.expansion.deliveries import await_meetings, list_deliveries, note_met
 from joinproto.check.engine.expansion.listing import (
     list_choices,
@@ -28,7 +27,8 @@ from joinproto.check.engine.expansion.listing import (
     list_messages,
     list_moves,
 )
-from joinproto.check.engine.expansion.takes import list_takes
+from joinproto.check.engine.expansion.own_steps import note_calm
+from joinproto.check.engine.expansion.receive_lists import list_takes
 from joinproto.check.engine.expansion.writing import write_listed
 from joinproto.check.engine.rows.bits import prefetch
 from joinproto.check.engine.tables.kernel import (

@@ -1,7 +1,8 @@
 """The steps out of one row, listed: what members do, hear and do together, and what the world does.
 
-Messages of queues and bags are listed in `takes.py`, numbered contents of sets in `deliveries.py`.
-A step that only changes a local state and sets bits of messages is plain: it is written at once.
+Messages of queues and bags are listed in `receive_lists.py`, numbered contents of sets in
+`deliveries.py`. A step that only changes a local state and sets bits of messages is plain: it is
+written at once.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed, Written
-from joinproto.check.engine.expansion.calm import find_calm, outcome_of
+from joinproto.check.engine.expansion.own_steps import find_calm, outcome_of
 from joinproto.check.engine.expansion.sleeping import healing_sleeps, list_asleep, sleeps
 from joinproto.check.engine.rows.bits import trailing_zeros
 from joinproto.check.engine.shapes import Ints, SmallFlags, SmallInts

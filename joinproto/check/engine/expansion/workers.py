@@ -18,9 +18,9 @@ from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed, Wri
 from joinproto.check.engine.expansion.deferred_rows import DeferredRows
 from joinproto.check.engine.expansion.deliveries import Deliveries
 from joinproto.check.engine.expansion.work_queue import ROWS_MAX, Done, WorkQueue
-from joinproto.check.engine.rows.crew import LINE, Crew, given_way
-from joinproto.check.engine.rows.gathering import Gathering
 from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.rows.shared_inserts import Gathering
+from joinproto.check.engine.rows.threads import LINE, Crew, given_way
 from joinproto.check.engine.shapes import Ints, Questions, Rows
 from joinproto.check.engine.tables import kernel
 from joinproto.check.memory import Budget, TooMany

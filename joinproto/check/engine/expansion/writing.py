@@ -9,7 +9,7 @@ from numba import njit
 
 from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed, Written
 from joinproto.check.engine.expansion.deliveries import left_by
-from joinproto.check.engine.expansion.leads import NOT_LOOKED_UP, write_lead
+from joinproto.check.engine.expansion.plain_steps import NOT_LOOKED_UP, write_lead
 from joinproto.check.engine.expansion.sleeping import SPLIT
 from joinproto.check.engine.shapes import Block, Questions, Rows, SmallFlags, SmallInts
 from joinproto.check.engine.tables.grids import find

@@ -1,4 +1,4 @@
 """States of which one stands for others: renamed members, and what a world calls the same.
 
-Read `symmetry.py` first.  `interchange.py` asks the code whether members are interchangeable.
+Read `symmetry.py` first.  `interchangeable.py` asks the code whether members are interchangeable.
 """

@@ -5,7 +5,7 @@ that a state is renamed by look-up.  Where each value treats members independent
 another (it is decided by one colour for each member), sorting the members by their colours
 is an exact canonical form.  Otherwise the least of all permutations is taken.
 
-That members are interchangeable is checked at every step (`interchange.py`).
+That members are interchangeable is checked at every step (`interchangeable.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from joinproto.check.engine.symmetry.canonical import (
     sort_members,
     swap,
 )
-from joinproto.check.engine.symmetry.interchange import Interchange, refuse_claims_about_names
+from joinproto.check.engine.symmetry.interchangeable import Interchange, refuse_claims_about_names
 from joinproto.check.engine.tables.growing import Growing
 from joinproto.check.engine.tables.queues import numbers_in, packed
 from joinproto.check.engine.tables.tables import Tables

@@ -1,9 +1,9 @@
 """What members' code answered in the last run of the same code, kept in a file.
 
-A member's answers follow from its attributes, the event and its code (`joinproto/check/twice.py`),
-so a run with the same code need not ask again.  The same code: the content of every module
-of `joinproto` and `joinproto_worlds`, the versions of what they import, and Python's.  A user's
-own world may import anything, so its answers are never kept.
+A member's answers follow from its attributes, the event and its code
+(`joinproto/check/determinism.py`), so a run with the same code need not ask again.  The same code:
+the content of every module of `joinproto` and `joinproto_worlds`, the versions of what they import,
+and Python's.  A user's own world may import anything, so its answers are never kept.
 
 What is kept are the numbers that a search by the engine gave them, once it came to its end
 (`joinproto/check/engine/tables/numbering.py`).

@@ -2,7 +2,7 @@
 
 Every local state, event, message and queue content gets a number when it is first met.
 `fill` answers what the kernel asked for, by one call of the real code each
-(`joinproto/check/twice.py` asks some of them again).
+(`joinproto/check/determinism.py` asks some of them again).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from joinproto.check.problems import ModelProblem
 from joinproto.check.world import Together, World
 
 if TYPE_CHECKING:
-    from joinproto.check.engine.symmetry.interchange import Interchange
+    from joinproto.check.engine.symmetry.interchangeable import Interchange
 
 FAILING_MAX = 1000
 """So many cells may go wrong in a level before the others of it are left out."""

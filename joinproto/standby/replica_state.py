@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from attrs import Factory, evolve, frozen
 
 from joinproto.standby.catch_up import Message, is_after
-from joinproto.standby.line import Line
 from joinproto.standby.messages import Change, Kind, Thing
-from joinproto.standby.practice import Practice
+from joinproto.standby.queue import Line
 from joinproto.standby.replicates import Level
+from joinproto.standby.variants import Practice
 
 Key = tuple[str, str]
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from attrs import frozen
 
 from joinproto.clusterer import broker
-from joinproto.clusterer.sim import Machine, Sim, identity_of
+from joinproto.clusterer.simulator import Machine, Sim, identity_of
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.why import reason
 from joinproto.codec.json_form import AtLeast

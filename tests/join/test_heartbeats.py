@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from joinproto.join.balloting import read_register
-from joinproto.join.beating import hear_heartbeat, heartbeat
 from joinproto.join.choice_messages import Chosen
-from joinproto.join.heard import Heard
+from joinproto.join.heartbeats import hear_heartbeat, heartbeat
 from joinproto.join.messages import Heartbeat, Hello, ReadRegister
+from joinproto.join.observations import Heard
 from joinproto.join.phases import Phase
 from joinproto.join.store import Ballot
 from joinproto.join.view import Seat

@@ -33,9 +33,9 @@ from joinproto.check import (
 )
 from joinproto.check.catalogue import load_world
 from joinproto.check.check import check
+from joinproto.check.determinism import EVERY, FIRST, KEPT, Repetition
 from joinproto.check.member import Codes
 from joinproto.check.simulate import simulate
-from joinproto.check.twice import EVERY, FIRST, KEPT, Repetition
 
 ONE_LEADER = always_pair("one leader", lambda one, other: {one, other} != {"leader"})
 

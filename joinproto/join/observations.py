@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 
 from joinproto.join.answers import Answer
 from joinproto.join.config import Config
-from joinproto.join.together import Apart
+from joinproto.join.joint_view import Apart
 from joinproto.join.view import Seat, View
 
 

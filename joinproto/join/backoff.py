@@ -1,6 +1,6 @@
 """Turns: how long this member waits for a ballot, and when it may begin one.
 
-Which ballot has its time, and how long answers take, is measured in `pace.py`.
+Which ballot has its time, and how long answers take, is measured in `timers.py`.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from joinproto.check.engine.rows import inserting
-from joinproto.check.engine.rows.crew import LINE, Crew
 from joinproto.check.engine.rows.marks import MARK, NO_MARKS
 from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.rows.threads import LINE, Crew
 from joinproto.check.engine.shapes import Rows
 
 STRETCH = 256

@@ -5,11 +5,11 @@ Source: join protocol, 3.5.
 
 from __future__ import annotations
 
-from joinproto.join.draft import Draft
 from joinproto.join.greeting import hello, tell
 from joinproto.join.messages import Heartbeat
 from joinproto.join.phases import Phase
 from joinproto.join.state import Known
+from joinproto.join.step_context import Draft
 from joinproto.join.view import Seat
 
 

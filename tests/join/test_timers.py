@@ -14,10 +14,10 @@ from attrs import define, evolve, field, frozen
 from joinproto.join.config import Config, TotalFailure
 from joinproto.join.member import Member
 from joinproto.join.messages import Action, Closing, Event, OpenForClients, Sent
-from joinproto.join.pace import Pace
 from joinproto.join.perform import perform
 from joinproto.join.phases import RUNNING
 from joinproto.join.store import Ballot, StoreRecord
+from joinproto.join.timers import Pace
 
 
 @define

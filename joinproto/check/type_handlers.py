@@ -21,20 +21,7 @@ from joinproto.check.attributes import (
     is_python,
     parts_getter,
 )
-from joinproto.check.frozen import (
-    FALSE,
-    SAME,
-    TRUE,
-    Again,
-    BackwardsFrozenset,
-    BackwardsSet,
-    Frozen,
-    Named,
-    in_order,
-    same_or,
-)
-from joinproto.check.problems import ModelProblem
-from joinproto.check.ways import (
+from joinproto.check.freezing import (
     CONST,
     COPY,
     MAKE,
@@ -50,6 +37,19 @@ from joinproto.check.ways import (
     recipe_of,
     recipes_of,
 )
+from joinproto.check.frozen import (
+    FALSE,
+    SAME,
+    TRUE,
+    Again,
+    BackwardsFrozenset,
+    BackwardsSet,
+    Frozen,
+    Named,
+    in_order,
+    same_or,
+)
+from joinproto.check.problems import ModelProblem
 
 HOLD = "hold plain values, tuples, lists, dicts, sets, enums, dataclasses or frozen attrs objects"
 

@@ -22,7 +22,7 @@ from joinproto.clusterer.messages import (
 from joinproto.clusterer.perform import Ports
 
 if TYPE_CHECKING:
-    from joinproto.clusterer.sim import Machine, Sim
+    from joinproto.clusterer.simulator import Machine, Sim
 
 
 @frozen

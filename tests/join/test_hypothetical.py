@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from joinproto.join.given import At, ChainStatus, Given, ids_of, told_path
+from joinproto.join.hypothetical import At, ChainStatus, Given, ids_of, told_path
 from joinproto.join.view import Position, Seat
 from joinproto.machine.vocabulary import Status, Store
 

@@ -12,8 +12,6 @@ from attrs import evolve
 
 from joinproto.standby.catch_up import Order, is_after
 from joinproto.standby.events import Effect, Leave, Send
-from joinproto.standby.leading import Follower, Leading, with_follower
-from joinproto.standby.line import Line
 from joinproto.standby.messages import (
     CaughtUp,
     Change,
@@ -28,6 +26,8 @@ from joinproto.standby.messages import (
     Thing,
     Wired,
 )
+from joinproto.standby.primary_state import Follower, Leading, with_follower
+from joinproto.standby.queue import Line
 from joinproto.standby.replicates import Level
 
 Told = tuple[Leading, tuple[Effect, ...]]

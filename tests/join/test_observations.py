@@ -7,7 +7,7 @@ from attrs import evolve
 
 from joinproto.join.answers import Answer
 from joinproto.join.config import Config
-from joinproto.join.heard import Heard
+from joinproto.join.observations import Heard
 from joinproto.join.view import Seat, View, change, close
 from tests.join.pictures import views
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from joinproto.standby.around import Around, Said, cluster_of, learned, met, parted, to_follow
 from joinproto.standby.broker import Role
 from joinproto.standby.events import Demote, Gone, Promote, Superseded
 from joinproto.standby.machine import Broker
@@ -23,6 +22,7 @@ from joinproto.standby.managing import (
     would,
 )
 from joinproto.standby.messages import View
+from joinproto.standby.peers import Around, Said, cluster_of, learned, met, parted, to_follow
 from tests.standby.pair import Cluster, pair
 
 FIRST = View(generation=1, number=1, primary="a", members=("a", "b"))

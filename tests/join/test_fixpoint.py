@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from joinproto.join.heard import Heard
+from joinproto.join.fixpoint import facts, settle
+from joinproto.join.observations import Heard
 from joinproto.join.phases import Phase
-from joinproto.join.settling import facts, settle
 from tests.join.bus import config
 from tests.join.drafts import draft
 from tests.join.pictures import lineage, position, seats

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.config import Config
+from joinproto.join.joint_view import GROUPS_MAX, Apart, Together
 from joinproto.join.lineage import Lineage
 from joinproto.join.successor import Proposer
-from joinproto.join.together import GROUPS_MAX, Apart, Together
 from joinproto.join.view import Kind, Seat, View, found
 from joinproto_worlds.mutations.mutation import applied
 from joinproto_worlds.mutations.named import mutation

@@ -1,5 +1,5 @@
 """Values taken apart into frozen ones, and made again; of each kind in its way
-(`joinproto/check/kinds.py`).
+(`joinproto/check/type_handlers.py`).
 
 A value is made again by a recipe, which is kept: each state is thawed for many questions.
 """
@@ -167,7 +167,9 @@ WAYS: dict[type, Way] = {}
 
 def _way_of(kind: type) -> Way:
     """Return how values of `kind` are frozen; raises `ModelProblem` for a kind that cannot be."""
-    from joinproto.check.kinds import found_way  # inside: it is written in terms of this file
+    from joinproto.check.type_handlers import (
+        found_way,  # inside: it is written in terms of this file
+    )
 
     way = WAYS.get(kind)
     if way is None:

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 from attrs import frozen
 
-from joinproto.clusterer.sim import Choose, Sim
+from joinproto.clusterer.reporting import NodeTold, StepTold, told
+from joinproto.clusterer.simulator import Choose, Sim
 from joinproto.clusterer.story import Story
-from joinproto.clusterer.telling import NodeTold, StepTold, told
 from joinproto.codec.json_form import Absent, Count
 from joinproto.errors import LimitReached
 

@@ -42,7 +42,7 @@ from joinproto.clusterer.messages import (
     token_of,
 )
 from joinproto.clusterer.perform import perform
-from joinproto.clusterer.sim_ports import MachinePorts
+from joinproto.clusterer.simulator_ports import MachinePorts
 from joinproto.clusterer.state import State
 from joinproto.clusterer.status import WAITING, Status
 from joinproto.clusterer.story import Action, Op, Story

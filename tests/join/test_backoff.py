@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from joinproto.join.backoff import is_out_of_turn, taking_in
 from joinproto.join.choice_messages import Prepare
-from joinproto.join.heard import Heard
-from joinproto.join.pace import Pace
+from joinproto.join.observations import Heard
 from joinproto.join.phases import Phase
 from joinproto.join.state import Setup
 from joinproto.join.store import Ballot
-from joinproto.join.turns import is_out_of_turn, taking_in
+from joinproto.join.timers import Pace
 from tests.join.bus import config
 from tests.join.drafts import draft
 from tests.join.pictures import seats, views

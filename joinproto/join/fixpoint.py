@@ -9,8 +9,8 @@ from attrs import evolve
 
 from joinproto.join import reading
 from joinproto.join.awaiting import awaiting, named, row_of
+from joinproto.join.backoff import patience, pause
 from joinproto.join.balloting import reason_to_begin
-from joinproto.join.draft import Draft
 from joinproto.join.greeting import hello_to_members
 from joinproto.join.messages import (
     Closing,
@@ -21,7 +21,7 @@ from joinproto.join.messages import (
 )
 from joinproto.join.phases import ON_LEAVING, RUNNING, Effect, Facts, Phase, machine
 from joinproto.join.state import Known
-from joinproto.join.turns import patience, pause
+from joinproto.join.step_context import Draft
 from joinproto.join.updating import find_source
 from joinproto.join.view import View
 from joinproto.machine.vocabulary import Store

@@ -12,11 +12,11 @@ from attrs import Factory, evolve, frozen
 
 from joinproto.standby.broker import Variant
 from joinproto.standby.catch_up import Message, Order
-from joinproto.standby.line import Line
 from joinproto.standby.messages import View
-from joinproto.standby.practice import Practice, practice_of
+from joinproto.standby.queue import Line
+from joinproto.standby.replica_state import Stock
 from joinproto.standby.replicates import Default
-from joinproto.standby.stock import Stock
+from joinproto.standby.variants import Practice, practice_of
 
 
 class Keeper(Enum):
