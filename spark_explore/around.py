@@ -18,7 +18,7 @@ from spark_explore.worker_cache import UncountedBudget
 Flags = npt.NDArray[np.bool_]
 
 
-class Around(Graph):
+class Neighbours(Graph):
     """Some states with all their steps, and one state more that stands for any other.
 
     That one meets every claim and has no steps: a run that breaks one never goes there.
@@ -41,7 +41,7 @@ class Around(Graph):
     @classmethod
     def of(
         cls, search: Search, row: Rows, claim: Claim, around: Rows | None, *, most: int
-    ) -> Around:
+    ) -> Neighbours:
         """Return the nearest `most` states that `row` leads to, by `around` or by unmet ones."""
         words = search.tables.layout.words
         allowed = None

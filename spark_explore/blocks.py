@@ -63,7 +63,7 @@ def _mapped(array: Keys | Rows, folder: Path) -> tuple[Keys, mmap.mmap]:
 
 
 @define
-class Gathering:
+class BlockBuilder:
     """Rows as they arrive, into sorted blocks; all but the last of them lie in files."""
 
     folder: Path

@@ -25,7 +25,7 @@ from joinproto.check.engine.liveness.duties import Faults
 from joinproto.check.engine.runs.paths import uncounted
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.tables.arrays import Arrays
-from joinproto.check.engine.tables.claimed import Fears
+from joinproto.check.engine.tables.claimed import BreakingObservations
 from spark_explore import parcels
 from spark_explore.columns import About, Columns, columns_of
 from spark_explore.forms import leaves, name_of
@@ -112,7 +112,7 @@ def table_of(
     wrong = {}
     for name, broken in columns.broken.items():
         if broken:
-            fears = Fears.of(shown[:watched], broken)
+            fears = BreakingObservations.of(shown[:watched], broken)
             wrong[name], _ = watch(arrays, fears, rows, 0, len(rows))
     return columns.table(arrays.layout, rows, level, flags, wrong)
 

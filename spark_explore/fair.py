@@ -25,7 +25,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from joinproto.check.engine.liveness.duties import Duties
-from spark_explore.listing import Kept, Listed
+from spark_explore.listing import Listed, StoredFrame
 
 BITS = 62
 """Duties in one number; one bit more says that a state is one that must come again and again."""
@@ -91,7 +91,7 @@ class Analysis:
 
     # -- what leads to what ------------------------------------------------------------
 
-    def spread(self, states: Any, pairs: Any) -> Kept:
+    def spread(self, states: Any, pairs: Any) -> StoredFrame:
         """Return states (id, mask, and more) with all that those they lead to have in `mask`.
 
         `pairs`: source and target of steps, all among the states.
@@ -119,7 +119,7 @@ class Analysis:
         pairs.drop()
         return now
 
-    def _spread_here(self, states: Kept, pairs: Kept) -> Kept:
+    def _spread_here(self, states: StoredFrame, pairs: StoredFrame) -> StoredFrame:
         """The same by the driver, for a job takes longer."""
         held = np.array(states.frame.select("id", "mask").collect(), np.int64).reshape(-1, 2)
         held = held[np.argsort(held[:, 0])]
@@ -139,7 +139,7 @@ class Analysis:
 
     # -- fair runs ---------------------------------------------------------------------
 
-    def lasting(self, steps: Any, states: Any, bits: list[Bits], wanted: Any) -> Kept:
+    def lasting(self, steps: Any, states: Any, bits: list[Bits], wanted: Any) -> StoredFrame:
         """Return the states (as in `states`) that some fair run can stay among, of a region.
 
         `steps`: those within the region, `states`: of it.  `wanted`: a column, of those that
@@ -173,7 +173,7 @@ class Analysis:
         inside.drop()
         return alive
 
-    def _possible(self, alive: Any, bits: Bits) -> Kept:
+    def _possible(self, alive: Any, bits: Bits) -> StoredFrame:
         """Return for each state which duties some step out of it fulfils, wherever it leads."""
         from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
 
@@ -182,7 +182,14 @@ class Analysis:
         found = found.agg(F.expr("bit_or(mask)").alias("open"))
         return self.tables.keep(found.join(alive.select("id"), "id"))
 
-    def _kept(self, alive: Kept, inside: Kept, bits: Bits, possible: Kept, wanted: Any) -> Kept:
+    def _kept(
+        self,
+        alive: StoredFrame,
+        inside: StoredFrame,
+        bits: Bits,
+        possible: StoredFrame,
+        wanted: Any,
+    ) -> StoredFrame:
         """Return the states that can come to all they must, within those alive."""
         from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
 
@@ -204,7 +211,7 @@ class Analysis:
         told.drop()
         return left
 
-    def leading(self, states: Any, pairs: Any, goal: Any) -> Kept:
+    def leading(self, states: Any, pairs: Any, goal: Any) -> StoredFrame:
         """Return those of `states` from which `pairs` lead to where the column `goal` is true."""
         from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
 

@@ -31,7 +31,7 @@ _OWNER_BITS = 40
 
 
 @frozen
-class Kept:
+class StoredFrame:
     """A DataFrame that lies in files.  `wanted`: of how many rows the column asked of is true."""
 
     frame: Any
@@ -69,7 +69,7 @@ class Listed:
     def _read(self, name: str, kinds: str) -> Any:
         return frames.read(self.session, self.place / name, kinds, self._files.get(name, ()))
 
-    def keep(self, frame: Any, wanted: Any = None) -> Kept:
+    def keep(self, frame: Any, wanted: Any = None) -> StoredFrame:
         """Write a DataFrame: what it was made of need not be made again.
 
         `wanted`: a column; of how many rows it is true is counted.
@@ -84,7 +84,7 @@ class Listed:
         of = F.coalesce(F.sum(F.when(chosen, 1).otherwise(0)), F.lit(0)).alias("wanted")
         names = frames.write(frame.observe(seen, F.count(F.lit(1)).alias("rows"), of), place)
         found = frames.read(self.session, place, frame.schema, names)
-        return Kept(found, place, **seen.get)
+        return StoredFrame(found, place, **seen.get)
 
     def resolve(self, count: int) -> None:
         """Turn the rows that `count` steps lead to into ids of states."""

@@ -12,7 +12,7 @@ import numpy as np
 from attrs import frozen
 
 from joinproto.check.engine.rows.layout import Layout
-from spark_explore.blocks import Gathering, met
+from spark_explore.blocks import BlockBuilder, met
 from spark_explore.keys import by_owner, padded
 from spark_explore.storage import Share, Storage
 
@@ -69,7 +69,7 @@ class Repack:
     def keep(self, share: Share, items: Iterable[Item], last: int) -> Iterator[Share]:
         """Write an owner's part of the levels up to `last` behind those it has."""
         storage, words, first = self.storage, self.new.words, share.level + 1
-        arrived = [Gathering(storage.here, words > 1) for _ in range(first, last + 1)]
+        arrived = [BlockBuilder(storage.here, words > 1) for _ in range(first, last + 1)]
         for _, (level, content) in items:
             arrived[level - first].add(np.frombuffer(content, np.uint64).reshape(-1, words))
         for gathering in arrived:

@@ -17,11 +17,11 @@ from joinproto.check.engine.liveness.duties import Duties, Faults, duties_of, un
 from joinproto.check.engine.runs.findings import Findings, add_result
 from joinproto.check.properties import ON_FAIR_RUNS
 from joinproto.check.report import Trace
-from spark_explore.around import Around
+from spark_explore.around import Neighbours
 from spark_explore.fair import ROUNDS_MAX, Analysis, TooManyRounds, bits_of
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows
-from spark_explore.listing import Kept, Listed, listed
+from spark_explore.listing import Listed, StoredFrame, listed
 from spark_explore.step import BAD_MAX
 from spark_explore.trace import trace_to
 
@@ -113,7 +113,7 @@ class _Judging:
         self, claim: Claim, trace: Trace, row: Rows, entry: _Entry, found: Findings
     ) -> Trace:
         """Return the run with its end: the circle, or where the claim is given up."""
-        part = Around.of(self.frontier.search, row, claim, entry.around, most=AROUND_MAX)
+        part = Neighbours.of(self.frontier.search, row, claim, entry.around, most=AROUND_MAX)
         told = part.broken_by(claim)
         due_at = len(trace.steps) if claim.premise_bit >= 0 else None
         if told is None:
@@ -180,7 +180,7 @@ class _Judging:
         around = self.analysis.leading(states, steps, ~meanwhile)
         return self._nearest(around, due, around)
 
-    def _nearest(self, states: Kept, due: Any, around: Kept) -> _Entry | None:
+    def _nearest(self, states: StoredFrame, due: Any, around: StoredFrame) -> _Entry | None:
         chosen = states.frame if due is None else states.frame.filter(due)
         level = chosen.agg({"level": "min"}).first()[0]
         if level is None:

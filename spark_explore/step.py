@@ -17,7 +17,7 @@ import numpy.typing as npt
 from attrs import Factory, define, evolve, field, frozen
 
 from joinproto.check.engine.rows.rowset import RowSet
-from spark_explore.blocks import Block, Gathering, met
+from spark_explore.blocks import Block, BlockBuilder, met
 from spark_explore.keys import Keys, Rows, by_owner, padded
 from spark_explore.parcels import received, sent
 from spark_explore.session import is_full
@@ -274,7 +274,7 @@ def _share_before(counts: Counts, rest: list[Item]) -> Share:
 
 def _gather(task: Task, items: Iterable[Item], rest: list[Item]) -> list[Block]:
     """Return the keys and rows that arrived, in sorted blocks; what is no row goes to `rest`."""
-    gathering = Gathering(task.storage.here, task.wide)
+    gathering = BlockBuilder(task.storage.here, task.wide)
     for owner, (kind, *what) in items:
         if kind == ROWS:
             words, content = what

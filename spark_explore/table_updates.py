@@ -120,7 +120,9 @@ class Replica(Arrays):
         kinds = get_type_hints(kernel.Shape).values()
         fixed = [kind(item) for item, kind in zip(shape, kinds, strict=True)]
         super().__init__(kernel.Shape(*fixed), set_network=bool(set_network))
-        self.around = kernel.Around(*(parts[name] for name in kernel.Around._fields))
+        self.around = kernel.EnvironmentTables(
+            *(parts[name] for name in kernel.EnvironmentTables._fields)
+        )
         self._values = [0] * self.fields
         self._columns = [0] * self.fields
         self._counts = [0, 0, 0, 0]  # cells, adds, broken, rests

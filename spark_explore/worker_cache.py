@@ -19,7 +19,7 @@ from joinproto.check.engine.claims.combinations import Combinations
 from joinproto.check.engine.claims.watching import watch
 from joinproto.check.engine.expansion.expander import Expander
 from joinproto.check.engine.rows.rowset import RowSet
-from joinproto.check.engine.tables.claimed import Fears
+from joinproto.check.engine.tables.claimed import BreakingObservations
 from joinproto.check.memory import Budget
 from spark_explore import rpc
 from spark_explore.keys import Ints, Rows
@@ -103,7 +103,7 @@ class WorkerCache:
     _combinations: Combinations = field(init=False)
     _numbers: Ints = field(init=False)
     _flags: npt.NDArray[np.uint64] = field(init=False)
-    _fears: Fears = field(init=False)
+    _fears: BreakingObservations = field(init=False)
     _fears_of: tuple[Any, ...] = field(init=False, default=())
 
     def __attrs_post_init__(self) -> None:
@@ -122,7 +122,7 @@ class WorkerCache:
         watched = tables.members + (tables.monitor >= 0)
         made_of = (tables.shown[:watched], len(tables.broken))
         if made_of != self._fears_of:
-            self._fears = Fears.of(tables.shown[:watched], tables.broken)
+            self._fears = BreakingObservations.of(tables.shown[:watched], tables.broken)
             self._fears_of = made_of
         bad, seen = watch(tables, self._fears, rows, 0, len(rows))
         return bad, self._fears.by_field(seen)

@@ -16,7 +16,7 @@ from joinproto.apps.discovery.listing import Listing
 from joinproto.apps.node.status import Status
 from joinproto.check.chance import Chance
 from joinproto.check.cover import Covered
-from joinproto.cli.at_scale.many import Asked
+from joinproto.cli.at_scale.many import ManyRuns
 from joinproto.cli.at_scale.results import Compared
 from joinproto.cli.commands.check import Checked
 from joinproto.cli.commands.clusterer import Stories, Validated
@@ -40,7 +40,7 @@ from joinproto.cli.validate.judge import Verdict
 from joinproto.cli.validate.standby import StandbyVerdict
 from joinproto.clusterer.ask_config import CompareAnswer
 from joinproto.clusterer.plan import Plan as ClustererPlan
-from joinproto.clusterer.run import Played
+from joinproto.clusterer.run import StoryRun
 from joinproto.codec.json_form import Absent, Count, Schema, schema_of
 from joinproto.prove.printed import Proved
 from joinproto.recovery.schema import RESULT
@@ -97,7 +97,7 @@ SCHEMAS = {
     ),
     "validated": schema_of(Validated),
     "clusterer-plan": schema_of(ClustererPlan),
-    "played": schema_of(Played),
+    "played": schema_of(StoryRun),
     "stories": schema_of(Stories),
     "applied": schema_of(Applied),
     "clusterer-status": schema_of(StatusShown),
@@ -109,7 +109,7 @@ SCHEMAS = {
     "explained": schema_of(Explained),
     "planned": schema_of(Planned),
     "compared": schema_of(Compared),
-    "simulated": schema_of(Asked),
+    "simulated": schema_of(ManyRuns),
     "status": STATUS,
     "node": NODE,
     "validate": VALIDATE,

@@ -31,7 +31,7 @@ from joinproto.check.network import FifoLinks, MessageBag, MessageSet
 from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import (
     Property,
-    Taken,
+    StepView,
     always,
     always_beside,
     always_each,
@@ -83,7 +83,7 @@ __all__ = [
     "Rule",
     "Send",
     "Step",
-    "Taken",
+    "StepView",
     "Together",
     "Trace",
     "View",

@@ -110,7 +110,7 @@ def check_direct(
         return None
 
 
-class _Seen(Sequence[Any]):
+class _Shown(Sequence[Any]):
     """What a member that shows itself shows in each state, made when it is looked at."""
 
     def __init__(self, held: Sequence[Values], seen: Callable[[Values], Any]) -> None:
@@ -348,7 +348,7 @@ class Direct(Small):
                 item.kind == "sometimes" and item.name not in self.hits
                 for item in steps.world.properties
             )
-            seen = _Seen(self.held if missed else self.held[:1], self.member.seen)
+            seen = _Shown(self.held if missed else self.held[:1], self.member.seen)
         grown: Iterator[str] = iter(())
         if self.stopped_by:
             grown = growing(code.name, code.objects.names, self.held, len(self.levels))

@@ -100,14 +100,14 @@ class WorldMember(Protocol):
         """Change the member; return the effects, in the order in which they are performed."""
 
 
-class Told(str):
+class ValueText(str):
     """A value as text; `value`: what it is the text of."""
 
     __slots__ = ("value",)
     value: Any
 
     @classmethod
-    def of(cls, value: Any) -> Told:
+    def of(cls, value: Any) -> ValueText:
         told = cls(plain(value))
         told.value = value
         return told

@@ -25,7 +25,7 @@ class TooMany(JoinprotoError):
 
 
 @frozen
-class Told:
+class LoggedStep:
     """A step that a log tells.  `sender`, `content`: of the message received; None: not said."""
 
     member: str
@@ -34,16 +34,16 @@ class Told:
     content: str | None = None
 
 
-def told_by(move: Move) -> list[Told]:
+def told_by(move: Move) -> list[LoggedStep]:
     """Return what a log with everything in it would tell of a step: one for each who takes it."""
     action, _ = words(move)
     if move.message is None:
-        return [Told(name, action) for name, _ in move.outcomes]
+        return [LoggedStep(name, action) for name, _ in move.outcomes]
     message = text_of(move.message)
-    return [Told(name, action, message.sender, message.content) for name, _ in move.outcomes]
+    return [LoggedStep(name, action, message.sender, message.content) for name, _ in move.outcomes]
 
 
-def _is_meant(told: Told, one: Told) -> bool:
+def _is_meant(told: LoggedStep, one: LoggedStep) -> bool:
     """Return whether a line of a log may mean this step."""
     return (
         (told.member, told.action) == (one.member, one.action)
@@ -52,7 +52,7 @@ def _is_meant(told: Told, one: Told) -> bool:
     )
 
 
-_At = tuple[State, frozenset[Told]]
+_At = tuple[State, frozenset[LoggedStep]]
 """A state, and what members have yet to tell of joint steps that led there."""
 
 
@@ -63,15 +63,17 @@ class Follower:
     """
 
     steps: Steps
-    is_logged: Callable[[Told], bool]
+    is_logged: Callable[[LoggedStep], bool]
     states_max: int
     possible: dict[_At, None]
     broken: dict[str, None] = Factory(dict)
-    _onward: dict[State, list[tuple[list[Told], frozenset[Told], State]]] = Factory(dict)
+    _onward: dict[State, list[tuple[list[LoggedStep], frozenset[LoggedStep], State]]] = Factory(
+        dict
+    )
 
     @classmethod
     def of(
-        cls, world: World, is_logged: Callable[[Told], bool], *, states_max: int = 100_000
+        cls, world: World, is_logged: Callable[[LoggedStep], bool], *, states_max: int = 100_000
     ) -> Follower:
         """Return one that has followed nothing yet; raises `ModelProblem`."""
         steps = Steps(world)
@@ -82,7 +84,7 @@ class Follower:
             dict.fromkeys((at, frozenset()) for at in steps.initials()),
         )
 
-    def take(self, told: Told) -> bool:
+    def take(self, told: LoggedStep) -> bool:
         """Follow a line; return whether it fits.  If not, nothing is changed.
 
         Raises `TooMany`, and `ModelProblem`.
@@ -114,7 +116,7 @@ class Follower:
             }
         )
 
-    def _lines(self, at: _At) -> Iterator[tuple[Told, _At]]:
+    def _lines(self, at: _At) -> Iterator[tuple[LoggedStep, _At]]:
         """Yield each line that may be the next one, and where the world is after it."""
         state, open_ones = at
         for one in open_ones:
@@ -146,7 +148,7 @@ class Follower:
                 )
         return found
 
-    def _out_of(self, state: State) -> list[tuple[list[Told], frozenset[Told], State]]:
+    def _out_of(self, state: State) -> list[tuple[list[LoggedStep], frozenset[LoggedStep], State]]:
         """Return the steps out of a state: what may be told, what is sure to be, the state after.
 
         A member that crashes in a joint step may have told it before the others, and not after.

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from joinproto.check.frozen import SAME, Again, Flag, Frozen, Named, same_or
+from joinproto.check.frozen import SAME, Flag, Frozen, Named, Repeated, same_or
 
 
 class Walk:
@@ -66,7 +66,7 @@ def _taken_apart(value: Any, walk: Walk) -> Any:
         key = id(value)
         if key in walk.again:
             if key in walk.numbers:
-                return Frozen(Again, walk.numbers[key])
+                return Frozen(Repeated, walk.numbers[key])
             number = walk.numbers[key] = len(walk.numbers)
             return Frozen(Named, (number, way.freeze(value, walk)))
     walk.met.append(value)
@@ -140,7 +140,7 @@ _recipes: tuple[dict[int, tuple[Any, Recipe]], ...] = ({}, {})
 # -- the ways of each kind ---------------------------------------------------------------
 
 
-class Way(ABC):
+class TypeHandler(ABC):
     """How values of one kind are frozen.  `can_change`: its values do, in place.
 
     `is_remembered`: one in which nothing can change is taken apart once.
@@ -162,10 +162,10 @@ class Way(ABC):
         return value if parts is value.parts else Frozen(value.kind, parts)
 
 
-WAYS: dict[type, Way] = {}
+WAYS: dict[type, TypeHandler] = {}
 
 
-def _way_of(kind: type) -> Way:
+def _way_of(kind: type) -> TypeHandler:
     """Return how values of `kind` are frozen; raises `ModelProblem` for a kind that cannot be."""
     from joinproto.check.type_handlers import (
         found_way,  # inside: it is written in terms of this file

@@ -1,4 +1,4 @@
-"""Asked again in a fresh process: whether a member's answers follow from its state alone.
+"""Questions again in a fresh process: whether a member's answers follow from its state alone.
 
 Where members can hide what they share has no end: a closure, a cache, another module, the
 environment, a file.  All of these are the process's own, or outside of it.  So another process
@@ -216,7 +216,7 @@ def _short(said: str) -> str:
 
 
 @frozen
-class Asked:
+class Questions:
     """Questions by now: of each member at most `QUESTIONS`."""
 
     sample: list[tuple[str, Any, Any]]

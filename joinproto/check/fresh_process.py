@@ -44,7 +44,7 @@ _OUTSIDE = {
 }
 
 
-class Touched:
+class OutsideChanges:
     """What members' code did outside of this process."""
 
     def __init__(self, began: float) -> None:
@@ -101,7 +101,7 @@ def _ask(asked: dict[str, Any], out: Any) -> None:
         for name, value in asked["options"].items()
     }
     world = load(asked["target"], options).world
-    touched = Touched(asked["began"])
+    touched = OutsideChanges(asked["began"])
     sys.addaudithook(touched.hook)
     members = dict(reversed(list(world.members.items())))
     reference = Reference(evolve(world, members=members))

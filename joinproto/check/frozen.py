@@ -71,7 +71,7 @@ class Named:
     """Kind of a frozen value that other places name, too; parts: its number, the value."""
 
 
-class Again:
+class Repeated:
     """Kind of a place that names it; part: its number."""
 
 

@@ -14,10 +14,10 @@ from attrs import evolve, field, frozen
 
 from joinproto.check.determinism import AskedTwice, Question, between_shown
 from joinproto.check.dropped import MANY, misspelt, too_many, with_return
-from joinproto.check.events import EFFECTS, NOT_ENABLED, Maybe, Told, fields_of, plain, said_of
+from joinproto.check.events import EFFECTS, NOT_ENABLED, Maybe, ValueText, fields_of, plain, said_of
 from joinproto.check.faults import Faults
 from joinproto.check.freeze import freeze, freeze_all, thaw, thaw_all
-from joinproto.check.fresh import Asked, sample_of
+from joinproto.check.fresh import Questions, sample_of
 from joinproto.check.frozen import Frozen
 from joinproto.check.local import (
     CRASH,
@@ -55,7 +55,7 @@ class MemberCode:
         # What it answered in another run, where that is kept.
         self.known: Known | None = None
         sample = sample_of(world.name, name)
-        self._asked = None if sample is None else Asked(sample)
+        self._asked = None if sample is None else Questions(sample)
         self.objects = objects = MemberObjects(name, make)
         self._is_monitor = is_monitor
         self._refuse_idle(world)
@@ -300,7 +300,7 @@ class MemberCode:
         text = {} if local.up else {"": "down"}
         for name, value in self.told(local):
             if self._has_story and not name.endswith("*"):
-                text[name] = Told.of(value)
+                text[name] = ValueText.of(value)
             else:
                 _tell(text, name, value)
         return text
@@ -332,16 +332,16 @@ def _tell(text: dict[str, str], name: str, value: Any) -> None:
     """Add an attribute to `text`: an object without words of its own, field by field."""
     fields = fields_of(value)
     if fields is None:
-        text[name] = Told.of(value)
+        text[name] = ValueText.of(value)
         return
     said = dict(said_of(fields))
-    text.update({f"{name}.{field}": Told.of(fields[field]) for field in said})
+    text.update({f"{name}.{field}": ValueText.of(fields[field]) for field in said})
     if not said:
         text[name] = type(value).__name__
 
 
 def seen_of(names: tuple[str, ...], values: tuple[Hashable, ...]) -> Hashable:
-    """Return `Seen`, frozen, of attributes that are."""
+    """Return an observation, frozen, of attributes that are."""
     return Frozen(Seen, (tuple(zip(names, values, strict=True)),))
 
 

@@ -55,7 +55,7 @@ def listed(names: Iterable[str]) -> str:
     )
 
 
-class Misfit(Exception):
+class WrongKind(Exception):
     """The text is no value of that kind; said: what would be."""
 
 
@@ -74,7 +74,7 @@ def convert(name: str, text: str, made: Callable[..., Any], *, place: str = "") 
     kind = _kind_of(name, made)
     try:
         return _as(kind, text.strip())
-    except Misfit as misfit:
+    except WrongKind as misfit:
         several = ".." in text or text.startswith(EACH)
         raise ModelProblem(
             f"--set {name}={text} does not fit: {name} is {misfit}",
@@ -135,13 +135,13 @@ def _as(kind: Any, text: str) -> Any:
     if kind is type(None):
         if text.lower() == "none":
             return None
-        raise Misfit("none")
+        raise WrongKind("none")
     if kind is bool:
         if text.lower() in YES:
             return True
         if text.lower() in NO:
             return False
-        raise Misfit("true or false")
+        raise WrongKind("true or false")
     if kind is str:
         return text
     if kind in (int, float):
@@ -150,7 +150,7 @@ def _as(kind: Any, text: str) -> Any:
             if number in (math.inf, -math.inf) or number != number:
                 raise ValueError  # JSON has no such number
         except ValueError:
-            raise Misfit("a whole number" if kind is int else "a number") from None
+            raise WrongKind("a whole number" if kind is int else "a number") from None
         return number
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return _as_enum(kind, text)
@@ -161,7 +161,7 @@ def _as(kind: Any, text: str) -> Any:
     if wanted in (set, frozenset, tuple, list) and isinstance(found, (set, tuple, list)):
         return wanted(found)
     if not isinstance(found, wanted):
-        raise Misfit(f"a value of type {getattr(kind, '__name__', kind)}")
+        raise WrongKind(f"a value of type {getattr(kind, '__name__', kind)}")
     return found
 
 
@@ -171,23 +171,23 @@ def _as_one_of(kinds: tuple[Any, ...], text: str) -> Any:
     for kind in sorted(kinds, key=lambda kind: kind is str):
         try:
             return _as(kind, text)
-        except Misfit as misfit:
+        except WrongKind as misfit:
             said.append(str(misfit))
-    raise Misfit(" or ".join(said))
+    raise WrongKind(" or ".join(said))
 
 
 def _as_literal(values: tuple[Any, ...], text: str) -> Any:
     for value in values:
         if str(value) == text:
             return value
-    raise Misfit("one of " + ", ".join(map(str, values)))
+    raise WrongKind("one of " + ", ".join(map(str, values)))
 
 
 def _as_enum(kind: type[enum.Enum], text: str) -> enum.Enum:
     for item in kind:
         if text in (item.name, item.name.lower(), str(item.value)):
             return item
-    raise Misfit("one of " + ", ".join(item.name.lower() for item in kind))
+    raise WrongKind("one of " + ", ".join(item.name.lower() for item in kind))
 
 
 def _literal(text: str) -> Any:
@@ -196,7 +196,7 @@ def _literal(text: str) -> Any:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         found = text
     if not _is_sayable(_NO_NUMBERS.get(text.lower().lstrip("+-"), found)):
-        raise Misfit("any value but nan and inf, which JSON cannot say")
+        raise WrongKind("any value but nan and inf, which JSON cannot say")
     return found
 
 

@@ -50,7 +50,7 @@ ON_RUNS: tuple[Kind, ...] = (
 
 
 @frozen
-class Taken:
+class StepView:
     """A step, as claims about steps see it.
 
     `action`: its word, as a run shows it; `receive` of a message.  `member`: who takes it, None:
@@ -90,7 +90,7 @@ class Property:
     """A named claim.
 
     `holds` takes a view, one member's observation, those of a pair, that of a member and the
-    monitor's, or the monitor's alone; of a step the views before and after it, and a `Taken`
+    monitor's, or the monitor's alone; of a step the views before and after it, and a `StepView`
     between.  `meanwhile`: what must hold until `holds` does.  `abstract`: a `World` that is
     implemented; `holds` is then the mapping.  `about`: a sentence for people.
     """
@@ -259,7 +259,7 @@ def no_deadlock(name: str, done: Callable[[View], Any] = lambda view: False) -> 
     return Property(name, "no deadlock", done)
 
 
-def always_step(name: str, holds: Callable[[View, Taken, View], Any]) -> Property:
+def always_step(name: str, holds: Callable[[View, StepView, View], Any]) -> Property:
     """`holds(before, step, after)` of every step, faults among them."""
     return Property(name, "always step", holds, "step")
 

@@ -14,10 +14,10 @@ from typing import Any
 from attrs import frozen
 
 from joinproto.check.asking import truth
-from joinproto.check.events import Told
+from joinproto.check.events import ValueText
 from joinproto.check.freeze import freeze, thaw
 from joinproto.check.problems import ModelProblem
-from joinproto.check.properties import Property, Taken
+from joinproto.check.properties import Property, StepView
 from joinproto.check.reference import explore
 from joinproto.check.view import View
 
@@ -88,7 +88,7 @@ class StepClaim:
 
         def said(view: View) -> str:
             held = zip(self._abstract.names, self.abstract_of(view), strict=True)  # type: ignore[union-attr]
-            return ", ".join(f"{name}: {Told.of(thaw(value))}" for name, value in held)
+            return ", ".join(f"{name}: {ValueText.of(thaw(value))}" for name, value in held)
 
         if before is None:
             return f"{self.item.name}: {self.item.abstract.name} does not begin with {said(after)}"
@@ -102,7 +102,7 @@ class StepClaim:
         assert self._abstract is not None
         return one == other or (one, other) in self._abstract.steps
 
-    def holds(self, before: View, taken: Taken, after: View) -> bool:
+    def holds(self, before: View, taken: StepView, after: View) -> bool:
         """Return what the claim says of one step."""
         if self._abstract is None:
             answer = self.item.holds(before, taken, after)

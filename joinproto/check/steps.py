@@ -13,7 +13,7 @@ from joinproto.check.freeze import thaw
 from joinproto.check.local import Lifecycle, LocalState, Offline, Outcome, thaw_event
 from joinproto.check.member import Codes
 from joinproto.check.member_steps import event_words
-from joinproto.check.properties import Taken
+from joinproto.check.properties import StepView
 from joinproto.check.report import FailedRun, MessageText, States, Step, Trace
 from joinproto.check.world import Together
 
@@ -77,17 +77,17 @@ def words(move: Move) -> tuple[str, str]:
     return move.kind, ""
 
 
-def taken_of(move: Move) -> Taken:
+def taken_of(move: Move) -> StepView:
     """Return the step as claims see it."""
     action, _ = words(move)
     if move.together is not None:
-        return Taken(action, None, dict(move.together.events))
+        return StepView(action, None, dict(move.together.events))
     event = None
     if move.kind in ("choice", "receive"):
         event = thaw_event(move.event)
         if isinstance(event, Lifecycle):
             event = None
-    return Taken(action, move.member, event)
+    return StepView(action, move.member, event)
 
 
 def text_of(message: Sent) -> MessageText:

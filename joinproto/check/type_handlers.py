@@ -27,8 +27,8 @@ from joinproto.check.freezing import (
     MAKE,
     WAYS,
     Recipe,
+    TypeHandler,
     Walk,
-    Way,
     frozen_in,
     frozen_parts,
     made_by,
@@ -41,11 +41,11 @@ from joinproto.check.frozen import (
     FALSE,
     SAME,
     TRUE,
-    Again,
     BackwardsFrozenset,
     BackwardsSet,
     Frozen,
     Named,
+    Repeated,
     in_order,
     same_or,
 )
@@ -54,14 +54,14 @@ from joinproto.check.problems import ModelProblem
 HOLD = "hold plain values, tuples, lists, dicts, sets, enums, dataclasses or frozen attrs objects"
 
 
-class _Bool(Way):
+class _Bool(TypeHandler):
     is_remembered = True
 
     def freeze(self, value: Any, walk: Walk) -> Any:
         return TRUE if value else FALSE
 
 
-class _Tuple(Way):
+class _Tuple(TypeHandler):
     is_remembered = True
 
     def freeze(self, value: Any, walk: Walk) -> Any:
@@ -78,7 +78,7 @@ class _Tuple(Way):
         )
 
 
-class _Itself(Way):
+class _Itself(TypeHandler):
     """Enums, classes and functions: there is one of each."""
 
     is_remembered = True
@@ -93,7 +93,7 @@ class _Itself(Way):
 _METHODS = (types.MethodType, types.BuiltinMethodType)
 
 
-class _Wrapped(Way):
+class _Wrapped(TypeHandler):
     """Values that another kind's may equal: a float, a number that is an enum, a range.
 
     `parts_of`: what tells two of them apart.
@@ -141,7 +141,7 @@ class _Content(_Wrapped):
 _PLAIN = (int, str, bytes, float, complex)
 
 
-class _OwnFrozenset(Way):
+class _OwnFrozenset(TypeHandler):
     """Sets of a class derived from frozenset."""
 
     def freeze(self, value: Any, walk: Walk) -> Any:
@@ -161,7 +161,7 @@ def _refuse_added(value: Any) -> None:
         )
 
 
-class _Frozenset(Way):
+class _Frozenset(TypeHandler):
     is_remembered = True
 
     def freeze(self, value: Any, walk: Walk) -> Any:
@@ -178,7 +178,7 @@ class _Frozenset(Way):
         return MAKE, lambda named: kind([made_by(part, named) for part in parts])
 
 
-class _BackwardsWay(Way):
+class _BackwardsWay(TypeHandler):
     """A set that was thawed to be gone through backwards."""
 
     def __init__(self, kind: type) -> None:
@@ -190,7 +190,7 @@ class _BackwardsWay(Way):
         return items if self.kind is frozenset else Frozen(set, items)
 
 
-class _Sequence(Way):
+class _Sequence(TypeHandler):
     """Containers whose order counts.  `items_of` takes one apart, `make` makes it again."""
 
     can_change = True
@@ -214,7 +214,7 @@ class _Sequence(Way):
         return MAKE, lambda named: make([made_by(part, named) for part in parts])
 
 
-class _Set(Way):
+class _Set(TypeHandler):
     can_change = True
 
     def freeze(self, value: Any, walk: Walk) -> Any:
@@ -229,7 +229,7 @@ class _Set(Way):
 _KNOWN_MAX = 1 << 16
 
 
-class _Mapping(Way):
+class _Mapping(TypeHandler):
     """Dicts, whatever order they were filled in."""
 
     can_change = True
@@ -297,7 +297,7 @@ class _Mapping(Way):
         return MAKE, fill
 
 
-class _Record(Way):
+class _Record(TypeHandler):
     """Objects that are their attributes.  `names`: of these; None: those it has."""
 
     def __init__(self, kind: type, names: tuple[str, ...] | None, *, can_change: bool) -> None:
@@ -350,7 +350,7 @@ class _Record(Way):
         return value if parts == value.parts[:-1] else Frozen(self.kind, (*parts, value.parts[-1]))
 
 
-class _NamedTuple(Way):
+class _NamedTuple(TypeHandler):
     def freeze(self, value: Any, walk: Walk) -> Any:
         _refuse_added(value)
         met = len(walk.met)
@@ -368,7 +368,7 @@ class _NamedTuple(Way):
         return (CONST, make({})) if fixed else (MAKE, make)
 
 
-class _NamedWay(Way):
+class _NamedHandler(TypeHandler):
     """What other places name, too."""
 
     def freeze(self, value: Any, walk: Walk) -> Any:
@@ -385,7 +385,7 @@ class _NamedWay(Way):
         return MAKE, make
 
 
-class _AgainWay(_NamedWay):
+class _AgainWay(_NamedHandler):
     """A place that names it."""
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
@@ -396,8 +396,8 @@ class _AgainWay(_NamedWay):
 WAYS |= {
     bool: _Bool(),
     tuple: _Tuple(),
-    Named: _NamedWay(),
-    Again: _AgainWay(),
+    Named: _NamedHandler(),
+    Repeated: _AgainWay(),
     # Not the number: -0.0 equals 0.0 and behaves otherwise, and no nan equals itself.
     float: _Wrapped(float.hex),
     complex: _Wrapped(lambda value: (value.real.hex(), value.imag.hex())),
@@ -416,7 +416,7 @@ WAYS |= {
 }
 
 
-def found_way(kind: type) -> Way:
+def found_way(kind: type) -> TypeHandler:
     """Return how values of `kind` are frozen; raises `ModelProblem` for a kind that cannot be."""
     if issubclass(kind, enum.Enum):
         # An enum's value that is also a number or a text equals plain ones.

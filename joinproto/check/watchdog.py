@@ -18,7 +18,7 @@ SECONDS_MAX = 20.0
 """Far more than any answer takes: a search asks thousands of questions a second."""
 
 
-class Endless(BaseException):
+class CallTooLong(BaseException):
     """Raised in a call that takes too long.  No Exception: what a model catches is its own."""
 
 
@@ -46,7 +46,7 @@ class Watch:
         self._thread = threading.get_ident()
         try:
             return call()
-        except Endless as error:
+        except CallTooLong as error:
             raise ModelProblem(
                 f"{what} has not come back for {self.seconds_max:g} seconds",
                 next="it was at this line; a loop must come to its end",
@@ -78,7 +78,7 @@ class Watch:
                 import ctypes  # inside: it is seldom wanted, and slow to load
 
                 raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-                raise_in(ctypes.c_ulong(thread), ctypes.py_object(Endless))
+                raise_in(ctypes.c_ulong(thread), ctypes.py_object(CallTooLong))
                 seen = -1
 
 

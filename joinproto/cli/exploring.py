@@ -15,7 +15,7 @@ from joinproto.explore.session import Opened, Session
 
 if TYPE_CHECKING:
     from joinproto.cli.validate.logs import Run
-    from joinproto.cli.validate.replay import Seen
+    from joinproto.cli.validate.replay import MemberThen
 
 WORLD_OF_NODES = "join"
 """What is walked next to event logs of `joinproto node`, where no other world is named."""
@@ -145,7 +145,7 @@ def _line_at(run: Run, number: int) -> str:
     return "the end"
 
 
-def _line(seen: Seen) -> RecordedLine:
+def _line(seen: MemberThen) -> RecordedLine:
     """Return a line with what the member is after it."""
     line, own = seen.line, seen.run.member
     sends: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ from joinproto.discovery import values
 from joinproto.discovery.boot import Rules, rules_of
 from joinproto.discovery.chosen import chosen
 from joinproto.discovery.first_start import STANDS_FOR, FirstStart, first_start
-from joinproto.discovery.lint import Given
+from joinproto.discovery.lint import LintInput
 from joinproto.discovery.questions import Told
 from joinproto.discovery.releases import release
 from joinproto.discovery.rules import BY_NAME
@@ -102,7 +102,7 @@ def start_of(text: bytes, at: str | None, nodes: int) -> Start:
 def _of_configuration(text: bytes, at: str, count: int) -> Start:
     if at == "ours":
         raise UsageProblem("our own rules read no rabbitmq.conf here", next="give facts as JSON")
-    about = chosen(text, Given(release=release(at))).about
+    about = chosen(text, LintInput(release=release(at))).about
     names = tuple(dict.fromkeys(about.below("classic_config.nodes").values()))
     if about.backend != values.CLASSIC or not names:
         names = tuple(f"n{number}" for number in range(1, count + 1))

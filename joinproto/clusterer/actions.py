@@ -29,10 +29,10 @@ from joinproto.clusterer.status import Status
 from joinproto.clusterer.story import Action, Op
 
 if TYPE_CHECKING:
-    from joinproto.clusterer.simulator import Machine, Sim
+    from joinproto.clusterer.simulator import Machine, Simulator
 
 
-def do(sim: Sim, action: Action) -> None:
+def do(sim: Simulator, action: Action) -> None:
     """Do one action; time passes elsewhere."""
     name = action.node or ""
     sim.events.append(f"{action.op.value} {name}".strip())
@@ -67,7 +67,7 @@ def do(sim: Sim, action: Action) -> None:
             sim.tell(name, Apply(_config(sim, action)))
 
 
-def _start(sim: Sim, machine: Machine, action: Action) -> None:
+def _start(sim: Simulator, machine: Machine, action: Action) -> None:
     if machine.is_up:
         return
     machine.stirred, machine.retries = True, 0
@@ -79,7 +79,7 @@ def _start(sim: Sim, machine: Machine, action: Action) -> None:
     )
 
 
-def _pause(sim: Sim, machine: Machine, *, pauses: bool) -> None:
+def _pause(sim: Simulator, machine: Machine, *, pauses: bool) -> None:
     """What else stops a node's broker starts it again, whatever the node does meanwhile."""
     state = machine.state
     if state is None or state.paused is pauses or (pauses and state.status is not Status.READY):
@@ -93,7 +93,7 @@ def _pause(sim: Sim, machine: Machine, *, pauses: bool) -> None:
     sim.tell(machine.name, Paused(pauses))
 
 
-def _config(sim: Sim, action: Action) -> Config | None:
+def _config(sim: Simulator, action: Action) -> Config | None:
     """Return the action's config; one that is not valid is none."""
     if action.config is None:
         return None
@@ -112,7 +112,7 @@ def _pairs(action: Action) -> set[frozenset[str]]:
     return {frozenset((one, other)) for one in left for other in right if one != other}
 
 
-def _cut(sim: Sim, action: Action) -> None:
+def _cut(sim: Simulator, action: Action) -> None:
     pairs = _pairs(action)
     sim.cut |= pairs
     sim.stir()
@@ -123,7 +123,7 @@ def _cut(sim: Sim, action: Action) -> None:
                 sim.tell(name, Down(gone))
 
 
-def _heal(sim: Sim, action: Action) -> None:
+def _heal(sim: Simulator, action: Action) -> None:
     if action.between is None:
         sim.cut.clear()
     else:

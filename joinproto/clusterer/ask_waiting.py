@@ -18,7 +18,7 @@ from joinproto.clusterer.config import Config
 from joinproto.clusterer.polling import choose, seen
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.status import Status
-from joinproto.clusterer.tables import JOINERS, LOCKS, RAN, Asked, Lock, Next, Seen
+from joinproto.clusterer.tables import JOINERS, LOCKS, RAN, AskedLock, Lock, Next, WaitingPeer
 from joinproto.clusterer.waits import may_go
 from joinproto.clusterer.why import reason
 from joinproto.codec.json_form import Absent
@@ -121,7 +121,7 @@ def _next(asked: AskJoin, config: Config, own: Status, ran: frozenset[str]) -> J
     )
 
 
-def _awaited(rows: tuple[Seen, ...], me: int) -> frozenset[str]:
+def _awaited(rows: tuple[WaitingPeer, ...], me: int) -> frozenset[str]:
     ran = frozenset(rows[at].name for at in members_of(RAN, rows, me))
     return ran - frozenset(rows[at].name for at in members_of(JOINERS, rows, me))
 
@@ -222,7 +222,7 @@ def answer_locks(asked: AskLocks) -> LocksAnswer:
         if status is Status.UNREACHABLE:
             skipped.append(name)
             continue
-        row = Asked(
+        row = AskedLock(
             waiting=status in (Status.JOINING, Status.REJOINING),
             taken=asked.held_by.get(name, asked.node) != asked.node,
         )

@@ -36,7 +36,7 @@ from joinproto.clusterer.messages import (
     Unlock,
     Wipe,
 )
-from joinproto.clusterer.state import Asking, State, Step, Why, moved
+from joinproto.clusterer.state import RoundKind, State, Step, Why, moved
 from joinproto.clusterer.status import Status, Turn
 from joinproto.clusterer.tables import Fits
 
@@ -190,7 +190,7 @@ def rested(state: State) -> Step:
 def _unlocks(state: State) -> tuple[Effect, ...]:
     """Return the messages that give back what this round has locked elsewhere."""
     round_ = state.round
-    if round_ is None or round_.what is not Asking.LOCKS:
+    if round_ is None or round_.what is not RoundKind.LOCKS:
         return ()
     others = sorted(round_.taken - {state.who.me})
     return tuple(Send(node, Unlock(round_.token)) for node in others)

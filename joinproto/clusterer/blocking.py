@@ -8,12 +8,12 @@ from __future__ import annotations
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.polling import leader
 from joinproto.clusterer.status import Status
-from joinproto.clusterer.tables import Next, Seen
+from joinproto.clusterer.tables import Next, WaitingPeer
 from joinproto.machine.tables import Case
 
 
 def blockers(
-    config: Config, seen: tuple[Seen, ...], case: Case[Next], awaited: frozenset[str] | None
+    config: Config, seen: tuple[WaitingPeer, ...], case: Case[Next], awaited: frozenset[str] | None
 ) -> frozenset[str]:
     """Return which peers a node waits for.  `awaited`: those with maybe newer data (rejoining)."""
     others = [one for one in seen if one.other]

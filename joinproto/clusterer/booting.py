@@ -32,7 +32,7 @@ from joinproto.clusterer.messages import (
     StopBroker,
     TellService,
 )
-from joinproto.clusterer.state import Asked, Asking, State, Step
+from joinproto.clusterer.state import OpenRound, RoundKind, State, Step
 from joinproto.clusterer.status import Status
 
 
@@ -40,7 +40,7 @@ def ask_services(step: Step, boots: BootBroker, token: int) -> Step:
     """Return the step that asks all others what their brokers say; with no node to ask, boot."""
     others = boots.nodes - {step.state.who.me}
     asked = tuple(Send(node, AskService(token)) for node in sorted(others))
-    round_ = Asked(what=Asking.SERVICES, token=token, left=others)
+    round_ = OpenRound(what=RoundKind.SERVICES, token=token, left=others)
     asking = step.then(*asked, boots=boots, beside=NOBODY, round=round_)
     return asking if others else boot(asking)
 

@@ -65,20 +65,20 @@ def updated(held: Held, node: str, remote: Held, rules: Rules) -> Held:
 
 
 @frozen
-class Noted:
+class NotedIdentities:
     """Identities after one was told.  `changed`: another one was known before."""
 
     held: Held
     changed: bool
 
 
-def noted(held: Held, node: str, identity: str) -> Noted:
+def noted(held: Held, node: str, identity: str) -> NotedIdentities:
     """Return the identities with this one; of a node that the config does not name nothing is."""
     if node not in held.config.nodes:
-        return Noted(held, changed=False)
+        return NotedIdentities(held, changed=False)
     known = held.ids.get(node)
     changed = known is not None and known != identity
-    return Noted(evolve(held, ids=held.ids.with_(node, identity)), changed)
+    return NotedIdentities(evolve(held, ids=held.ids.with_(node, identity)), changed)
 
 
 def stamped(new: Held, old: Held | None) -> Held:
@@ -162,7 +162,7 @@ def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
 
 
 @frozen
-class Taken:
+class TakenConfig:
     """Which config a start takes.  `old`: what it is held against; None: nothing."""
 
     case: Case[Takes]
@@ -170,10 +170,10 @@ class Taken:
     old: Config | None
 
 
-def boot(given: Config | None, stored: Config | None, blank: Config) -> Taken:
+def boot(given: Config | None, stored: Config | None, blank: Config) -> TakenConfig:
     """Return which config a starting node takes; `blank`: the default."""
     age = compare(given, stored) if given is not None and stored is not None else None
     row = Choice(given=given is not None, stored=stored is not None, age=age)
     case = BOOT.choose((row,), 0)
     chosen = {Takes.DEFAULT: blank, Takes.GIVEN: given, Takes.STORED: stored}[case.outcome]
-    return Taken(case, chosen or blank, stored)
+    return TakenConfig(case, chosen or blank, stored)

@@ -12,10 +12,10 @@ from attrs import evolve
 
 from joinproto.clusterer.beginning import rested, succeed
 from joinproto.clusterer.messages import AskLock, Boot, Locked, Send, Unlock
-from joinproto.clusterer.state import Asked, Asking, Holder, State, Step, Why
+from joinproto.clusterer.state import LockHolder, OpenRound, RoundKind, State, Step, Why
 from joinproto.clusterer.status import WAITING
 from joinproto.clusterer.tables import LOCKS, Lock
-from joinproto.clusterer.tables import Asked as Row
+from joinproto.clusterer.tables import AskedLock as Row
 
 
 def begin_locking(state: State) -> Step:
@@ -27,7 +27,7 @@ def begin_locking(state: State) -> Step:
         # It has said whom it awaits, so that one with the same data or more can go.
         return rested(evolve(state, why=Why("U5", "another is to go first")))
     nodes = state.config_now.config.nodes
-    locks = Asked(what=Asking.LOCKS, token=round_.token, left=nodes)
+    locks = OpenRound(what=RoundKind.LOCKS, token=round_.token, left=nodes)
     return _next(evolve(state, round=locks))
 
 
@@ -44,16 +44,16 @@ def _next(state: State) -> Step:
         return Step(state, (Send(first, AskLock(round_.token)),))
     if answer(state, me) is Lock.REJECT:
         return _refused(state, me)
-    held = evolve(state, lock=Holder(me, round_.token))
+    held = evolve(state, lock=LockHolder(me, round_.token))
     return _next(evolve(held, round=_taken(round_, me)))
 
 
-def least(round_: Asked, _me: str) -> str:
+def least(round_: OpenRound, _me: str) -> str:
     """Return whose lock is next: one order for all nodes."""
     return min(round_.left)
 
 
-def _taken(round_: Asked, node: str) -> Asked:
+def _taken(round_: OpenRound, node: str) -> OpenRound:
     return evolve(round_, left=round_.left - {node}, taken=round_.taken | {node})
 
 
@@ -77,14 +77,14 @@ def wanted(state: State, sender: str, token: int) -> Step:
     """Return the step after a node asked for this node's lock."""
     if answer(state, sender) is Lock.REJECT:
         return Step(state, (Send(sender, Locked(token, granted=False)),))
-    held = evolve(state, lock=Holder(sender, token))
+    held = evolve(state, lock=LockHolder(sender, token))
     return Step(held, (Send(sender, Locked(token, granted=True)),))
 
 
 def answered(state: State, sender: str, token: int, *, granted: bool) -> Step:
     """Return the step after a lock was granted, or refused."""
     round_ = state.round
-    if round_ is None or round_.what is not Asking.LOCKS or round_.token != token:
+    if round_ is None or round_.what is not RoundKind.LOCKS or round_.token != token:
         # Its round was given up meanwhile, and the lock with it: kept, no node could take it again.
         return Step(state, (Send(sender, Unlock(token)),) if granted else ())
     if not round_.left or sender != least(round_, state.who.me):
@@ -96,5 +96,5 @@ def answered(state: State, sender: str, token: int, *, granted: bool) -> Step:
 
 def freed(state: State, sender: str, token: int) -> Step:
     """Return the step after a lock was given back."""
-    is_his = state.lock == Holder(sender, token)
+    is_his = state.lock == LockHolder(sender, token)
     return Step(evolve(state, lock=None)) if is_his else Step(state)

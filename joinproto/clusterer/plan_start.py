@@ -17,7 +17,7 @@ from joinproto.clusterer.config import Config, Held
 from joinproto.clusterer.identities import data_of
 from joinproto.clusterer.messages import NOBODY, Members
 from joinproto.clusterer.reading import Release
-from joinproto.clusterer.simulator import Choose, Machine, Sim
+from joinproto.clusterer.simulator import Choose, Machine, Simulator
 from joinproto.clusterer.state import State, Who
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.story import Action, Op, Story
@@ -58,11 +58,11 @@ class Now:
     release: Release
     variant: Variant
 
-    def sim(self, choose: Choose | None) -> Sim:
+    def sim(self, choose: Choose | None) -> Simulator:
         """Return a simulation that begins with these machines, and leaves them as they are."""
         story = Story(steps=(), release=self.release, variant=self.variant)
         machines = {one.name: copied(one) for one in self.machines}
-        return Sim(story, choose, machines=machines, made=dict(self.made))
+        return Simulator(story, choose, machines=machines, made=dict(self.made))
 
 
 def formed(
@@ -73,7 +73,7 @@ def formed(
     `statuses`: of nodes that are not ready.
     """
     names = sorted(current.nodes | new.nodes)
-    sim = Sim(Story(steps=(), nodes=tuple(names), release=release, variant=variant))
+    sim = Simulator(Story(steps=(), nodes=tuple(names), release=release, variant=variant))
     first = min(current.disc, default=None)
     members = sorted(current.nodes)
     sim.play(tuple(_start(name, current if name == first else None) for name in members))

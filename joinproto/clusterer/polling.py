@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.state import State
 from joinproto.clusterer.status import Status
-from joinproto.clusterer.tables import JOIN, REJOIN, Next, Seen
+from joinproto.clusterer.tables import JOIN, REJOIN, Next, WaitingPeer
 from joinproto.machine.tables import Case
 
 
@@ -25,10 +25,10 @@ def seen(
     own: Status,
     statuses: Mapping[str, Status],
     ran: frozenset[str],
-) -> tuple[Seen, ...]:
+) -> tuple[WaitingPeer, ...]:
     """Return all nodes of the config by name; who is not in `statuses` cannot be reached."""
     return tuple(
-        Seen(
+        WaitingPeer(
             name=name,
             status=own,
             other=False,
@@ -37,7 +37,7 @@ def seen(
             resets=config.gospel is None,
         )
         if name == me
-        else Seen(
+        else WaitingPeer(
             name=name,
             status=statuses.get(name, Status.UNREACHABLE),
             ran=name in config.disc and name in ran,
@@ -46,12 +46,12 @@ def seen(
     )
 
 
-def seen_by(state: State, statuses: Mapping[str, Status]) -> tuple[Seen, ...]:
+def seen_by(state: State, statuses: Mapping[str, Status]) -> tuple[WaitingPeer, ...]:
     """Return all nodes of the config as this one sees them."""
     config = state.config_now.config
     return seen(config, state.who.me, state.status, statuses, state.record.ran)
 
 
-def choose(status: Status, rows: tuple[Seen, ...], me: int) -> Case[Next]:
+def choose(status: Status, rows: tuple[WaitingPeer, ...], me: int) -> Case[Next]:
     """Return the case of the join or rejoin table that holds for the node at place `me`."""
     return (JOIN if status is Status.JOINING else REJOIN).choose(rows, me)

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from attrs import frozen
 
 from joinproto.clusterer import broker
-from joinproto.clusterer.simulator import Machine, Sim, identity_of
+from joinproto.clusterer.simulator import Machine, Simulator, identity_of
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.why import reason
 from joinproto.codec.json_form import AtLeast
@@ -55,7 +55,7 @@ class StepTold:
     ]
 
 
-def told(sim: Sim) -> StepTold:
+def told(sim: Simulator) -> StepTold:
     """Return what is to be seen now."""
     return StepTold(
         nodes={name: _node(sim, one) for name, one in sorted(sim.machines.items())},
@@ -64,7 +64,7 @@ def told(sim: Sim) -> StepTold:
     )
 
 
-def _node(sim: Sim, machine: Machine) -> NodeTold:
+def _node(sim: Simulator, machine: Machine) -> NodeTold:
     state, disk = machine.state, machine.disk
     if state is None:
         stored = disk.stored

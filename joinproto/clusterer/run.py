@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from attrs import frozen
 
 from joinproto.clusterer.reporting import NodeTold, StepTold, told
-from joinproto.clusterer.simulator import Choose, Sim
+from joinproto.clusterer.simulator import Choose, Simulator
 from joinproto.clusterer.story import Story
 from joinproto.codec.json_form import Absent, Count
 from joinproto.errors import LimitReached
@@ -46,7 +46,7 @@ class Outcome:
 
 
 @frozen(kw_only=True)
-class Played:
+class StoryRun:
     """`clusterer run --json`: what each step of the story came to."""
 
     steps: Annotated[tuple[StepTold, ...], "one after the other"]
@@ -60,7 +60,7 @@ class Played:
 
 def play(story: Story, choose: Choose | None = None) -> tuple[StepTold, ...]:
     """Return what each step comes to; without `choose` in the plain order."""
-    sim = Sim(story, choose)
+    sim = Simulator(story, choose)
     found = []
     for step in story.steps:
         sim.play(step.do)
@@ -68,7 +68,7 @@ def play(story: Story, choose: Choose | None = None) -> tuple[StepTold, ...]:
     return tuple(found)
 
 
-def play_orders(story: Story, seeds: int, chance: Callable[[int], Choose]) -> Played:
+def play_orders(story: Story, seeds: int, chance: Callable[[int], Choose]) -> StoryRun:
     """Return the plain order, and whether one of `seeds` others ends differently.
 
     `chance`: from a seed to what chooses.
@@ -81,7 +81,7 @@ def play_orders(story: Story, seeds: int, chance: Callable[[int], Choose]) -> Pl
         found.setdefault((alike(run.steps), run.rests), [0, seed, run])[0] += 1
     ends = [_outcome(plain, *one) for one in found.values()]
     others = [one for one in ends if one.seed >= 0]
-    return Played(
+    return StoryRun(
         steps=plain.steps,
         orders=seeds + 1,
         outcomes=len(ends),
@@ -100,7 +100,7 @@ class _Run:
 
 
 def _run(story: Story, choose: Choose | None) -> _Run:
-    sim = Sim(story, choose)
+    sim = Simulator(story, choose)
     steps: list[StepTold] = []
     events: list[tuple[str, ...]] = []
     for step in story.steps:
@@ -144,7 +144,7 @@ def _differing(plain: _Run, other: Outcome) -> Differing | None:
 
 
 @frozen
-class _Alike:
+class _StepShape:
     """A step without what does not matter: labels as numbers, without reasons."""
 
     nodes: tuple[tuple[str, Any], ...]
@@ -152,7 +152,7 @@ class _Alike:
     replies: tuple[tuple[str, str], ...]
 
 
-def alike(steps: tuple[StepTold, ...]) -> tuple[_Alike, ...]:
+def alike(steps: tuple[StepTold, ...]) -> tuple[_StepShape, ...]:
     """Return the outcome of a run so that equal outcomes are equal.
 
     Labels of data and identities count as which of them are equal; why is no outcome.
@@ -167,7 +167,7 @@ def alike(steps: tuple[StepTold, ...]) -> tuple[_Alike, ...]:
                 one.waits_for)  # fmt: skip
 
     return tuple(
-        _Alike(
+        _StepShape(
             tuple((name, node(one)) for name, one in step.nodes.items()),
             step.wiped,
             tuple(step.replies.items()),

@@ -109,7 +109,7 @@ class Act:
 
 
 @define(kw_only=True)
-class Sim(MachineWorld[Event, Effect]):
+class Simulator(MachineWorld[Event, Effect]):
     """All machines of one run of a story: blank ones at first.
 
     Of a step: `wiped`, `before`: whose data were thrown away, and what each had when it began;

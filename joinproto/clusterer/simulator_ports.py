@@ -22,14 +22,14 @@ from joinproto.clusterer.messages import (
 from joinproto.clusterer.perform import Ports
 
 if TYPE_CHECKING:
-    from joinproto.clusterer.simulator import Machine, Sim
+    from joinproto.clusterer.simulator import Machine, Simulator
 
 
 @frozen
 class MachinePorts(Ports[Never]):
     """The disk, the broker, the timer and the network of one machine."""
 
-    sim: Sim
+    sim: Simulator
     machine: Machine
 
     def send(self, to: str, content: Content) -> None:

@@ -39,7 +39,7 @@ class Who:
         return RULES[self.variant, self.release]
 
 
-class Asking(Enum):
+class RoundKind(Enum):
     """What a round asks for."""
 
     STATUS = "status"
@@ -49,14 +49,14 @@ class Asking(Enum):
 
 
 @frozen(kw_only=True)
-class Asked:
+class OpenRound:
     """A round that is under way.
 
     `left`: who has not answered; of locks: those that are still to be taken, in their order the
     least first.  `answers`: by name.  `taken`: locks that are held.
     """
 
-    what: Asking
+    what: RoundKind
     token: int
     left: frozenset[str]
     answers: tuple[tuple[str, Told | ServiceTold | frozenset[str] | None], ...] = ()
@@ -64,7 +64,7 @@ class Asked:
 
 
 @frozen
-class Holder:
+class LockHolder:
     """Who has this node's lock."""
 
     node: str
@@ -97,13 +97,13 @@ class State:
     held: Held | None = None
     contacts: frozenset[str] = NOBODY
     dead: frozenset[str] = NOBODY
-    round: Asked | None = None
+    round: OpenRound | None = None
     awaited: frozenset[str] | None = None
     joining: frozenset[str] = NOBODY
     record: Members = Members()
     boots: BootBroker | None = None
     beside: frozenset[str] = NOBODY
-    lock: Holder | None = None
+    lock: LockHolder | None = None
     timer: int = 0
     paused: bool = False
     yields: bool = False

@@ -217,7 +217,7 @@ class Round(Enum):
 
 
 @frozen(kw_only=True)
-class Heard:
+class OtherConfigs:
     """What the others' configs are compared with ours and each other's, taken together."""
 
     conflict: bool = False
@@ -225,7 +225,7 @@ class Heard:
     older: bool = False
 
 
-_HEARD = Members("heard", Heard)
+_HEARD = Members("heard", OtherConfigs)
 ROUND = Table(
     "clusterer-round",
     "Clusterer, U1 and U7: a waiting node has asked all others",
@@ -254,7 +254,7 @@ class Next(Enum):
 
 
 @frozen(kw_only=True)
-class Seen:
+class WaitingPeer:
     """A node of the config as a waiting node sees it, itself included.
 
     `ran`: a disc node that ran when this one stopped last.  Of this node only: `ram`, and
@@ -272,7 +272,7 @@ class Seen:
     resets: bool = False
 
 
-NODES = Members("N", Seen)
+NODES = Members("N", WaitingPeer)
 OTHERS = NODES.where(other=True).named("O")
 JOINERS = NODES.where(status=Status.JOINING).named("J")
 RAN = OTHERS.where(ran=True).named("D")
@@ -313,14 +313,14 @@ REJOIN = Table(
 
 
 @frozen(kw_only=True)
-class Circle:
+class Component:
     """What the wait graph says of this node's strongly connected component."""
 
     complete: bool
     edge_out: bool = False
 
 
-_CIRCLE = Members("circle", Circle)
+_CIRCLE = Members("circle", Component)
 WAITS = Table(
     "clusterer-waits",
     "Clusterer, U5: who may go in a wait graph",
@@ -342,14 +342,14 @@ class Lock(Enum):
 
 
 @frozen(kw_only=True)
-class Asked:
+class AskedLock:
     """The lock of a node that is asked for it."""
 
     waiting: bool
     taken: bool = False
 
 
-_ASKED = Members("lock", Asked)
+_ASKED = Members("lock", AskedLock)
 LOCKS = Table(
     "clusterer-locks",
     "Clusterer, U5: one lock a node, taken in the order of names",

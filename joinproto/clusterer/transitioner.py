@@ -26,17 +26,17 @@ from joinproto.clusterer.messages import (
     Told,
 )
 from joinproto.clusterer.polling import choose, seen_by
-from joinproto.clusterer.state import Asked, Asking, State, Step, Why
+from joinproto.clusterer.state import OpenRound, RoundKind, State, Step, Why
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import (
     JOINERS,
     RAN,
     ROUND,
     Fits,
-    Heard,
     Next,
+    OtherConfigs,
     Round,
-    Seen,
+    WaitingPeer,
 )
 from joinproto.clusterer.waits import may_go
 from joinproto.machine.evaluate import members_of
@@ -47,7 +47,7 @@ def ask(state: State, token: int, *, yields: bool = False) -> Step:
     if state.round is not None or not state.waits:
         return Step(state)
     others = state.config_now.config.nodes - {state.who.me}
-    round_ = Asked(what=Asking.STATUS, token=token, left=others)
+    round_ = OpenRound(what=RoundKind.STATUS, token=token, left=others)
     asked = tuple(Send(node, AskStatus(state.identity, token)) for node in sorted(others))
     return Step(evolve(state, round=round_, yields=yields), asked)
 
@@ -61,15 +61,15 @@ def heard(state: State, sender: str, token: int, answer: Reported | None) -> Ste
         return Step(state)
     found: Told | ServiceTold | frozenset[str] | None = None
     match round_.what, answer:
-        case Asking.LOCKS, None:
+        case RoundKind.LOCKS, None:
             return locking.answered(state, sender, token, granted=True)
-        case Asking.STATUS, Told():
+        case RoundKind.STATUS, Told():
             found = answer
-        case Asking.SERVICES, ServiceTold():
+        case RoundKind.SERVICES, ServiceTold():
             found = answer
-        case Asking.AWAITED, Awaited(_, nodes):
+        case RoundKind.AWAITED, Awaited(_, nodes):
             found = nodes
-        case ((Asking.STATUS | Asking.SERVICES | Asking.AWAITED), None):
+        case ((RoundKind.STATUS | RoundKind.SERVICES | RoundKind.AWAITED), None):
             pass
         case _:
             return Step(state)  # of a round before, with the same number
@@ -77,16 +77,16 @@ def heard(state: State, sender: str, token: int, answer: Reported | None) -> Ste
     state = evolve(state, round=round_)
     if round_.left:
         return Step(state)
-    if round_.what is Asking.SERVICES:
+    if round_.what is RoundKind.SERVICES:
         return boot(Step(state))
-    return _judged(state) if round_.what is Asking.STATUS else _circled(state)
+    return _judged(state) if round_.what is RoundKind.STATUS else _circled(state)
 
 
 @frozen
 class Folded:
     """What a round of statuses says.  `youngest`: as it was told; `merged`: ours, enriched."""
 
-    row: Heard
+    row: OtherConfigs
     youngest: Held
     merged: Held
     older: tuple[str, ...]
@@ -155,7 +155,7 @@ def folded(state: State, answers: dict[str, Told]) -> Folded:
     merged = _merged(state, held, answers)
     if younger and not state.who.rules.carries:
         youngest = evolve(youngest, ids=merged.ids)
-    row = Heard(conflict=conflict, younger=younger, older=bool(older))
+    row = OtherConfigs(conflict=conflict, younger=younger, older=bool(older))
     return Folded(row, youngest, merged, tuple(older))
 
 
@@ -197,7 +197,7 @@ def _is_strange(state: State, its: str | None, said: Told) -> bool:
     return data_of(its) != mine
 
 
-def _decided(state: State, seen: tuple[Seen, ...], beside: str | None) -> Step:
+def _decided(state: State, seen: tuple[WaitingPeer, ...], beside: str | None) -> Step:
     """`beside`: the identity of one that is ready."""
     me = next(at for at, one in enumerate(seen) if not one.other)
     case = choose(state.status, seen, me)
@@ -224,12 +224,12 @@ def _decided(state: State, seen: tuple[Seen, ...], beside: str | None) -> Step:
     )
 
 
-def _ask_awaited(state: State, seen: tuple[Seen, ...]) -> Step:
+def _ask_awaited(state: State, seen: tuple[WaitingPeer, ...]) -> Step:
     round_ = state.round
     if round_ is None:
         return Step(state)
     others = frozenset(one.name for one in seen if one.other and one.status is Status.REJOINING)
-    asked = Asked(what=Asking.AWAITED, token=round_.token, left=others)
+    asked = OpenRound(what=RoundKind.AWAITED, token=round_.token, left=others)
     sends = tuple(Send(node, AskAwaited(round_.token)) for node in sorted(others))
     return Step(evolve(state, round=asked), sends)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from joinproto.clusterer.tables import WAITS, Circle, Next
+from joinproto.clusterer.tables import WAITS, Component, Next
 from joinproto.machine.tables import Case
 
 
@@ -32,7 +32,7 @@ def may_go(graph: Mapping[str, frozenset[str]], me: str, *, complete: bool = Tru
     beyond = _reached(graph, me)
     component = frozenset({me, *(one for one in beyond if one == me or me in _reached(graph, one))})
     out = frozenset(other for one in component for other in graph.get(one, frozenset()) - component)
-    case = WAITS.choose((Circle(complete=complete, edge_out=bool(out)),), 0)
+    case = WAITS.choose((Component(complete=complete, edge_out=bool(out)),), 0)
     return MayGo(case, component, out, me in beyond)
 
 

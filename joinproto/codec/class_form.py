@@ -16,7 +16,7 @@ import attrs
 from attrs import NOTHING
 
 from joinproto.codec.functions import REFUSES, Put, Take, refused, same
-from joinproto.codec.malformed import Malformed, Missing, Said, Unknown
+from joinproto.codec.malformed import Malformed, Missing, Unknown, Verbatim
 from joinproto.codec.marks import Absent, Merged, Part
 
 
@@ -47,7 +47,7 @@ def take_array(
         if type(found) is not list:
             raise Malformed("", found, word)
         if len(found) != count:
-            raise Malformed("", Said(f"{len(found)} fields"), f"{count} fields")
+            raise Malformed("", Verbatim(f"{len(found)} fields"), f"{count} fields")
         values: list[Any] = []
         try:
             for inner, one in zip(takes, found, strict=True):

@@ -57,12 +57,12 @@ from joinproto.codec.functions import (
     take_plain,
     then,
 )
-from joinproto.codec.malformed import Malformed, Said
+from joinproto.codec.malformed import Malformed, Verbatim
 from joinproto.codec.marks import (
-    Above,
     AtLeast,
+    Condition,
     Digits,
-    Holds,
+    MoreThan,
     Part,
     Sized,
     Written,
@@ -232,9 +232,9 @@ class Codec:
                         f"a number from {least} on" if self.people else f"at least {least}{most}"
                     )
                     take = held(take, partial(le, least), words)
-                case Above(bound):
+                case MoreThan(bound):
                     take = held(take, partial(lt, bound), f"more than {bound}")
-                case Holds(holds, expected):
+                case Condition(holds, expected):
                     take = held(take, holds, expected)
                 case Sized(least, most):
                     take = sized(take, least, most)
@@ -348,9 +348,9 @@ class Codec:
             if not isinstance(found, list | tuple):
                 raise Malformed("", found, word)
             if fixed and len(found) != len(takes):
-                raise Malformed("", Said(f"{len(found)} items"), f"{len(takes)} items")
+                raise Malformed("", Verbatim(f"{len(found)} items"), f"{len(takes)} items")
             if len(found) > most:
-                raise Malformed("", Said(f"{len(found)}"), f"at most {most}")
+                raise Malformed("", Verbatim(f"{len(found)}"), f"at most {most}")
             values = []
             try:
                 for one, inner in zip(found, takes if fixed else takes * len(found), strict=True):
@@ -359,7 +359,7 @@ class Codec:
                 error.within(f"[{len(values)}]")
                 raise
             if is_sorted and not all(one < other for one, other in pairwise(found)):
-                raise Malformed("", Said("another order"), "each once, sorted")
+                raise Malformed("", Verbatim("another order"), "each once, sorted")
             return made(values)
 
         return take
@@ -373,7 +373,7 @@ class Codec:
             if not isinstance(found, dict):
                 raise Malformed("", found, word)
             if len(found) > most:
-                raise Malformed("", Said(f"{len(found)}"), f"at most {most}")
+                raise Malformed("", Verbatim(f"{len(found)}"), f"at most {most}")
             values = {}
             for name, one in found.items():
                 try:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
-from joinproto.codec.malformed import Malformed, Said
+from joinproto.codec.malformed import Malformed, Verbatim
 
 Put = Callable[[Any], Any]
 Take = Callable[[Any], Any]
@@ -21,7 +21,7 @@ REFUSES = (LookupError, TypeError, ValueError)
 def refused(error: Exception, kind: str) -> Malformed:
     """Return that as one of our errors; its place is that of the whole value."""
     if not isinstance(error, Malformed):
-        return Malformed("", Said(str(error)), f"a {kind}")
+        return Malformed("", Verbatim(str(error)), f"a {kind}")
     error.what = f", {error.what}"
     return error
 
@@ -78,7 +78,7 @@ def held(take: Take, holds: Callable[[Any], Any], expected: str) -> Take:
 def sized(take: Take, least: int, most: int) -> Take:
     def checked(found: Any) -> Any:
         if isinstance(found, list | dict) and not least <= len(found) <= most:
-            raise Malformed("", Said(f"{len(found)}"), f"{least} to {most}")
+            raise Malformed("", Verbatim(f"{len(found)}"), f"{least} to {most}")
         return take(found)
 
     return checked
@@ -111,7 +111,7 @@ def take_float(word: str) -> Take:
         try:
             value = float(found)
         except OverflowError:
-            raise Malformed("", Said("a huge number"), "a smaller one") from None
+            raise Malformed("", Verbatim("a huge number"), "a smaller one") from None
         if not isfinite(value):
             raise Malformed("", found, "a finite number")
         return value
@@ -121,7 +121,7 @@ def take_float(word: str) -> Take:
 
 def take_open(found: Any, depth: int = 0) -> Any:
     if depth > DEPTH_MAX:
-        raise Malformed("", Said("more"), f"at most {DEPTH_MAX} levels of nesting")
+        raise Malformed("", Verbatim("more"), f"at most {DEPTH_MAX} levels of nesting")
     inner = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
     for one in inner:
         take_open(one, depth + 1)

@@ -21,13 +21,13 @@ import attrs
 
 from joinproto.codec.codec import Codec
 from joinproto.codec.marks import (
-    Above,
     Absent,
     AtLeast,
     Count,
     Digits,
     Key,
     Merged,
+    MoreThan,
     Seconds,
     Written,
     parts_of,
@@ -142,7 +142,7 @@ def _schema(kind: Any, about: str, marks: tuple[Any, ...] = (), *, read: bool = 
     for mark in marks:
         if isinstance(mark, AtLeast):
             schema["minimum"] = mark.least
-        if isinstance(mark, Above):
+        if isinstance(mark, MoreThan):
             schema["exclusiveMinimum"] = mark.bound
     if or_null and not any(isinstance(mark, Absent) for mark in marks):
         said = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]

@@ -6,7 +6,7 @@ import json
 from math import isfinite
 from typing import Any, NoReturn
 
-from joinproto.codec.malformed import Malformed, Said, shown
+from joinproto.codec.malformed import Malformed, Verbatim, shown
 
 DIGITS_MAX = 18
 """Of a whole number that a person writes: what fits 64 bits."""
@@ -35,13 +35,13 @@ def parsed(data: bytes | str, what: str = "", *, people: bool = False) -> Any:
         text = data if isinstance(data, str) else data.decode("utf-8-sig" if people else "utf-8")
         return (_DECODE_OF_PEOPLE if people else _DECODE)(text)
     except UnicodeDecodeError as error:
-        raise Malformed(what, Said(f"{error.reason} at byte {error.start}"), "UTF-8") from None
+        raise Malformed(what, Verbatim(f"{error.reason} at byte {error.start}"), "UTF-8") from None
     except RecursionError:
-        raise Malformed(what, Said("nested too deep to read"), "JSON") from None
+        raise Malformed(what, Verbatim("nested too deep to read"), "JSON") from None
     except Malformed as error:
         raise error.within(what) from None
     except ValueError as error:
-        raise Malformed(what, Said(str(error)), "JSON") from None
+        raise Malformed(what, Verbatim(str(error)), "JSON") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -49,24 +49,24 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(tree) < len(pairs):
         keys = [key for key, _ in pairs]
         double = next(key for at, key in enumerate(keys) if key in keys[:at])
-        raise Malformed("", Said(f"the key {shown(double)} twice"), "each key once")
+        raise Malformed("", Verbatim(f"the key {shown(double)} twice"), "each key once")
     return tree
 
 
 def _no_number(text: str) -> NoReturn:
-    raise Malformed("", Said(text), "a finite number")
+    raise Malformed("", Verbatim(text), "a finite number")
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if not isfinite(value):
-        raise Malformed("", Said(text[:20]), "a smaller number")
+        raise Malformed("", Verbatim(text[:20]), "a smaller number")
     return value
 
 
 def _not_huge(text: str) -> int:
     if len(text) > DIGITS_MAX:
-        raise Malformed("", Said(f"{text[:DIGITS_MAX]}..."), "a smaller number")
+        raise Malformed("", Verbatim(f"{text[:DIGITS_MAX]}..."), "a smaller number")
     return int(text)
 
 

@@ -58,7 +58,7 @@ class Missing(Malformed):
     """A key is not there; it is the last part of the path."""
 
     def __init__(self) -> None:
-        super().__init__("", Said("no such field"), "every field of this format")
+        super().__init__("", Verbatim("no such field"), "every field of this format")
 
     @property
     def key(self) -> str:
@@ -69,20 +69,20 @@ class Unknown(Malformed):
     """A key says nothing.  `known`: those that do."""
 
     def __init__(self, key: str, known: Sequence[str]) -> None:
-        super().__init__(key, Said("an unknown field"), f"one of {', '.join(known)}")
+        super().__init__(key, Verbatim("an unknown field"), f"one of {', '.join(known)}")
         self.key, self.known = key, known
 
 
 def shown(value: object) -> str:
     """Return `value` for a message: escaped, and at most `SHOWN_MAX` characters long."""
     try:
-        text = value if isinstance(value, Said) else repr(value)
+        text = value if isinstance(value, Verbatim) else repr(value)
     except ValueError:
         return "a number too long to print"
     return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}.."
 
 
-class Said(str):
+class Verbatim(str):
     """Words of our own as a found value: shown as they are, without quotes."""
 
     __slots__ = ()

@@ -30,14 +30,14 @@ class AtLeast:
 
 
 @frozen
-class Above:
+class MoreThan:
     """What a number must be larger than."""
 
     bound: float
 
 
 @frozen
-class Holds:
+class Condition:
     """What must hold of a value, and in words what is expected."""
 
     holds: Callable[[Any], Any]
@@ -91,7 +91,7 @@ class Merged:
 Count = Annotated[int, AtLeast(0)]
 Seconds = Annotated[float, AtLeast(0), Digits(3)]
 """Durations, and CPU time."""
-Duration = Annotated[float, Above(0)]
+Duration = Annotated[float, MoreThan(0)]
 """Seconds that pass; in settings."""
 
 

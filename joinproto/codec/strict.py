@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from joinproto.codec.codec import Codec
 from joinproto.codec.json_text import parsed
-from joinproto.codec.malformed import Malformed, Missing, Said, Unknown
+from joinproto.codec.malformed import Malformed, Missing, Unknown, Verbatim
 from joinproto.errors import UsageProblem, nearest
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ def parse(text: str | bytes) -> Any:
             "", "the input has half a surrogate pair", next="write characters whole"
         ) from None
     except RecursionError:
-        fault = Malformed("", Said("nested too deep to read"), "JSON")
+        fault = Malformed("", Verbatim("nested too deep to read"), "JSON")
     except Malformed as error:
         fault = error
     if fault.expected == "UTF-8":
@@ -88,7 +88,7 @@ _ASKED.give(int, take=_whole)
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, Said):
+    if isinstance(value, Verbatim):
         return value
     if isinstance(value, date | datetime | time):
         return f"a date, {value}"

@@ -16,7 +16,7 @@ from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import perform
 from joinproto.discovery.answers import Failed, Listed, Selected
 from joinproto.discovery.contract import Done, Held
-from joinproto.discovery.dns import Looked, Lookup
+from joinproto.discovery.dns import LookedUp, Lookup
 from joinproto.discovery.exchange import Broken, Flow, Request, Response
 from joinproto.discovery.perform import AnyFlow
 
@@ -77,7 +77,7 @@ class _Unanswered(Exception):
 
 
 @define
-class Given:
+class RecordedPorts:
     """Ports that note what they are asked, and answer what is given; `left`: of the answers."""
 
     left: list[Any]
@@ -94,20 +94,20 @@ class Given:
         answer: Served = self._answer(request)
         return answer.value
 
-    def look(self, lookup: Lookup) -> Looked:
-        answer: Looked = self._answer(lookup)
+    def look(self, lookup: Lookup) -> LookedUp:
+        answer: LookedUp = self._answer(lookup)
         return answer
 
     def wait(self, seconds: float) -> None:
         self.waits.append(seconds)
 
 
-def played_with(flow: AnyFlow[R], answers: Sequence[object]) -> tuple[R | None, Given]:
+def played_with(flow: AnyFlow[R], answers: Sequence[object]) -> tuple[R | None, RecordedPorts]:
     """Return what a flow ends with, None: it needs one more answer; and what it asked.
 
     Raises `DoesNotFit` for an answer too many.
     """
-    given = Given([*answers])
+    given = RecordedPorts([*answers])
     try:
         result = perform.played(flow, given)
     except _Unanswered:

@@ -82,7 +82,7 @@ def answer_name(asked: AskName) -> NameAnswer:
 class AskDns(dns.Dns):
     """A name that has the addresses of all nodes."""
 
-    answers: Annotated[tuple[dns.Looked, ...], "one for each look-up, in their order"] = ()
+    answers: Annotated[tuple[dns.LookedUp, ...], "one for each look-up, in their order"] = ()
 
 
 @frozen(kw_only=True)

@@ -21,7 +21,7 @@ from joinproto.discovery.etcd2 import Etcd2
 from joinproto.discovery.etcd3_settings import Etcd3
 from joinproto.discovery.k8s import AddressType, K8s, Pod
 from joinproto.discovery.keys import PREFIX, SETTINGS
-from joinproto.discovery.lint import Given, Linted, lint, read
+from joinproto.discovery.lint import Linted, LintInput, lint, read
 from joinproto.discovery.problem import Severity
 from joinproto.discovery.proxy import Proxies
 from joinproto.discovery.rules import ADDS_ITSELF, AWS_STATES, ETCD_V3, NOT_READY, PODS, SELECTS
@@ -44,7 +44,7 @@ class Chosen:
     node: str
     long_names: bool
     about: Configuration
-    given: Given
+    given: LintInput
 
     def get(self, name: str) -> Any:
         return self.about.get(name)
@@ -233,7 +233,7 @@ def _number_first(pair: tuple[str, Any]) -> tuple[bool, int, str]:
 
 
 def chosen(
-    text: str | bytes, given: Given, *, variant: Variant = Variant.OURS, node: str | None = None
+    text: str | bytes, given: LintInput, *, variant: Variant = Variant.OURS, node: str | None = None
 ) -> Chosen:
     """Return what a file chooses; raises `UsageProblem` for one that the schemas refuse."""
     linted = lint(text, given)
@@ -254,7 +254,7 @@ def chosen(
     )
 
 
-def _secrets(text: str | bytes, given: Given, linted: Linted) -> dict[str, str]:
+def _secrets(text: str | bytes, given: LintInput, linted: Linted) -> dict[str, str]:
     """Return the secrets, which `lint` does not show; the environment wins over the file."""
     held = {one.key for one in linted.settings}
     written = {line.key: line.value for line in read(text)[0]}

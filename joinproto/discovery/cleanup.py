@@ -116,7 +116,7 @@ class Check:
 
 
 @frozen
-class Cleaned:
+class CleanupResult:
     """What is done, and with whom."""
 
     action: Action
@@ -124,17 +124,17 @@ class Cleaned:
     nodes: tuple[str, ...]
 
 
-def check(about: Check, whose: str) -> Cleaned:
+def check(about: Check, whose: str) -> CleanupResult:
     """Return what becomes of the unseen by these rules, `real` or `ours`."""
     spots = [_spot(about, name) for name in about.members]
     case = TABLES[whose].choose(spots, 0)
     is_ours, action = whose == "ours", case.outcome
     if action in (Action.NOTHING, Action.CRASH):
-        return Cleaned(action, case, ())
+        return CleanupResult(action, case, ())
     group = CANDIDATES if not is_ours else GONE if action is Action.REMOVE else UNSEEN
     nodes = tuple(spots[at].name for at in members_of(group, spots, 0))
     # Ours: one at a time, so that each time a majority of all that are left is seen.
-    return Cleaned(action, case, nodes[:1] if is_ours and action is Action.REMOVE else nodes)
+    return CleanupResult(action, case, nodes[:1] if is_ours and action is Action.REMOVE else nodes)
 
 
 def _spot(about: Check, name: str) -> Spot:

@@ -12,7 +12,7 @@ from typing import Any
 from attrs import field, frozen
 
 from joinproto.discovery import rules, values
-from joinproto.discovery.found import Found, Said
+from joinproto.discovery.found import Found, SettingEffect
 from joinproto.discovery.keys import PREFIX, setting_of
 from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.releases import Release
@@ -47,7 +47,7 @@ class Configuration:
     values: dict[str, Any]
     lines: dict[str, int]
     written: frozenset[str] = frozenset()
-    statuses: dict[str, Said] = field(factory=dict)
+    statuses: dict[str, SettingEffect] = field(factory=dict)
     environment: Mapping[str, str] = field(factory=dict)
 
     @classmethod
@@ -61,7 +61,9 @@ class Configuration:
         """Return what holds of these settings; what is ignored counts as written."""
         short = {one.key.removeprefix(f"{PREFIX}."): one for one in found}
         told = {
-            key: one for key, one in short.items() if one.status in (Said.ACCEPTED, Said.IGNORED)
+            key: one
+            for key, one in short.items()
+            if one.status in (SettingEffect.ACCEPTED, SettingEffect.IGNORED)
         }
         return cls(
             release,

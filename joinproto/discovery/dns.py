@@ -37,7 +37,7 @@ class Lookup:
 
 
 @frozen
-class Looked:
+class LookedUp:
     """What came of it.  `error`: why nothing is known; None: `values` is all there is."""
 
     values: Annotated[tuple[str, ...], "in the order of the answer"] = ()
@@ -45,7 +45,7 @@ class Looked:
     no_such_name: Annotated[bool, "the server knows no such name, of any kind"] = False
 
 
-DnsFlow = Generator[Lookup, Looked, Answer]
+DnsFlow = Generator[Lookup, LookedUp, Answer]
 
 
 @frozen(kw_only=True)

@@ -18,7 +18,7 @@ class Origin(Enum):
     DEFAULT = "default"
 
 
-class Said(Enum):
+class SettingEffect(Enum):
     """What a release makes of a setting."""
 
     ACCEPTED = "accepted"
@@ -33,7 +33,7 @@ class Found:
 
     key: Annotated[str, "as it is written"]
     value: Annotated[str | int | bool | tuple[str, ...], "as the node reads it; ... for a secret"]
-    status: Annotated[Said, "what the release does with it"]
+    status: Annotated[SettingEffect, "what the release does with it"]
     origin: Annotated[Origin, "who set it"]
     line: Annotated[int, AtLeast(0), "of the file; 0: of none"] = 0
     why: Annotated[str, "the reason, where there is one to say"] = ""

@@ -14,7 +14,7 @@ from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Members
 
 
-class Kept(Enum):
+class KeepAliveResult(Enum):
     """What one keep-alive ends with."""
 
     THERE = "there"
@@ -37,16 +37,21 @@ class Record:
 
 RECORDS = Members("R", Record)
 _here = RECORDS.fact
-_THERE = Case("D2", "it is there", _here("it is there", there=True), Kept.THERE)
-_WRITTEN = Case("D2", "it is gone", ALWAYS, Kept.WRITTEN)
+_THERE = Case("D2", "it is there", _here("it is there", there=True), KeepAliveResult.THERE)
+_WRITTEN = Case("D2", "it is gone", ALWAYS, KeepAliveResult.WRITTEN)
 
 REAL = Table(
     "discovery-keep-real",
     "discovery, keep-alive as shipped",
     (
         _THERE,
-        Case("D1", "the backend failed", _here("it failed", failed=True), Kept.LEFT),
-        Case("D2", "one name where a list is read", _here("others are", others=True), Kept.CRASH),
+        Case("D1", "the backend failed", _here("it failed", failed=True), KeepAliveResult.LEFT),
+        Case(
+            "D2",
+            "one name where a list is read",
+            _here("others are", others=True),
+            KeepAliveResult.CRASH,
+        ),
         _WRITTEN,
     ),
 )

@@ -13,7 +13,7 @@ from enum import Enum
 
 from attrs import frozen
 
-from joinproto.discovery.found import Said
+from joinproto.discovery.found import SettingEffect
 from joinproto.discovery.releases import Ages, Release, at_release, rows
 from joinproto.discovery.values import Kind, kind_of
 
@@ -77,13 +77,13 @@ class Setting:
     def is_secret(self) -> bool:
         return self.datatype == "secret"
 
-    def status(self, at: Release) -> tuple[Said, str]:
+    def status(self, at: Release) -> tuple[SettingEffect, str]:
         """Return what this release does with it, and why."""
         if not self.ages.holds(at):
-            return Said.UNKNOWN, f"accepted {self.ages}"
+            return SettingEffect.UNKNOWN, f"accepted {self.ages}"
         if self.idle is not None and self.idle.holds(at):
-            return Said.IGNORED, self.why_idle
-        return Said.ACCEPTED, ""
+            return SettingEffect.IGNORED, self.why_idle
+        return SettingEffect.ACCEPTED, ""
 
     def default_at(self, at: Release) -> str | None:
         """Return the default of this release."""

@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from joinproto.discovery import classic, conf, risks
 from joinproto.discovery.configuration import BACKEND, Configuration, variable
-from joinproto.discovery.found import Found, Origin, Said
+from joinproto.discovery.found import Found, Origin, SettingEffect
 from joinproto.discovery.keys import (
     PREFIX,
     ROOTS,
@@ -46,7 +46,7 @@ class Linted:
 
 
 @frozen(kw_only=True)
-class Given:
+class LintInput:
     """What is judged.  `plugins`: those enabled; None: any that a key or the backend needs.
 
     `node`: the node's own name, where that is known.
@@ -73,7 +73,7 @@ _PLUGIN = ("rabbit_", "rabbitmq_")
 _NOT_COMMON = (Owner.CORE, Owner.AWS_LIBRARY)
 
 
-def lint(text: str | bytes, given: Given) -> Linted:
+def lint(text: str | bytes, given: LintInput) -> Linted:
     """Return what becomes of each setting of this `rabbitmq.conf`, and what is wrong with it."""
     lines, wrong = read(text)
     problems = [
@@ -104,7 +104,7 @@ def lint(text: str | bytes, given: Given) -> Linted:
     overriding = tuple(_from_environment(found, given))
     problems += _overridden(found, overriding)
     found += overriding
-    problems += [_unread(one) for one in overriding if one.status is Said.INVALID]
+    problems += [_unread(one) for one in overriding if one.status is SettingEffect.INVALID]
     accepted = not any(one.severity is Severity.ERROR for one in problems)
     about = Configuration.of(found, given.release, given.node, given.environment)
     problems += [*risks.problems(about), *_disabled(about, given)]
@@ -139,7 +139,7 @@ def _one_of_two(line: int, key: str, why: str) -> Problem:
     )
 
 
-def _disabled(about: Configuration, given: Given) -> Iterator[Problem]:
+def _disabled(about: Configuration, given: LintInput) -> Iterator[Problem]:
     """Yield that the backend's plugin is not enabled."""
     owner = next((one for one in Owner if one.value == about.backend.replace(*_PLUGIN, 1)), None)
     if owner is not None and not given.knows(owner):
@@ -152,7 +152,7 @@ def _disabled(about: Configuration, given: Given) -> Iterator[Problem]:
         )
 
 
-def _needs(found: list[Found], about: Configuration, given: Given) -> tuple[str, ...]:
+def _needs(found: list[Found], about: Configuration, given: LintInput) -> tuple[str, ...]:
     """Return the plugins that this file cannot do without; none where they are given."""
     if given.plugins is not None:
         return ()
@@ -179,14 +179,14 @@ def _unread(one: Found) -> Problem:
 
 def _overridden(found: list[Found], overriding: tuple[Found, ...]) -> Iterator[Problem]:
     """Yield the lines instead of which the environment is taken."""
-    names = {one.key: one.why for one in overriding if one.status is Said.ACCEPTED}
+    names = {one.key: one.why for one in overriding if one.status is SettingEffect.ACCEPTED}
     for one in found:
-        if one.status is Said.ACCEPTED and one.key in names:
+        if one.status is SettingEffect.ACCEPTED and one.key in names:
             yield _one_of_two(one.line, one.key, f"{names[one.key]} is taken instead")
 
 
-def _judged(line: conf.Line, setting: Setting | None, given: Given) -> Found:
-    def say(status: Said, why: str = "", value: Any = line.value) -> Found:
+def _judged(line: conf.Line, setting: Setting | None, given: LintInput) -> Found:
+    def say(status: SettingEffect, why: str = "", value: Any = line.value) -> Found:
         if setting is not None and setting.is_secret:
             value = "..."
         return Found(
@@ -199,11 +199,11 @@ def _judged(line: conf.Line, setting: Setting | None, given: Given) -> Found:
         )
 
     # In Erlang terms, names that are never read are never refused.
-    unknown = Said.IGNORED if line.is_term else Said.UNKNOWN
+    unknown = SettingEffect.IGNORED if line.is_term else SettingEffect.UNKNOWN
     if setting is None:
         return say(unknown, "no release has this setting")
     status, why = setting.status(given.release)
-    if status is Said.UNKNOWN:
+    if status is SettingEffect.UNKNOWN:
         no_schema = f"rabbitmq.conf has it {setting.ages}; this release's code may not read it"
         return say(unknown, no_schema if line.is_term else why)
     if not given.knows(setting.owner):
@@ -212,16 +212,16 @@ def _judged(line: conf.Line, setting: Setting | None, given: Given) -> Found:
     try:
         value = kind.read(line.value)
     except (ValueError, KeyError):
-        return say(Said.INVALID, f"expected {kind.about}")
+        return say(SettingEffect.INVALID, f"expected {kind.about}")
     if setting.short == "aws.hostname_path.$" and not line.parts[-1].isdigit():
-        return say(Said.INVALID, "expected a whole number as the last part of the key")
+        return say(SettingEffect.INVALID, "expected a whole number as the last part of the key")
     return say(status, why, value)
 
 
-def _problems(one: Found, setting: Setting | None, given: Given) -> Iterator[Problem]:
-    if one.status is Said.ACCEPTED:
+def _problems(one: Found, setting: Setting | None, given: LintInput) -> Iterator[Problem]:
+    if one.status is SettingEffect.ACCEPTED:
         return
-    is_ignored = one.status is Said.IGNORED
+    is_ignored = one.status is SettingEffect.IGNORED
     yield Problem(
         severity=Severity.WARNING if is_ignored else Severity.ERROR,
         line=one.line,
@@ -233,13 +233,13 @@ def _problems(one: Found, setting: Setting | None, given: Given) -> Iterator[Pro
     )
 
 
-def _next(one: Found, setting: Setting | None, given: Given) -> str:
+def _next(one: Found, setting: Setting | None, given: LintInput) -> str:
     if one.key.startswith("cluster_nodes"):
         return f"write {PREFIX}.classic_config.nodes.1 = rabbit@host1, and so on"
     if setting is None:
         near = _nearest(one.key)
         return f"did you mean {near}?" if near else "take the line out, or mend the key"
-    if one.status is Said.INVALID:
+    if one.status is SettingEffect.INVALID:
         return f"write {setting.kind(given.release).about}"
     if "not enabled" in one.why:
         return f"rabbitmq-plugins --offline enable {setting.owner.value}"
@@ -255,11 +255,11 @@ def _nearest(key: str) -> str | None:
     return f"{PREFIX}.{near}" if near else None
 
 
-def _from_environment(found: list[Found], given: Given) -> Iterator[Found]:
+def _from_environment(found: list[Found], given: LintInput) -> Iterator[Found]:
     """Yield what the environment overrides: it wins over the file."""
     for setting in SETTINGS:
         status, why = setting.status(given.release)
-        if status is Said.UNKNOWN or not given.knows(setting.owner):
+        if status is SettingEffect.UNKNOWN or not given.knows(setting.owner):
             continue
         value = variable(given.environment, setting.variable)
         if value is None:
@@ -267,9 +267,9 @@ def _from_environment(found: list[Found], given: Given) -> Iterator[Found]:
         kind, read = setting.kind(given.release), value
         try:
             read = kind.read(value) if value else value
-            said = Said.IGNORED if why else Said.ACCEPTED
+            said = SettingEffect.IGNORED if why else SettingEffect.ACCEPTED
         except (ValueError, KeyError):
-            said, why = Said.INVALID, f"expected {kind.about}"
+            said, why = SettingEffect.INVALID, f"expected {kind.about}"
         yield Found(
             key=setting.key,
             value="..." if setting.is_secret else read,

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
 
-from joinproto.discovery.dns import Looked, Lookup
+from joinproto.discovery.dns import LookedUp, Lookup
 from joinproto.discovery.exchange import Broken, Request, Response, Wait
 
 W_co = TypeVar("W_co", covariant=True)
 W = TypeVar("W")
 R = TypeVar("R")
 Effect: TypeAlias = Request | Wait | Lookup
-Event: TypeAlias = Response | Broken | Looked | None
+Event: TypeAlias = Response | Broken | LookedUp | None
 AnyFlow: TypeAlias = Generator[Any, Any, R]
 """Of effects and events; a flow of requests yields no look-ups, and one of look-ups only these."""
 

@@ -36,29 +36,29 @@ class Proxies:
 
 
 @frozen
-class Way:
+class Route:
     """How a host is reached: `proxy` as an address, None: directly; and why."""
 
     proxy: str | None
     why: str
 
 
-def way(about: Proxies, scheme: str, host: str) -> Way:
+def way(about: Proxies, scheme: str, host: str) -> Route:
     """Return how a request of this scheme reaches this host.
 
     Raises `Refused` where the proxy cannot be read.
     """
     text = about.https_proxy if scheme == "https" else about.http_proxy
     if not text:
-        return Way(None, f"no proxy is set for {scheme}")
+        return Route(None, f"no proxy is set for {scheme}")
     if about.variant is Variant.REAL and not about.in_file:
-        return Way(None, "no proxy key stands in the file, and the environment alone sets none")
+        return Route(None, "no proxy key stands in the file, and the environment alone sets none")
     if about.variant is Variant.OURS and _is_link_local(host):
-        return Way(None, "a link-local address is never behind a proxy")
+        return Route(None, "a link-local address is never behind a proxy")
     for one in about.exclusions:
         if excludes(one, host, about.variant):
-            return Way(None, f"{one} is excluded")
-    return Way(address(text), f"the proxy for {scheme}")
+            return Route(None, f"{one} is excluded")
+    return Route(address(text), f"the proxy for {scheme}")
 
 
 def excludes(pattern: str, host: str, variant: Variant) -> bool:

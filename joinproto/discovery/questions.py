@@ -76,10 +76,10 @@ class AskConf:
     environment: Annotated[Mapping[str, str], "variables of the node"] = field(factory=dict)
     node: Annotated[str | None, "the node's own name, where it is known"] = None
 
-    def given(self) -> lint.Given:
+    def given(self) -> lint.LintInput:
         """Return who reads it; raises `DoesNotFit` for another release."""
         plugins = None if self.plugins is None else frozenset(self.plugins)
-        return lint.Given(
+        return lint.LintInput(
             release=_release_of(self.release),
             plugins=plugins,
             environment=self.environment,

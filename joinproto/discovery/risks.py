@@ -28,7 +28,7 @@ from attrs import frozen
 from joinproto.discovery import lock, rules, values
 from joinproto.discovery.configuration import ROOMS, Configuration
 from joinproto.discovery.first_start import first_start
-from joinproto.discovery.found import Said
+from joinproto.discovery.found import SettingEffect
 from joinproto.discovery.keys import PREFIX
 from joinproto.discovery.names import host_of, is_name_in_dns
 from joinproto.discovery.naming import ADDRESS, POD, form_of, form_used, listed, own_name
@@ -119,7 +119,7 @@ FACTS: dict[str, Callable[[Configuration], Any]] = {
     # A text to the schema that the code cannot ask anybody with.  Before 3.13 no boot ends well
     # without an answer; later it ends in standing alone.
     "wrong_scheme": lambda about: (
-        about.statuses.get(f"{about.room}.scheme") is Said.ACCEPTED
+        about.statuses.get(f"{about.room}.scheme") is SettingEffect.ACCEPTED
         and about.values[f"{about.room}.scheme"] not in ("http", "https")
     ),
     "node": own_name,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import define, frozen
 
-from joinproto.check.follow import Follower, Told, told_by
+from joinproto.check.follow import Follower, LoggedStep, told_by
 from joinproto.errors import JoinprotoError
 from joinproto.explore.graph import Json
 from joinproto.explore.session import Session
@@ -102,8 +102,8 @@ def _like(phases: dict[str, str]) -> str:
 
 def followed(
     session: Session,
-    lines: Sequence[tuple[str, str, Told]],
-    is_logged: Callable[[Told], bool],
+    lines: Sequence[tuple[str, str, LoggedStep]],
+    is_logged: Callable[[LoggedStep], bool],
     *,
     states_max: int = 20_000,
 ) -> Logs:
@@ -114,7 +114,7 @@ def followed(
     graph = session.now.graph
     follower = Follower.of(graph.world, is_logged, states_max=states_max)
     found, says = [], ""
-    taken: list[Told] = []
+    taken: list[LoggedStep] = []
     for node, text, told in lines:
         fits: bool | None = None
         note = ""
@@ -136,7 +136,7 @@ def followed(
 
 
 def run_of(
-    session: Session, told: Sequence[Told], is_logged: Callable[[Told], bool]
+    session: Session, told: Sequence[LoggedStep], is_logged: Callable[[LoggedStep], bool]
 ) -> Json | None:
     """Return one run of the world that tells these lines, and nothing else that is logged."""
     graph = session.now.graph
@@ -172,7 +172,7 @@ def run_of(
     return {**found, "start": graph.firsts.index(ids[-1])}
 
 
-def _same(wanted: list[Told], logged: list[Told]) -> bool:
+def _same(wanted: list[LoggedStep], logged: list[LoggedStep]) -> bool:
     rest = list(logged)
     for told in wanted:
         one = next((it for it in rest if _means(told, it)), None)
@@ -182,7 +182,7 @@ def _same(wanted: list[Told], logged: list[Told]) -> bool:
     return bool(wanted)
 
 
-def _means(told: Told, one: Told) -> bool:
+def _means(told: LoggedStep, one: LoggedStep) -> bool:
     return (
         (told.member, told.action) == (one.member, one.action)
         and told.sender in (None, one.sender)

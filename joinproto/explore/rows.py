@@ -39,7 +39,7 @@ TABLES_MAX = 40
 
 
 @define
-class _Heard:
+class _Readings:
     """Readings of tables, in order: the table, the rows it was read with, whose, and the case."""
 
     readings: list[tuple[Any, list[Any], int, Any]] = Factory(list)
@@ -51,9 +51,9 @@ class _Heard:
 
 
 @contextmanager
-def _listening() -> Iterator[_Heard]:
+def _listening() -> Iterator[_Readings]:
     """While this lasts, every reading of a table is noted."""
-    heard = _Heard()
+    heard = _Readings()
     choose, step = tables.Table.choose, machines.StateMachine.step
 
     def noted_choose(table: Any, members: Sequence[object], me: int) -> Any:

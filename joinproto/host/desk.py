@@ -13,7 +13,7 @@ import anyio
 from attrs import define, evolve, field
 
 from joinproto.host.engine import Engine
-from joinproto.host.inbox import Bell
+from joinproto.host.inbox import Signal
 from joinproto.host.ports import Call, Inbox, Register
 from joinproto.join.messages import CompareAndSet, NoSuccessor, ReadRegister
 from joinproto.join.view import View
@@ -26,7 +26,7 @@ class Slot:
     """The latest question of one kind."""
 
     question: Question | None = None
-    bell: Bell = field(factory=Bell)
+    bell: Signal = field(factory=Signal)
 
 
 @define(eq=False)

@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from joinproto.host.ports import Work
 
 
-class Hand:
+class WorkerThread:
     """One thread, which begins with the first work and ends with the process or `close`."""
 
     def __init__(self) -> None:

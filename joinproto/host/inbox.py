@@ -18,7 +18,7 @@ from joinproto.host.ports import Item
 from joinproto.net.direct import is_asyncio
 
 
-class Bell:
+class Signal:
     """Rung by many, waited for by one.  A ring counts although no task waits."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Inbox:
     """`limit`: items that wait at most.  `turn`: has them taken at once, if that is possible."""
 
     limit: int
-    bell: Bell = field(factory=Bell)
+    bell: Signal = field(factory=Signal)
     turn: Callable[[], bool] = lambda: False
     _items: deque[Item] = field(factory=deque)
     _is_closed: bool = False

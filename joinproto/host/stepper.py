@@ -1,6 +1,7 @@
 """When the engine steps: as soon as there is something to do, in the thread of the loop.
 
-Blocking work is begun on a helper thread (`Hand`) and waited for a moment; where it takes longer,
+Blocking work is begun on a helper thread (`WorkerThread`) and waited for a moment; where it takes
+longer,
 the loop goes on meanwhile.  What comes while a step is not over waits for it.
 """
 
@@ -12,8 +13,8 @@ import anyio
 from anyio import to_thread
 
 from joinproto.host.engine import Engine
-from joinproto.host.hand import Hand
-from joinproto.host.inbox import Bell, Inbox
+from joinproto.host.hand import WorkerThread
+from joinproto.host.inbox import Inbox, Signal
 from joinproto.host.ports import Brief, Gathering, Work
 
 STEP_ITEMS = 512
@@ -27,7 +28,7 @@ class Alarm:
 
     def __init__(self) -> None:
         self._set_to: float | None = None
-        self._other = Bell()
+        self._other = Signal()
 
     def look(self, due: float | None) -> None:
         """Be told after each step; a later time than before is seen when the former comes."""
@@ -35,7 +36,7 @@ class Alarm:
             self._set_to = due
             self._other.ring()
 
-    async def run(self, engine: Engine, bell: Bell) -> None:
+    async def run(self, engine: Engine, bell: Signal) -> None:
         """Ring when the time has come, until cancelled."""
         while True:
             due = self._set_to
@@ -60,7 +61,7 @@ class Stepper:
         transport = engine.host.transport
         self._gathering = transport if isinstance(transport, Gathering) else None
         self._alarm = Alarm()
-        self._hand = Hand()
+        self._hand = WorkerThread()
         self._slow_until = 0.0
         self._steps: Iterator[Work] | None = None
         self._is_stepping = False

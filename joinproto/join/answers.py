@@ -19,7 +19,7 @@ from itertools import pairwise
 
 from attrs import frozen
 
-from joinproto.codec.malformed import Malformed, Said
+from joinproto.codec.malformed import Malformed, Verbatim
 from joinproto.join.ids import ViewId
 from joinproto.join.lineage import Lineage
 from joinproto.join.position import PositionOrder, compare_positions
@@ -148,7 +148,7 @@ class Evidence:
         for other in others:
             order = compare_positions(best.position, other.position, (self.lineage,))
             if order in (PositionOrder.INCOMPARABLE, PositionOrder.UNKNOWN):
-                found = Said(f"{best} beside {other}, {order.value}")
+                found = Verbatim(f"{best} beside {other}, {order.value}")
                 raise Malformed("positions of two sources", found, "one behind the other")
             if order is PositionOrder.BEHIND:
                 best = other

@@ -16,7 +16,7 @@ from attrs import frozen
 
 from joinproto.join.chooser import Attempt
 from joinproto.join.config import Config
-from joinproto.join.observations import Heard
+from joinproto.join.observations import Observations
 from joinproto.join.phases import Facts
 from joinproto.join.view import Seat, View
 from joinproto.machine.tables import Case, Table
@@ -125,7 +125,7 @@ def _no(*names: str) -> dict[str, bool]:
     return dict.fromkeys(names, False)
 
 
-def row_of(facts: Facts, heard: Heard, tip: View | None, config: Config, me: Seat) -> Wait:
+def row_of(facts: Facts, heard: Observations, tip: View | None, config: Config, me: Seat) -> Wait:
     """Return what the table is asked about a member."""
     return Wait(
         has_tip=facts.has_tip,
@@ -139,7 +139,7 @@ def row_of(facts: Facts, heard: Heard, tip: View | None, config: Config, me: Sea
     )
 
 
-def named(whom: For, heard: Heard, tip: View | None, config: Config, me: Seat) -> str:
+def named(whom: For, heard: Observations, tip: View | None, config: Config, me: Seat) -> str:
     """Return for whom it waits, by name, for a person."""
     if tip is None:
         electors = config.electors - {me.member}
@@ -168,7 +168,12 @@ def named(whom: For, heard: Heard, tip: View | None, config: Config, me: Seat) -
 
 
 def unanswered(
-    attempt: Attempt, expected: set[str], heard: Heard, tip: View | None, config: Config, me: Seat
+    attempt: Attempt,
+    expected: set[str],
+    heard: Observations,
+    tip: View | None,
+    config: Config,
+    me: Seat,
 ) -> str:
     """Return who has not answered its own ballot, which has come to nothing yet."""
     electors = frozenset() if tip is None else tip.electors
@@ -188,13 +193,13 @@ def unanswered(
     return "; ".join(told)
 
 
-def _here(seats: frozenset[Seat], heard: Heard) -> frozenset[Seat]:
+def _here(seats: frozenset[Seat], heard: Observations) -> frozenset[Seat]:
     """Return which of these are heard, with their own stores as far as is known."""
     names = heard.in_reach - heard.replaced
     return frozenset(seat for seat in seats if seat.member in names)
 
 
-def _seats(seats: Iterable[Seat], heard: Heard, me: Seat) -> str:
+def _seats(seats: Iterable[Seat], heard: Observations, me: Seat) -> str:
     """Return their names; where that name is here, it has another store than this one."""
     return _list(
         f"{seat.member} with store {seat.store_id}"

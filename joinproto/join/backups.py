@@ -18,15 +18,15 @@ from joinproto.join.answers import Answer, Evidence, forgets, views_shown
 from joinproto.join.ids import ViewId
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Abort, Refusal, Refused
-from joinproto.join.observations import Heard
+from joinproto.join.observations import Observations
 from joinproto.join.state import Known
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.view import Seat
 from joinproto.machine.vocabulary import Reason
 
 
 def look_back(
-    m: Draft,
+    m: StepContext,
     told: Iterable[Answer] = (),
     shown: Iterable[ViewId] = (),
     lineage: Lineage | None = None,
@@ -51,13 +51,13 @@ def look_back(
         m.send(name, Refused(Reason.STORE_WENT_BACK, found, expected))
 
 
-def gone_back(it: Known, heard: Heard) -> frozenset[Seat]:
+def gone_back(it: Known, heard: Observations) -> frozenset[Seat]:
     """Return whose stores are older copies, by all that was answered to its own ballot."""
     evidence = Evidence.of(it.record.lineage, {*heard.answers, it.status})
     return frozenset(item.seat for item in evidence.went_back)
 
 
-def notice(m: Draft, seats: frozenset[Seat]) -> list[str]:
+def notice(m: StepContext, seats: frozenset[Seat]) -> list[str]:
     """Note whose stores are older copies, of those that answered; return the names that are new."""
     before = m.heard.went_back
     m.heard = m.heard.knowing(seats)

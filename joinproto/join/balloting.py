@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from joinproto.codec.malformed import Malformed, Said
+from joinproto.codec.malformed import Malformed, Verbatim
 from joinproto.join.answers import Answer
 from joinproto.join.backoff import is_out_of_turn, patience, pause
 from joinproto.join.backups import gone_back, look_back, notice
@@ -31,11 +31,11 @@ from joinproto.join.chooser import Step
 from joinproto.join.greeting import hello, tell
 from joinproto.join.learning import learn
 from joinproto.join.messages import CompareAndSet, ReadRegister, Ready, Waiting
-from joinproto.join.observations import Heard
+from joinproto.join.observations import Observations
 from joinproto.join.phases import Phase
 from joinproto.join.proposing import expected, proposal
 from joinproto.join.state import Known
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.view import Seat, View
 from joinproto.machine.vocabulary import Reason
 
@@ -70,7 +70,7 @@ def reason_to_begin(it: Known) -> str | None:
     return None
 
 
-def begin(m: Draft, now: float) -> None:
+def begin(m: StepContext, now: float) -> None:
     """Begin a ballot of its own."""
     m.tries += 1
     m.heard = m.heard.asking()
@@ -82,7 +82,7 @@ def begin(m: Draft, now: float) -> None:
         m.wait_until(now + pause(m) / 2)
 
 
-def ask_again(m: Draft, now: float) -> None:
+def ask_again(m: StepContext, now: float) -> None:
     """Ask those who have not answered its own ballot, if it still waits for a member."""
     if m.choice.is_free:
         take(m, now, m.choice.ask(m.heard.silent(set(m.heard.in_reach))))
@@ -93,7 +93,7 @@ def is_unheard(it: Known) -> bool:
     return bool(it.config.heartbeat) and it.choice.is_asking
 
 
-def insist(m: Draft, now: float) -> None:
+def insist(m: StepContext, now: float) -> None:
     """Ask in its own ballot once more, before the others' turns: a new one would begin all anew."""
     attempt = m.choice.attempt
     if attempt is not None and attempt.answered != {m.seat}:
@@ -102,7 +102,7 @@ def insist(m: Draft, now: float) -> None:
     m.wait_until(now + pause(m) / 2)
 
 
-def consider(m: Draft, now: float, *, is_patient: bool) -> None:
+def consider(m: StepContext, now: float, *, is_patient: bool) -> None:
     """Decide on the next view, if the ballot is free for one."""
     if not m.choice.is_free:
         return
@@ -119,7 +119,7 @@ def consider(m: Draft, now: float, *, is_patient: bool) -> None:
         m.say(Waiting("3.4", IMPOSSIBLE, Reason.NO_CLEAN_STORE, str(error)))
 
 
-def hear_choice(m: Draft, now: float, peer: str, message: ChoiceMessage) -> None:
+def hear_choice(m: StepContext, now: float, peer: str, message: ChoiceMessage) -> None:
     if isinstance(message, Prepare) and is_out_of_turn(m, now, peer, message):
         return
     asked = message if message.parent == m.choice.parent else None
@@ -149,15 +149,15 @@ def hear_choice(m: Draft, now: float, peer: str, message: ChoiceMessage) -> None
         m.pace = m.pace.given_to(now, peer)
 
 
-def _answered(it: Known, peer: str, promise: Promise) -> Heard:
+def _answered(it: Known, peer: str, promise: Promise) -> Observations:
     """Return what is heard with this answer; raises `Malformed` if it is not the voter's."""
     answer = promise.answer
     if answer is None or answer.seat != promise.voter:
-        raise Malformed("answer", Said(str(answer)), f"the status of {peer}, who sent it")
+        raise Malformed("answer", Verbatim(str(answer)), f"the status of {peer}, who sent it")
     return it.heard.answered(answer, promise.misses)
 
 
-def take(m: Draft, now: float, step: Step) -> None:
+def take(m: StepContext, now: float, step: Step) -> None:
     """Go where the choice leads, and do what it asks for."""
     m.choice = step.choice
     if m.choice.is_frozen:
@@ -190,7 +190,7 @@ def take(m: Draft, now: float, step: Step) -> None:
                     m.wait_until(now + 2 * pause(m))
 
 
-def _tell_of_the_end(m: Draft, tip: View) -> None:
+def _tell_of_the_end(m: StepContext, tip: View) -> None:
     """A CLOSE is for all in reach: a member that ends now cannot tell it later."""
     if m.is_done and not tip.is_open:
         # Members may have no connection to a member that had it chosen; a register they ask
@@ -203,7 +203,7 @@ def _tell_of_the_end(m: Draft, tip: View) -> None:
             tell(m, name, tip.parent, tip.number - 1)
 
 
-def read_register(m: Draft, now: float) -> None:
+def read_register(m: StepContext, now: float) -> None:
     """Ask whether the tip has a successor, where a register outside says so."""
     tip = m.view
     if m.config.outside and m.config.heartbeat and tip is not None and tip.is_open:
@@ -221,7 +221,7 @@ def _collects(it: Known, promise: Promise) -> bool:
     return is_open and promise.parent == it.choice.parent
 
 
-def _answer_for(m: Draft, promise: Promise) -> Answer:
+def _answer_for(m: StepContext, promise: Promise) -> Answer:
     if promise.parent != m.choice.parent:
         # Only where a rule is left out: a store with a tip speaks as if it were empty.
         return Answer(seat=m.seat, options=m.config.digest)

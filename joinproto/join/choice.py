@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve, frozen
 
-from joinproto.codec.malformed import Said, require
+from joinproto.codec.malformed import Verbatim, require
 from joinproto.errors import MisuseError
 from joinproto.join.choice_messages import (
     Accept,
@@ -148,7 +148,7 @@ class Choice(Chooser):
             return Step(self)
         answer = SendTo(sender, Voted(asked.parent, asked.ballot, self.seat))
         if accepted is not None and accepted.ballot == asked.ballot:
-            one = Said(short(asked.view.id))
+            one = Verbatim(short(asked.view.id))
             expected = f"{short(accepted.view.id)}, as before"
             require("view of one ballot", asked.view == accepted.view, one, expected)
             return Step(self, (answer,))

@@ -18,7 +18,7 @@ from typing import Self
 
 from attrs import evolve, frozen
 
-from joinproto.codec.malformed import Malformed, Said, require
+from joinproto.codec.malformed import Malformed, Verbatim, require
 from joinproto.errors import MisuseError
 from joinproto.join.choice_messages import (
     Accept,
@@ -189,7 +189,7 @@ class Chooser(ABC):
                 known = known.append(view)
             elif there != view.id:
                 # Two successors of one view: this must never be papered over.
-                found, expected = Said(short(view.id)), f"{short(there)}, which is chosen"
+                found, expected = Verbatim(short(view.id)), f"{short(there)}, which is chosen"
                 raise Malformed(f"view {view.number} of this chain", found, expected)
         if known == self.record.lineage:
             return Step(self)

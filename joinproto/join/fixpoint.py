@@ -21,7 +21,7 @@ from joinproto.join.messages import (
 )
 from joinproto.join.phases import ON_LEAVING, RUNNING, Effect, Facts, Phase, machine
 from joinproto.join.state import Known
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.updating import find_source
 from joinproto.join.view import View
 from joinproto.machine.vocabulary import Store
@@ -53,7 +53,7 @@ def facts(it: Known) -> Facts:
     )
 
 
-def settle(m: Draft, now: float) -> None:
+def settle(m: StepContext, now: float) -> None:
     """Go to the phase that the facts justify, and do what is done on the way."""
     if m.free_until is not None and now >= m.free_until:
         m.free_until = None
@@ -77,7 +77,7 @@ def settle(m: Draft, now: float) -> None:
     _arm(m, now)
 
 
-def say_for_whom(m: Draft) -> None:
+def say_for_whom(m: StepContext) -> None:
     """Say for whom it waits, where it has nothing to choose and does not serve."""
     about = m.heard, m.view, m.config, m.seat
     table = awaiting()
@@ -86,7 +86,7 @@ def say_for_whom(m: Draft) -> None:
     m.waits(case.label, case.name, case.reason, detail, table.name)
 
 
-def _do(m: Draft, effect: Effect) -> None:
+def _do(m: StepContext, effect: Effect) -> None:
     tip = m.view
     match effect:
         case Effect.CLOSE_FOR_CLIENTS:
@@ -109,7 +109,7 @@ def _do(m: Draft, effect: Effect) -> None:
             m.act(m.verdict)
 
 
-def _arm(m: Draft, now: float) -> None:
+def _arm(m: StepContext, now: float) -> None:
     """Wait no longer than patience allows, where there is something to wait for."""
     waits = m.choice.is_free or reason_to_begin(m) is not None
     if not waits:

@@ -12,7 +12,7 @@ from attrs import evolve
 from joinproto.errors import MisuseError
 from joinproto.join.ids import ViewId
 from joinproto.join.state import Known
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.view import Position, View
 
 
@@ -46,7 +46,7 @@ def in_order(it: Known, tip: View, seq: int) -> FrameVerdict:
     return FrameVerdict.GAP if seq > expected else FrameVerdict.ALREADY_THERE
 
 
-def appended(m: Draft, view: ViewId, seq: int, first: int | None = None) -> None:
+def appended(m: StepContext, view: ViewId, seq: int, first: int | None = None) -> None:
     """The frames from `first` to `seq`, None: `seq` alone, are durable, and so is the position.
 
     Raises `MisuseError` where `may_append` does not say `TAKE`.

@@ -14,8 +14,8 @@ from joinproto.join.choice_messages import Chosen
 from joinproto.join.ids import ViewId
 from joinproto.join.messages import Abort, Hello, Ready, Refusal, Refused, Welcome
 from joinproto.join.phases import Phase
-from joinproto.join.state import Known, Met
-from joinproto.join.step_context import Draft
+from joinproto.join.state import Connections, Known
+from joinproto.join.step_context import StepContext
 from joinproto.machine.vocabulary import Reason
 
 
@@ -39,22 +39,22 @@ def meeting(it: Known, peer: str) -> str:
     return f"{it.setup.seed}.{_times(it, peer)}"
 
 
-def meet(m: Draft, peer: str) -> None:
+def meet(m: StepContext, peer: str) -> None:
     """There is a new connection to `peer`."""
     others = frozenset(met for met in m.met if met.peer != peer)
-    m.met = others | {Met(peer, _times(m, peer) + 1)}
+    m.met = others | {Connections(peer, _times(m, peer) + 1)}
 
 
 def _times(it: Known, peer: str) -> int:
     return next((met.times for met in it.met if met.peer == peer), 0)
 
 
-def hello_to_members(m: Draft) -> None:
+def hello_to_members(m: StepContext) -> None:
     for name in m.neighbours:
         m.send(name, hello(m, name))
 
 
-def tell(m: Draft, peer: str, tip: ViewId | None, number: int) -> None:
+def tell(m: StepContext, peer: str, tip: ViewId | None, number: int) -> None:
     """Tell `peer`, whose tip that is, what was chosen behind it."""
     later = Chosen.telling(peer, tip, number, m.record)
     if later is not None:
@@ -73,7 +73,7 @@ def row_of(it: Known, heard: Hello) -> Newcomer:
     )
 
 
-def hear_hello(m: Draft, now: float, peer: str, heard: Hello) -> None:
+def hear_hello(m: StepContext, now: float, peer: str, heard: Hello) -> None:
     tip = m.view
     its_tip = tip is not None and heard.tip == tip.id
     said = heard.status
@@ -112,7 +112,7 @@ def hear_hello(m: Draft, now: float, peer: str, heard: Hello) -> None:
             m.send(peer, Ready(tip.id, m.seat))
 
 
-def hear_refused(m: Draft, peer: str, refused: Refused) -> None:
+def hear_refused(m: StepContext, peer: str, refused: Refused) -> None:
     if refused.reason is Reason.STORE_WENT_BACK:
         why = f"found {refused.found}, expected {refused.expected}"
         m.say(Refusal(peer, f"{refused.reason.value}: {why}"))
@@ -128,7 +128,7 @@ def hear_refused(m: Draft, peer: str, refused: Refused) -> None:
     _cannot_join(m, peer, Abort(refused.reason, refused.found, expected, False))
 
 
-def _cannot_join(m: Draft, peer: str, verdict: Abort) -> None:
+def _cannot_join(m: StepContext, peer: str, verdict: Abort) -> None:
     """`peer` and this store can never be in one cluster; see what that means here.
 
     Only the newcomer stops, a running view is not disturbed.  Before there is one, all who

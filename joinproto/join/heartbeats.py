@@ -9,7 +9,7 @@ from joinproto.join.greeting import hello, tell
 from joinproto.join.messages import Heartbeat
 from joinproto.join.phases import Phase
 from joinproto.join.state import Known
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.view import Seat
 
 
@@ -20,7 +20,7 @@ def heartbeat(it: Known) -> Heartbeat:
     )
 
 
-def hear_heartbeat(m: Draft, peer: str, beat: Heartbeat) -> None:
+def hear_heartbeat(m: StepContext, peer: str, beat: Heartbeat) -> None:
     m.notice(beat.seat)
     lineage = m.record.lineage
     if lineage.id_at(beat.number) != beat.tip:

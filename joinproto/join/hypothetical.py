@@ -50,7 +50,7 @@ Path: TypeAlias = tuple[Signature | None, ...]
 
 
 @define
-class Given:
+class HypotheticalView:
     """The members, with the way that each store has gone.
 
     `closes`: for the id of each CLOSE, where it starts.
@@ -62,7 +62,7 @@ class Given:
     _lineages: dict[tuple[object, ...], Lineage] = field(factory=dict, init=False)
 
     @classmethod
-    def of(cls, members: tuple[Status, ...]) -> Given:
+    def of(cls, members: tuple[Status, ...]) -> HypotheticalView:
         """Return the members with their ways, told or taken; see the head of this file."""
         told = tuple(map(told_path, members))
         paths = tuple(

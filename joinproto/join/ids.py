@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import field, frozen
 
-from joinproto.codec.malformed import Malformed, Said
+from joinproto.codec.malformed import Malformed, Verbatim
 from joinproto.errors import MisuseError
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _place(position: Position, ancestor: Name | None) -> tuple[int, int]:
         if ancestor == position.view:
             return ancestor.number, position.seq
         ancestor = ancestor.parent
-    raise Malformed("position", Said(short(position.view)), "a view on the way to this one")
+    raise Malformed("position", Verbatim(short(position.view)), "a view on the way to this one")
 
 
 # -- for people ----------------------------------------------------------------------------

@@ -22,7 +22,7 @@ GROUPS_MAX = 1_000
 
 
 @frozen(cache_hash=True)
-class Apart:
+class CutPairs:
     """`pairs`: which member does not hear which, by name; one that says so is enough."""
 
     pairs: frozenset[tuple[str, str]] = frozenset()
@@ -36,10 +36,10 @@ class Apart:
         both = frozenset(names).difference(deaf)
         return islice((both | some for some in _groups(deaf)), GROUPS_MAX)
 
-    def as_told_by(self, name: str, misses: frozenset[str]) -> Apart:
+    def as_told_by(self, name: str, misses: frozenset[str]) -> CutPairs:
         """Return what is known when `name` says anew whom it does not hear."""
         others = {pair for pair in self.pairs if pair[0] != name}
-        return Apart(frozenset(others | {(name, whom) for whom in misses}))
+        return CutPairs(frozenset(others | {(name, whom) for whom in misses}))
 
     def among(self, names: Collection[str]) -> bool:
         """Return whether any two of these are apart."""
@@ -56,14 +56,14 @@ class Apart:
 
 
 @frozen
-class Together:
+class JointView:
     """Those behind one tip: who may go on together.  `apart`: which member does not hear which.
 
     `outside`: an outside register chooses, and no majority is needed.
     """
 
     tip: View
-    apart: Apart
+    apart: CutPairs
     outside: bool
 
     def best(

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from joinproto.join.backups import look_back
 from joinproto.join.messages import Learned, Ready, Refusal
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.view import View
 
 
-def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
+def learn(m: StepContext, now: float, views: tuple[View, ...]) -> None:
     """These views are chosen, one behind the other; the last one is the tip now."""
     before = m.record.lineage.find(views[0].parent) if views[0].parent else None
     tip = views[-1]
@@ -42,14 +42,16 @@ def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
     look_back(m)
 
 
-def _went_on_without(m: Draft, now: float, before: View | None, views: tuple[View, ...]) -> bool:
+def _went_on_without(
+    m: StepContext, now: float, before: View | None, views: tuple[View, ...]
+) -> bool:
     """Return whether the others have gone on for so long that it may not stop them any more."""
     # Who answers a ballot late is left out of one view, and is in the next one.
     is_late = m.closes_until is not None and now >= m.closes_until
     return is_late and any(m.seat not in view.members for view in (before, *views) if view)
 
 
-def hear_ready(m: Draft, peer: str, heard: Ready) -> None:
+def hear_ready(m: StepContext, peer: str, heard: Ready) -> None:
     tip = m.view
     if tip is None or heard.view != tip.id or heard.seat.member != peer:
         return
@@ -65,7 +67,7 @@ def hear_ready(m: Draft, peer: str, heard: Ready) -> None:
         _hear_of_leaving(m, tip)
 
 
-def _hear_of_leaving(m: Draft, tip: View) -> None:
+def _hear_of_leaving(m: StepContext, tip: View) -> None:
     if m.config.outside:
         # The register tells everybody; one that is ready has the data.
         others, enough = tip.members, 1

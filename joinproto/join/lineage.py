@@ -24,7 +24,7 @@ from enum import Enum
 
 from attrs import evolve, frozen
 
-from joinproto.codec.malformed import Malformed, Said, require
+from joinproto.codec.malformed import Malformed, Verbatim, require
 from joinproto.join.ids import Digest, ViewId, by_hash, short
 from joinproto.join.view import Kind, Position, View, verify_id, verify_successor
 
@@ -97,7 +97,7 @@ class Lineage:
         a view from outside, ask `verify_id` before.
         """
         if self.tip is None:
-            require("first view", view.kind is Kind.FOUND, Said(str(view)), "a FOUND")
+            require("first view", view.kind is Kind.FOUND, Verbatim(str(view)), "a FOUND")
         else:
             verify_successor(self.tip, view)
             verify_position(f"position of view {view.number}", view.position, self)
@@ -150,12 +150,12 @@ def verify_position(what: str, position: Position | None, lineage: Lineage) -> N
         return
     view = lineage.find(position.view)
     if view is None:
-        found = Said(f"a frame of {short(position.view)}")
+        found = Verbatim(f"a frame of {short(position.view)}")
         require(what, lineage.forgotten > 0, found, "a frame of a view on this chain")
         return
     # At each frame that is appended: words only where it is wrong.
     if not view.is_open:
-        raise Malformed(what, Said(f"a frame of {view}"), "a view in which frames are sent")
+        raise Malformed(what, Verbatim(f"a frame of {view}"), "a view in which frames are sent")
     before = 0 if view.position is None else view.position.seq
     if position.seq <= before:
         expected = f"more than {before}, where its view starts"
@@ -262,5 +262,5 @@ def follow(own: Lineage, other: Lineage, *, keep: int = VIEWS_KEPT) -> Lineage:
     order = compare(own, other).order
     if order in (Order.EQUAL, Order.AHEAD):
         return own
-    require("lineage to follow", order is Order.BEHIND, Said(order.value), "one that goes on")
+    require("lineage to follow", order is Order.BEHIND, Verbatim(order.value), "one that goes on")
     return other if len(other.views) <= keep else evolve(other, views=other.views[-keep:])

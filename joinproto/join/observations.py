@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 
 from joinproto.join.answers import Answer
 from joinproto.join.config import Config
-from joinproto.join.joint_view import Apart
+from joinproto.join.joint_view import CutPairs
 from joinproto.join.view import Seat, View
 
 
@@ -24,7 +24,7 @@ class Doubt:
 
 
 @frozen(kw_only=True, cache_hash=True)
-class Heard:
+class Observations:
     """Of whom, and what.
 
     `in_reach`: names of peers to whom there is a connection.  `answers`: to the present ballot
@@ -46,28 +46,28 @@ class Heard:
     beyond: frozenset[Seat] = frozenset()
     strangers: frozenset[str] = frozenset()
     replaced: frozenset[str] = frozenset()
-    apart: Apart = Apart()
+    apart: CutPairs = CutPairs()
     went_back: frozenset[str] = frozenset()
     doubts: frozenset[Doubt] = frozenset()
     older: frozenset[str] = frozenset()
 
     # -- what changes it -------------------------------------------------------------------
 
-    def up(self, peer: str, *, confirms: bool = True) -> Heard:
+    def up(self, peer: str, *, confirms: bool = True) -> Observations:
         older = self.older - {peer} if confirms else self.older | {peer}
         return evolve(self, in_reach=self.in_reach | {peer}, older=older)
 
-    def doubting(self, peer: str, number: int) -> Heard:
+    def doubting(self, peer: str, number: int) -> Observations:
         """The peer was asked, as question `number`, whether the view stands."""
         others = frozenset(doubt for doubt in self.doubts if doubt.peer != peer)
         return evolve(self, doubts=others | {Doubt(peer, number)})
 
-    def sure_of(self, peer: str, number: int) -> Heard:
+    def sure_of(self, peer: str, number: int) -> Observations:
         """The peer said so, in answer to question `number`."""
         left = (one for one in self.doubts if one.peer != peer or one.number > number)
         return evolve(self, doubts=frozenset(left))
 
-    def down(self, peer: str) -> Heard:
+    def down(self, peer: str) -> Observations:
         """Return what is left when `peer` is not heard of any more."""
         return evolve(
             self,
@@ -80,17 +80,17 @@ class Heard:
             transients=frozenset(seat for seat in self.transients if seat.member != peer),
         )
 
-    def in_view(self, tip: View) -> Heard:
+    def in_view(self, tip: View) -> Observations:
         """Return what still counts in a new tip."""
         guests = frozenset(seat for seat in self.guests if seat not in tip.members and tip.is_open)
-        return Heard(
+        return Observations(
             in_reach=self.in_reach,
             guests=guests,
             transients=self.transients & guests,
             older=self.older,
         )
 
-    def answered(self, answer: Answer, misses: frozenset[str] = frozenset()) -> Heard:
+    def answered(self, answer: Answer, misses: frozenset[str] = frozenset()) -> Observations:
         """A member has one store: an answer of its former life is worth nothing now."""
         name = answer.seat.member
         others = (item for item in self.answers if item.seat.member != name)
@@ -98,24 +98,24 @@ class Heard:
             self, answers=frozenset({answer, *others}), apart=self.apart.as_told_by(name, misses)
         )
 
-    def without_answers(self) -> Heard:
-        return evolve(self, answers=frozenset(), apart=Apart())
+    def without_answers(self) -> Observations:
+        return evolve(self, answers=frozenset(), apart=CutPairs())
 
-    def without_answer_of(self, name: str) -> Heard:
+    def without_answer_of(self, name: str) -> Observations:
         answers = frozenset(item for item in self.answers if item.seat.member != name)
         return evolve(self, answers=answers)
 
-    def asking(self) -> Heard:
+    def asking(self) -> Observations:
         """A ballot begins: who hears whom is asked anew, for links come and go."""
-        return evolve(self, apart=Apart()) if self.apart.pairs else self
+        return evolve(self, apart=CutPairs()) if self.apart.pairs else self
 
-    def with_ready(self, seat: Seat) -> Heard:
+    def with_ready(self, seat: Seat) -> Observations:
         return evolve(self, ready=self.ready | {seat})
 
-    def without_ready(self) -> Heard:
+    def without_ready(self) -> Observations:
         return evolve(self, ready=frozenset()) if self.ready else self
 
-    def with_guest(self, guest: Seat, *, transient: bool = False) -> Heard:
+    def with_guest(self, guest: Seat, *, transient: bool = False) -> Observations:
         others = frozenset(seat for seat in self.guests if seat.member != guest.member)
         return evolve(
             self,
@@ -123,23 +123,23 @@ class Heard:
             transients=(self.transients & others) | ({guest} if transient else frozenset()),
         )
 
-    def without_guest(self, guest: Seat) -> Heard:
+    def without_guest(self, guest: Seat) -> Observations:
         guests = self.guests - {guest}
         return evolve(self, guests=guests, transients=self.transients & guests)
 
-    def with_beyond(self, seat: Seat) -> Heard:
+    def with_beyond(self, seat: Seat) -> Observations:
         return evolve(self, beyond=self.beyond | {seat})
 
-    def knowing(self, went_back: frozenset[Seat]) -> Heard:
+    def knowing(self, went_back: frozenset[Seat]) -> Observations:
         """Return the same where the stores of these have gone back, and no others that answered."""
         answered = {item.seat.member for item in self.answers}
         names = frozenset(self.went_back - answered | {seat.member for seat in went_back})
         return evolve(self, went_back=names) if names != self.went_back else self
 
-    def with_stranger(self, peer: str) -> Heard:
+    def with_stranger(self, peer: str) -> Observations:
         return evolve(self, strangers=self.strangers | {peer})
 
-    def noticing(self, seat: Seat, tip: View | None) -> Heard:
+    def noticing(self, seat: Seat, tip: View | None) -> Observations:
         """Who is here with another store is not the member that the tip knows."""
         if tip is None or seat in tip.members or seat.member not in _names(tip.members):
             return self

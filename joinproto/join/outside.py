@@ -22,7 +22,7 @@ from collections.abc import Iterable
 
 from attrs import evolve, frozen
 
-from joinproto.codec.malformed import Malformed, Said
+from joinproto.codec.malformed import Malformed, Verbatim
 from joinproto.errors import MisuseError
 from joinproto.join.choice_messages import (
     AskRegister,
@@ -103,7 +103,9 @@ class OutsideChoice(Chooser):
                 return self._learn(message.views, message.initial)
             case _:
                 raise Malformed(
-                    "message of a vote", Said(type(message).__name__), "none: a register decides"
+                    "message of a vote",
+                    Verbatim(type(message).__name__),
+                    "none: a register decides",
                 )
 
     def _frozen(self) -> tuple[StoreRecord, tuple[ChoiceEffect, ...]]:

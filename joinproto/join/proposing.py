@@ -11,7 +11,7 @@ from joinproto.join.backoff import pause
 from joinproto.join.backups import look_back
 from joinproto.join.messages import Abort, Forbids, Proposes, Refused, Waiting
 from joinproto.join.state import Known, by_name
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.succession import Next
 from joinproto.join.successor import Proposer
 from joinproto.join.view import Kind, View
@@ -24,7 +24,7 @@ BETTER = "others may be a majority that hears each other"
 """The case of `Waiting` where no majority of those that answered hears each other."""
 
 
-def proposal(m: Draft, now: float) -> View | None:
+def proposal(m: StepContext, now: float) -> View | None:
     """Return the view to propose, None: there is none, and it is said why.
 
     Raises `Malformed` where what the stores say cannot be.
@@ -81,7 +81,7 @@ def expected(it: Known) -> set[str]:
     return names - {it.config.member}
 
 
-def say_who_is_silent(m: Draft) -> None:
+def say_who_is_silent(m: StepContext) -> None:
     attempt = m.choice.attempt
     if attempt is not None:
         detail = unanswered(attempt, expected(m), m.heard, m.view, m.config, m.seat)
@@ -103,7 +103,7 @@ def _yields(it: Known, now: float, proposer: Proposer, view: View, evidence: Evi
     return proposer.yields(view, evidence, it.heard.misses(tip, it.seat))
 
 
-def _abort_all(m: Draft, reason: Reason) -> None:
+def _abort_all(m: StepContext, reason: Reason) -> None:
     """The initial members cannot start together: all of them stop, nothing is written."""
     theirs = sorted({f"{item.options} at {item.seat.member}" for item in m.heard.answers})
     found = ", ".join([f"{m.config.digest} at {m.config.member}", *theirs])

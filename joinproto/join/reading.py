@@ -20,16 +20,16 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from joinproto.codec.malformed import Said, require
+from joinproto.codec.malformed import Verbatim, require
 from joinproto.join.greeting import tell
 from joinproto.join.messages import Confirm, Confirmed, ReadRegister, ReadsConfirmed
 from joinproto.join.phases import Phase
 from joinproto.join.state import Known
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.view import Seat, View
 
 
-def read(m: Draft, now: float) -> None:
+def read(m: StepContext, now: float) -> None:
     """Reads have come together: have them confirmed, by the round that begins next.
 
     `reads.called` is their number from here on; it stays where they cannot be confirmed.
@@ -51,7 +51,7 @@ def older_electors(it: Known) -> frozenset[str]:
     return frozenset() if tip.is_majority(tip.electors - others) else _names(others)
 
 
-def doubt(m: Draft, peer: str) -> None:
+def doubt(m: StepContext, peer: str) -> None:
     """Ask a peer over a new connection whether the view stands, where its vote matters.
 
     Otherwise: a member that was cut off is connected again, counts an elector that has gone on,
@@ -66,7 +66,7 @@ def doubt(m: Draft, peer: str) -> None:
         m.send(peer, Confirm(tip.id, m.reads.last))
 
 
-def confirm_again(m: Draft, now: float) -> None:
+def confirm_again(m: StepContext, now: float) -> None:
     """Ask those again that have not answered; a message may have been lost."""
     tip = m.view
     if tip is None or m.ready_in != tip.id:
@@ -80,7 +80,7 @@ def confirm_again(m: Draft, now: float) -> None:
     _ask(m, tip, names)
 
 
-def hear_confirm(m: Draft, peer: str, asked: Confirm) -> None:
+def hear_confirm(m: StepContext, peer: str, asked: Confirm) -> None:
     """Say that the view stands, or what follows it."""
     tip = m.view
     if tip is None:
@@ -94,33 +94,35 @@ def hear_confirm(m: Draft, peer: str, asked: Confirm) -> None:
         tell(m, peer, asked.view, number)
 
 
-def hear_confirmed(m: Draft, now: float, peer: str, heard: Confirmed) -> None:
+def hear_confirmed(m: StepContext, now: float, peer: str, heard: Confirmed) -> None:
     require("seat", heard.seat.member == peer, heard.seat.member, f"{peer}, who sent it")
     tip = m.view
     if tip is None or tip.id != heard.view or m.ready_in != tip.id:
         return
     # Numbers grow as long as the process runs, and a process that is started again is not ready
     # in a view in which it was before.  So no answer to an earlier question has this number.
-    require("number", heard.number <= m.reads.last, Said(str(heard.number)), "one that was asked")
+    require(
+        "number", heard.number <= m.reads.last, Verbatim(str(heard.number)), "one that was asked"
+    )
     m.heard = m.heard.sure_of(peer, heard.number)
     if m.reads.asked and heard.number >= m.reads.asked:
         m.reads = evolve(m.reads, confirmed=m.reads.confirmed | {heard.seat})
         _count(m, now, tip)
 
 
-def register_confirms(m: Draft, now: float, question: int) -> None:
+def register_confirms(m: StepContext, now: float, question: int) -> None:
     """The register, asked with this number, named no successor of the tip."""
     if m.view is not None and question and question == m.reads.asked:
         _finish(m, now, m.view)
 
 
-def void(m: Draft) -> None:
+def void(m: StepContext) -> None:
     """Forget the reads that wait: the member serves no more, and its host knows."""
     if m.reads.asked or m.reads.confirmed:
         m.reads = evolve(m.reads, asked=0, confirmed=frozenset())
 
 
-def _begin(m: Draft, now: float, tip: View) -> None:
+def _begin(m: StepContext, now: float, tip: View) -> None:
     number = m.reads.last + 1
     own = frozenset({m.seat}) & tip.electors
     m.reads = evolve(m.reads, last=number, asked=number, covers=m.reads.called, confirmed=own)
@@ -131,17 +133,17 @@ def _begin(m: Draft, now: float, tip: View) -> None:
     _count(m, now, tip)
 
 
-def _ask(m: Draft, tip: View, names: set[str] | frozenset[str]) -> None:
+def _ask(m: StepContext, tip: View, names: set[str] | frozenset[str]) -> None:
     for name in sorted((names & m.heard.in_reach) - m.heard.older):
         m.send(name, Confirm(tip.id, m.reads.last))
 
 
-def _count(m: Draft, now: float, tip: View) -> None:
+def _count(m: StepContext, now: float, tip: View) -> None:
     if tip.is_majority(m.reads.confirmed):
         _finish(m, now, tip)
 
 
-def _finish(m: Draft, now: float, tip: View) -> None:
+def _finish(m: StepContext, now: float, tip: View) -> None:
     m.act(ReadsConfirmed(m.reads.covers))
     is_more = m.reads.called > m.reads.covers
     m.reads = evolve(m.reads, asked=0, confirmed=frozenset())

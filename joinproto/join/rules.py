@@ -27,7 +27,14 @@ from joinproto.codec.malformed import Malformed
 from joinproto.join.admission import Admit, admission, newcomer
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.config import Config
-from joinproto.join.hypothetical import ChainStatus, Given, Path, digest_of, ids_of, told_path
+from joinproto.join.hypothetical import (
+    ChainStatus,
+    HypotheticalView,
+    Path,
+    digest_of,
+    ids_of,
+    told_path,
+)
 from joinproto.join.messages import Hello
 from joinproto.join.phases import Facts, standing
 from joinproto.join.phases import Phase as ChainPhase
@@ -72,7 +79,7 @@ CHAIN_RULES = ChainRules("chain", (), initial_signature)
 # A decision asks for each member of one set in turn.
 @lru_cache(maxsize=4)
 def _cases(members: tuple[Status, ...]) -> tuple[Case[Phase] | None, ...]:
-    given = Given.of(members)
+    given = HypotheticalView.of(members)
     if any(status.active for status in members):
         return tuple(
             None if status.active else _joining(given, at) for at, status in enumerate(members)
@@ -83,7 +90,7 @@ def _cases(members: tuple[Status, ...]) -> tuple[Case[Phase] | None, ...]:
 # -- no member is active ----------------------------------------------------------------------
 
 
-def _initialization(given: Given) -> tuple[Case[Phase], ...]:
+def _initialization(given: HypotheticalView) -> tuple[Case[Phase], ...]:
     voters = Voters.of(given)
     verdict = _refusal(given)
     if verdict is not None:
@@ -115,7 +122,9 @@ def _initialization(given: Given) -> tuple[Case[Phase], ...]:
     return _started(given, view, answers)
 
 
-def _started(given: Given, view: View, answers: Sequence[Answer]) -> tuple[Case[Phase], ...]:
+def _started(
+    given: HypotheticalView, view: View, answers: Sequence[Answer]
+) -> tuple[Case[Phase], ...]:
     """Return the cases of the members of `view`, once they know it."""
     has_data = [
         answer.position == view.position and not answer.update_unfinished for answer in answers
@@ -135,7 +144,7 @@ def _started(given: Given, view: View, answers: Sequence[Answer]) -> tuple[Case[
     return tuple(cases)
 
 
-def _refusal(given: Given) -> Case[Phase] | None:
+def _refusal(given: HypotheticalView) -> Case[Phase] | None:
     """Return why these stores cannot be one cluster: what each hears when it says hello."""
     paths = [path for path in dict.fromkeys(given.paths) if path]
     found: Case[Phase] | None = None
@@ -175,7 +184,7 @@ class Voters:
     seats: frozenset[Seat]
 
     @classmethod
-    def of(cls, given: Given) -> Voters:
+    def of(cls, given: HypotheticalView) -> Voters:
         """Return the electors that are told, or all that could be."""
         told = given.members[0].electors if isinstance(given.members[0], ChainStatus) else None
         places = {status.id: at for at, status in enumerate(given.members)}
@@ -200,7 +209,7 @@ class Voters:
         return cls(frozenset(names or {"absent"}), frozenset(seats or {Seat("absent", "absent")}))
 
 
-def _proposer(given: Given, voters: Voters) -> Proposer:
+def _proposer(given: HypotheticalView, voters: Voters) -> Proposer:
     """Return the first of the electors that are there: who proposes."""
     at = next((at for at in range(len(given.members)) if given.seat(at).member in voters.names), 0)
     # A smaller N is refused at a member's start; here the majority counts anyway.
@@ -216,7 +225,7 @@ def _proposer(given: Given, voters: Voters) -> Proposer:
 # -- alongside a running cluster --------------------------------------------------------------
 
 
-def _joining(given: Given, me: int) -> Case[Phase]:
+def _joining(given: HypotheticalView, me: int) -> Case[Phase]:
     """Return the case of a newcomer: it says hello to all active members, one by one."""
     cases: dict[int, Case[Admit]] = {
         at: _admitted(given, at, me) for at, status in enumerate(given.members) if status.active
@@ -238,7 +247,7 @@ def _joining(given: Given, me: int) -> Case[Phase]:
     )
 
 
-def _admitted(given: Given, at: int, me: int) -> Case[Admit]:
+def _admitted(given: HypotheticalView, at: int, me: int) -> Case[Admit]:
     """Return what the active member at place `at` answers in the end."""
     host = given.members[at]
     seat = given.seat(at)
@@ -260,7 +269,7 @@ def _admitted(given: Given, at: int, me: int) -> Case[Admit]:
     return case
 
 
-def _running_path(given: Given, at: int, newcomers: Path) -> Path:
+def _running_path(given: HypotheticalView, at: int, newcomers: Path) -> Path:
     """Return the way of an active member: what it tells, or an active one of its cluster."""
     active = [place for place, status in enumerate(given.members) if status.active]
     known = [given.members[place].initial for place in active]
@@ -275,7 +284,7 @@ def _running_path(given: Given, at: int, newcomers: Path) -> Path:
     return (*newcomers, None) if is_known else (initial, None)
 
 
-def _hello(given: Given, at: int, path: Path) -> Hello:
+def _hello(given: HypotheticalView, at: int, path: Path) -> Hello:
     ids = ids_of(path)
     return Hello(
         given.answer(at, None),

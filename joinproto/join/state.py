@@ -14,11 +14,11 @@ from joinproto.join.chooser import Chooser
 from joinproto.join.config import Config
 from joinproto.join.ids import Digest, ViewId, by_hash
 from joinproto.join.messages import Abort
-from joinproto.join.observations import Heard
+from joinproto.join.observations import Observations
 from joinproto.join.phases import Phase
 from joinproto.join.store import StoreRecord
 from joinproto.join.successor import own_answer
-from joinproto.join.timers import Pace
+from joinproto.join.timers import Timers
 from joinproto.join.view import Seat, View
 
 
@@ -37,7 +37,7 @@ class Setup:
 
 
 @frozen(cache_hash=True)
-class Met:
+class Connections:
     """How many connections to a peer there have been in this process."""
 
     peer: str
@@ -66,7 +66,7 @@ class Known:
 
     setup: Setup
     choice: Chooser
-    heard: Heard = field(factory=Heard)
+    heard: Observations = field(factory=Observations)
     phase: Phase = Phase.INITIALIZING
     ready_in: ViewId | None = None  # the view it was ready in, in this process
     was_active: bool = False  # it knows that the tip was active
@@ -82,9 +82,9 @@ class Known:
     next_beat: float | None = None
     says_at: float | None = None  # when it says for whom it waits, where it has nothing to choose
     free_until: float | None = None  # so long it counts that the tip has no successor
-    pace: Pace = field(factory=Pace)  # how long ballots take here, and whose turn it is
+    pace: Timers = field(factory=Timers)  # how long ballots take here, and whose turn it is
     reads: Reads = Reads()
-    met: frozenset[Met] = frozenset()
+    met: frozenset[Connections] = frozenset()
 
     @property
     def config(self) -> Config:

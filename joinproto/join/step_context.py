@@ -31,7 +31,7 @@ Happened = TypeVarTuple("Happened")
 
 
 @define
-class Draft(Known):
+class StepContext(Known):
     """The next state in the making, and what is to be done: see `Batch`."""
 
     closing: Closing | None = None
@@ -104,9 +104,9 @@ class Draft(Known):
 
 
 def step(
-    state: MemberState, event: Callable[[Draft, *Happened], None], *happened: *Happened
+    state: MemberState, event: Callable[[StepContext, *Happened], None], *happened: *Happened
 ) -> tuple[MemberState, Batch]:
     """Return the state after `event`, and what is to be done for it."""
-    draft = Draft(*values_of(state))
+    draft = StepContext(*values_of(state))
     event(draft, *happened)
     return frozen_copy(draft), draft.batch

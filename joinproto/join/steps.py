@@ -45,7 +45,7 @@ from joinproto.join.messages import (
     WantUpdate,
     Welcome,
 )
-from joinproto.join.observations import Heard
+from joinproto.join.observations import Observations
 from joinproto.join.outside import OutsideChoice
 from joinproto.join.phases import RUNNING, Phase
 from joinproto.join.proposing import say_who_is_silent
@@ -58,9 +58,9 @@ from joinproto.join.reading import (
     register_confirms,
 )
 from joinproto.join.state import Known, MemberState, Setup
-from joinproto.join.step_context import Draft, step
+from joinproto.join.step_context import StepContext, step
 from joinproto.join.store import StoreRecord
-from joinproto.join.timers import Pace
+from joinproto.join.timers import Timers
 from joinproto.join.updating import hear_want_update, hear_welcome, require_thawed
 from joinproto.join.view import Position, View
 
@@ -106,20 +106,20 @@ def start(
     state = MemberState(
         setup,
         choice,
-        heard=Heard(in_reach=in_reach),
+        heard=Observations(in_reach=in_reach),
         next_beat=now + config.heartbeat if config.heartbeat else None,
-        pace=Pace(started=now, rounds=record.promised.round if record.promised else 0),
+        pace=Timers(started=now, rounds=record.promised.round if record.promised else 0),
     )
     return step(state, _begin, now)
 
 
-def _begin(m: Draft, now: float) -> None:
+def _begin(m: StepContext, now: float) -> None:
     look_back(m)
     read_register(m, now)
     settle(m, now)
 
 
-def peer_up(m: Draft, now: float, peer: str, confirms: bool = True) -> None:
+def peer_up(m: StepContext, now: float, peer: str, confirms: bool = True) -> None:
     if peer == m.config.member:
         return
     asks_in_vain = m.closes_until is not None and now < m.closes_until and _is_cut_off(m)
@@ -139,7 +139,7 @@ def peer_up(m: Draft, now: float, peer: str, confirms: bool = True) -> None:
         settle(m, now)
 
 
-def peer_down(m: Draft, now: float, peer: str) -> None:
+def peer_down(m: StepContext, now: float, peer: str) -> None:
     m.heard = m.heard.down(peer)
     if m.view is None:
         # It may come back with another store, and a FOUND of the lost one binds all ballots.
@@ -155,7 +155,7 @@ def peer_down(m: Draft, now: float, peer: str) -> None:
     settle(m, now)
 
 
-def receive(m: Draft, now: float, peer: str, message: Message) -> None:
+def receive(m: StepContext, now: float, peer: str, message: Message) -> None:
     if m.phase not in RUNNING:
         return
     try:
@@ -184,7 +184,7 @@ def receive(m: Draft, now: float, peer: str, message: Message) -> None:
     settle(m, now)
 
 
-def tick(m: Draft, now: float) -> None:
+def tick(m: StepContext, now: float) -> None:
     if m.phase not in RUNNING:
         return
     if m.next_beat is not None and now >= m.next_beat:
@@ -214,27 +214,27 @@ def tick(m: Draft, now: float) -> None:
     settle(m, now)
 
 
-def update_overwrites(m: Draft, now: float) -> None:
+def update_overwrites(m: StepContext, now: float) -> None:
     require_thawed(m)
     if m.view is not None:
         m.unfinished_update()
     settle(m, now)
 
 
-def update_progress(m: Draft, now: float, position: Position | None) -> None:
+def update_progress(m: StepContext, now: float, position: Position | None) -> None:
     require_thawed(m)
     m.write(evolve(m.record, position=position, update_unfinished=False))
     settle(m, now)
 
 
-def update_done(m: Draft, now: float, position: Position | None) -> None:
+def update_done(m: StepContext, now: float, position: Position | None) -> None:
     update_progress(m, now, position)
     m.source = None
     if m.phase is Phase.JOINING:
         hello_to_members(m)
 
 
-def leave(m: Draft, now: float) -> None:
+def leave(m: StepContext, now: float) -> None:
     m.leaves = True
     if _is_in_open_view(m):
         m.patience_until = now
@@ -242,7 +242,7 @@ def leave(m: Draft, now: float) -> None:
         _end(m, now)
 
 
-def shutdown_cluster(m: Draft, now: float) -> None:
+def shutdown_cluster(m: StepContext, now: float) -> None:
     if _is_in_open_view(m):
         m.closes_until = now + (pause(m) if _is_cut_off(m) else shutdown_patience(m))
         m.patience_until = now
@@ -250,13 +250,15 @@ def shutdown_cluster(m: Draft, now: float) -> None:
         _end(m, now)
 
 
-def register_says(m: Draft, now: float, view: View) -> None:
+def register_says(m: StepContext, now: float, view: View) -> None:
     if isinstance(m.choice, OutsideChoice) and m.phase in RUNNING:
         take(m, now, m.choice.decided(view))
         settle(m, now)
 
 
-def register_free(m: Draft, now: float, parent: ViewId, asked: float, question: int = 0) -> None:
+def register_free(
+    m: StepContext, now: float, parent: ViewId, asked: float, question: int = 0
+) -> None:
     # It counts from the asking on: what the answer says may be as old as the question.
     tip = m.view
     if m.phase in RUNNING and tip is not None and tip.id == parent:
@@ -279,6 +281,6 @@ def _is_cut_off(it: Known) -> bool:
     return tip is not None and not tip.is_majority(it.heard.reached(tip, it.seat))
 
 
-def _end(m: Draft, now: float) -> None:
+def _end(m: StepContext, now: float) -> None:
     m.is_done = True
     settle(m, now)

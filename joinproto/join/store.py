@@ -11,7 +11,7 @@ from __future__ import annotations
 from attrs import evolve, field, frozen
 
 from joinproto.codec.malformed import (
-    Said,
+    Verbatim,
     require,
     require_int,
     require_text,
@@ -89,7 +89,7 @@ class StoreRecord:
             require("promised", is_promised, self.promised, f"{self.accepted.ballot} or later")
             view = self.accepted.view
             if tip is None:
-                require("accepted", view.kind is Kind.FOUND, Said(str(view)), "a FOUND")
+                require("accepted", view.kind is Kind.FOUND, Verbatim(str(view)), "a FOUND")
             else:
                 verify_successor(tip, view)
 
@@ -128,4 +128,4 @@ class StoreRecord:
 def _require_on_chain(what: str, view_id: ViewId | None, lineage: Lineage) -> None:
     if view_id is None or lineage.number_of(view_id) is not None:
         return
-    require(what, lineage.forgotten > 0, Said(short(view_id)), "a view on this store's chain")
+    require(what, lineage.forgotten > 0, Verbatim(short(view_id)), "a view on this store's chain")

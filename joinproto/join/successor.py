@@ -13,7 +13,7 @@ from joinproto.errors import MisuseError
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.config import Config, TotalFailure
 from joinproto.join.ids import Digest, by_hash
-from joinproto.join.joint_view import Apart, Together
+from joinproto.join.joint_view import CutPairs, JointView
 from joinproto.join.store import StoreRecord
 from joinproto.join.succession import Next, Row, founding, going_on, reopening
 from joinproto.join.view import Kind, Position, Seat, View, change, close, found, restart
@@ -33,7 +33,7 @@ class Proposer:
     seat: Seat
     guests: frozenset[Seat] = frozenset()
     transients: frozenset[Seat] = frozenset()
-    apart: Apart = Apart()
+    apart: CutPairs = CutPairs()
     closes: bool = False
     nonce: str = "-"
     time: int = 0
@@ -210,7 +210,7 @@ class Proposer:
         *,
         was_active: bool,
     ) -> frozenset[Seat]:
-        """Return who goes on together: see `Together`.
+        """Return who goes on together: see `JointView`.
 
         As in `_staying`, one of them feeds the others, and one of them has a store.  The others
         stay electors, and come in when they hear all members that one of them hears.
@@ -218,7 +218,7 @@ class Proposer:
         sources = frozenset(item.seat for item in sure if item.seat in there)
         stores = frozenset(item.seat for item in fit if not item.transient and item.seat in there)
         needs = [some for some in (sources, stores) if some]
-        together = Together(tip, self.apart, self.config.outside)
+        together = JointView(tip, self.apart, self.config.outside)
         return together.best(there, needs, was_active=was_active)
 
     def yields(self, view: View, evidence: Evidence, misses: frozenset[str]) -> bool:
@@ -230,7 +230,7 @@ class Proposer:
         answered = {item.seat.member for item in evidence.answers}
         if tip is None or not self.apart.among(answered):
             return False
-        together = Together(tip, self.apart, self.config.outside)
+        together = JointView(tip, self.apart, self.config.outside)
         if together.may_choose(view.members):
             return False
         return together.others_may_choose(self.seat.member, misses)

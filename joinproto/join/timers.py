@@ -1,4 +1,4 @@
-"""Pace: how long a ballot takes here, by what was measured, and who may have it undisturbed.
+"""Timers: how long a ballot takes here, by what was measured, and who may have it undisturbed.
 
 A ballot that is begun anew faster than its answers travel never ends, and neither does one that
 each newcomer outbids.  So patience is at least what answers have taken (as a retransmission
@@ -22,7 +22,7 @@ TURNS_MAX = 4
 
 
 @frozen
-class Pace:
+class Timers:
     """`trip`, `spread`: seconds between asking and an answer, smoothed, and how they differ.
 
     `holder`: the member that has its time, "" for none; `since` when; `turns`: how many had
@@ -44,11 +44,11 @@ class Pace:
 
     # -- what is measured ----------------------------------------------------------------------
 
-    def asking(self, now: float, ballot: Ballot) -> Pace:
+    def asking(self, now: float, ballot: Ballot) -> Timers:
         """A ballot of this member's own begins."""
         return evolve(self, asked=(*self.asked, (ballot, now))[-ASKED_MAX:])
 
-    def answered(self, now: float, ballot: Ballot) -> Pace:
+    def answered(self, now: float, ballot: Ballot) -> Timers:
         """An answer to that ballot has come, in time or late."""
         begun = dict(self.asked).get(ballot)
         if begun is None:
@@ -59,7 +59,7 @@ class Pace:
         spread = self.spread + (abs(self.trip - found) - self.spread) / 4
         return evolve(self, trip=self.trip + (found - self.trip) / 8, spread=spread)
 
-    def insisting(self, ballot: Ballot) -> Pace:
+    def insisting(self, ballot: Ballot) -> Timers:
         """It is asked once more, and some have answered: a member that is late left others their
         time.
 
@@ -73,19 +73,19 @@ class Pace:
 
     # -- whose turn it is ----------------------------------------------------------------------
 
-    def given_to(self, now: float, name: str) -> Pace:
+    def given_to(self, now: float, name: str) -> Timers:
         """A ballot of this member is answered; its next one does not prolong the time."""
         if name == self.holder:
             return self
         return evolve(self, holder=name, since=now, turns=self.turns + 1)
 
-    def without(self, name: str) -> Pace:
+    def without(self, name: str) -> Timers:
         """That member is not heard of any more."""
         holder = "" if name == self.holder else self.holder
         starters, runners = self.starters - {name}, self.runners - {name}
         return evolve(self, holder=holder, starters=starters, runners=runners)
 
-    def greeted_by(self, name: str, *, ran_on: bool) -> Pace:
+    def greeted_by(self, name: str, *, ran_on: bool) -> Timers:
         """That member says whether it has run since it was ready."""
         if name in (self.runners if ran_on else self.starters):
             return self
@@ -105,9 +105,9 @@ class Pace:
         turns = min(self.rounds, TURNS_MAX) if in_reach & self.runners else 1
         return self.started + patience * 2.0**turns
 
-    def learned(self) -> Pace:
+    def learned(self) -> Timers:
         """The choice is made, and another one begins."""
-        return Pace(self.trip, self.spread)
+        return Timers(self.trip, self.spread)
 
     def held_until(self, name: str, patience: float) -> float | None:
         """Return until when another one than `name` is left its time, None: no member is."""

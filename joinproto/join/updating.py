@@ -9,11 +9,11 @@ from joinproto.errors import MisuseError
 from joinproto.join.messages import ServeUpdate, StartUpdate, WantUpdate, Welcome
 from joinproto.join.phases import Phase
 from joinproto.join.state import Known
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.view import View
 
 
-def find_source(m: Draft) -> None:
+def find_source(m: StepContext) -> None:
     """Start an update from a member that is ready, if this member needs one."""
     tip = m.view
     if m.phase is not Phase.UPDATING or m.source is not None or tip is None:
@@ -24,7 +24,7 @@ def find_source(m: Draft) -> None:
         _start_update(m, source, tip, beside=False)
 
 
-def hear_welcome(m: Draft, peer: str, welcome: Welcome) -> None:
+def hear_welcome(m: StepContext, peer: str, welcome: Welcome) -> None:
     tip = m.view
     is_waiting = m.phase is Phase.JOINING and m.source is None
     if tip is not None and tip.id == welcome.view:
@@ -35,7 +35,7 @@ def hear_welcome(m: Draft, peer: str, welcome: Welcome) -> None:
         _start_update(m, peer, tip, beside=True)
 
 
-def hear_want_update(m: Draft, peer: str, wanted: WantUpdate) -> None:
+def hear_want_update(m: StepContext, peer: str, wanted: WantUpdate) -> None:
     tip = m.view
     if tip is not None and wanted.view == tip.id and m.ready_in == tip.id:
         m.act(ServeUpdate(peer, tip))
@@ -50,7 +50,7 @@ def require_thawed(it: Known) -> None:
         )
 
 
-def _start_update(m: Draft, source: str, tip: View, *, beside: bool) -> None:
+def _start_update(m: StepContext, source: str, tip: View, *, beside: bool) -> None:
     m.source = source
     to = None if beside else tip.position
     m.act(StartUpdate(source, tip, to, beside))

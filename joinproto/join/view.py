@@ -19,7 +19,7 @@ from attrs import asdict, frozen
 
 from joinproto.codec.malformed import (
     Malformed,
-    Said,
+    Verbatim,
     require,
     require_int,
     require_text,
@@ -315,7 +315,9 @@ def verify_id(view: View, digest: Digest = by_hash) -> None:
     expected = digest(view)
     if view.id != expected:
         raise Malformed(
-            f"id of view {view.number}", Said(short(view.id)), f"{short(expected)}, its facts' id"
+            f"id of view {view.number}",
+            Verbatim(short(view.id)),
+            f"{short(expected)}, its facts' id",
         )
 
 
@@ -324,11 +326,11 @@ def verify_successor(parent: View, view: View) -> None:
     kind = view.kind
     # At each view that is learned: words only where it is wrong.
     if view.parent != parent.id:
-        raise Malformed("parent", Said(short(view.parent)), f"{short(parent.id)}, the tip")
+        raise Malformed("parent", Verbatim(short(view.parent)), f"{short(parent.id)}, the tip")
     if view.number != parent.number + 1:
         raise Malformed("number", view.number, f"{parent.number + 1}, the next")
     if not parent.is_open and kind is not Kind.RESTART:
-        raise Malformed(f"kind behind a {parent.kind.name}", Said(kind.name), "RESTART")
+        raise Malformed(f"kind behind a {parent.kind.name}", Verbatim(kind.name), "RESTART")
     _require_kept("cluster_name", parent, view)
     _require_known(view.electors, parent.electors | view.members)
     if kind is not Kind.RESTART:
@@ -344,7 +346,9 @@ def verify_successor(parent: View, view: View) -> None:
         # Behind a CLOSE everybody clean has the same data (I5), and nothing was written since:
         # with the clean disk lost, the view starts where the best of the others ends.
         here, there = view.position.seq, 0 if parent.position is None else parent.position.seq
-        require("position of a RESTART", here < there, Said(f"frame {here}"), f"{there} or before")
+        require(
+            "position of a RESTART", here < there, Verbatim(f"frame {here}"), f"{there} or before"
+        )
 
 
 def _require_kept(name: str, parent: View, view: View) -> None:
@@ -364,7 +368,7 @@ def _require_id(what: str, value: object) -> None:
 
 def _require_seats(what: str, seats: frozenset[Seat]) -> None:
     require_type(what, seats, frozenset)
-    require(what, len(seats) > 0, Said("none"), "at least one")
+    require(what, len(seats) > 0, Verbatim("none"), "at least one")
     for seat in seats:
         require_type(what, seat, Seat)
     names = sorted(seat.member for seat in seats)
@@ -376,7 +380,7 @@ def _require_one_name_a_store(seats: frozenset[Seat]) -> None:
     stores = sorted((seat.store_id, seat.member) for seat in seats)
     for (store, name), (other, other_name) in pairwise(stores):
         if store == other:
-            found = Said(f"{store} at {name} and at {other_name}")
+            found = Verbatim(f"{store} at {name} and at {other_name}")
             raise Malformed("store_id", found, "one member for each store")
 
 

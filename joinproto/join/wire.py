@@ -21,7 +21,7 @@ from joinproto.codec.json_text import compact, parsed
 from joinproto.codec.malformed import (
     INT_MAX,
     Malformed,
-    Said,
+    Verbatim,
     require,
     require_text,
     require_type,
@@ -125,16 +125,16 @@ def encode(message: JoinMessage, *, speaks: int = MISSES - 1) -> bytes:
 
 def decode(data: bytes) -> JoinMessage:
     """Return the message; raises `Malformed` for whatever no correct member sends."""
-    require("message", len(data) <= BYTES_MAX, Said(f"{len(data)} bytes"), f"up to {BYTES_MAX}")
+    require("message", len(data) <= BYTES_MAX, Verbatim(f"{len(data)} bytes"), f"up to {BYTES_MAX}")
     tree = parsed(data, "message")
     try:
         written = _dumped(tree)
     except RecursionError:
-        raise Malformed("message", Said("nested too deep to read"), "JSON") from None
+        raise Malformed("message", Verbatim("nested too deep to read"), "JSON") from None
     except MisuseError as error:
-        raise Malformed("message", Said(str(error)), "JSON") from None
+        raise Malformed("message", Verbatim(str(error)), "JSON") from None
     # One message has one form: no spaces, no number in two spellings, nothing behind it.
-    require("message", written == data, Said("another spelling"), "the one that is sent")
+    require("message", written == data, Verbatim("another spelling"), "the one that is sent")
     require_type("message", tree, list)
     require("message", len(tree) > 0, tree, "a name and fields")
     word, *found = tree
@@ -148,7 +148,7 @@ def decode(data: bytes) -> JoinMessage:
             found.append(absent)
         else:
             what = f"{kind.__name__}.{last}"
-            require(what, found[-1] != absent, Said("none"), "it is left out then")
+            require(what, found[-1] != absent, Verbatim("none"), "it is left out then")
     try:
         message: JoinMessage = _CODEC.take(kind, found)
     except Malformed as error:
@@ -171,7 +171,7 @@ def _dumped(tree: object) -> bytes:
 
 def _take_text(found: Any) -> str:
     require_text("", found)
-    require("", len(found) <= TEXT_MAX, Said("more"), f"at most {TEXT_MAX} characters")
+    require("", len(found) <= TEXT_MAX, Verbatim("more"), f"at most {TEXT_MAX} characters")
     return str(found)
 
 
@@ -194,7 +194,7 @@ def _take_view(found: Any) -> View:
 def _take_views(found: Any) -> tuple[View, ...]:
     require_type("", found, list)
     in_bounds = 1 <= len(found) <= VIEWS_KEPT
-    require("", in_bounds, Said(f"{len(found)} views"), f"1 to {VIEWS_KEPT}")
+    require("", in_bounds, Verbatim(f"{len(found)} views"), f"1 to {VIEWS_KEPT}")
     views: tuple[View, ...] = _VIEWS.take(found)
     return views
 

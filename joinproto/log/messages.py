@@ -18,7 +18,7 @@ from joinproto.codec.json_text import ascii_line, parsed
 from joinproto.codec.malformed import (
     INT_MAX,
     Malformed,
-    Said,
+    Verbatim,
     require,
     require_int,
     require_text,
@@ -94,7 +94,7 @@ class Submits:
     bodies: tuple[bytes, ...]
 
     def __attrs_post_init__(self) -> None:
-        found = Said(f"{len(self.bodies)} frames")
+        found = Verbatim(f"{len(self.bodies)} frames")
         require("frames", len(self.bodies) == len(self.numbers), found, f"{len(self.numbers)}")
 
 
@@ -234,20 +234,20 @@ def write(message: Message) -> bytes:
 
 def read(data: bytes) -> Message:
     """Return the message; raises `Malformed`."""
-    require("message", len(data) <= BYTES_MAX, Said(f"{len(data)} bytes"), f"up to {BYTES_MAX}")
+    require("message", len(data) <= BYTES_MAX, Verbatim(f"{len(data)} bytes"), f"up to {BYTES_MAX}")
     line, _, rest = data.partition(b"\n")
     tree = parsed(line, "message")
     require_type("message", tree, list)
     word, *found = tree or [None]
     known = _READ.get(word) if isinstance(word, str) else None
     if known is None:
-        raise Malformed("message", Said(str(word)[:40]), f"one of {' '.join(KINDS)}")
+        raise Malformed("message", Verbatim(str(word)[:40]), f"one of {' '.join(KINDS)}")
     take, behind = known
     try:
         if behind is not None:
             behind(found, rest)
         elif rest:
-            raise Malformed("data", Said(f"{len(rest)} bytes"), "none")
+            raise Malformed("data", Verbatim(f"{len(rest)} bytes"), "none")
         message: Message = take(found)
     except Malformed as error:
         raise error.within(word) from None
@@ -280,7 +280,7 @@ def _cut(sizes: Any, rest: bytes) -> list[bytes]:
     require_type("sizes", sizes, list)
     for size in sizes:
         require_int("size", size, at_least=0)
-    require("data", sum(sizes) == len(rest), Said(f"{len(rest)} bytes"), f"{sum(sizes)}")
+    require("data", sum(sizes) == len(rest), Verbatim(f"{len(rest)} bytes"), f"{sum(sizes)}")
     bodies, at = [], 0
     for size in sizes:
         bodies.append(rest[at : at + size])
@@ -300,7 +300,7 @@ def _take_text(found: Any) -> Any:
 
 
 def _take_body(found: Any) -> bytes:
-    require("", len(found) <= FRAME_BYTES_MAX, Said(f"{len(found)} bytes"), "less")
+    require("", len(found) <= FRAME_BYTES_MAX, Verbatim(f"{len(found)} bytes"), "less")
     return bytes(found)
 
 
@@ -311,7 +311,7 @@ def _take_frame(found: Sequence[Any]) -> Frame:
 
 def _take_runs(found: Any) -> tuple[Run, ...]:
     require_type("", found, list)
-    require("", len(found) <= RUNS_MAX, Said(f"{len(found)} runs"), f"up to {RUNS_MAX}")
+    require("", len(found) <= RUNS_MAX, Verbatim(f"{len(found)} runs"), f"up to {RUNS_MAX}")
     runs, before = [], 0
     for one in found:
         require("run", isinstance(one, list) and len(one) == 3, one, "view, first, last")

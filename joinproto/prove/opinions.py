@@ -13,7 +13,7 @@ from joinproto.prove.printed import Answer, Second
 from joinproto.prove.script import Script
 
 
-class Asked(Protocol):
+class SolverQuestion(Protocol):
     """What a solver was asked, or None where none was."""
 
     @property
@@ -46,7 +46,7 @@ class Opinions:
                 f"{self.folder} is not empty", next="name a new folder: old files would mislead"
             )
 
-    def of(self, asked: Asked) -> Answer | None:
+    def of(self, asked: SolverQuestion) -> Answer | None:
         """Return what cvc5 says, None if it is not asked; write what is to be written."""
         result, proof = None, ""
         script = asked.script if self.second or self.folder is not None else None

@@ -94,7 +94,7 @@ class Looked:
 
 
 @frozen
-class Taken:
+class PrintedStep:
     """One step."""
 
     step: Annotated[str, "its name"]
@@ -111,7 +111,7 @@ class Searched:
     is_as_expected: Annotated[bool, "it broke after so many steps, or not at all"]
     steps: Annotated[Count | None, "of the shortest run; null: none was found"]
     seconds: Annotated[Seconds, "of the processor"]
-    run: Annotated[tuple[Taken, ...], "its steps"]
+    run: Annotated[tuple[PrintedStep, ...], "its steps"]
 
 
 @frozen(kw_only=True)

@@ -128,7 +128,7 @@ def search_told(searched: Searched) -> printed.Searched:
         steps=None if run is None else len(run.steps),
         seconds=searched.seconds,
         run=tuple(
-            printed.Taken(step.name, {str(var): str(one) for var, one in values.items()})
+            printed.PrintedStep(step.name, {str(var): str(one) for var, one in values.items()})
             for step, values in ([] if run is None else run.steps)
         ),
     )

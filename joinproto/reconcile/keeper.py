@@ -26,7 +26,7 @@ from joinproto.reconcile.plan import Limits
 from joinproto.reconcile.queue import Kind, Node, Queue, Settings, Situation, Variant
 from joinproto.reconcile.reading import Facts, Key, Replica, caught_up
 from joinproto.reconcile.tables import Action
-from joinproto.reconcile.timers import Clock, Happens, Pace
+from joinproto.reconcile.timers import Clock, Happens, Timers
 
 
 @frozen
@@ -36,7 +36,7 @@ class Rules:
     `place`: chooses nodes instead of the settings' function.
     """
 
-    pace: Pace = Pace()
+    pace: Timers = Timers()
     settings: Settings = Settings()
     limits: Limits = Limits()
     settle: float = 60.0

@@ -48,7 +48,7 @@ class Unread:
 
 
 @frozen
-class Told:
+class LeaderReply:
     """What the leader that was asked says; None: it does not answer, and `why`."""
 
     replicas: tuple[Replica, ...] | None
@@ -64,14 +64,14 @@ class Changed:
     why: str = ""
 
 
-Event: TypeAlias = Start | Read | Unread | Told | Changed
+Event: TypeAlias = Start | Read | Unread | LeaderReply | Changed
 
 # -- effects ---------------------------------------------------------------------------------------
 
 
 @frozen
 class Ask:
-    """Asks this node for the replicas of a queue; then comes `Told`."""
+    """Asks this node for the replicas of a queue; then comes `LeaderReply`."""
 
     key: Key
     kind: Kind
@@ -156,16 +156,18 @@ def step(state: State, event: Event) -> Step[State, Effect]:
             return Step(state, (TellProblem("api", why),))
         case Read(facts, now):
             keeper = state.keeper.observe(facts, now)
-            draft = _Draft(evolve(state, keeper=keeper, at=now, looks=None, changed={}, asked=None))
+            draft = _RoundInMaking(
+                evolve(state, keeper=keeper, at=now, looks=None, changed={}, asked=None)
+            )
             draft.effects.append(TellRead(keeper, now))
             draft.effects += [TellProblem("queue", why, key) for key, why in facts.problems.items()]
             draft.put(follows=tuple(keeper.intents.values()))
-        case Told(replicas, now, why):
-            draft = _Draft(evolve(state, asked=None, at=now))
+        case LeaderReply(replicas, now, why):
+            draft = _RoundInMaking(evolve(state, asked=None, at=now))
             if state.asked is not None:
                 draft.answered(state.asked, replicas, why)
         case Changed(now, why):
-            draft = _Draft(evolve(state, asked=None, at=now))
+            draft = _RoundInMaking(evolve(state, asked=None, at=now))
             if isinstance(state.asked, Intent):
                 draft.tool_ended(state.asked, why)
         case never:
@@ -174,7 +176,7 @@ def step(state: State, event: Event) -> Step[State, Effect]:
 
 
 @define
-class _Draft:
+class _RoundInMaking:
     """A round, as far as it comes without an answer."""
 
     state: State

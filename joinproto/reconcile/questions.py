@@ -18,7 +18,7 @@ from joinproto.reconcile.explain import why, would_change
 from joinproto.reconcile.queue import Node, Queue, Settings, Situation, Target, Variant
 from joinproto.reconcile.tables import CANDIDATES, Action
 from joinproto.reconcile.target import RULE, wanted
-from joinproto.reconcile.timers import Event, Pace
+from joinproto.reconcile.timers import Event, Timers
 
 
 @frozen(kw_only=True)
@@ -163,7 +163,7 @@ class AskTimer:
     variant: Annotated[
         Variant, "whose rules: the design's, those of the broker that shipped, ours"
     ] = Variant.OURS
-    pace: Annotated[Pace, "how often"] = Pace()
+    pace: Annotated[Timers, "how often"] = Timers()
     events: Annotated[tuple[Event, ...], "what happens, and when"] = ()
     until: Annotated[float, AtLeast(0), "seconds that are looked at"] = 3600.0
     queue: Annotated[str, "whose turn: sets the first look (seed, ours)"] = ""

@@ -39,7 +39,7 @@ class Happens(Enum):
 
 
 @frozen(kw_only=True)
-class Pace:
+class Timers:
     """Seconds between evaluations, and after an event."""
 
     enabled: Annotated[bool, "false: nothing is ever evaluated"] = True
@@ -132,7 +132,7 @@ class Clock:
     """
 
     variant: Variant
-    pace: Pace
+    pace: Timers
     queue: str = ""
     phase: Armed = Armed.OFF
     looks_at: tuple[float, ...] = ()
@@ -218,7 +218,7 @@ class Look:
 
 def looks(
     variant: Variant,
-    pace: Pace,
+    pace: Timers,
     events: Sequence[Event],
     until: float,
     *,

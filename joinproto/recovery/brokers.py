@@ -13,7 +13,7 @@ from pathlib import Path
 from attrs import evolve
 
 from joinproto.apps.standby.keeping import form
-from joinproto.apps.standby.keeping.form import ROOM, Kept
+from joinproto.apps.standby.keeping.form import ROOM, BrokerRecord
 from joinproto.apps.standby.keeping.slots import Slot, Slots, refusal, slot_of
 from joinproto.apps.standby.keeping.views import FRAMES, last_view
 from joinproto.durable.envelope import Validity
@@ -93,7 +93,7 @@ def read(raw: Raw) -> Found:
     )
 
 
-def kept_of(found: Found) -> Kept | None:
+def kept_of(found: Found) -> BrokerRecord | None:
     """Return the metadata of a store, None if it cannot be read."""
     if not found.state.is_readable:
         return None
@@ -111,7 +111,7 @@ def _chain(raw: Raw) -> View | None:
     return last_view(raw.file(FRAMES).data or b"")
 
 
-def _lost_frames(raw: Raw, kept: Kept) -> str:
+def _lost_frames(raw: Raw, kept: BrokerRecord) -> str:
     """Return why its messages cannot be believed, "" if they can: as a broker would judge."""
     if raw.journal is None:
         return "" if kept.cluster is None else "frames.log is not there: its messages are gone"
@@ -119,13 +119,13 @@ def _lost_frames(raw: Raw, kept: Kept) -> str:
     return f"frames.log: {problem}" if problem else ""
 
 
-def _position(raw: Raw, kept: Kept) -> int:
+def _position(raw: Raw, kept: BrokerRecord) -> int:
     view = f"{kept.view.generation:064x}"
     runs = () if raw.journal is None else raw.journal.runs
     return sum(run.last - run.first + 1 for run in runs if run.view == view)
 
 
-def _facts(raw: Raw, slot: Slot, kept: Kept) -> tuple[Fact, ...]:
+def _facts(raw: Raw, slot: Slot, kept: BrokerRecord) -> tuple[Fact, ...]:
     facts = [
         Fact("broker", kept.broker),
         Fact("cluster", kept.cluster or "none yet: it never followed a primary"),
@@ -187,8 +187,8 @@ def picked(stores: Sequence[Found]) -> tuple[Pick, Best]:
 
 
 def _ahead(
-    chosen: tuple[Found, Kept], readable: Sequence[tuple[Found, Kept]]
-) -> list[tuple[Found, Kept]]:
+    chosen: tuple[Found, BrokerRecord], readable: Sequence[tuple[Found, BrokerRecord]]
+) -> list[tuple[Found, BrokerRecord]]:
     """Return those of an earlier generation that may have confirmed what the chosen one lacks."""
     return [
         item
@@ -200,7 +200,9 @@ def _ahead(
 
 
 def _covers(
-    one: tuple[Found, Kept], former: tuple[Found, Kept], readable: Sequence[tuple[Found, Kept]]
+    one: tuple[Found, BrokerRecord],
+    former: tuple[Found, BrokerRecord],
+    readable: Sequence[tuple[Found, BrokerRecord]],
 ) -> bool:
     """Return whether a store has all that was confirmed where a former one ended.
 
@@ -261,7 +263,7 @@ def _verdict(
     return (Verdict.PROVEN if found.proven else Verdict.UNPROVEN), found.case
 
 
-def _was(kept: Kept) -> str:
+def _was(kept: BrokerRecord) -> str:
     if kept.cluster is None:
         return "nothing yet"
     if kept.is_primary:
@@ -271,7 +273,7 @@ def _was(kept: Kept) -> str:
     return f"backup of {kept.view.primary}, did not have all that was confirmed"
 
 
-def _said(kept: Kept) -> str:
+def _said(kept: BrokerRecord) -> str:
     if kept.cluster is None:
         return f"{kept.broker} never followed a primary"
     beside = ", ".join(name for name in kept.view.members if name != kept.broker)

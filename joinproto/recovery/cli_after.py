@@ -17,7 +17,7 @@ from joinproto.recovery.live import Live, ask
 from joinproto.recovery.node_file import NodeFile, read_node_file
 from joinproto.recovery.own import contents_of
 from joinproto.recovery.sources import this_host
-from joinproto.recovery.verification import Asked
+from joinproto.recovery.verification import AskedMember
 from joinproto.recovery.writing import last_permission
 
 
@@ -45,11 +45,11 @@ def verify(configs: tuple[str, ...], as_object: bool) -> int:
     return found.code
 
 
-def _asked(node: NodeFile) -> Asked:
+def _asked(node: NodeFile) -> AskedMember:
     said = ask(node.control)
     store = read(gather(node.data, host=this_host(), kind=Format.JOINPROTO))
     contents = contents_of(store)
-    return Asked(
+    return AskedMember(
         node=node,
         live=said if isinstance(said, Live) else None,
         problem=said if isinstance(said, str) else "",

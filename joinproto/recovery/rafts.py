@@ -68,7 +68,7 @@ def judged(
             is_safe=found.is_proven,
         ),
     )
-    said = _Said(kind, stores, found, verdict, case, names)
+    said = _Words(kind, stores, found, verdict, case, names)
     return Judged(
         pick=pick,
         sentence=said.sentence(),
@@ -109,7 +109,7 @@ def _verdict(stores: Sequence[Found], found: RaftVerdict) -> tuple[Verdict, str]
 
 
 @frozen
-class _Said:
+class _Words:
     """The words about a verdict."""
 
     kind: Format

@@ -35,7 +35,7 @@ from joinproto.recovery.words import typed
 
 
 @frozen(kw_only=True)
-class Asked:
+class AskedMember:
     """One member that was asked.  `live`: None: it did not answer, and `problem` says why.
 
     `store`: what lies in its data directory.  `mark`: the newest entry in the store's history
@@ -62,7 +62,7 @@ class Asked:
 class Verification:
     """What follows.  `verdict`: None: it runs, or none answers; `missing`: who takes no part."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[AskedMember, ...]
     code: int
     verdict: Verdict | None
     sentence: str
@@ -79,7 +79,7 @@ class Verification:
         return "no answer" if self.code else "runs"
 
 
-def verify(asked: Sequence[Asked]) -> Verification:
+def verify(asked: Sequence[AskedMember]) -> Verification:
     """Return whether these members are one cluster that serves."""
     code, verdict, sentence, after = _judged(asked)
     view = _newest([item.live for item in asked if item.live is not None])
@@ -102,7 +102,7 @@ def verify(asked: Sequence[Asked]) -> Verification:
     )
 
 
-def _judged(asked: Sequence[Asked]) -> tuple[int, Verdict | None, str, str]:
+def _judged(asked: Sequence[AskedMember]) -> tuple[int, Verdict | None, str, str]:
     live = [item.live for item in asked if item.live is not None]
     first = asked[0]
     status = f"joinproto status --config {typed(first.node.file)}"
@@ -140,7 +140,7 @@ def _judged(asked: Sequence[Asked]) -> tuple[int, Verdict | None, str, str]:
     return 0, None, said, f"nothing; {status} shows it at any time"
 
 
-def _apart(asked: Sequence[Asked]) -> str:
+def _apart(asked: Sequence[AskedMember]) -> str:
     """Return what shows two clusters among those that answer, "" if nothing does."""
     for item in asked:
         live = item.live
@@ -163,7 +163,7 @@ def _apart(asked: Sequence[Asked]) -> str:
     return ""
 
 
-def _forked(asked: Sequence[Asked]) -> str:
+def _forked(asked: Sequence[AskedMember]) -> str:
     """Return what shows that two of them are on different branches, "" if nothing does."""
     for one, other in combinations(asked, 2):
         if one.lineage is None or other.lineage is None:
@@ -204,7 +204,7 @@ def _newest(live: Sequence[Live]) -> LiveView | None:
 
 
 def _missing(
-    asked: Sequence[Asked], view: LiveView | None, electors: Sequence[str]
+    asked: Sequence[AskedMember], view: LiveView | None, electors: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     silent = {item.name: item.problem for item in asked if item.live is None}
     for name in electors:
@@ -214,7 +214,7 @@ def _missing(
             yield name, "it is not a member of the newest view: not started yet, or being updated"
 
 
-def _lines(item: Asked) -> Iterator[str]:
+def _lines(item: AskedMember) -> Iterator[str]:
     live = item.live
     if live is None:
         yield f"{item.name}: {item.node.control}: {item.problem}"
@@ -230,7 +230,7 @@ def _lines(item: Asked) -> Iterator[str]:
         yield _of_mark(item, item.mark)
 
 
-def _of_mark(item: Asked, mark: Mapping[str, Any]) -> str:
+def _of_mark(item: AskedMember, mark: Mapping[str, Any]) -> str:
     """Say what became of the permission to restart that this store was given."""
     by = f"{mark.get('what')} of {mark.get('when', 'an unknown time')} by {mark.get('who', '?')}"
     said = f"{item.name}: the {by}, from view {short(str(mark.get('tip')))}"
@@ -264,7 +264,7 @@ def told(found: Verification) -> schema.Result:
     )
 
 
-def _asked(item: Asked) -> schema.Asked:
+def _asked(item: AskedMember) -> schema.Asked:
     live = item.live
     return schema.Asked(
         member=item.name,

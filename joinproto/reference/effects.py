@@ -35,7 +35,7 @@ class Action(Enum):
 
 
 @frozen
-class Kept:
+class DiskRecord:
     """What a member keeps through a crash."""
 
     store: Store
@@ -63,7 +63,7 @@ class Took:
 class Persist:
     """Make `kept` durable, as one write, before the next effect is performed."""
 
-    kept: Kept
+    kept: DiskRecord
 
 
 @frozen

@@ -21,9 +21,9 @@ from joinproto.reference.effects import (
     Action,
     Announce,
     AskForUpdate,
+    DiskRecord,
     Effect,
     Exit,
-    Kept,
     Log,
     Persist,
     Serve,
@@ -56,7 +56,7 @@ class TabledMember(ABC):
     persistent: ClassVar[tuple[str, ...]] = ("store", "initial", "final", "data")
     """The attributes that survive a crash, as far as a `Persist` was performed."""
 
-    def __init__(self, me: Identity, kept: Kept) -> None:
+    def __init__(self, me: Identity, kept: DiskRecord) -> None:
         self.me = me
         self.phase = Phase.STOPPED
         self.reason: Reason | None = None
@@ -87,9 +87,9 @@ class TabledMember(ABC):
         )
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> DiskRecord:
         """What this member keeps now: what `Persist` makes durable."""
-        return Kept(self.store, self.initial, self.final, self.data)
+        return DiskRecord(self.store, self.initial, self.final, self.data)
 
     def state_for(self) -> UpdateDone:
         """Return the event that brings this member's whole state to another one."""

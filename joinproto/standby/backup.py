@@ -34,7 +34,7 @@ from joinproto.standby.messages import (
 )
 from joinproto.standby.primary_state import Who
 from joinproto.standby.replica_state import (
-    Stock,
+    ReplicaState,
     changed,
     copied_in,
     declared,
@@ -55,7 +55,7 @@ class Following:
     """
 
     who: Who
-    stock: Stock = Stock()
+    stock: ReplicaState = ReplicaState()
     view: View = View()
     primary: str | None = None
     done: int = 0

@@ -9,11 +9,11 @@ from attrs import evolve
 
 from joinproto.standby.events import Confirm, Effect, WriteView
 from joinproto.standby.messages import View, Viewed
-from joinproto.standby.primary_state import Keeper, Leading, Pending, Proposal
+from joinproto.standby.primary_state import Keeper, Pending, PrimaryState, Proposal
 from joinproto.standby.replication import Told, told
 
 
-def settled(state: Leading) -> Told:
+def settled(state: PrimaryState) -> Told:
     """Return the state after all that follows by itself: views, then confirmations."""
     effects: tuple[Effect, ...] = ()
     while True:
@@ -27,7 +27,7 @@ def settled(state: Leading) -> Told:
     return state, (*effects, *confirmed)
 
 
-def _arrived(state: Leading) -> Told:
+def _arrived(state: PrimaryState) -> Told:
     """H8: an expected backup that has all is not waited for any more, and told so."""
     effects: tuple[Effect, ...] = ()
     queues = state.stock.copied()
@@ -42,7 +42,7 @@ def _arrived(state: Leading) -> Told:
     return state, effects
 
 
-def _view_written(state: Leading) -> Told:
+def _view_written(state: PrimaryState) -> Told:
     """A proposal is a view once it is written wherever it must be: H4."""
     proposal = state.proposal
     if proposal is None or not proposal.written:
@@ -60,7 +60,7 @@ def _view_written(state: Leading) -> Told:
     return state, effects
 
 
-def wanted(state: Leading) -> tuple[str, ...]:
+def wanted(state: PrimaryState) -> tuple[str, ...]:
     """Return who should be in the view: who has all, and who was up to date and may come back."""
     queues = state.stock.copied()
     members = {state.who.me, *state.awaited, *(state.members & state.followers.keys())}
@@ -68,7 +68,7 @@ def wanted(state: Leading) -> tuple[str, ...]:
     return tuple(sorted(members))
 
 
-def _proposed(state: Leading) -> Told:
+def _proposed(state: PrimaryState) -> Told:
     """H4: a broker that comes or goes is written down; one view at a time."""
     members = wanted(state)
     if state.proposal is not None or members == state.view.members:
@@ -87,7 +87,7 @@ def _proposed(state: Leading) -> Told:
     return evolve(state, proposal=Proposal(view=view, sent=sent)), effects
 
 
-def _confirmed(state: Leading) -> Told:
+def _confirmed(state: PrimaryState) -> Told:
     required = state.required
     done = [one for one in state.pending if _is_done(state, one, required)]
     if not done:
@@ -96,11 +96,11 @@ def _confirmed(state: Leading) -> Told:
     return evolve(state, pending=left), tuple(Confirm(one.token) for one in done)
 
 
-def _is_done(state: Leading, one: Pending, required: frozenset[str]) -> bool:
+def _is_done(state: PrimaryState, one: Pending, required: frozenset[str]) -> bool:
     return one.written and all(_has(state, one, name) for name in required)
 
 
-def _has(state: Leading, one: Pending, name: str) -> bool:
+def _has(state: PrimaryState, one: Pending, name: str) -> bool:
     """Return whether this backup has what the client waits for."""
     backup = state.followers.get(name)
     if backup is None or not backup.done:

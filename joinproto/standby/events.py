@@ -16,7 +16,7 @@ from joinproto.standby.broker import Mark
 from joinproto.standby.catch_up import Message
 from joinproto.standby.messages import Change, Content, Thing, View
 from joinproto.standby.promote import Peer
-from joinproto.standby.replica_state import Stock
+from joinproto.standby.replica_state import ReplicaState
 from joinproto.standby.tables import Verdict
 
 # -- events: of the broker's role ----------------------------------------------------------------
@@ -28,7 +28,7 @@ class Start:
 
     mark: Mark = Mark.CLEAN
     view: View = View()
-    stock: Stock = Stock()
+    stock: ReplicaState = ReplicaState()
 
 
 @frozen

@@ -37,9 +37,9 @@ from joinproto.standby.events import (
     Turn,
 )
 from joinproto.standby.messages import Content, Join, Refuse, View, Wired
-from joinproto.standby.primary_state import Leading, Who
+from joinproto.standby.primary_state import PrimaryState, Who
 from joinproto.standby.promote import Promotion, promote
-from joinproto.standby.replica_state import Stock
+from joinproto.standby.replica_state import ReplicaState
 from joinproto.standby.roles import MARKED, Facts, machine
 from joinproto.standby.tables import Verdict
 
@@ -58,7 +58,7 @@ class Broker:
     role: Role = Role.STOPPED
     standing: Role = Role.CONNECTING
     mark: Mark = Mark.CLEAN
-    side: Following | Leading | None = None
+    side: Following | PrimaryState | None = None
 
     @property
     def serves(self) -> bool:
@@ -70,8 +70,8 @@ class Broker:
         return View() if self.side is None else self.side.view
 
     @property
-    def stock(self) -> Stock:
-        return Stock() if self.side is None else self.side.stock
+    def stock(self) -> ReplicaState:
+        return ReplicaState() if self.side is None else self.side.stock
 
     @property
     def follows(self) -> str | None:
@@ -79,9 +79,9 @@ class Broker:
         return self.side.primary if isinstance(self.side, Following) else None
 
     @property
-    def leading(self) -> Leading | None:
+    def leading(self) -> PrimaryState | None:
         """Return what it knows as a primary; None: it is none."""
-        return self.side if isinstance(self.side, Leading) else None
+        return self.side if isinstance(self.side, PrimaryState) else None
 
     @property
     def is_dropped(self) -> bool:
@@ -120,7 +120,7 @@ def _stepped(state: Broker, event: Event) -> Step:
         case Promote():
             return _promoted(state, event)
     match state.side:
-        case Leading():
+        case PrimaryState():
             return _leads(state, state.side, event)
         case Following():
             return _follows(state, state.side, event)
@@ -207,7 +207,9 @@ def _heard(state: Broker, side: Following, sender: str, content: Content) -> Ste
 # -- a primary ---------------------------------------------------------------------------------
 
 
-def _leads(state: Broker, side: Leading, event: Received | Gone | OfBackup | OfPrimary) -> Step:
+def _leads(
+    state: Broker, side: PrimaryState, event: Received | Gone | OfBackup | OfPrimary
+) -> Step:
     if isinstance(event, Demote):
         effects = (Answer(Verdict.ACCEPTED, "H1", "demoted"), Turn("demoted"))
         # It lacks nothing that was confirmed, as any backup that lost its primary (H8).
@@ -224,7 +226,7 @@ def _leads(state: Broker, side: Leading, event: Received | Gone | OfBackup | OfP
 
 
 def _turned(
-    state: Broker, side: Leading, effects: tuple[Effect, ...], standing: Role = Role.CATCHUP
+    state: Broker, side: PrimaryState, effects: tuple[Effect, ...], standing: Role = Role.CATCHUP
 ) -> Step:
     """H2: it follows from now on; what no other broker has it gives up then (H9)."""
     following = Following(who=state.who, stock=side.stock, view=side.view)
@@ -263,7 +265,7 @@ def _promoted(state: Broker, event: Promote) -> Step:
         members=tuple(sorted({state.who.me, *found.waits_for})),
     )
     awaited = frozenset(new.members) - {state.who.me}
-    leading = Leading(
+    leading = PrimaryState(
         who=state.who,
         stock=state.stock,
         view=new,

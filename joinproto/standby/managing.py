@@ -16,7 +16,7 @@ from joinproto.standby.chain import follows, heard, is_proven, may_promote, prom
 from joinproto.standby.events import Answer, Promote
 from joinproto.standby.machine import Broker, step
 from joinproto.standby.messages import View
-from joinproto.standby.peers import Around
+from joinproto.standby.peers import PeerReports
 from joinproto.standby.tables import Verdict
 
 TURN_SECONDS = 0.5
@@ -94,7 +94,7 @@ def is_over(state: Managing, me: Broker) -> bool:
 def promotion(
     state: Managing,
     me: Broker,
-    around: Around,
+    around: PeerReports,
     *,
     continues: bool,
     now: float = 0.0,
@@ -138,7 +138,7 @@ def would(state: Managing, me: Broker, event: Promote, *, is_open: bool) -> Answ
 
 
 def ticked(
-    state: Managing, me: Broker, around: Around, event: Promote, now: Now
+    state: Managing, me: Broker, around: PeerReports, event: Promote, now: Now
 ) -> tuple[Managing, Due]:
     """Return what time has brought: a turn to be promoted, or the end of what is cut off."""
     if not now.is_open:
@@ -159,13 +159,13 @@ def ticked(
     return evolve(state, unserved=(now.at, state.chain)), Due.ASK if is_able else Due.NOTHING
 
 
-def _is_served(state: Managing, around: Around) -> bool:
+def _is_served(state: Managing, around: PeerReports) -> bool:
     other = around.others.get(state.chain.primary)
     is_last = other is not None and other.view.generation >= state.chain.generation
     return other is not None and other.serves and is_last
 
 
-def _pause(state: Managing, me: Broker, around: Around, now: Now, at: int) -> float:
+def _pause(state: Managing, me: Broker, around: PeerReports, now: Now, at: int) -> float:
     first = state.chain.primary
     # It takes part in the chain, and only this broker does not hear from it.
     is_unheard = first in now.there and first != me.who.me and around.others.get(first) is None

@@ -25,7 +25,7 @@ SERVING = (Role.PRIMARY, Role.RECOVERING)
 
 
 @frozen(kw_only=True)
-class Said:
+class PeerReport:
     """What a broker says of itself."""
 
     role: Annotated[Role, "what it is"] = Role.CONNECTING
@@ -40,9 +40,9 @@ class Said:
         return self.role in SERVING
 
 
-def said_by(broker: Broker, cluster: str | None = None) -> Said:
+def said_by(broker: Broker, cluster: str | None = None) -> PeerReport:
     """Return what a broker says of itself; `cluster`: that its store belongs to."""
-    return Said(
+    return PeerReport(
         role=broker.role,
         standing=broker.standing,
         view=broker.view,
@@ -52,18 +52,18 @@ def said_by(broker: Broker, cluster: str | None = None) -> Said:
 
 
 @frozen(kw_only=True)
-class Around:
+class PeerReports:
     """`others`: what each other broker said last; None: there is no session with it.
 
     `cluster`: to which our store belongs; None: to none yet.  `left`: with whom there is no link
     until they say something new.
     """
 
-    others: Mapping[str, Said | None]
+    others: Mapping[str, PeerReport | None]
     cluster: str | None = None
     left: frozenset[str] = frozenset()
 
-    def ours(self) -> dict[str, Said]:
+    def ours(self) -> dict[str, PeerReport]:
         """Return those that are there, of our cluster, or of none yet."""
         return {
             name: one
@@ -88,7 +88,7 @@ class Around:
         return {name: _store(name, ours.get(name)) for name in (me.who.me, *self.others)}
 
 
-def _peer(name: str, other: Said | None) -> Peer:
+def _peer(name: str, other: PeerReport | None) -> Peer:
     if other is None:
         return Peer(name=name, role=None)
     # H8: a backup that lost its primary is still better than who has only just started.
@@ -103,7 +103,7 @@ def _peer(name: str, other: Said | None) -> Peer:
     )
 
 
-def _store(name: str, one: Said | None) -> Store | None:
+def _store(name: str, one: PeerReport | None) -> Store | None:
     if one is None or one.mark is None:
         return None
     return seen(name, one.role, one.standing, one.mark, one.view)
@@ -112,19 +112,19 @@ def _store(name: str, one: Said | None) -> Store | None:
 # -- what follows --------------------------------------------------------------------------------
 
 
-def met(around: Around, name: str, said: Said | None = None) -> Around:
+def met(around: PeerReports, name: str, said: PeerReport | None = None) -> PeerReports:
     """Return what is known once there is a session with this broker, or it says something.
 
     One that was left may be followed again once it says something new.
     """
     before = around.others[name]
-    now = said or Said()
+    now = said or PeerReport()
     is_new = said is None or before is None or (before.role, before.view) != (now.role, now.view)
     left = around.left - {name} if is_new else around.left
     return evolve(around, others={**around.others, name: now}, left=left)
 
 
-def parted(around: Around, name: str) -> Around:
+def parted(around: PeerReports, name: str) -> PeerReports:
     """Return what is known once the session with this broker is gone."""
     return evolve(around, others={**around.others, name: None})
 
@@ -138,7 +138,7 @@ class Learned:
     is_rival: bool = False
 
 
-def learned(me: Broker, around: Around, name: str) -> Learned:
+def learned(me: Broker, around: PeerReports, name: str) -> Learned:
     """Return what follows from what this broker said last."""
     ours = around.ours()
     if name not in ours:
@@ -161,7 +161,7 @@ def learned(me: Broker, around: Around, name: str) -> Learned:
     return Learned(Gone(me.follows)) if me.follows and is_younger and other.serves else Learned()
 
 
-def to_follow(me: Broker, around: Around) -> str | None:
+def to_follow(me: Broker, around: PeerReports) -> str | None:
     """Return the primary to which this broker makes a link now; None: to none."""
     if me.serves or me.follows is not None:
         return None
@@ -174,7 +174,7 @@ def to_follow(me: Broker, around: Around) -> str | None:
 
 
 def cluster_of(
-    me: Broker, around: Around, view: View, teller: str | None, *, drawn: str
+    me: Broker, around: PeerReports, view: View, teller: str | None, *, drawn: str
 ) -> str | None:
     """Return the cluster to which our store belongs once it keeps this view.
 

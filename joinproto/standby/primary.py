@@ -45,7 +45,7 @@ from joinproto.standby.messages import (
     Thing,
     View,
 )
-from joinproto.standby.primary_state import Leading, Pending, with_follower
+from joinproto.standby.primary_state import Pending, PrimaryState, with_follower
 from joinproto.standby.replica_state import changed, declared, deleted, numbered
 from joinproto.standby.replication import (
     fed,
@@ -57,10 +57,10 @@ from joinproto.standby.replication import (
 )
 from joinproto.standby.selecting import is_copied, leveled
 
-Step: TypeAlias = step.Step[Leading, Effect]
+Step: TypeAlias = step.Step[PrimaryState, Effect]
 
 
-def lead(state: Leading, event: Received | Gone | OfPrimary) -> Step:
+def lead(state: PrimaryState, event: Received | Gone | OfPrimary) -> Step:
     """Return what a primary does on an event."""
     match event:
         case Received(sender, content):
@@ -97,19 +97,19 @@ def lead(state: Leading, event: Received | Gone | OfPrimary) -> Step:
             assert_never(never)
 
 
-def _settled(state: Leading, effects: tuple[Effect, ...] = ()) -> Step:
+def _settled(state: PrimaryState, effects: tuple[Effect, ...] = ()) -> Step:
     state, more = settled(state)
     return Step(state, (*effects, *more))
 
 
-def _without(state: Leading, backup: str) -> Leading:
+def _without(state: PrimaryState, backup: str) -> PrimaryState:
     left = {name: one for name, one in state.followers.items() if name != backup}
     # H8: before the deadline an expected backup may come again.
     awaited = state.awaited if state.deadline is not None else state.awaited - {backup}
     return evolve(state, followers=left, awaited=awaited)
 
 
-def _received(state: Leading, sender: str, content: Content) -> Step:
+def _received(state: PrimaryState, sender: str, content: Content) -> Step:
     if isinstance(content, FromPrimary | Refuse):
         return Step(state)  # it came on a link of before the promotion
     match content:
@@ -130,7 +130,7 @@ def _received(state: Leading, sender: str, content: Content) -> Step:
             assert_never(never)
 
 
-def _superseded(state: Leading, view: View) -> Step:
+def _superseded(state: PrimaryState, view: View) -> Step:
     """H2: a broker is primary of a younger generation; nothing is confirmed any more."""
     if not state.who.practice.generations or view.age <= state.view.age:
         return Step(state)
@@ -139,7 +139,7 @@ def _superseded(state: Leading, view: View) -> Step:
     )
 
 
-def _committed(state: Leading, token: int, drafts: tuple[Draft, ...]) -> Step:
+def _committed(state: PrimaryState, token: int, drafts: tuple[Draft, ...]) -> Step:
     changes: list[Change] = []
     shared: list[Change] = []
     practice = state.who.practice
@@ -171,7 +171,7 @@ def _committed(state: Leading, token: int, drafts: tuple[Draft, ...]) -> Step:
 
 
 def _held(
-    state: Leading,
+    state: PrimaryState,
     token: int,
     queues: tuple[str, ...],
     sent: dict[str, int],
@@ -183,7 +183,7 @@ def _held(
     return _settled(evolve(state, pending=(*state.pending, pending)), effects)
 
 
-def _declared(state: Leading, token: int, thing: Thing) -> Step:
+def _declared(state: PrimaryState, token: int, thing: Thing) -> Step:
     thing = leveled(state.who, thing)
     old = state.stock.things.get(thing.key)
     if old is not None and old.id == thing.id:
@@ -195,7 +195,7 @@ def _declared(state: Leading, token: int, thing: Thing) -> Step:
     return _wired(state, token, Declared(event=state.events, thing=thing), made)
 
 
-def _deleted(state: Leading, token: int, thing: Thing) -> Step:
+def _deleted(state: PrimaryState, token: int, thing: Thing) -> Step:
     old = state.stock.things.get(thing.key)
     if old is None:
         return _settled(state, (Confirm(token),))
@@ -206,7 +206,7 @@ def _deleted(state: Leading, token: int, thing: Thing) -> Step:
 
 
 def _wired(
-    state: Leading, token: int, content: Declared | Deleted, made: tuple[Effect, ...]
+    state: PrimaryState, token: int, content: Declared | Deleted, made: tuple[Effect, ...]
 ) -> Step:
     state, sent, effects = wiring_spread(state, content, content.thing)
     if not state.who.practice.holds_declarations:

@@ -13,10 +13,10 @@ from attrs import Factory, evolve, frozen
 from joinproto.standby.broker import Variant
 from joinproto.standby.catch_up import Message, Order
 from joinproto.standby.messages import View
-from joinproto.standby.queue import Line
-from joinproto.standby.replica_state import Stock
+from joinproto.standby.queue import MessageQueue
+from joinproto.standby.replica_state import ReplicaState
 from joinproto.standby.replicates import Default
-from joinproto.standby.variants import Practice, practice_of
+from joinproto.standby.variants import VariantRules, practice_of
 
 
 class Keeper(Enum):
@@ -37,7 +37,7 @@ class Who:
     order: Order = Order.LIFO
 
     @property
-    def practice(self) -> Practice:
+    def practice(self) -> VariantRules:
         return practice_of(self.variant)
 
 
@@ -51,7 +51,7 @@ class Follower:
 
     sent: int = 0
     done: int = 0
-    copying: Mapping[str, Line] = Factory(dict)
+    copying: Mapping[str, MessageQueue] = Factory(dict)
     level: Mapping[str, int] = Factory(dict)
 
     @property
@@ -96,7 +96,7 @@ class Proposal:
 
 
 @frozen(kw_only=True)
-class Leading:
+class PrimaryState:
     """A primary, or one that recovers.  `view`: the last one that was written.
 
     `awaited`: backups that were up to date, and are not yet with this primary (H8); `deadline`:
@@ -105,7 +105,7 @@ class Leading:
     """
 
     who: Who
-    stock: Stock
+    stock: ReplicaState
     view: View
     awaited: frozenset[str] = frozenset()
     deadline: float | None = None
@@ -145,5 +145,5 @@ class Leading:
         return level | (self.members & self.followers.keys()) | early
 
 
-def with_follower(state: Leading, name: str, one: Follower) -> Leading:
+def with_follower(state: PrimaryState, name: str, one: Follower) -> PrimaryState:
     return evolve(state, followers={**state.followers, name: one})

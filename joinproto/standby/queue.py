@@ -20,13 +20,13 @@ BLOCK = 256
 
 
 @frozen
-class Line:
+class MessageQueue:
     """Messages from the front to the back.  Equal lines may stand in unequal blocks."""
 
     blocks: tuple[tuple[Message, ...], ...] = ()
 
     @classmethod
-    def of(cls, messages: Iterable[Message]) -> Line:
+    def of(cls, messages: Iterable[Message]) -> MessageQueue:
         """Return the line of these messages, which are in order already."""
         whole = tuple(messages)
         return cls(tuple(whole[at : at + BLOCK] for at in range(0, len(whole), BLOCK)))
@@ -62,15 +62,15 @@ class Line:
         found = self.at(message.sequence)
         return found is not None and found.id == message.id
 
-    def put(self, message: Message) -> Line:
+    def put(self, message: Message) -> MessageQueue:
         """Return the line with it in its place; one of its number stays before it."""
         if not self.blocks:
-            return Line(((message,),))
+            return MessageQueue(((message,),))
         where, place = self._find(message.sequence, behind=True)
         block = self.blocks[where]
         return self._with(where, (*block[:place], message, *block[place:]))
 
-    def without(self, message: Message) -> Line:
+    def without(self, message: Message) -> MessageQueue:
         """Return the line without it; the same one if it is not there."""
         if not self.has(message):
             return self
@@ -78,7 +78,7 @@ class Line:
         block = self.blocks[where]
         return self._with(where, (*block[:place], *block[place + 1 :]))
 
-    def split(self, count: int, *, back: bool) -> tuple[Line, tuple[Message, ...]]:
+    def split(self, count: int, *, back: bool) -> tuple[MessageQueue, tuple[Message, ...]]:
         """Return the rest, and up to `count` from the back or the front, the outermost first."""
         taken: list[Message] = []
         blocks = list(self.blocks)
@@ -90,7 +90,7 @@ class Line:
             rest = block[:cut] if back else block[cut:]
             if rest:
                 blocks.insert(len(blocks) if back else 0, rest)
-        return Line(tuple(blocks)), tuple(taken)
+        return MessageQueue(tuple(blocks)), tuple(taken)
 
     def _find(self, sequence: int, *, behind: bool = False) -> tuple[int, int]:
         """Return block and place of the first number that is not before it (or is behind it)."""
@@ -99,10 +99,10 @@ class Line:
         where = min(where, len(self.blocks) - 1)
         return where, search(self.blocks[where], sequence, key=_number)
 
-    def _with(self, where: int, block: tuple[Message, ...]) -> Line:
+    def _with(self, where: int, block: tuple[Message, ...]) -> MessageQueue:
         half = len(block) // 2
         parts = (block[:half], block[half:]) if len(block) > BLOCK else (block,) if block else ()
-        return Line((*self.blocks[:where], *parts, *self.blocks[where + 1 :]))
+        return MessageQueue((*self.blocks[:where], *parts, *self.blocks[where + 1 :]))
 
 
 def _number(message: Message) -> int:

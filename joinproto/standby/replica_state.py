@@ -13,9 +13,9 @@ from attrs import Factory, evolve, frozen
 
 from joinproto.standby.catch_up import Message, is_after
 from joinproto.standby.messages import Change, Kind, Thing
-from joinproto.standby.queue import Line
+from joinproto.standby.queue import MessageQueue
 from joinproto.standby.replicates import Level
-from joinproto.standby.variants import Practice
+from joinproto.standby.variants import VariantRules
 
 Key = tuple[str, str]
 
@@ -25,12 +25,12 @@ class Queue:
     """One queue.  `next`: the number of the message that comes next."""
 
     id: str
-    line: Line = Line()
+    line: MessageQueue = MessageQueue()
     next: int = 0
 
 
 @frozen(kw_only=True)
-class Stock:
+class ReplicaState:
     """`things`: by kind and name; `queues`: by name, each with its thing."""
 
     things: Mapping[Key, Thing] = Factory(dict)
@@ -50,7 +50,7 @@ class Stock:
         return tuple(sorted(name for name, one in found if one and one.level is Level.ALL))
 
 
-def declared(stock: Stock, thing: Thing) -> Stock:
+def declared(stock: ReplicaState, thing: Thing) -> ReplicaState:
     """Return the stock with it; one of its name with another identity goes with all it has."""
     old = stock.things.get(thing.key)
     if old is not None and old.id != thing.id:
@@ -59,17 +59,17 @@ def declared(stock: Stock, thing: Thing) -> Stock:
     queues = {**stock.queues}
     if thing.kind is Kind.QUEUE and thing.name not in queues:
         queues[thing.name] = Queue(id=thing.id)
-    return Stock(things=things, queues=queues)
+    return ReplicaState(things=things, queues=queues)
 
 
-def deleted(stock: Stock, thing: Thing) -> Stock:
+def deleted(stock: ReplicaState, thing: Thing) -> ReplicaState:
     """Return the stock without it, and without its messages; not one of another identity."""
     old = stock.things.get(thing.key)
     if old is None or old.id != thing.id:
         return stock
     things = {key: one for key, one in stock.things.items() if key != thing.key}
     gone = thing.name if thing.kind is Kind.QUEUE else None
-    return Stock(
+    return ReplicaState(
         things=things,
         queues={name: one for name, one in stock.queues.items() if name != gone},
     )
@@ -79,12 +79,12 @@ def deleted(stock: Stock, thing: Thing) -> Stock:
 class Mirrored:
     """`makes`, `removes`: what is done so that wiring is the primary's, in this order reversed."""
 
-    stock: Stock
+    stock: ReplicaState
     removes: tuple[Thing, ...]
     makes: tuple[Thing, ...]
 
 
-def mirrored(practice: Practice, stock: Stock, things: Iterable[Thing]) -> Mirrored:
+def mirrored(practice: VariantRules, stock: ReplicaState, things: Iterable[Thing]) -> Mirrored:
     """Return what a backup does when it is told all wiring of the primary: H6.
 
     What is there and not at the primary goes, unless it does not replicate; what has another
@@ -114,7 +114,9 @@ def numbered(queue: Queue, ids: Iterable[tuple[str, bool]]) -> tuple[Message, ..
     )
 
 
-def changed(practice: Practice, stock: Stock, change: Change, used: int = 0) -> Stock:
+def changed(
+    practice: VariantRules, stock: ReplicaState, change: Change, used: int = 0
+) -> ReplicaState:
     """Return the stock after a change; of a queue that is not there: the same one.
 
     `used`: so many numbers go to new messages, also to those that do not replicate.
@@ -135,14 +137,14 @@ def changed(practice: Practice, stock: Stock, change: Change, used: int = 0) -> 
     return with_queue(stock, change.queue, evolve(queue, line=line, next=coming))
 
 
-def _is_new(practice: Practice, queue: Queue, message: Message) -> bool:
+def _is_new(practice: VariantRules, queue: Queue, message: Message) -> bool:
     if practice.by_identity:
         return not queue.line.has(message)
     # The prototype: what is not behind its last number it has already (LM1, LM2).
     return is_after(message.sequence, queue.next - 1)
 
 
-def copied_in(stock: Stock, name: str, messages: Iterable[Message]) -> Stock:
+def copied_in(stock: ReplicaState, name: str, messages: Iterable[Message]) -> ReplicaState:
     """Return the stock with messages that were at the primary before: H5."""
     queue = stock.queues.get(name)
     if queue is None:
@@ -154,15 +156,15 @@ def copied_in(stock: Stock, name: str, messages: Iterable[Message]) -> Stock:
     return with_queue(stock, name, evolve(queue, line=line, next=coming))
 
 
-def given_up(stock: Stock, name: str, ids: Iterable[str], coming: int) -> Stock:
+def given_up(stock: ReplicaState, name: str, ids: Iterable[str], coming: int) -> ReplicaState:
     """Return the stock without these messages of a queue: H9.  `coming`: the primary's number."""
     queue = stock.queues.get(name)
     if queue is None:
         return stock
     gone = frozenset(ids)
-    line = Line.of(one for one in queue.line if one.id not in gone) if gone else queue.line
+    line = MessageQueue.of(one for one in queue.line if one.id not in gone) if gone else queue.line
     return with_queue(stock, name, evolve(queue, line=line, next=coming))
 
 
-def with_queue(stock: Stock, name: str, queue: Queue) -> Stock:
+def with_queue(stock: ReplicaState, name: str, queue: Queue) -> ReplicaState:
     return evolve(stock, queues={**stock.queues, name: queue})

@@ -26,22 +26,22 @@ from joinproto.standby.messages import (
     Thing,
     Wired,
 )
-from joinproto.standby.primary_state import Follower, Leading, with_follower
-from joinproto.standby.queue import Line
+from joinproto.standby.primary_state import Follower, PrimaryState, with_follower
+from joinproto.standby.queue import MessageQueue
 from joinproto.standby.replicates import Level
 
-Told = tuple[Leading, tuple[Effect, ...]]
+Told = tuple[PrimaryState, tuple[Effect, ...]]
 """The next state, and what is sent."""
 
 
-def told(state: Leading, name: str, content: FromPrimary) -> Told:
+def told(state: PrimaryState, name: str, content: FromPrimary) -> Told:
     """Return the state after sending something to a backup that has a link."""
     one = state.followers[name]
     state = with_follower(state, name, evolve(one, sent=one.sent + 1))
     return state, (Send(name, content),)
 
 
-def joined(state: Leading, join: Join) -> Told:
+def joined(state: PrimaryState, join: Join) -> Told:
     """Return the answer to a backup's first word: the wiring, or that it may not follow."""
     who, theirs = state.who, join.view
     rule = why = ""
@@ -76,7 +76,7 @@ def joined(state: Leading, join: Join) -> Told:
 _RANK = {Kind.EXCHANGE: 0, Kind.QUEUE: 1, Kind.BINDING: 2}
 
 
-def is_mirrored(state: Leading, thing: Thing) -> bool:
+def is_mirrored(state: PrimaryState, thing: Thing) -> bool:
     """Return whether the backups are told of it: H6, H7; not all by the document (LC1, LC5)."""
     practice = state.who.practice
     if thing.kind is Kind.BINDING and not practice.mirrors_bindings:
@@ -84,7 +84,7 @@ def is_mirrored(state: Leading, thing: Thing) -> bool:
     return thing.level is not Level.NONE or not practice.chooses
 
 
-def subscribed(state: Leading, name: str, wants: Subscribe) -> Told:
+def subscribed(state: PrimaryState, name: str, wants: Subscribe) -> Told:
     """Return what is done for a backup that wants a queue: its surplus, then what it lacks."""
     queue = state.stock.queues.get(wants.queue)
     if name not in state.followers or queue is None or queue.id != wants.id:
@@ -93,11 +93,11 @@ def subscribed(state: Leading, name: str, wants: Subscribe) -> Told:
         here = frozenset(queue.line.ids)
         has = frozenset(wants.has)
         drops = tuple(one for one in wants.has if one not in here)
-        lacks = Line.of(one for one in queue.line if one.id not in has)
+        lacks = MessageQueue.of(one for one in queue.line if one.id not in has)
         state, sent = told(state, name, Surplus(queue=wants.queue, drops=drops, next=queue.next))
     else:
         last = -1 if wants.last is None else wants.last
-        lacks = Line.of(
+        lacks = MessageQueue.of(
             one for one in queue.line if wants.last is None or is_after(one.sequence, last)
         )
         sent = ()
@@ -107,7 +107,7 @@ def subscribed(state: Leading, name: str, wants: Subscribe) -> Told:
     return state, (*sent, *more)
 
 
-def fed(state: Leading, name: str, queue: str, count: int) -> Told:
+def fed(state: PrimaryState, name: str, queue: str, count: int) -> Told:
     """Return the state after sending up to `count` messages that were there before: H5."""
     one = state.followers.get(name)
     if one is None or queue not in one.copying:
@@ -119,7 +119,7 @@ def fed(state: Leading, name: str, queue: str, count: int) -> Told:
     return state, (*sent, *more)
 
 
-def _ended(state: Leading, name: str, queue: str) -> Told:
+def _ended(state: PrimaryState, name: str, queue: str) -> Told:
     """H5: a queue is caught up when nothing earlier is missing."""
     one = state.followers[name]
     if queue not in one.copying or one.copying[queue].blocks:
@@ -132,8 +132,8 @@ def _ended(state: Leading, name: str, queue: str) -> Told:
 
 
 def spread(
-    state: Leading, changes: tuple[Change, ...]
-) -> tuple[Leading, dict[str, int], tuple[Effect, ...]]:
+    state: PrimaryState, changes: tuple[Change, ...]
+) -> tuple[PrimaryState, dict[str, int], tuple[Effect, ...]]:
     """Return the state after telling all backups what happened, and under which numbers.
 
     A backup that still copies a queue is told what is new at once, last-in first-out; what goes
@@ -157,7 +157,7 @@ def spread(
 
 
 def _for_one(
-    state: Leading, one: Follower, changes: tuple[Change, ...]
+    state: PrimaryState, one: Follower, changes: tuple[Change, ...]
 ) -> tuple[Follower, tuple[Change, ...]]:
     copying = dict(one.copying)
     mine: list[Change] = []
@@ -190,8 +190,8 @@ def _apart(changes: tuple[Change, ...]) -> tuple[tuple[Change, ...], ...]:
 
 
 def wiring_spread(
-    state: Leading, content: FromPrimary, thing: Thing
-) -> tuple[Leading, dict[str, int], tuple[Effect, ...]]:
+    state: PrimaryState, content: FromPrimary, thing: Thing
+) -> tuple[PrimaryState, dict[str, int], tuple[Effect, ...]]:
     """Return the state after telling all backups of a declaration or deletion."""
     numbers: dict[str, int] = {}
     effects: tuple[Effect, ...] = ()
@@ -204,7 +204,7 @@ def wiring_spread(
     return state, numbers, effects
 
 
-def forgotten(state: Leading, queue: str) -> Leading:
+def forgotten(state: PrimaryState, queue: str) -> PrimaryState:
     """Return the state without what was under way for a queue that was deleted."""
 
     def left(items: Mapping[str, Any]) -> dict[str, Any]:

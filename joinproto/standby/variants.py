@@ -13,7 +13,7 @@ from joinproto.standby.broker import Variant
 
 
 @frozen(kw_only=True)
-class Practice:
+class VariantRules:
     """What is done.
 
     `generations` (H2): raised by each promotion; what is older is refused.
@@ -44,10 +44,10 @@ class Practice:
     names_primary: bool = True
 
 
-OURS = Practice(generations=True)
-PRACTICES: Mapping[Variant, Practice] = {
+OURS = VariantRules(generations=True)
+PRACTICES: Mapping[Variant, VariantRules] = {
     # The document's prototype, with each of its limits.
-    Variant.SEED: Practice(
+    Variant.SEED: VariantRules(
         generations=False,
         holds_acknowledgements=False,
         holds_declarations=False,
@@ -63,7 +63,7 @@ PRACTICES: Mapping[Variant, Practice] = {
         names_primary=False,
     ),
     # What shipped: no generation, and nothing of a drop is written down.
-    Variant.REAL: Practice(
+    Variant.REAL: VariantRules(
         generations=False,
         holds_acknowledgements=False,
         holds_declarations=False,
@@ -74,6 +74,6 @@ PRACTICES: Mapping[Variant, Practice] = {
 }
 
 
-def practice_of(variant: Variant) -> Practice:
+def practice_of(variant: Variant) -> VariantRules:
     """Return what the variant does."""
     return PRACTICES[variant]

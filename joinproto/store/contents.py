@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-from joinproto.codec.malformed import Said, require, require_text, require_type
+from joinproto.codec.malformed import Verbatim, require, require_text, require_type
 from joinproto.join.store import StoreRecord
 
 Json: TypeAlias = "Mapping[str, Json] | list[Json] | str | int | float | bool | None"
@@ -50,7 +50,9 @@ class Contents:
         """Refuse what cannot be on a disk; raises `Malformed`."""
         require_text("member", self.member)
         require_type("record", self.record, StoreRecord)
-        require("record", not self.record.transient, Said("transient"), "one with a store on disk")
+        require(
+            "record", not self.record.transient, Verbatim("transient"), "one with a store on disk"
+        )
         if self.cluster_name is not None:
             require_text("cluster_name", self.cluster_name)
             tip = self.record.tip
@@ -68,7 +70,7 @@ class Contents:
 
 def verify_carried(what: str, value: object, *, depth: int = 0) -> None:
     """Raise `Malformed` unless `value` can be written as JSON and shown by `cat`."""
-    require(what, depth <= DEPTH_MAX, Said("more"), f"at most {DEPTH_MAX} levels of nesting")
+    require(what, depth <= DEPTH_MAX, Verbatim("more"), f"at most {DEPTH_MAX} levels of nesting")
     match value:
         case str():
             is_fit = _FORBIDDEN.search(value) is None
@@ -85,7 +87,7 @@ def verify_carried(what: str, value: object, *, depth: int = 0) -> None:
                 verify_carried(f"{what}[{at}]", part, depth=depth + 1)
         case int():  # a bool is one, too
             is_short = value.bit_length() <= INT_BITS_MAX
-            require(what, is_short, Said("more"), f"at most {INT_BITS_MAX} bits")
+            require(what, is_short, Verbatim("more"), f"at most {INT_BITS_MAX} bits")
         case None:
             pass
         case _:

@@ -20,7 +20,7 @@ import pytest
 
 import joinproto.check.engine
 from joinproto.check import folders, packages
-from joinproto.check.engine import Compiling, Kept, _settle, _unkept, absent
+from joinproto.check.engine import Compiling, LoopCache, _settle, _unkept, absent
 from joinproto.check.folders import has_loops, loops_name
 from joinproto.check.plain import OWN, OWN_COMPILED, own_bounds
 
@@ -168,7 +168,7 @@ def test_without_any_folder_at_all_the_loops_are_not_kept(
     declare(cache=True)
     declare(inline="always")
 
-    assert Kept(None, lasting=False) == kept
+    assert LoopCache(None, lasting=False) == kept
     assert [{}, {"inline": "always"}] == asked
 
 

@@ -19,7 +19,7 @@ from joinproto.check.engine.search import Search
 from joinproto.check.engine.tables import answers as answers_room
 from joinproto.check.engine.tables import kept_values
 from joinproto.check.engine.tables.answers import Answers
-from joinproto.check.engine.tables.kept_file import KeptFile
+from joinproto.check.engine.tables.kept_file import AnswersFile
 from joinproto.check.world import World
 from tests.check.compare import explored, same_search
 from tests.check.random_models import SETS, Plan, build, plans
@@ -41,7 +41,7 @@ def random_models_may_be_read() -> Iterator[None]:
 
 
 def kept_at(path: Path, least: int = 1) -> Answers:
-    return Answers(KeptFile(path, lambda: bytes(32), told_never), least)
+    return Answers(AnswersFile(path, lambda: bytes(32), told_never), least)
 
 
 def told_never(line: str) -> None:

@@ -16,7 +16,7 @@ from joinproto.check import (
     ModelProblem,
     Replay,
     Send,
-    Taken,
+    StepView,
     View,
     World,
     always_step,
@@ -141,9 +141,9 @@ class Echo:
 
 def test_a_claim_about_steps_sees_the_event() -> None:
     """A member hears only by a message of the other; a crash is a step like any other."""
-    seen: list[Taken] = []
+    seen: list[StepView] = []
 
-    def remember(before: View, step: Taken, after: View) -> bool:
+    def remember(before: View, step: StepView, after: View) -> bool:
         seen.append(step)
         return True
 
@@ -155,12 +155,12 @@ def test_a_claim_about_steps_sees_the_event() -> None:
     )
 
     assert "holds" == check(world).result
-    assert Taken("receive", "a", Message("b", "hello")) in seen
-    assert Taken("crash", "b", None) in seen
+    assert StepView("receive", "a", Message("b", "hello")) in seen
+    assert StepView("crash", "b", None) in seen
 
 
 def jumps(limit: int, words: frozenset[str]) -> Any:
-    def holds(before: View, step: Taken, after: View) -> bool:
+    def holds(before: View, step: StepView, after: View) -> bool:
         far = sum(abs(before[name] - after[name]) for name in before)
         return far < limit or step.action not in words
 

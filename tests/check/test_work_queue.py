@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from joinproto.check.engine.expansion.work_queue import ROWS_MAX, WorkQueue
-from joinproto.check.engine.rows.threads import Crew
+from joinproto.check.engine.rows.threads import Workers
 
 
 def taken(rows: WorkQueue) -> list[tuple[int, int]]:
@@ -22,7 +22,7 @@ def spread(pieces: list[tuple[int, int]]) -> list[int]:
 
 
 def test_all_rows_are_handed_out_once_whoever_comes_first() -> None:
-    crew, rows = Crew(4), WorkQueue(7, 100_007, 1, 4)
+    crew, rows = Workers(4), WorkQueue(7, 100_007, 1, 4)
 
     pieces = [piece for found in crew.each(lambda _: taken(rows)) for piece in found]
 

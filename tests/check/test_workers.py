@@ -16,11 +16,11 @@ from joinproto.check.check import check
 from joinproto.check.engine.claims import watching
 from joinproto.check.engine.expansion import work_queue
 from joinproto.check.engine.expansion import workers as room
-from joinproto.check.engine.expansion.workers import CrewLevels
+from joinproto.check.engine.expansion.workers import ParallelLevels
 from joinproto.check.engine.rows import rowset, shared_inserts
 from joinproto.check.engine.rows.rowset import RowSet
-from joinproto.check.engine.rows.shared_inserts import Gathering
-from joinproto.check.engine.rows.threads import Crew
+from joinproto.check.engine.rows.shared_inserts import SharedInserts
+from joinproto.check.engine.rows.threads import Workers
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.stopping import Limits
 from joinproto.check.engine.tables import grids
@@ -114,9 +114,9 @@ def test_two_phase_commit_has_its_states(members: int, workers: int) -> None:
 def test_rows_of_one_worker_stand_as_it_found_them() -> None:
     """Those that come from one row stand together, but where a gap was closed."""
     drawn = np.random.default_rng(3)
-    crew, expander = Crew(3), cast(Any, None)
+    crew, expander = Workers(3), cast(Any, None)
     shared, alone = (RowSet(2, Budget(1 << 40)) for _ in range(2))
-    levels = CrewLevels(crew, expander, shared)
+    levels = ParallelLevels(crew, expander, shared)
     none = np.empty((0, 2), np.uint64)
     for _ in range(20):
         rows = drawn.integers(0, 1 << 12, (250, 2), np.uint64)
@@ -133,12 +133,12 @@ def test_rows_of_one_worker_stand_as_it_found_them() -> None:
 def test_a_row_that_several_find_has_the_marks_of_all() -> None:
     """Whoever comes first, and wherever it stands when gaps are closed."""
     drawn = np.random.default_rng(11)
-    crew = Crew(4)
+    crew = Workers(4)
     states = RowSet(2, Budget(1 << 40))
     first = np.array([[1 << 63, 0]], np.uint64)
     states.insert(first, 1)
     states.marks.expand(0, 1)
-    joint = Gathering(crew, states, 1 << 14)
+    joint = SharedInserts(crew, states, 1 << 14)
     wanted: dict[tuple[int, int], int] = {}
     counts = [0] * crew.count
     for _ in range(5):
@@ -236,10 +236,10 @@ def test_a_search_that_is_stopped_in_a_round_tells_its_runs(symmetry: bool, call
 @pytest.mark.parametrize("words", [1, 2])
 def test_what_was_found_before_rows_were_packed_anew_is_not_taken_for_known(words: int) -> None:
     """A row of before may look as another state's does now."""
-    crew = Crew(2)
+    crew = Workers(2)
     states = RowSet(words, Budget(1 << 40))
     expander: Any = None
-    levels = CrewLevels(crew, expander, states)
+    levels = ParallelLevels(crew, expander, states)
     first = np.full((1, words), 1 << 63, np.uint64)
     levels.take_in([first, first])
     states.replace(first | np.uint64(1), 1)
@@ -257,11 +257,11 @@ def test_parts_of_a_table_hold_what_a_whole_one_holds(
     """Every row once, each found again, where parts meet, too."""
     drawn = np.random.default_rng(7)
     monkeypatch.setattr(rowset, "_ALONE", 1 << 8)
-    crew = Crew(3)
+    crew = Workers(3)
     states = RowSet(words, Budget(1 << 40))
     states.over = crew.over
     expander: Any = None
-    levels = CrewLevels(crew, expander, states)
+    levels = ParallelLevels(crew, expander, states)
     wanted = set()
     for _ in range(60):
         found = []
@@ -297,14 +297,14 @@ def test_what_is_found_until_memory_ends_is_counted(
     monkeypatch: pytest.MonkeyPatch, pieces: int
 ) -> None:
     """In the middle of a round, in any thread: the states stay, and so do the steps to them."""
-    put, calls = Gathering.put, itertools.count(1)
+    put, calls = SharedInserts.put, itertools.count(1)
 
-    def ends(self: Gathering, k: int, count: int) -> None:
+    def ends(self: SharedInserts, k: int, count: int) -> None:
         put(self, k, count)
         if next(calls) == pieces:
             raise TooMany
 
-    monkeypatch.setattr(Gathering, "put", ends)
+    monkeypatch.setattr(SharedInserts, "put", ends)
     search = Search(load_world("two-phase-commit", members=5), workers=2)
     found = search.run()
 

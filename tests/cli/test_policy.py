@@ -14,7 +14,7 @@ from joinproto.check import check
 from joinproto.cli.reports.policy import HARMS
 from joinproto.recovery.found import State
 from joinproto.recovery.judgement import store_told
-from joinproto.recovery.policy.asked import Asked, Asker, Record, summed
+from joinproto.recovery.policy.asked import Questioner, Record, StateQuestion, summed
 from joinproto.recovery.policy.question import Question
 from joinproto_worlds.policy import galera
 from joinproto_worlds.policy.built_in import pick
@@ -126,7 +126,7 @@ def test_where_pick_is_too_careful_a_node_is_silent_or_blank() -> None:
 
 
 def asked_of_galera(left: Left) -> dict[str, Record]:
-    asker = Asker(pick, ("choose-founder",))
+    asker = Questioner(pick, ("choose-founder",))
     assert "holds" == check(galera.world(asker, left=left)).result
     return asker.records
 
@@ -214,9 +214,9 @@ def test_what_a_policy_may_know_decides_what_is_safe() -> None:
     question = Question(ask="choose-founder", nodes=("a", "b"), stores=(store_told(store),))
 
     def careful(*safe: frozenset[str]) -> int | None:
-        asker = Asker(lambda asked: "wait")
+        asker = Questioner(lambda asked: "wait")
         for each in safe:
-            asker.answer(Asked(question=question, found=(store,), safe=each))
+            asker.answer(StateQuestion(question=question, found=(store,), safe=each))
         return summed(asker, is_whole=True).too_careful
 
     assert careful(frozenset("a")) == 1

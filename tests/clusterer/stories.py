@@ -9,7 +9,7 @@ from typing import Any
 
 import joinproto
 from joinproto.clusterer.reporting import StepTold
-from joinproto.clusterer.run import Played, play, play_orders
+from joinproto.clusterer.run import StoryRun, play, play_orders
 from joinproto.clusterer.story import Story
 from joinproto.clusterer.story_reading import story_of
 from joinproto.codec.strict import parse
@@ -59,7 +59,7 @@ def steps_of(story: Story) -> tuple[StepTold, ...]:
     return play(story)
 
 
-def orders_of(story: Story, seeds: int) -> Played:
+def orders_of(story: Story, seeds: int) -> StoryRun:
     """Return the same in many orders."""
     return play_orders(story, seeds, lambda seed: Random(seed).randrange)
 

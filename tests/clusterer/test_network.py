@@ -14,7 +14,7 @@ from attrs import Factory, define, evolve
 
 from joinproto.apps.clusterer import network, wire
 from joinproto.apps.clusterer.channel import VERSIONS
-from joinproto.apps.clusterer.network import Heard, Network, Timing
+from joinproto.apps.clusterer.network import MessageReceiver, Network, Timing
 from joinproto.apps.clusterer.operator import ask
 from joinproto.apps.clusterer.wire import Hello
 from joinproto.clusterer.messages import AskStatus
@@ -50,7 +50,7 @@ def node(name: str, ports: dict[str, int], **more: Any) -> Node:
     def broke(error: BaseException) -> None:
         raise error
 
-    heard = Heard(
+    heard = MessageReceiver(
         message=lambda sender, content: found[0].messages.append((sender, content)),
         lost=lambda to, content: found[0].lost.append((to, content)),
         down=lambda name: found[0].down.append(name),

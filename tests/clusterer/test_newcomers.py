@@ -14,7 +14,7 @@ from joinproto.clusterer.config import Notes
 from joinproto.clusterer.identities import data_of, known, of_node, renewed
 from joinproto.clusterer.reporting import StepTold
 from joinproto.clusterer.run import play
-from joinproto.clusterer.simulator import Sim
+from joinproto.clusterer.simulator import Simulator
 from joinproto.clusterer.story import Story
 from tests.clusterer.stories import action, apply, config, start, story
 
@@ -73,7 +73,7 @@ def test_members_know_each_other_however_they_came(gospel: str | None) -> None:
     """U3: of each member its identity, with the data that all have."""
     for seed in range(40):
         told = story([start(name, config(1, "abcd", gospel)) for name in "abcd"])
-        sim = Sim(told, Random(seed).randrange)
+        sim = Simulator(told, Random(seed).randrange)
         sim.play(told.steps[0].do)
         states = [one.state for one in sim.machines.values()]
 

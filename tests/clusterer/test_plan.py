@@ -13,7 +13,7 @@ from joinproto.clusterer.plan import EFFECTS, Effect, Plan, plan, worst
 from joinproto.clusterer.plan_start import NodeSaid, Up, as_said
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.reporting import told
-from joinproto.clusterer.simulator import Sim
+from joinproto.clusterer.simulator import Simulator
 from joinproto.clusterer.writing import as_toml
 from tests.cli.running import Run, run_here
 from tests.clusterer.stories import action, apply, start, story
@@ -106,7 +106,7 @@ def test_the_command_prints_the_plan(capsys: pytest.CaptureFixture[str], tmp_pat
         assert 2 == run(str(current), str(new), "--status", str(status)).code
 
 
-def asked(sim: Sim) -> dict[str, NodeSaid]:
+def asked(sim: Simulator) -> dict[str, NodeSaid]:
     """Return what the running nodes of a simulation say of themselves."""
     return {
         one.name: NodeSaid(
@@ -124,7 +124,7 @@ def asked(sim: Sim) -> dict[str, NodeSaid]:
     }
 
 
-def cut_off_while_c_came() -> Sim:
+def cut_off_while_c_came() -> Simulator:
     """b is up, and never heard that c came; c and a are off."""
     told = story(
         [start("a", json_config(1, "ab", "a")), start("b")],
@@ -134,7 +134,7 @@ def cut_off_while_c_came() -> Sim:
         [action("stop", "c"), action("stop", "a"), {"op": "heal"}],
         nodes="abc",
     )
-    sim = Sim(told)
+    sim = Simulator(told)
     for step in told.steps:
         sim.play(step.do)
     return sim
@@ -159,7 +159,7 @@ def test_a_plan_goes_by_what_the_nodes_know() -> None:
 def test_the_nodes_of_a_plan_are_left_as_they_are() -> None:
     """It may be asked again, and in other orders."""
     told_ = story([start("a", json_config(1, "ab", "a")), start("b")], nodes="ab")
-    sim = Sim(told_)
+    sim = Simulator(told_)
     sim.play(told_.steps[0].do)
     now = as_said("ab", asked(sim), Release.SEED)
     plans = [

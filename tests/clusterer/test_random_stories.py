@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from joinproto.clusterer.simulator import Sim
+from joinproto.clusterer.simulator import Simulator
 from tests.clusterer.stories import action, config, story
 
 OPS = ("start", "start", "stop", "reset", "apply", "apply")
@@ -53,7 +53,7 @@ def sets_and_waiting(seed: int, variant: str, *, cuts: bool) -> tuple[int, int]:
     """Return the most sets of data under one config, and how many nodes wait, in the end."""
     names, steps = steps_of(Random(seed), cuts=cuts)
     told = story(*steps, nodes=names, variant=variant)
-    sim = Sim(told, Random(seed).randrange)
+    sim = Simulator(told, Random(seed).randrange)
     for step in told.steps:
         sim.play(step.do)
     sets: dict[Any, set[str | None]] = {}

@@ -28,7 +28,7 @@ from joinproto.clusterer.messages import (
     Receive,
     Send,
 )
-from joinproto.clusterer.state import Holder, State, Who
+from joinproto.clusterer.state import LockHolder, State, Who
 from joinproto.clusterer.status import Status
 from joinproto.net.addresses import Address
 
@@ -74,11 +74,11 @@ def test_who_adopts_a_config_in_silence_still_counts_who_told_it_as_one_that_run
 def test_a_lock_is_granted_again_to_the_one_that_has_it() -> None:
     """U5: it has begun another round.  Refused, it waits for a lock that its former run has."""
     held = Held(Config(1, frozenset("abc"), gospel="a"))
-    state = State(who=Who("b"), status=Status.REJOINING, held=held, lock=Holder("a", 1))
+    state = State(who=Who("b"), status=Status.REJOINING, held=held, lock=LockHolder("a", 1))
     again, other = (step(state, Receive(name, AskLock(2))) for name in "ac")
 
     assert (Send("a", Locked(2, granted=True)),) == again.effects
-    assert Holder("a", 2) == again.state.lock
+    assert LockHolder("a", 2) == again.state.lock
     assert (Send("c", Locked(2, granted=False)),) == other.effects
 
 

@@ -158,7 +158,7 @@ FULL = Contents(
     history=({"who": "Ada é", "why": [1, None, {"n": 2.5}]},),
 )
 STORE = (EMPTY, FULL, evolve(FULL, frames="frames.log", frames_dropped=True))
-KEPT = form.Kept(
+KEPT = form.BrokerRecord(
     broker="a",
     cluster="k",
     clean=False,
@@ -221,7 +221,7 @@ def drawn() -> dict[str, list[Drawn]]:
     ]
     found["store"] = list(_of(STORE, store.encode, store.decode))
     found["kept"] = [
-        *_of((form.Kept(broker="a"), KEPT), form.packed, form.unpacked),
+        *_of((form.BrokerRecord(broker="a"), KEPT), form.packed, form.unpacked),
         *_of(ACTIONS, form.as_bytes, form.action_of),
         *_of((standby.View(), VIEW), views.packed, views.unpacked),
         *_of(

@@ -16,7 +16,7 @@ from joinproto.codec.codec import Codec
 from joinproto.codec.functions import DEPTH_MAX
 from joinproto.codec.json_text import ascii_line, compact, parsed
 from joinproto.codec.malformed import INT_MAX, Malformed
-from joinproto.codec.marks import Above, Absent, AtLeast, Count, Holds, Sized, Written
+from joinproto.codec.marks import Absent, AtLeast, Condition, Count, MoreThan, Sized, Written
 
 
 class Colour(Enum):
@@ -27,7 +27,7 @@ class Colour(Enum):
 @frozen(order=True)
 class Place:
     x: Count
-    y: Annotated[float, Above(0)] = 1.0
+    y: Annotated[float, MoreThan(0)] = 1.0
 
     def __attrs_post_init__(self) -> None:
         if self.x == 13:
@@ -44,7 +44,7 @@ class Everything:
     pair: tuple[int, str]
     names: frozenset[str]
     counts: Mapping[str, Annotated[int, AtLeast(1)]]
-    even: Annotated[int, Holds(lambda value: value % 2 == 0, "an even number")]
+    even: Annotated[int, Condition(lambda value: value % 2 == 0, "an even number")]
     few: Annotated[tuple[int, ...], Sized(1, 2)]
     back: Annotated[str, Written(tuple[str, ...], lambda text: text.split(), " ".join)]
     open: Any

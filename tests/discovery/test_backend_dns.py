@@ -5,13 +5,13 @@ from __future__ import annotations
 from joinproto.discovery.answers import Answer, Failed, Listed
 from joinproto.discovery.asked import played_with
 from joinproto.discovery.contract import Variant
-from joinproto.discovery.dns import Dns, Looked, list_nodes
+from joinproto.discovery.dns import Dns, LookedUp, list_nodes
 
 SEED = "discovery.eng.example.local"
-DOWN = Looked(error="no answer")
+DOWN = LookedUp(error="no answer")
 
 
-def asked(about: Dns, *answers: Looked) -> tuple[list[str], Answer]:
+def asked(about: Dns, *answers: LookedUp) -> tuple[list[str], Answer]:
     """Return the look-ups and the answer."""
     answer, given = played_with(list_nodes(about), answers)
     assert answer is not None
@@ -21,9 +21,13 @@ def asked(about: Dns, *answers: Looked) -> tuple[list[str], Answer]:
 def test_addresses_come_first_and_then_the_name_of_each() -> None:
     """A then AAAA of the hostname, reverse look-up of each; own prefix added."""
     about = Dns(hostname=SEED, node="bunny@x.example", long_names=True)
-    names = (Looked(("node1.eng.example.local.",)), Looked(("node2.eng.example.local.",)))
+    names = (LookedUp(("node1.eng.example.local.",)), LookedUp(("node2.eng.example.local.",)))
     seen, answer = asked(
-        about, Looked(("192.168.100.1", "192.168.100.2")), Looked(("fd00::1",)), *names, names[0]
+        about,
+        LookedUp(("192.168.100.1", "192.168.100.2")),
+        LookedUp(("fd00::1",)),
+        *names,
+        names[0],
     )
 
     assert [
@@ -39,7 +43,10 @@ def test_addresses_come_first_and_then_the_name_of_each() -> None:
 def test_short_names_end_at_the_first_dot() -> None:
     """Short names cut at first dot."""
     _, answer = asked(
-        Dns(hostname=SEED, node="rabbit@x"), Looked(("10.0.0.1",)), Looked(), Looked(("n1.a.b.",))
+        Dns(hostname=SEED, node="rabbit@x"),
+        LookedUp(("10.0.0.1",)),
+        LookedUp(),
+        LookedUp(("n1.a.b.",)),
     )
 
     assert Listed(("rabbit@n1",)) == answer
@@ -49,7 +56,7 @@ def test_of_several_names_of_one_address_the_same_one_is_taken_each_time() -> No
     """Servers turn them round; ours never chooses by what drifts, D2."""
     both = ("n2.a.", "n1.a.")
     for names in (both, both[::-1]):
-        _, answer = asked(Dns(hostname=SEED), Looked(("10.0.0.1",)), Looked(), Looked(names))
+        _, answer = asked(Dns(hostname=SEED), LookedUp(("10.0.0.1",)), LookedUp(), LookedUp(names))
         assert Listed(("rabbit@n1",)) == answer
 
 
@@ -67,7 +74,7 @@ def test_real_makes_a_server_that_is_down_an_empty_list() -> None:
 
 def test_one_name_that_is_not_found_is_skipped_by_real_and_an_error_of_ours() -> None:
     """A partial list is none: who is missing there founds alone."""
-    answers = (Looked(("10.0.0.1", "10.0.0.2")), Looked(), Looked(("n1",)), DOWN)
+    answers = (LookedUp(("10.0.0.1", "10.0.0.2")), LookedUp(), LookedUp(("n1",)), DOWN)
 
     assert Listed(("rabbit@n1",)) == asked(Dns(variant=Variant.REAL, hostname=SEED), *answers)[1]
     assert isinstance(asked(Dns(hostname=SEED), *answers)[1], Failed)
@@ -75,13 +82,13 @@ def test_one_name_that_is_not_found_is_skipped_by_real_and_an_error_of_ours() ->
 
 def test_a_name_without_addresses_is_an_empty_list() -> None:
     """The server has answered: there is nobody, and that is no error."""
-    assert Listed(()) == asked(Dns(hostname=SEED), Looked(), Looked())[1]
+    assert Listed(()) == asked(Dns(hostname=SEED), LookedUp(), LookedUp())[1]
 
 
 def test_a_name_that_no_server_knows_is_an_error_unless_it_has_other_addresses() -> None:
     """Some servers say so of AAAA where there is only A."""
-    none = Looked(no_such_name=True)
-    one = (Looked(("10.0.0.1",)), none, Looked(("n1",)))
+    none = LookedUp(no_such_name=True)
+    one = (LookedUp(("10.0.0.1",)), none, LookedUp(("n1",)))
 
     assert isinstance(asked(Dns(hostname=SEED), none, none)[1], Failed)
     assert Listed(()) == asked(Dns(variant=Variant.REAL, hostname=SEED), none, none)[1]

@@ -24,7 +24,7 @@ from joinproto.discovery.aws_metadata import Metadata
 from joinproto.discovery.chosen import chosen
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Broken, Request, Signing
-from joinproto.discovery.lint import Given
+from joinproto.discovery.lint import LintInput
 from tests.discovery.asking import ask
 from tests.needs import need
 from tools.boots.recorded import Answer, Recorded, serving
@@ -245,8 +245,8 @@ def test_a_real_api_conforms_with_the_keys_of_a_profile(
     )
     mine = hosts(instances["tagged"][1:])[0]
 
-    assert conform_file(text, Given(), node=mine).conforms
-    assert not conform_file(text, Given(), node="rabbit@not.there").conforms
+    assert conform_file(text, LintInput(), node=mine).conforms
+    assert not conform_file(text, LintInput(), node="rabbit@not.there").conforms
 
 
 def test_keys_that_are_replaced_in_a_file_are_taken(
@@ -270,7 +270,7 @@ def test_keys_that_are_replaced_in_a_file_are_taken(
         return Broken(why="nobody is there")
 
     async def lists() -> None:
-        async with opened(chosen(text, Given(), node="rabbit@a")) as port:
+        async with opened(chosen(text, LintInput(), node="rabbit@a")) as port:
             for key in ("first", "second"):
                 file.write_text(
                     f"[default]\naws_access_key_id = {key}\naws_secret_access_key = x\n"

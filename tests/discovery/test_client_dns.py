@@ -13,7 +13,7 @@ from joinproto.apps.discovery.resolver import Resolver
 from joinproto.discovery import dns
 from joinproto.discovery.answers import Answer, Failed, Listed
 from joinproto.discovery.contract import Variant
-from joinproto.discovery.lint import Given
+from joinproto.discovery.lint import LintInput
 from joinproto.errors import EnvironmentProblem
 from tests.needs import need
 from tools.boots.servers import dnsmasq
@@ -96,7 +96,7 @@ def test_a_real_dns_conforms_and_a_name_without_records_does_not(port: int) -> N
             "cluster_formation.peer_discovery_backend = dns\n"
             f"cluster_formation.dns.hostname = {name}.eng.example.local\n"
         )
-        return conform_file(text, Given(node="rabbit@a.b"), stand_ins=stand_ins).conforms
+        return conform_file(text, LintInput(node="rabbit@a.b"), stand_ins=stand_ins).conforms
 
     assert conforms("discovery")
     assert not conforms("empty")
@@ -110,4 +110,4 @@ def test_of_a_dns_that_is_down_nothing_is_said() -> None:
     backend = "cluster_formation.peer_discovery_backend = dns"
     text = f"{backend}\ncluster_formation.dns.hostname = a.example\n"
     with pytest.raises(EnvironmentProblem, match="gives no answer"):
-        conform_file(text, Given(node="rabbit@a.b"), stand_ins=stand_ins)
+        conform_file(text, LintInput(node="rabbit@a.b"), stand_ins=stand_ins)

@@ -26,7 +26,7 @@ from joinproto.discovery.etcd3 import Etcd3Backend
 from joinproto.discovery.etcd3_settings import Etcd3
 from joinproto.discovery.exchange import Broken, Header, Request, Response, Signing
 from joinproto.discovery.k8s import EndpointsBackend, K8s
-from joinproto.discovery.lint import Given
+from joinproto.discovery.lint import LintInput
 from joinproto.discovery.proxy import Proxies
 from joinproto.discovery.releases import release
 from tests.discovery.asking import Patient, ask
@@ -251,7 +251,7 @@ def test_the_authority_and_the_token_of_kubernetes_are_those_of_its_files(
         text = "".join(f"cluster_formation.{key} = {one}\n" for key, one in settings.items())
 
         async def asked() -> None:
-            async with opened(chosen(text, Given(release=release("4.0")))) as port:
+            async with opened(chosen(text, LintInput(release=release("4.0")))) as port:
                 for now in ("a-token", "another-token"):
                     token.write_text(now)
                     state.token = now

@@ -24,7 +24,7 @@ from joinproto.discovery.consul_settings import Consul
 from joinproto.discovery.contract import Done, Held, Variant
 from joinproto.discovery.exchange import Broken, Request, Response
 from joinproto.discovery.k8s import EndpointsBackend, K8s
-from joinproto.discovery.lint import Given
+from joinproto.discovery.lint import LintInput
 from joinproto.discovery.releases import release
 from joinproto.errors import EnvironmentProblem
 from tests.discovery.asking import Patient, ask, directly, hurried
@@ -278,9 +278,11 @@ def test_kubernetes_of_the_recorded_shapes_conforms(tmp_path: Path) -> None:
         lines = [f"cluster_formation.k8s.{key} = {value}" for key, value in keys.items()]
         lines.append(f"cluster_formation.k8s.port = {state.port}")
         lines.append("cluster_formation.peer_discovery_backend = kubernetes")
-        done = conform_file("\n".join(lines), Given(release=release("4.0")), node="rabbit@10.0.0.1")
+        done = conform_file(
+            "\n".join(lines), LintInput(release=release("4.0")), node="rabbit@10.0.0.1"
+        )
 
         assert done.conforms, done
         assert any("lock" in one.name for one in done.checks)
         state.endpoints["mine"] = []
-        assert not conform_file("\n".join(lines), Given(release=release("4.0"))).conforms
+        assert not conform_file("\n".join(lines), LintInput(release=release("4.0"))).conforms

@@ -17,7 +17,7 @@ from joinproto.discovery import proxy
 from joinproto.discovery.chosen import Chosen, chosen
 from joinproto.discovery.contract import Done, Variant
 from joinproto.discovery.exchange import Refused
-from joinproto.discovery.lint import Given
+from joinproto.discovery.lint import LintInput
 from joinproto.discovery.releases import release
 from joinproto.errors import UsageProblem
 from tools.boots.recorded import ConsulServer, serving
@@ -34,13 +34,13 @@ def conf(backend: str, **keys: object) -> str:
 
 def of(text: str, at: str = "4.2", variant: Variant = Variant.OURS, **env: str) -> Chosen:
     """Return what a file chooses."""
-    given = Given(release=release(at), environment=env, node="rabbit@a.example")
+    given = LintInput(release=release(at), environment=env, node="rabbit@a.example")
     return chosen(text, given, variant=variant)
 
 
 def listing(text: str, at: str = "4.2") -> Listing:
     """Return who is listed."""
-    return list_file(text, Given(release=release(at), node="rabbit@a"))
+    return list_file(text, LintInput(release=release(at), node="rabbit@a"))
 
 
 def test_the_configured_nodes_are_listed_in_the_order_of_their_numbers() -> None:
@@ -101,7 +101,7 @@ def test_each_release_has_its_own_etcd_and_kubernetes() -> None:
     assert (True, False) == (of(etcd, "3.8").is_etcd2, of(etcd, "3.8.4").is_etcd2)
     assert (False, True) == (of(k8s, "4.0").is_pods, of(k8s, "4.1").is_pods)
     numbered = conf("k8s", k8s__ordinal_start=3)
-    given = Given(release=release("4.1"), node="rabbit@r-7")
+    given = LintInput(release=release("4.1"), node="rabbit@r-7")
     found = list_file(numbered, given)
     assert (("rabbit@r-3",), True) == (found.nodes, found.selected)
 

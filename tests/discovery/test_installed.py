@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from joinproto.discovery.lint import Given, lint
+from joinproto.discovery.lint import LintInput, lint
 from tests.discovery.installed import OWNERS, accepted, drawn, installed, starts
 from tests.reconcile.rabbit import home
 
@@ -22,7 +22,7 @@ def test_configurations_drawn_at_random_are_accepted_exactly_as_lint_says(tmp_pa
 
     theirs = accepted(texts, tmp_path)
 
-    ours = [lint(text, Given(release=at, plugins=OWNERS)).accepted for text in texts]
+    ours = [lint(text, LintInput(release=at, plugins=OWNERS)).accepted for text in texts]
     differ = [text for text, one, other in zip(texts, ours, theirs, strict=True) if one != other]
     assert [] == differ
     assert {True, False} == set(theirs)
@@ -35,7 +35,7 @@ def test_a_server_starts_or_refuses_to_start_as_lint_says(seed: int, tmp_path: P
     found: dict[bool, str] = {}
     while len(found) < 2:
         text = drawn(random)
-        found[lint(text, Given(release=at, plugins=OWNERS)).accepted] = text
+        found[lint(text, LintInput(release=at, plugins=OWNERS)).accepted] = text
 
     told = {one: starts(text, tmp_path / f"n{int(one)}", home()) for one, text in found.items()}
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from joinproto.discovery import conf
-from joinproto.discovery.found import Said
+from joinproto.discovery.found import SettingEffect
 from joinproto.discovery.keys import SETTINGS
-from joinproto.discovery.lint import Given, Linted, lint
+from joinproto.discovery.lint import Linted, LintInput, lint
 from joinproto.discovery.problem import Severity
 from joinproto.discovery.releases import FIRST, LATEST, release
 from joinproto.errors import UsageProblem
@@ -31,7 +31,7 @@ def problems(found: Linted) -> list[tuple[str, int, str]]:
 
 
 def of(text: str, at: str = "head", **given: object) -> Linted:
-    return lint(text, Given(release=release(at), **given))  # type: ignore[arg-type]
+    return lint(text, LintInput(release=release(at), **given))  # type: ignore[arg-type]
 
 
 def test_a_quoted_value_may_hold_what_begins_a_comment() -> None:
@@ -56,7 +56,7 @@ def test_a_quoted_value_may_hold_what_begins_a_comment() -> None:
 )
 def test_a_line_that_is_not_a_setting_is_told_with_its_number(line: bytes, why: str) -> None:
     """It is an error: the node would not start either."""
-    found = lint(b"# one\n" + line + b"\n", Given())
+    found = lint(b"# one\n" + line + b"\n", LintInput())
 
     assert [(2, why)] == [(one.line, one.why) for one in found.problems]
     assert not found.starts
@@ -98,7 +98,7 @@ def test_cleanup_is_known_with_any_plugin_and_unknown_with_none() -> None:
 def test_a_misspelt_key_is_told_with_the_nearest_one() -> None:
     found = of(f"{F}.consul.svc_adr_auto = true\n")
 
-    assert [Said.UNKNOWN] == [one.status for one in found.settings]
+    assert [SettingEffect.UNKNOWN] == [one.status for one in found.settings]
     assert f"did you mean {F}.consul.svc_addr_auto?" == found.problems[0].next
 
 
@@ -323,7 +323,7 @@ def test_in_the_older_form_nobody_refuses_what_nobody_reads() -> None:
 )
 def test_terms_that_cannot_be_read_are_told(text: bytes, why: str) -> None:
     """Whatever it is: an error with a line, and no traceback."""
-    (problem,) = [one for one in lint(text, Given()).problems if one.severity is Severity.ERROR]
+    (problem,) = [one for one in lint(text, LintInput()).problems if one.severity is Severity.ERROR]
 
     assert why in problem.why
     assert problem.line >= 1

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.discovery.found import Said
+from joinproto.discovery.found import SettingEffect
 from joinproto.discovery.keys import SETTINGS
-from joinproto.discovery.lint import Given, lint
+from joinproto.discovery.lint import LintInput, lint
 from joinproto.discovery.releases import Ages, Release, release
 from tools.discovery_settings import TARGET, made
 
@@ -71,9 +71,11 @@ def test_every_pair_of_a_key_and_a_release_agrees_with_the_schemas() -> None:
         text = "".join(
             f"{re.sub('[$][a-z]+', '1', key)} = {value_of(key, at)}\n" for key, _ in table
         )
-        found = lint(text, Given(release=at)).settings
+        found = lint(text, LintInput(release=at)).settings
         for (key, accepted), one in zip(table, found, strict=True):
-            if (one.status in (Said.ACCEPTED, Said.IGNORED)) is not (tag in accepted):
+            if (one.status in (SettingEffect.ACCEPTED, SettingEffect.IGNORED)) is not (
+                tag in accepted
+            ):
                 differ.append((key, tag))
 
     tails = {tag for tag in TAGS if (4, 2, 8) <= tuple(map(int, tag.split("."))) < (4, 3)}
@@ -90,11 +92,11 @@ def test_since_when_a_key_is_accepted_is_told_with_all_backports() -> None:
     """The hint came with 3.8.24, 3.9.9 and 3.10."""
     text = "cluster_formation.target_cluster_size_hint = 3\n"
 
-    (problem,) = lint(text, Given(release=release("3.8.14"))).problems
+    (problem,) = lint(text, LintInput(release=release("3.8.14"))).problems
 
     assert "accepted since 3.8.24, 3.9.9 and 3.10: 3.8.14 does not start" == problem.why
-    assert not lint(text, Given(release=release("3.8.24"))).problems
-    assert not lint(text, Given(release=release("4.2"))).problems
+    assert not lint(text, LintInput(release=release("3.8.24"))).problems
+    assert not lint(text, LintInput(release=release("4.2"))).problems
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from joinproto.codec.strict import fitted, parse
 from joinproto.discovery.boot import Step
 from joinproto.discovery.chosen import chosen
 from joinproto.discovery.contract import Variant
-from joinproto.discovery.lint import Given, Linted, lint
+from joinproto.discovery.lint import Linted, LintInput, lint
 from joinproto.discovery.lock import Guard, guard
 from joinproto.discovery.problem import Severity
 from joinproto.discovery.questions import AskBoot, answer_boot, conf_answer
@@ -27,7 +27,7 @@ ERROR, UNSAFE = Severity.ERROR, Severity.UNSAFE
 
 
 def linted(name: str, at: str, **given: object) -> Linted:
-    return lint((REPORTS / name).read_bytes(), Given(release=release(at), **given))  # type: ignore[arg-type]
+    return lint((REPORTS / name).read_bytes(), LintInput(release=release(at), **given))  # type: ignore[arg-type]
 
 
 def said(found: Linted, severity: Severity) -> list[tuple[int, str]]:
@@ -92,7 +92,7 @@ def test_a_node_that_its_own_list_lacks_adds_itself_since_3_13() -> None:
     nodes = [
         chosen(
             (REPORTS / "F06.conf").read_bytes(),
-            Given(release=release(at), node=node),
+            LintInput(release=release(at), node=node),
             variant=Variant.REAL,
         ).nodes
         for at in ("3.12.14", "3.13.0")
@@ -158,10 +158,10 @@ def test_names_of_pods_without_a_suffix_do_not_reach_a_node_with_a_long_name() -
     node = "rabbit@rabbitmq-1.rabbitmq-headless.ns.svc.cluster.local"
     text = (REPORTS / "F24.conf").read_text("utf-8")
 
-    bare = lint(text, Given(release=release("3.8.9"), node=node))
+    bare = lint(text, LintInput(release=release("3.8.9"), node=node))
     suffix = f"{F}.k8s.hostname_suffix = .rabbitmq-headless.ns.svc.cluster.local\n"
-    whole = lint(text + suffix, Given(release=release("3.8.9"), node=node))
-    short = lint(text + suffix, Given(release=release("3.8.9"), node="rabbit@rabbitmq-1"))
+    whole = lint(text + suffix, LintInput(release=release("3.8.9"), node=node))
+    short = lint(text + suffix, LintInput(release=release("3.8.9"), node="rabbit@rabbitmq-1"))
 
     assert any("by short names, and this node has a long name" in one.why for one in bare.problems)
     assert not any("none of them is reached" in one.why for one in whole.problems)
@@ -173,7 +173,7 @@ def test_names_of_pods_without_a_suffix_do_not_reach_a_node_with_a_long_name() -
 
 def test_the_name_in_erlang_terms_is_no_key() -> None:
     """`cluster_nodes.disc.1` stood in the guide (rabbitmq-website 658)."""
-    found = lint("cluster_nodes.disc.1 = rabbit@a\n", Given())
+    found = lint("cluster_nodes.disc.1 = rabbit@a\n", LintInput())
 
     assert not found.starts
     assert f"write {F}.classic_config.nodes.1" in found.problems[0].next
@@ -184,9 +184,9 @@ def test_addresses_are_no_hosts_of_short_names() -> None:
     text = f"{F}.peer_discovery_backend = aws\n{F}.aws.use_autoscaling_group = true\n"
     text += f"{F}.aws.use_private_ip = true\n"
 
-    found = lint(text, Given(release=release("3.7.2"), node="rabbit@ip-10-141-111-159"))
+    found = lint(text, LintInput(release=release("3.7.2"), node="rabbit@ip-10-141-111-159"))
     long_names = {"RABBITMQ_NODENAME": "rabbit@10.141.111.159", "RABBITMQ_USE_LONGNAME": "true"}
-    mended = lint(text, Given(release=release("3.7.2"), environment=long_names))
+    mended = lint(text, LintInput(release=release("3.7.2"), environment=long_names))
 
     assert any(
         "by IP addresses, and this node has a short name" in why for _, why in said(found, UNSAFE)
@@ -208,7 +208,7 @@ def test_the_private_address_is_listed_in_the_place_of_the_private_name_alone(
     """As `ask discovery.aws.hostnames`: a path that is not that alone stays as it is."""
     text = f"{F}.peer_discovery_backend = aws\n{F}.aws.use_autoscaling_group = true\n"
     text += f"{F}.aws.use_private_ip = true\n{F}.{paths.format(F=F)}\n"
-    found = lint(text, Given(release=release("4.3"), node="rabbit@ip-10-141-111-159"))
+    found = lint(text, LintInput(release=release("4.3"), node="rabbit@ip-10-141-111-159"))
 
     assert listed == any("by IP addresses" in why for _, why in said(found, UNSAFE))
 
@@ -218,7 +218,7 @@ def test_tags_are_no_list_in_brackets(at: str, why: str) -> None:
     """`svc_tags = ["rabbitmq"]` (rabbitmq-peer-discovery-consul 18)."""
     text = f'{F}.peer_discovery_backend = consul\n{F}.consul.svc_tags = ["rabbitmq"]\n'
 
-    found = lint(text, Given(release=release(at)))
+    found = lint(text, LintInput(release=release(at)))
 
     assert not found.starts
     assert any(why in told for _, told in said(found, ERROR))
@@ -229,14 +229,14 @@ def test_pods_of_a_deployment_that_start_together_split() -> None:
     text = f"{F}.peer_discovery_backend = rabbit_peer_discovery_k8s\n{F}.k8s.address_type = ip\n"
 
     assert searched(start_of(text.encode(), "3.7.4", 3)).splits
-    unsafe = said(lint(text, Given(release=release("3.7.4"))), UNSAFE)
+    unsafe = said(lint(text, LintInput(release=release("3.7.4"))), UNSAFE)
     assert [1] == [line for line, why in unsafe if "neither a lock nor a delay" in why]
 
 
 def test_a_delay_is_taken_until_it_has_no_effect_and_then_refused() -> None:
     """`randomized_startup_delay_range` (3075, 12050)."""
     text = f"{F}.randomized_startup_delay_range.min = 0\n"
-    found = {at: lint(text, Given(release=release(at))) for at in ("3.8.17", "3.13.7", "4.0.1")}
+    found = {at: lint(text, LintInput(release=release(at))) for at in ("3.8.17", "3.13.7", "4.0.1")}
 
     assert [True, True, False] == [one.starts for one in found.values()]
     assert "taken out in 3.8.18" in found["3.13.7"].problems[0].why
@@ -249,7 +249,7 @@ def test_a_key_of_erlang_terms_that_no_release_reads_is_named() -> None:
     text = "[{rabbit, [{cluster_formation, [{peer_discovery_backend, rabbit_peer_discovery_consul},"
     text += f"{{peer_discovery_consul, [{inner}]}}]}}]}}]."
 
-    found = lint(text, Given(release=release("3.7.9")))
+    found = lint(text, LintInput(release=release("3.7.9")))
 
     assert found.starts
     unknown = [one.key for one in found.problems if "no release has this setting" in one.why]
@@ -262,7 +262,7 @@ def test_without_plugins_the_answer_says_what_it_depends_on() -> None:
     cleanup = f"{F}.dns.hostname = a.example\n{F}.node_cleanup.only_log_warning = true\n"
 
     def why(text: str, **given: object) -> str:
-        return conf_answer(lint(text, Given(**given))).why  # type: ignore[arg-type]
+        return conf_answer(lint(text, LintInput(**given))).why  # type: ignore[arg-type]
 
     assert why(consul).startswith("it starts, if rabbitmq_peer_discovery_consul is enabled;")
     assert "if rabbitmq_peer_discovery_common is enabled" in why(cleanup)
@@ -304,7 +304,7 @@ def test_erlang_terms_pass_no_schema() -> None:
         ' [{consul_port, 65535}, {host, "a"}, {consul_host, "b"}]}]}]}].'
     )
 
-    found = lint(text, Given(release=release("4.0.2")))
+    found = lint(text, LintInput(release=release("4.0.2")))
 
     held = {one.key.removeprefix(f"{F}."): one.value for one in found.settings}
     assert found.starts
@@ -326,7 +326,7 @@ def test_variables_that_decide_the_form_of_names_are_looked_at(
 ) -> None:
     text = f"{F}.classic_config.nodes.1 = rabbit@a\n{F}.classic_config.nodes.2 = rabbit@b\n"
 
-    found = lint(text, Given(node=node, environment=environment)).problems
+    found = lint(text, LintInput(node=node, environment=environment)).problems
 
     assert any(why in one.why for one in found), found
 
@@ -334,8 +334,8 @@ def test_variables_that_decide_the_form_of_names_are_looked_at(
 def test_a_variable_that_cannot_be_read_is_an_error_and_no_traceback() -> None:
     text = f"{F}.peer_discovery_backend = consul\n{F}.consul.host = c\n"
 
-    found = lint(text, Given(environment={"CONSUL_SVC_TTL": "soon"}))
+    found = lint(text, LintInput(environment={"CONSUL_SVC_TTL": "soon"}))
 
     assert not found.starts
     assert any("CONSUL_SVC_TTL in the environment" in why for _, why in said(found, ERROR))
-    assert lint(text, Given(environment={"CONSUL_SVC_TTL": ""})).starts
+    assert lint(text, LintInput(environment={"CONSUL_SVC_TTL": ""})).starts

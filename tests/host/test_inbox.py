@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from joinproto.host.inbox import Bell, Inbox
+from joinproto.host.inbox import Inbox, Signal
 from joinproto.host.ports import Down, Item, QuickInbox, Up
 from joinproto.host.ports import Inbox as InboxPort
 from tests.host.nearby import PATIENCE
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 ITEMS: list[Item] = [Up("a"), Down("a"), Up("b"), Down("b")]
 
 
-async def rings(bell: Bell) -> bool:
+async def rings(bell: Signal) -> bool:
     """Return whether a task that waits for the bell goes on."""
     rung = False
 
@@ -32,7 +32,7 @@ async def rings(bell: Bell) -> bool:
 
 
 async def test_a_ring_counts_although_nobody_waits_and_only_once() -> None:
-    bell = Bell()
+    bell = Signal()
     bell.ring()
     bell.ring()
 
@@ -42,7 +42,7 @@ async def test_a_ring_counts_although_nobody_waits_and_only_once() -> None:
 
 
 async def test_who_waits_is_woken_and_may_be_cancelled() -> None:
-    bell = Bell()
+    bell = Signal()
     assert not await rings(bell)
 
     async with anyio.create_task_group() as tasks:

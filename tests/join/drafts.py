@@ -7,13 +7,13 @@ from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Message
 from joinproto.join.outside import OutsideChoice
 from joinproto.join.state import Setup
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.store import StoreRecord
 from tests.join.bus import config
 from tests.join.pictures import lineage
 
 
-def draft(chain: str | Lineage = "", **more: object) -> Draft:
+def draft(chain: str | Lineage = "", **more: object) -> StepContext:
     """Return the member `a` of three, whose store knows this chain; `more`: fields of its state.
 
     Fields of its record go by their names, too: `held`, `position`, `promised`; options of its
@@ -25,8 +25,8 @@ def draft(chain: str | Lineage = "", **more: object) -> Draft:
     record = StoreRecord(store_id="a'", lineage=views, **kept)  # type: ignore[arg-type]
     kind = OutsideChoice if options.get("outside") else Choice
     choice = kind(member="a", record=record, founders=frozenset("abc"))
-    return Draft(Setup(config("a", **options)), choice, **more)  # type: ignore[arg-type]
+    return StepContext(Setup(config("a", **options)), choice, **more)  # type: ignore[arg-type]
 
 
-def sends(m: Draft) -> list[tuple[str, Message]]:
+def sends(m: StepContext) -> list[tuple[str, Message]]:
     return [(sent.to, sent.message) for sent in m.sends]

@@ -11,7 +11,7 @@ from joinproto.join.chooser import Attempt
 from joinproto.join.config import Config
 from joinproto.join.member import Member
 from joinproto.join.messages import Hello, Waiting
-from joinproto.join.observations import Heard
+from joinproto.join.observations import Observations
 from joinproto.join.phases import Facts
 from joinproto.join.store import Ballot, StoreRecord
 from joinproto.join.view import Seat, View, change
@@ -28,8 +28,8 @@ STANDS = Facts(has_tip=True, is_open=True, is_member=True, has_data=True, is_rea
 ALL_READY = evolve(STANDS, all_ready=True, has_n=True)
 
 
-def heard(names: str = "", **more: object) -> Heard:
-    return evolve(Heard(in_reach=frozenset(names)), **more)  # type: ignore[arg-type]
+def heard(names: str = "", **more: object) -> Observations:
+    return evolve(Observations(in_reach=frozenset(names)), **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def heard(names: str = "", **more: object) -> Heard:
     ],
 )
 def test_who_waits_names_for_whom(
-    facts: Facts, them: Heard, tip: View | None, config: Config, whom: For, detail: str
+    facts: Facts, them: Observations, tip: View | None, config: Config, whom: For, detail: str
 ) -> None:
     """One case of each row, the rows in their order."""
     case = awaiting().choose((row_of(facts, them, tip, config, A),), 0)
@@ -127,7 +127,7 @@ def test_every_row_is_for_somebody_else() -> None:
 def test_who_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() -> None:
     """Nobody named is nobody that an operator can look for."""
     one = Attempt(Ballot(1, "a'"), frozenset({A}))
-    strange = Heard(in_reach=frozenset("b")).answered(Answer(seat=B2)).noticing(B2, TIP)
+    strange = Observations(in_reach=frozenset("b")).answered(Answer(seat=B2)).noticing(B2, TIP)
     asked = (TIP, CONFIG, A)
 
     assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), *asked)
@@ -142,7 +142,7 @@ def test_who_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() ->
     )
     both = strange.answered(Answer(seat=C))
     assert "no vote from b with store b'" == unanswered(one, {"b"}, both, *asked)
-    voted = Heard(in_reach=frozenset("b")).answered(Answer(seat=B))
+    voted = Observations(in_reach=frozenset("b")).answered(Answer(seat=B))
     assert "no answer from c" == unanswered(one, {"b"}, voted, *asked)
     proposed = evolve(one, proposed=TIP, voted=frozenset({A, C}))
     assert "no vote from b" == unanswered(proposed, set(), heard("bc"), *asked)

@@ -6,11 +6,11 @@ import pytest
 
 from joinproto.join.backoff import is_out_of_turn, taking_in
 from joinproto.join.choice_messages import Prepare
-from joinproto.join.observations import Heard
+from joinproto.join.observations import Observations
 from joinproto.join.phases import Phase
 from joinproto.join.state import Setup
 from joinproto.join.store import Ballot
-from joinproto.join.timers import Pace
+from joinproto.join.timers import Timers
 from tests.join.bus import config
 from tests.join.drafts import draft
 from tests.join.pictures import seats, views
@@ -26,7 +26,7 @@ def test_members_that_are_heard_and_go_before_have_their_turns_first(
     """3.4: of a newcomer that all hear; who is away, or a guest itself, begins nothing."""
     m = draft("F C", phase=Phase.ACTIVE)
     m.setup = Setup(config(me))
-    m.heard = Heard(in_reach=frozenset(in_reach), guests=seats(guests))
+    m.heard = Observations(in_reach=frozenset(in_reach), guests=seats(guests))
 
     assert 10.0 + 2.0 * turns == taking_in(m, 10.0)
 
@@ -35,7 +35,7 @@ def test_whoever_is_no_member_has_no_turn() -> None:
     """3.4: b and c are in the view, and a is heard, too; it may begin nothing."""
     m = draft("F C:bc", phase=Phase.ACTIVE)
     m.setup = Setup(config("c"))
-    m.heard = Heard(in_reach=frozenset("ab"))
+    m.heard = Observations(in_reach=frozenset("ab"))
 
     assert 12.0 == taking_in(m, 10.0)
 
@@ -45,7 +45,7 @@ def test_without_heartbeats_every_ballot_is_heard(heartbeat: float, expected: bo
     """Whoever is not answered would stay out: nothing makes it ask again."""
     tip = views("F C")["C"]
     m = draft("F C", promised=Ballot(1, "b'"), options={"heartbeat": heartbeat})
-    m.pace = Pace().given_to(10.0, "b")
+    m.pace = Timers().given_to(10.0, "b")
 
     assert expected is is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(2, "c'")))
 
@@ -54,7 +54,7 @@ def test_who_is_asked_again_in_the_ballot_that_it_accepted_in_answers() -> None:
     """3.3: it is no later one, whoever is left its time; the promise was lost."""
     tip = views("F C")["C"]
     m = draft("F C", promised=Ballot(2, "c'"))
-    m.pace = Pace().given_to(10.0, "b")
+    m.pace = Timers().given_to(10.0, "b")
 
     assert not is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(2, "c'")))
     assert is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(3, "c'")))
@@ -72,7 +72,7 @@ def test_a_view_whose_members_get_ready_is_not_ended_for_a_newcomer(phase: Phase
 
 def test_who_is_gone_is_no_starter_and_holds_nobody() -> None:
     """Whoever comes back says anew whether it was started."""
-    held = Pace(holder="b", starters=frozenset("bc"))
+    held = Timers(holder="b", starters=frozenset("bc"))
 
-    assert Pace(holder="", starters=frozenset("c")) == held.without("b")
-    assert Pace(holder="b", starters=frozenset("b")) == held.without("c")
+    assert Timers(holder="", starters=frozenset("c")) == held.without("b")
+    assert Timers(holder="b", starters=frozenset("b")) == held.without("c")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from joinproto.codec.malformed import Malformed, Said
+from joinproto.codec.malformed import Malformed, Verbatim
 from joinproto.join import balloting
 from joinproto.join.answers import Answer
 from joinproto.join.backoff import pause
@@ -25,11 +25,11 @@ from joinproto.join.chooser import Step
 from joinproto.join.greeting import hello
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Refusal, Refused, Waiting
-from joinproto.join.observations import Heard
+from joinproto.join.observations import Observations
 from joinproto.join.phases import Phase
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.store import Ballot
-from joinproto.join.timers import Pace
+from joinproto.join.timers import Timers
 from joinproto.join.view import Position, Seat, View, change
 from joinproto.machine.vocabulary import Reason
 from tests.join.bus import config
@@ -42,7 +42,7 @@ OWN = Ballot(1, "a'")
 TIP = views("F C")["C"]
 
 
-def asking(chain: str | Lineage = "F C", **more: object) -> Draft:
+def asking(chain: str | Lineage = "F C", **more: object) -> StepContext:
     """Return `a` in its own ballot, which nobody has answered."""
     m = draft(chain, **more)
     m.choice = m.choice.begin().choice
@@ -70,10 +70,10 @@ def promised(voter: Seat = B, *, by: Seat | None = None, **said: Any) -> Promise
         (
             "F C",
             Phase.ACTIVE,
-            {"heard": Heard(in_reach=frozenset("bc"), guests=frozenset({D}))},
+            {"heard": Observations(in_reach=frozenset("bc"), guests=frozenset({D}))},
             "take in",
         ),
-        ("F C", Phase.ACTIVE, {"heard": Heard(in_reach=frozenset("b"))}, "give up"),
+        ("F C", Phase.ACTIVE, {"heard": Observations(in_reach=frozenset("b"))}, "give up"),
         ("F C", Phase.ACTIVE, {}, None),
         ("F:bc", Phase.JOINING, {"leaves": True}, None),
     ],
@@ -82,14 +82,14 @@ def test_a_member_has_a_view_chosen_for_one_reason(
     chain: str, phase: Phase, more: dict[str, object], expected: str | None
 ) -> None:
     """3.3: whoever serves and lacks nobody has none, nor has who is in no view."""
-    heard = Heard(in_reach=frozenset("bc"))
+    heard = Observations(in_reach=frozenset("bc"))
 
     assert expected == reason_to_begin(draft(chain, phase=phase, **{"heard": heard, **more}))
 
 
 def test_who_waits_for_a_view_of_its_own_begins_no_other_one() -> None:
     """3.3: its ballot is free; another one would make the promises worthless."""
-    m = asking(heard=Heard(in_reach=frozenset("bc"), guests=frozenset({D})))
+    m = asking(heard=Observations(in_reach=frozenset("bc"), guests=frozenset({D})))
     assert reason_to_begin(m) is not None
 
     m.choice = m.choice.receive("b", promised()).choice
@@ -101,7 +101,7 @@ def test_who_waits_for_a_view_of_its_own_begins_no_other_one() -> None:
 @pytest.mark.parametrize(("names", "expected"), [("", None), ("x", None), ("b", "found")])
 def test_only_electors_count_where_some_of_them_may_found(names: str, expected: str | None) -> None:
     """I3: with two of three, and x is none of them."""
-    m = draft("", options={"found_with": 2}, heard=Heard(in_reach=frozenset(names)))
+    m = draft("", options={"found_with": 2}, heard=Observations(in_reach=frozenset(names)))
 
     assert expected == reason_to_begin(m)
 
@@ -158,7 +158,7 @@ def test_nothing_is_considered_where_no_ballot_is_free() -> None:
 
 
 def test_who_has_answered_nobody_still_knows_who_is_ready() -> None:
-    m = draft("F C", heard=Heard(ready=frozenset({B})))
+    m = draft("F C", heard=Observations(ready=frozenset({B})))
 
     take(m, 0.0, Step(m.choice))
 
@@ -177,13 +177,13 @@ def test_who_asks_is_heard_whatever_the_connections_say() -> None:
     assert {"c"} == message.misses
 
 
-def proposing() -> Draft:
+def proposing() -> StepContext:
     """Return `a` when it has proposed a view, as b and c have answered."""
     chain = lineage("F C", options=config("a").digest)
     tip = chain.tip
     assert tip is not None
     here = {"held": tip.id, "ready_in": tip.id, "was_active": True, "phase": Phase.FROZEN}
-    m = asking(chain, heard=Heard(in_reach=frozenset("bc")), **here)
+    m = asking(chain, heard=Observations(in_reach=frozenset("bc")), **here)
     m.heard = m.heard.answered(evolve(m.status, seat=C))
 
     hear_choice(m, 1.5, "b", Promise(tip.id, OWN, B, None, evolve(m.status, seat=B)))
@@ -216,7 +216,7 @@ def test_who_ends_with_the_cluster_tells_all_that_it_hears(
     chain: str, is_done: bool, tells: bool
 ) -> None:
     """S2: whoever ends now cannot tell it later; who goes on answers when it is asked."""
-    m = draft(chain, is_done=is_done, heard=Heard(in_reach=frozenset("bd")))
+    m = draft(chain, is_done=is_done, heard=Observations(in_reach=frozenset("bd")))
     assert m.view is not None
 
     _tell_of_the_end(m, m.view)
@@ -227,7 +227,7 @@ def test_who_ends_with_the_cluster_tells_all_that_it_hears(
 @pytest.mark.parametrize(("outside", "names"), [(False, "bd"), (True, "d")])
 def test_members_ask_a_register_themselves_whether_all_is_closed(outside: bool, names: str) -> None:
     """S2, 3.7: only who is no member has to be told."""
-    heard = Heard(in_reach=frozenset("bd"))
+    heard = Observations(in_reach=frozenset("bd"))
     m = draft("F X", is_done=True, heard=heard, options={"outside": outside})
     assert m.view is not None
 
@@ -241,7 +241,7 @@ def test_who_was_ready_before_it_was_stopped_has_a_new_view_chosen(
     ready: bool, expected: str | None
 ) -> None:
     """P1: it goes on only through a new view; who was not ready yet becomes so in this one."""
-    heard = Heard(in_reach=frozenset("bc"))
+    heard = Observations(in_reach=frozenset("bc"))
     m = draft("F C", held=TIP.id, ready_in=TIP.id if ready else None, heard=heard)
     m.phase = Phase.READY
 
@@ -285,7 +285,7 @@ def test_only_a_ballot_about_the_tip_is_left_its_time(word: str, holder: str) ->
 def test_a_ballot_is_not_heard_while_another_one_has_its_time(now: float, heard: bool) -> None:
     """3.3: whoever begins again and again would begin everybody's ballot anew."""
     b, c = Ballot(1, "b'"), Ballot(2, "c'")
-    m = draft("F C", promised=b, pace=Pace().given_to(10.0, "b"))
+    m = draft("F C", promised=b, pace=Timers().given_to(10.0, "b"))
 
     hear_choice(m, now, "c", Prepare(TIP.id, c))
 
@@ -296,7 +296,7 @@ def test_a_ballot_is_not_heard_while_another_one_has_its_time(now: float, heard:
 
 def test_who_waits_for_the_rest_of_the_answers_does_so_twice_its_patience() -> None:
     """3.3: a majority has answered; c may still."""
-    m = asking(heard=Heard(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=TIP.id)
+    m = asking(heard=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=TIP.id)
 
     hear_choice(m, 1.5, "b", promised(held=TIP.id))
 
@@ -311,7 +311,7 @@ def test_what_stores_say_that_cannot_be_is_told_to_the_operator(
     m.choice = m.choice.receive("b", promised()).choice
 
     def impossible(*_: object) -> None:
-        raise Malformed("positions of two sources", Said("a beside b"), "one behind the other")
+        raise Malformed("positions of two sources", Verbatim("a beside b"), "one behind the other")
 
     monkeypatch.setattr(balloting, "proposal", impossible)
     consider(m, 2.0, is_patient=False)
@@ -351,7 +351,7 @@ IN_TIP: dict[str, Any] = {"held": TIP.id, "position": FRAME}
 
 def test_an_older_copy_has_no_vote_and_is_told_why() -> None:
     """3.6: b says that it was never ready in the view of which a has a frame."""
-    m = asking(heard=Heard(in_reach=frozenset("bc")), phase=Phase.FROZEN, **IN_TIP)
+    m = asking(heard=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, **IN_TIP)
 
     hear_choice(m, 1.5, "b", promised(held=FIRST.id))
 
@@ -371,7 +371,7 @@ def test_an_older_copy_has_no_vote_and_is_told_why() -> None:
 
 def test_a_later_answer_shows_that_an_earlier_one_is_of_an_older_copy() -> None:
     """3.6: a has no frame of the view itself; c has."""
-    m = asking(heard=Heard(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=TIP.id)
+    m = asking(heard=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=TIP.id)
     hear_choice(m, 1.5, "b", promised(held=FIRST.id))
 
     hear_choice(m, 1.6, "c", promised(C, **IN_TIP))
@@ -383,7 +383,7 @@ def test_a_later_answer_shows_that_an_earlier_one_is_of_an_older_copy() -> None:
 
 def test_who_gets_its_disk_back_counts_again() -> None:
     """3.6: the operator had taken the wrong copy."""
-    m = asking(heard=Heard(in_reach=frozenset("bc")), phase=Phase.FROZEN, **IN_TIP)
+    m = asking(heard=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, **IN_TIP)
     hear_choice(m, 1.5, "b", promised(held=FIRST.id))
     assert {"b"} == m.heard.went_back
 
@@ -395,7 +395,7 @@ def test_who_gets_its_disk_back_counts_again() -> None:
 
 def test_who_finds_its_own_disk_to_be_an_older_copy_ends() -> None:
     """3.6: and tells the others, who say what they wait for."""
-    m = asking(heard=Heard(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=FIRST.id)
+    m = asking(heard=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=FIRST.id)
 
     hear_choice(m, 1.5, "b", promised(**IN_TIP))
 
@@ -428,7 +428,7 @@ def test_what_is_chosen_is_learned_where_it_has_no_frames() -> None:
 
 def test_for_older_copies_a_member_waits_by_name() -> None:
     """3.6: too few are left, and the operator has to know why."""
-    m = draft("F C", heard=Heard(went_back=frozenset("bc")))
+    m = draft("F C", heard=Observations(went_back=frozenset("bc")))
 
     m.waits("I1", "too few", Reason.TOO_FEW_MEMBERS, "no answer from b, c")
     m.waits("I6", "no clean store", Reason.NO_CLEAN_STORE)

@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 from joinproto.join.fixpoint import facts, settle
-from joinproto.join.observations import Heard
+from joinproto.join.observations import Observations
 from joinproto.join.phases import Phase
 from tests.join.bus import config
 from tests.join.drafts import draft
@@ -14,7 +14,7 @@ from tests.join.pictures import lineage, position, seats
 
 OPTIONS = config("a").digest
 OURS = lineage("F C", options=OPTIONS)
-HEARD = Heard(in_reach=frozenset("bc"), ready=seats("bc"))
+HEARD = Observations(in_reach=frozenset("bc"), ready=seats("bc"))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_who_was_left_in_an_update_has_no_data() -> None:
 def test_who_is_fed_does_not_say_for_whom_it_waits() -> None:
     """I7: it takes as long as there is data; nobody need look."""
     chain = lineage("F C@F.5", options=OPTIONS)
-    m = draft(chain, phase=Phase.UPDATING, heard=Heard(in_reach=frozenset("bc")))
+    m = draft(chain, phase=Phase.UPDATING, heard=Observations(in_reach=frozenset("bc")))
     settle(m, 0.0)
     assert m.says_at is not None
 
@@ -115,7 +115,10 @@ def test_who_is_to_leave_and_hears_no_majority_leaves_alone(
 ) -> None:
     """S2: nobody chooses a view without it; a register outside does."""
     m = draft(
-        chain, leaves=True, options={"outside": outside}, heard=Heard(in_reach=frozenset(names))
+        chain,
+        leaves=True,
+        options={"outside": outside},
+        heard=Observations(in_reach=frozenset(names)),
     )
 
     assert expected is facts(m).is_done
@@ -133,7 +136,7 @@ def test_who_has_stopped_asks_for_no_tick() -> None:
 def test_who_is_patient_says_nothing_until_that_has_ended() -> None:
     """It hears nobody, and is to give b and c up: what keeps it from that it says then."""
     assert OURS.tip is not None
-    m = draft(OURS, phase=Phase.ACTIVE, ready_in=OURS.tip.id, heard=Heard(ready=seats("bc")))
+    m = draft(OURS, phase=Phase.ACTIVE, ready_in=OURS.tip.id, heard=Observations(ready=seats("bc")))
 
     settle(m, 0.0)
 

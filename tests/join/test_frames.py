@@ -6,7 +6,7 @@ import pytest
 
 from joinproto.errors import MisuseError
 from joinproto.join.frames import Frame, appended, in_order, may_append
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.store import Ballot
 from joinproto.join.view import Position
 from tests.join.drafts import draft
@@ -15,7 +15,7 @@ from tests.join.pictures import views
 TIP = views("F C@F.3")["C"]
 
 
-def member(**more: object) -> Draft:
+def member(**more: object) -> StepContext:
     """Return a member that is ready in the tip, with its three frames from before."""
     return draft(
         "F C@F.3", **{"position": TIP.position, "held": TIP.id, "ready_in": TIP.id, **more}

@@ -31,7 +31,7 @@ from joinproto.join.messages import (
 from joinproto.join.phases import Phase
 from joinproto.join.store import Ballot, StoreRecord
 from joinproto.join.succession import Next, Row, going_on
-from joinproto.join.timers import Pace
+from joinproto.join.timers import Timers
 from joinproto.join.view import Position, verify_successor
 from joinproto.join.wire import decode, encode
 from joinproto.machine.vocabulary import Reason
@@ -340,7 +340,7 @@ def test_a_ballot_that_was_given_up_holds_nobody_back() -> None:
     """3.3: it was outbid, so nobody waits for its end."""
     held: Any = SimpleNamespace(
         config=SimpleNamespace(member="a", patience=2.0),
-        pace=Pace().given_to(10.0, "a"),
+        pace=Timers().given_to(10.0, "a"),
         choice=SimpleNamespace(attempt=None, is_frozen=True),
     )
 

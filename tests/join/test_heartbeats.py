@@ -8,7 +8,7 @@ from joinproto.join.balloting import read_register
 from joinproto.join.choice_messages import Chosen
 from joinproto.join.heartbeats import hear_heartbeat, heartbeat
 from joinproto.join.messages import Heartbeat, Hello, ReadRegister
-from joinproto.join.observations import Heard
+from joinproto.join.observations import Observations
 from joinproto.join.phases import Phase
 from joinproto.join.store import Ballot
 from joinproto.join.view import Seat
@@ -25,7 +25,7 @@ from tests.join.pictures import seats, views
         ({"phase": Phase.UPDATING}, True),
         ({"phase": Phase.UPDATING, "source": "c"}, False),
         ({"phase": Phase.READY}, True),
-        ({"phase": Phase.READY, "heard": Heard(ready=frozenset({B}))}, False),
+        ({"phase": Phase.READY, "heard": Observations(ready=frozenset({B}))}, False),
         ({"phase": Phase.ACTIVE}, False),
         ({"phase": Phase.SUSPENDED}, False),
         ({"phase": Phase.FROZEN}, False),
@@ -57,7 +57,7 @@ def test_a_heartbeat_says_where_its_member_is_and_whether_it_is_frozen(
 @pytest.mark.parametrize("beyond", [frozenset(), frozenset({B})])
 def test_who_is_behind_is_told_and_what_was_known_of_it_stays(beyond: frozenset[Seat]) -> None:
     """3.9: that it has gone on stays true; a heartbeat from before the tip is an old one, then."""
-    m = draft("F C", heard=Heard(beyond=beyond))
+    m = draft("F C", heard=Observations(beyond=beyond))
     before = views("F C")["F"]
 
     hear_heartbeat(m, "b", Heartbeat(before.id, 1, B, False))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from joinproto.join.hypothetical import At, ChainStatus, Given, ids_of, told_path
+from joinproto.join.hypothetical import At, ChainStatus, HypotheticalView, ids_of, told_path
 from joinproto.join.view import Position, Seat
 from joinproto.machine.vocabulary import Status, Store
 
@@ -43,8 +43,8 @@ def test_a_frame_is_in_the_view_of_the_way_that_was_told() -> None:
     status = ChainStatus(
         "a", Store.DIRTY, initial="X", lineage=("X", "V"), position=At("X", 3), has_position=True
     )
-    here = Given.of((status,))
-    elsewhere = Given.of((evolve(status, position=At("W", 3)),))
+    here = HypotheticalView.of((status,))
+    elsewhere = HypotheticalView.of((evolve(status, position=At("W", 3)),))
 
     assert Position(ids_of(("X",))[0], 3) == here.answer(0, None).position
     assert elsewhere.answer(0, None).position not in (None, here.answer(0, None).position)
@@ -53,7 +53,7 @@ def test_a_frame_is_in_the_view_of_the_way_that_was_told() -> None:
 def test_a_store_may_have_gone_on_behind_its_final_signature() -> None:
     """S2: the CLOSE is the view of that name, and not the last one."""
     status = ChainStatus("a", Store.DIRTY, initial="X", final="F", lineage=("X", "F", "R"))
-    one = Given.of((status,))
+    one = HypotheticalView.of((status,))
 
     assert [ids_of(("X", "F"))[-1]] == list(one.closes)
     assert not one.is_closed(one.paths[0])
@@ -66,7 +66,7 @@ def test_a_close_starts_where_the_clean_stores_end() -> None:
     )
     dirty = evolve(clean, id="b", store=Store.DIRTY, position=At("X", 9))
 
-    both = Given.of((clean, dirty))
+    both = HypotheticalView.of((clean, dirty))
 
     assert [Position(ids_of(("X",))[0], 3)] == list(both.closes.values())
 
@@ -74,7 +74,7 @@ def test_a_close_starts_where_the_clean_stores_end() -> None:
 def test_the_members_of_a_view_are_those_that_know_it() -> None:
     """Those that vote are members of the FOUND, whether they know a later one or not."""
     status = ChainStatus("a", Store.DIRTY, initial="X", lineage=("X", "V"))
-    two = Given.of((status, evolve(status, id="b", lineage=("X",))))
+    two = HypotheticalView.of((status, evolve(status, id="b", lineage=("X",))))
     absent = Seat("absent", "absent")
     a, b = two.seat(0), two.seat(1)
 
@@ -85,13 +85,13 @@ def test_the_members_of_a_view_are_those_that_know_it() -> None:
 
 def test_nobody_was_ready_in_a_close() -> None:
     """S2: it serves nobody, so what its store held is the view before."""
-    one = Given.of((Status("a", Store.CLEAN, initial="X", final="F"),))
+    one = HypotheticalView.of((Status("a", Store.CLEAN, initial="X", final="F"),))
 
     assert ids_of(("X",))[0] == one.answer(0, None).held
 
 
 def test_who_keeps_nothing_says_so() -> None:
     """T: it is never clean, wherever its data ends."""
-    members = Given.of((Status("a", Store.NONE), Status("b", Store.EMPTY)))
+    members = HypotheticalView.of((Status("a", Store.NONE), Status("b", Store.EMPTY)))
 
     assert [True, False] == [members.answer(at, None).transient for at in range(2)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.config import Config
-from joinproto.join.joint_view import GROUPS_MAX, Apart, Together
+from joinproto.join.joint_view import GROUPS_MAX, CutPairs, JointView
 from joinproto.join.lineage import Lineage
 from joinproto.join.successor import Proposer
 from joinproto.join.view import Kind, Seat, View, found
@@ -19,11 +19,11 @@ from joinproto_worlds.mutations.mutation import applied
 from joinproto_worlds.mutations.named import mutation
 
 names = st.sampled_from("abcdef")
-aparts = st.builds(Apart, st.frozensets(st.tuples(names, names), max_size=12))
+aparts = st.builds(CutPairs, st.frozensets(st.tuples(names, names), max_size=12))
 
 
-def apart(*pairs: str) -> Apart:
-    return Apart(frozenset((pair[0], pair[1]) for pair in pairs))
+def apart(*pairs: str) -> CutPairs:
+    return CutPairs(frozenset((pair[0], pair[1]) for pair in pairs))
 
 
 # -- groups ------------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ def apart(*pairs: str) -> Apart:
 
 @given(aparts, st.frozensets(names, min_size=1))
 def test_the_groups_are_all_that_hear_each_other_and_that_nobody_else_may_join(
-    them: Apart, some: frozenset[str]
+    them: CutPairs, some: frozenset[str]
 ) -> None:
     """Held against every subset."""
 
@@ -77,7 +77,7 @@ def test_the_groups_of_a_few(pairs: str, groups: str) -> None:
 def test_so_many_groups_are_looked_at_and_no_more() -> None:
     """Forty members in pairs that are apart: 2 ** 20 groups, the same ones each time."""
     many = [f"{number:02}" for number in range(40)]
-    them = Apart(frozenset(zip(many[::2], many[1::2], strict=True)))
+    them = CutPairs(frozenset(zip(many[::2], many[1::2], strict=True)))
 
     groups = list(them.groups(many))
 
@@ -124,7 +124,7 @@ def answered(tip: View, members: str, **more: Answer) -> Evidence:
     return Evidence.of(Lineage().append(tip), answers)
 
 
-def proposer(me: str, them: Apart) -> Proposer:
+def proposer(me: str, them: CutPairs) -> Proposer:
     config = Config(member=me, electors=frozenset("abcde"), wait_for=3)
     return Proposer(config=config, seat=SEATS[me], apart=them)
 
@@ -138,7 +138,7 @@ def proposer(me: str, them: Apart) -> Proposer:
         (apart("ac", "ad", "ae", "be"), "bcd"),
     ],
 )
-def test_the_most_that_hear_each_other_are_in_the_view(them: Apart, members: str) -> None:
+def test_the_most_that_hear_each_other_are_in_the_view(them: CutPairs, members: str) -> None:
     """And all electors stay electors: who is left out comes in when it hears the others."""
     tip = tip_of("abcde", "abcde")
 
@@ -227,7 +227,7 @@ def test_before_n_were_active_a_group_of_n_goes_first(was_active: bool, members:
     them = apart("bc", "bd")
     there = frozenset(SEATS[name] for name in "abcd")
 
-    best = Together(tip, them, False).best(there, [], was_active=was_active)
+    best = JointView(tip, them, False).best(there, [], was_active=was_active)
 
     assert set(members) == {seat.member for seat in best}
 
@@ -237,7 +237,7 @@ def test_members_of_the_view_go_before_more_newcomers() -> None:
     tip = tip_of("abc", "abc")
     there = frozenset(SEATS[name] for name in "abde")
 
-    best = Together(tip, apart("bd", "be"), True).best(there, [], was_active=True)
+    best = JointView(tip, apart("bd", "be"), True).best(there, [], was_active=True)
 
     assert {SEATS["a"], SEATS["b"]} == best
 
@@ -247,7 +247,7 @@ def test_of_groups_with_as_many_members_of_the_view_the_larger_one_is_taken() ->
     them = apart("ab", "ad", "be", "bf")
     there = frozenset(SEATS[name] for name in "abdef")
 
-    best = Together(tip_of("abc", "abc"), them, True).best(there, [], was_active=True)
+    best = JointView(tip_of("abc", "abc"), them, True).best(there, [], was_active=True)
 
     assert {"a", "e", "f"} == {seat.member for seat in best}
 

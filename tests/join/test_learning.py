@@ -9,10 +9,10 @@ import pytest
 from joinproto.join.learning import hear_ready, learn
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Learned, Ready, Refusal
-from joinproto.join.observations import Heard
-from joinproto.join.step_context import Draft
+from joinproto.join.observations import Observations
+from joinproto.join.step_context import StepContext
 from joinproto.join.store import Ballot
-from joinproto.join.timers import Pace
+from joinproto.join.timers import Timers
 from joinproto.join.view import View, change
 from tests.join.drafts import draft, sends
 from tests.join.pictures import lineage, seats, views
@@ -21,7 +21,7 @@ from tests.join.pictures import lineage, seats, views
 (B,) = seats("b")
 
 
-def learned(chain: str | Lineage, *, at: float = 0.0, **more: object) -> Draft:
+def learned(chain: str | Lineage, *, at: float = 0.0, **more: object) -> StepContext:
     """Return `a` when it has learned the last view of this chain."""
     m = draft(chain, **more)
     assert m.view is not None
@@ -29,7 +29,7 @@ def learned(chain: str | Lineage, *, at: float = 0.0, **more: object) -> Draft:
     return m
 
 
-def refusals(m: Draft) -> list[str]:
+def refusals(m: StepContext) -> list[str]:
     return [item.what for item in m.events if isinstance(item, Refusal)]
 
 
@@ -46,15 +46,15 @@ def test_what_was_of_the_former_view_is_forgotten() -> None:
         source="b",
         free_until=9.0,
         patience_until=9.0,
-        heard=Heard(in_reach=frozenset("b"), ready=frozenset({B})),
-        pace=Pace(trip=1.0, spread=0.5, holder="b", turns=3),
+        heard=Observations(in_reach=frozenset("b"), ready=frozenset({B})),
+        pace=Timers(trip=1.0, spread=0.5, holder="b", turns=3),
     )
 
     assert (False, 0, False) == (m.was_active, m.tries, m.leave_told)
     assert (None, None, None) == (m.source, m.free_until, m.patience_until)
-    assert Heard(in_reach=frozenset("b")) == m.heard
+    assert Observations(in_reach=frozenset("b")) == m.heard
     assert Learned(tip_of(m)) == m.events[0]
-    assert Pace(trip=1.0, spread=0.5) == m.pace  # how long messages take, holds on
+    assert Timers(trip=1.0, spread=0.5) == m.pace  # how long messages take, holds on
 
 
 # -- a shutdown of all ---------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def chosen(members: str, electors: str) -> Lineage:
     return Lineage().append(tip).append(view)
 
 
-def leaving(members: str, electors: str, *, leave_told: bool = False) -> Draft:
+def leaving(members: str, electors: str, *, leave_told: bool = False) -> StepContext:
     return learned(chosen(members, electors), leaves=True, leave_told=leave_told)
 
 
@@ -210,7 +210,7 @@ def test_with_a_register_one_that_is_ready_is_enough(outside: bool) -> None:
 # -- others are ready ----------------------------------------------------------------------------
 
 
-def tip_of(m: Draft) -> View:
+def tip_of(m: StepContext) -> View:
     assert m.view is not None
     return m.view
 

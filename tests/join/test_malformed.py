@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from joinproto.codec.malformed import Malformed, Said, require_int, shown
+from joinproto.codec.malformed import Malformed, Verbatim, require_int, shown
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_number_lies_between_its_least_and_what_eight_bytes_hold(
     ("value", "text"),
     [
         ("a\nb", r"'a\nb'"),
-        (Said("frame 3"), "frame 3"),
+        (Verbatim("frame 3"), "frame 3"),
         ("x" * 78, repr("x" * 78)),
         ("x" * 79, "'" + "x" * 79 + ".."),
     ],

@@ -7,7 +7,7 @@ from attrs import evolve
 
 from joinproto.join.answers import Answer
 from joinproto.join.config import Config
-from joinproto.join.observations import Heard
+from joinproto.join.observations import Observations
 from joinproto.join.view import Seat, View, change, close
 from tests.join.pictures import views
 
@@ -27,34 +27,36 @@ def _answer(seat: Seat) -> Answer:
 
 def test_who_is_not_heard_any_more_is_no_guest_and_no_stranger(tip: View) -> None:
     """3.4: nor is it here with another store: it may come back with the one that the tip knows."""
-    heard = Heard().up("d").with_guest(D).with_stranger("d")
+    heard = Observations().up("d").with_guest(D).with_stranger("d")
 
-    assert Heard() == heard.down("d")
-    assert Heard() == Heard().up("b").noticing(B2, tip).down("b")
+    assert Observations() == heard.down("d")
+    assert Observations() == Observations().up("b").noticing(B2, tip).down("b")
 
 
 def test_a_new_view_leaves_who_is_there_and_who_wants_to_come_in(tip: View) -> None:
-    heard = Heard(in_reach=frozenset("bcd")).with_guest(B).answered(_answer(B))
+    heard = Observations(in_reach=frozenset("bcd")).with_guest(B).answered(_answer(B))
     heard = heard.with_ready(C).with_beyond(C).with_stranger("c").noticing(B2, tip)
     guests = heard.with_guest(D, transient=True).with_guest(Seat("e", "e1"))
 
-    left = Heard(in_reach=frozenset("bcd")).with_guest(D, transient=True)
+    left = Observations(in_reach=frozenset("bcd")).with_guest(D, transient=True)
     assert left.with_guest(Seat("e", "e1")) == guests.in_view(tip)
 
 
 def test_who_answers_says_whom_it_does_not_hear_and_its_last_word_counts() -> None:
     """What one ballot was told is worth nothing in the next one."""
-    heard = Heard().answered(_answer(B), frozenset("ad")).answered(_answer(C), frozenset("d"))
+    heard = (
+        Observations().answered(_answer(B), frozenset("ad")).answered(_answer(C), frozenset("d"))
+    )
 
     assert {("b", "a"), ("b", "d"), ("c", "d")} == heard.apart.pairs
     assert {("c", "d")} == heard.answered(_answer(B2)).apart.pairs
     assert heard.answers == heard.asking().answers
-    assert Heard() == heard.without_answers() == heard.asking().without_answers()
+    assert Observations() == heard.without_answers() == heard.asking().without_answers()
 
 
 def test_members_and_electors_of_the_tip_are_missed(tip: View) -> None:
     """Newcomers are not: they say themselves whom they hear."""
-    heard = Heard(in_reach=frozenset("bde"))
+    heard = Observations(in_reach=frozenset("bde"))
 
     assert {"c"} == heard.misses(tip, A)
     assert set() == heard.misses(None, A)
@@ -63,18 +65,18 @@ def test_members_and_electors_of_the_tip_are_missed(tip: View) -> None:
 def test_a_close_leaves_no_guest(tip: View) -> None:
     end = close(tip, position=None, activated=False, nonce="-", time=0)
 
-    assert Heard() == Heard().with_guest(D, transient=True).in_view(end)
+    assert Observations() == Observations().with_guest(D, transient=True).in_view(end)
 
 
 def test_a_member_has_one_store_its_last_one() -> None:
-    heard = Heard().answered(_answer(B)).answered(_answer(B2)).with_guest(B).with_guest(B2)
+    heard = Observations().answered(_answer(B)).answered(_answer(B2)).with_guest(B).with_guest(B2)
 
     assert {B2} == {item.seat for item in heard.answers} == heard.guests
     assert {"c"} == heard.silent({"b", "c"})
 
 
 def test_who_has_answered_or_gone_on_is_no_part_of_the_majority(tip: View) -> None:
-    both = Heard(in_reach=frozenset("bc"))
+    both = Observations(in_reach=frozenset("bc"))
 
     assert both.is_majority(tip, A)
     assert both.down("b").is_majority(tip, A)
@@ -87,7 +89,7 @@ def test_who_has_answered_or_gone_on_is_no_part_of_the_majority(tip: View) -> No
 
 
 def test_a_member_lacks_who_is_gone_and_who_is_there_with_another_store(tip: View) -> None:
-    both = Heard(in_reach=frozenset("bc"))
+    both = Observations(in_reach=frozenset("bc"))
 
     assert not both.lacks(tip, A)
     assert both.down("c").lacks(tip, A)
@@ -100,18 +102,20 @@ def test_a_member_lacks_who_is_gone_and_who_is_there_with_another_store(tip: Vie
 def test_a_copy_has_the_id_of_another_ones_store(tip: View) -> None:
     copy = Seat("d", B.store_id)
 
-    assert Heard().is_copy(copy, tip, A)
-    assert not Heard().is_copy(D, tip, A)
-    assert not Heard().is_copy(B, tip, A)
-    assert Heard().with_guest(D).is_copy(Seat("e", D.store_id), None, A)
-    assert Heard().answered(_answer(D)).is_copy(Seat("e", D.store_id), None, A)
-    assert Heard().is_copy(Seat("e", A.store_id), None, A)  # where there is no view, its own counts
+    assert Observations().is_copy(copy, tip, A)
+    assert not Observations().is_copy(D, tip, A)
+    assert not Observations().is_copy(B, tip, A)
+    assert Observations().with_guest(D).is_copy(Seat("e", D.store_id), None, A)
+    assert Observations().answered(_answer(D)).is_copy(Seat("e", D.store_id), None, A)
+    assert Observations().is_copy(
+        Seat("e", A.store_id), None, A
+    )  # where there is no view, its own counts
 
 
 def test_a_member_is_cut_off_where_too_many_are_strangers(tip: View) -> None:
     config = Config(member="a", electors=frozenset("abc"), wait_for=2)
     outside = evolve(config, outside=True)
-    one = Heard().with_stranger("b")
+    one = Observations().with_stranger("b")
     both = one.with_stranger("c")
 
     assert not one.is_cut_off(tip, A, config)
@@ -131,14 +135,14 @@ def test_a_member_is_cut_off_where_all_that_it_was_configured_with_are_strangers
     config = Config(member="a", electors=frozenset("ab"), wait_for=2)
     alone = evolve(config, electors=frozenset("a"))
 
-    assert Heard().with_stranger("b").is_cut_off(tip, A, config)
-    assert not Heard().with_stranger("b").is_cut_off(tip, A, alone)
-    assert not Heard().is_cut_off(tip, A, config)
+    assert Observations().with_stranger("b").is_cut_off(tip, A, config)
+    assert not Observations().with_stranger("b").is_cut_off(tip, A, alone)
+    assert not Observations().is_cut_off(tip, A, config)
 
 
 def test_a_guest_that_keeps_nothing_is_known_as_such_beside_another_one(tip: View) -> None:
     """Else it would be an elector when the next one says hello."""
-    heard = Heard().with_guest(D, transient=True).with_guest(Seat("e", "e1"))
+    heard = Observations().with_guest(D, transient=True).with_guest(Seat("e", "e1"))
 
     assert {D} == heard.transients
     assert not heard.with_guest(D).transients
@@ -162,7 +166,7 @@ def without_c(tip: View) -> View:
 def test_an_elector_that_is_away_is_no_copy_of_itself(tip: View) -> None:
     """3.6: it is no member of the tip, and a guest that has its store's id is a copy of it."""
     without = without_c(tip)
-    heard = Heard().with_guest(Seat("d", C.store_id))
+    heard = Observations().with_guest(Seat("d", C.store_id))
 
     assert C in without.electors
     assert not heard.is_copy(C, without, A)
@@ -172,16 +176,16 @@ def test_an_elector_that_is_away_is_no_copy_of_itself(tip: View) -> None:
 def test_a_member_that_does_not_vote_has_a_store_of_its_own(tip: View) -> None:
     more = evolve(tip, members=tip.members | {D})
 
-    assert Heard().is_copy(Seat("e", D.store_id), more, A)
-    assert not Heard().is_copy(D, more, A)
+    assert Observations().is_copy(Seat("e", D.store_id), more, A)
+    assert not Observations().is_copy(D, more, A)
 
 
 def test_who_is_no_guest_any_more_is_no_transient_one() -> None:
-    heard = Heard().with_guest(D, transient=True)
+    heard = Observations().with_guest(D, transient=True)
     beside = Seat("e", "e1")
 
-    assert Heard() == heard.without_guest(D)
-    assert Heard().with_guest(beside) == heard.with_guest(beside).without_guest(D)
+    assert Observations() == heard.without_guest(D)
+    assert Observations().with_guest(beside) == heard.with_guest(beside).without_guest(D)
     assert heard == heard.with_guest(beside).without_guest(beside)
 
 
@@ -189,12 +193,12 @@ def test_a_member_is_cut_off_by_electors_of_the_view_that_are_not_configured(tip
     """3.4: a joined later, and is configured with itself and d; b and c would never answer."""
     config = Config(member="a", electors=frozenset("ad"), wait_for=2)
 
-    assert Heard().with_stranger("b").with_stranger("c").is_cut_off(tip, A, config)
+    assert Observations().with_stranger("b").with_stranger("c").is_cut_off(tip, A, config)
 
 
 def test_who_is_a_member_or_votes_is_missed(tip: View) -> None:
     """3.4: in a view with it each would have to hear it."""
     more = evolve(tip, members=tip.members | {D})
 
-    assert set("bcd") == Heard().misses(more, A)
-    assert set("bc") == Heard().misses(without_c(tip), A)
+    assert set("bcd") == Observations().misses(more, A)
+    assert set("bc") == Observations().misses(without_c(tip), A)

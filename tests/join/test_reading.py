@@ -7,7 +7,7 @@ import pytest
 from joinproto.codec.malformed import Malformed
 from joinproto.join.choice_messages import Chosen
 from joinproto.join.messages import Confirm, Confirmed, ReadRegister, ReadsConfirmed
-from joinproto.join.observations import Heard
+from joinproto.join.observations import Observations
 from joinproto.join.phases import Phase
 from joinproto.join.reading import (
     confirm_again,
@@ -18,7 +18,7 @@ from joinproto.join.reading import (
     register_confirms,
     void,
 )
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.store import Ballot
 from joinproto.join.view import Seat
 from tests.join.bus import cluster
@@ -30,13 +30,13 @@ CHAIN = "F C"
 TIP = views(CHAIN)["C"]
 
 
-def serving(**more: object) -> Draft:
+def serving(**more: object) -> StepContext:
     """Return `a`, which serves in the tip and hears b and c."""
-    heard = Heard(in_reach=frozenset("bc"))
+    heard = Observations(in_reach=frozenset("bc"))
     return draft(CHAIN, **({"phase": Phase.ACTIVE, "ready_in": TIP.id, "heard": heard} | more))
 
 
-def confirmed(m: Draft) -> list[int]:
+def confirmed(m: StepContext) -> list[int]:
     return [action.upto for action in m.actions if isinstance(action, ReadsConfirmed)]
 
 
@@ -139,7 +139,7 @@ def test_who_serves_no_more_answers_no_read() -> None:
 @pytest.mark.parametrize(("older", "calls"), [("b", 1), ("bc", 0)])
 def test_members_that_cannot_confirm_are_not_asked(older: str, calls: int) -> None:
     """A rolling upgrade: where no majority can confirm, no read is taken."""
-    m = serving(heard=Heard(in_reach=frozenset("bc"), older=frozenset(older)))
+    m = serving(heard=Observations(in_reach=frozenset("bc"), older=frozenset(older)))
 
     read(m, 1.0)
 
@@ -148,7 +148,7 @@ def test_members_that_cannot_confirm_are_not_asked(older: str, calls: int) -> No
 
 
 def test_who_has_not_answered_is_asked_again_at_the_next_heartbeat() -> None:
-    m = serving(heard=Heard(in_reach=frozenset("bc")).doubting("b", 1))
+    m = serving(heard=Observations(in_reach=frozenset("bc")).doubting("b", 1))
     read(m, 1.0)
     m.sends.clear()
 

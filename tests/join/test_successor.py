@@ -8,7 +8,7 @@ from attrs import evolve
 from joinproto.errors import MisuseError
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.config import Config, TotalFailure
-from joinproto.join.joint_view import Apart
+from joinproto.join.joint_view import CutPairs
 from joinproto.join.lineage import Lineage
 from joinproto.join.succession import Next
 from joinproto.join.view import Kind, Position, Seat, View, change, close
@@ -24,7 +24,7 @@ def next_view(voters: str, *, answering: str) -> View:
         seat=SEATS["d"], held=tip.id, ran_on=True, was_active=True, options=OPTIONS, leaves=True
     )
     guest = Answer(seat=SEATS["b"], options=OPTIONS)
-    proposes = evolve(proposer("a", Apart()), guests=frozenset({SEATS["b"]}))
+    proposes = evolve(proposer("a", CutPairs()), guests=frozenset({SEATS["b"]}))
     return proposes.view(Kind.CHANGE, answered(tip, answering, d=leaver, b=guest))
 
 
@@ -68,9 +68,9 @@ def test_behind_a_close_without_a_clean_store_whoever_leaves_is_left_out() -> No
         for name in "abc"
     ]
     evidence = Evidence.of(Lineage().append(tip).append(end), answers)
-    small = evolve(proposer("a", Apart()).config, electors=frozenset("abc"), wait_for=2)
+    small = evolve(proposer("a", CutPairs()).config, electors=frozenset("abc"), wait_for=2)
 
-    view = evolve(proposer("a", Apart()), config=small).view(Kind.RESTART, evidence)
+    view = evolve(proposer("a", CutPairs()), config=small).view(Kind.RESTART, evidence)
 
     assert {"a", "b"} == {seat.member for seat in view.members}
     assert Position(tip.id, 1) == view.position
@@ -92,7 +92,7 @@ def test_one_store_is_enough_for_the_others_to_leave() -> None:
     )
     nothing = evolve(leaver, seat=SEATS["c"], transient=True, leaves=False)
 
-    view = proposer("a", Apart()).view(Kind.CHANGE, answered(tip, "abcd", c=nothing, d=leaver))
+    view = proposer("a", CutPairs()).view(Kind.CHANGE, answered(tip, "abcd", c=nothing, d=leaver))
 
     assert {"a", "b", "c"} == {seat.member for seat in view.members}
 
@@ -123,7 +123,7 @@ def test_a_close_starts_where_a_store_ends() -> None:
     """S2: what a member without a store has beyond it is gone with its process."""
     tip = tip_of("abc", "abc")
 
-    view = proposer("a", Apart()).view(
+    view = proposer("a", CutPairs()).view(
         Kind.CLOSE, of(tip, says(tip, "a", 1), says(tip, "b", 2, transient=True), says(tip, "c", 1))
     )
 
@@ -133,7 +133,7 @@ def test_a_close_starts_where_a_store_ends() -> None:
 def test_a_view_starts_where_one_of_its_members_ends() -> None:
     """3.4: a has more than the others, and they do not hear it; members alone feed each other."""
     tip = tip_of("abcde", "abcde")
-    alone = Apart(frozenset(("a", other) for other in "bcde"))
+    alone = CutPairs(frozenset(("a", other) for other in "bcde"))
 
     view = proposer("b", alone).view(
         Kind.CHANGE, of(tip, says(tip, "a", 2), *(says(tip, name, 1) for name in "bcde"))
@@ -146,7 +146,7 @@ def test_one_source_that_stays_is_enough_for_another_one_to_leave() -> None:
     tip = tip_of("abc", "abc")
     answers = [says(tip, "a", 1), says(tip, "b", 1, ran_on=False), says(tip, "c", 1, leaves=True)]
 
-    assert "ab" == names_of(proposer("a", Apart()).view(Kind.CHANGE, of(tip, *answers)))
+    assert "ab" == names_of(proposer("a", CutPairs()).view(Kind.CHANGE, of(tip, *answers)))
 
 
 def test_the_last_store_does_not_leave() -> None:
@@ -154,7 +154,7 @@ def test_the_last_store_does_not_leave() -> None:
     tip = tip_of("abc", "abc")
     answers = [says(tip, "d", 1, transient=True), says(tip, "a", 1, leaves=True)]
 
-    assert "ad" == names_of(proposer("a", Apart()).view(Kind.CHANGE, of(tip, *answers)))
+    assert "ad" == names_of(proposer("a", CutPairs()).view(Kind.CHANGE, of(tip, *answers)))
 
 
 def test_stores_that_are_behind_come_in_where_no_other_one_stays() -> None:
@@ -169,7 +169,7 @@ def test_stores_that_are_behind_come_in_where_no_other_one_stays() -> None:
         evolve(says(tip, "f", update_unfinished=True), options="others"),
     ]
 
-    assert "bd" == names_of(proposer("a", Apart()).view(Kind.CHANGE, of(tip, *answers)))
+    assert "bd" == names_of(proposer("a", CutPairs()).view(Kind.CHANGE, of(tip, *answers)))
 
 
 def closed(*answers: Answer, at: int = 2) -> View:
@@ -177,8 +177,8 @@ def closed(*answers: Answer, at: int = 2) -> View:
     tip = tip_of("abc", "abc")
     end = close(tip, position=Position(tip.id, at), activated=True, nonce="-", time=0)
     evidence = Evidence.of(Lineage().append(tip).append(end), answers)
-    config = evolve(proposer("a", Apart()).config, electors=frozenset("abc"), wait_for=2)
-    return evolve(proposer("a", Apart()), config=config).view(Kind.RESTART, evidence)
+    config = evolve(proposer("a", CutPairs()).config, electors=frozenset("abc"), wait_for=2)
+    return evolve(proposer("a", CutPairs()), config=config).view(Kind.RESTART, evidence)
 
 
 TIP = tip_of("abc", "abc")
@@ -226,7 +226,7 @@ def test_who_leaves_founds_nothing_and_who_keeps_nothing_does_not_vote(
     answers[2] = evolve(answers[2], leaves=True)
     answers.append(Answer(seat=SEATS["d"], options=OPTIONS, transient=True))
     config = Config(member="a", electors=frozenset(voters), wait_for=3)
-    proposes = evolve(proposer("a", Apart()), config=config)
+    proposes = evolve(proposer("a", CutPairs()), config=config)
 
     view = proposes.view(Kind.FOUND, Evidence.of(Lineage(), answers))
 
@@ -237,7 +237,7 @@ def test_a_guest_that_keeps_nothing_does_not_vote_though_it_is_configured() -> N
     """It said so in its hello; its answer may be lost."""
     tip = tip_of("acd", "acd")
     guest = frozenset({SEATS["b"]})
-    proposes = evolve(proposer("a", Apart()), guests=guest)
+    proposes = evolve(proposer("a", CutPairs()), guests=guest)
 
     assert "abcd" == electors(proposes.view(Kind.CHANGE, answered(tip, "acd")))
     silent = evolve(proposes, transients=guest)
@@ -255,13 +255,13 @@ def test_members_without_a_vote_are_no_majority_of_the_voters() -> None:
 
 def next_view_of(tip: View, *answers: Answer) -> View:
     config = Config(member="a", electors=frozenset("acd"), wait_for=3)
-    return evolve(proposer("a", Apart()), config=config).view(Kind.CHANGE, of(tip, *answers))
+    return evolve(proposer("a", CutPairs()), config=config).view(Kind.CHANGE, of(tip, *answers))
 
 
 def test_a_member_that_is_silent_and_does_not_vote_is_seen() -> None:
     """S2: a CLOSE waits for it: it may still acknowledge."""
     tip = tip_of("abcd", "abc")
-    proposes = evolve(proposer("a", Apart()), closes=True)
+    proposes = evolve(proposer("a", CutPairs()), closes=True)
 
     assert Next.CHANGE is proposes.decide(answered(tip, "abc"))[1].outcome
     assert Next.CLOSE is proposes.decide(answered(tip, "abcd"))[1].outcome
@@ -271,7 +271,7 @@ def test_where_nobody_leaves_a_guest_that_has_not_answered_votes() -> None:
     """3.4: d is away; that b may have gone, too, matters only where a vote is given up."""
     tip = tip_of("ade", "ad")
     config = Config(member="a", electors=frozenset("ab"), wait_for=3)
-    proposes = evolve(proposer("a", Apart()), config=config, guests=frozenset({SEATS["b"]}))
+    proposes = evolve(proposer("a", CutPairs()), config=config, guests=frozenset({SEATS["b"]}))
 
     assert "abd" == electors(proposes.view(Kind.CHANGE, answered(tip, "ae")))
 
@@ -283,7 +283,7 @@ def test_a_guest_is_taken_in_as_it_answers(store: str, leaves: bool, members: st
     """3.4: a member has one store, the one that answered; it says hello again with it."""
     tip = tip_of("acd", "acd")
     other = Answer(seat=Seat("b", store), options=OPTIONS, leaves=leaves)
-    proposes = evolve(proposer("a", Apart()), guests=frozenset({SEATS["b"]}))
+    proposes = evolve(proposer("a", CutPairs()), guests=frozenset({SEATS["b"]}))
 
     view = proposes.view(Kind.CHANGE, answered(tip, "acb", b=other))
 
@@ -295,7 +295,7 @@ def test_those_that_hear_each_other_and_keep_nothing_need_one_with_a_store() -> 
     tip = tip_of("abcd", "a")
     config = Config(member="b", electors=frozenset("a"), wait_for=3, outside=True)
     nothing = [says(tip, name, 1, transient=True) for name in "bcd"]
-    cut = Apart(frozenset({("a", "c"), ("a", "d")}))
+    cut = CutPairs(frozenset({("a", "c"), ("a", "d")}))
     proposes = evolve(proposer("b", cut), config=config)
 
     view = proposes.view(Kind.CHANGE, of(tip, says(tip, "a", 1), *nothing))
@@ -307,7 +307,7 @@ def test_the_former_store_of_a_member_does_not_vote_on_beside_its_new_one() -> N
     """3.4: d leaves, and must still vote, for b and e are away; c has another disk."""
     tip = tip_of("abcde", "abcde")
     other = Answer(seat=Seat("c", "c2"), options=OPTIONS)
-    proposes = evolve(proposer("a", Apart()), guests=frozenset({other.seat}))
+    proposes = evolve(proposer("a", CutPairs()), guests=frozenset({other.seat}))
 
     view = proposes.view(
         Kind.CHANGE, of(tip, says(tip, "a", 1), other, says(tip, "d", 1, leaves=True))
@@ -329,7 +329,7 @@ def test_the_former_store_of_a_member_does_not_vote_on_beside_its_new_one() -> N
 def test_a_newcomer_that_keeps_nothing_or_leaves_does_not_vote(newcomer: Answer) -> None:
     """3.4: neither beside those that stay nor for want of them; d leaves, and c is away."""
     tip = tip_of("acd", "acd")
-    proposes = evolve(proposer("a", Apart()), guests=frozenset({SEATS["b"]}))
+    proposes = evolve(proposer("a", CutPairs()), guests=frozenset({SEATS["b"]}))
     answers = [says(tip, "a"), says(tip, "d", leaves=True), newcomer]
 
     assert "acd" == electors(proposes.view(Kind.CHANGE, of(tip, *answers)))
@@ -341,7 +341,7 @@ def test_a_restart_does_not_start_where_a_store_ends_that_lacks_something() -> N
     config = Config(member="a", electors=frozenset("abc"), wait_for=2)
     answers = [says(tip, "a", 1), says(tip, "b", 3, update_unfinished=True)]
 
-    view = evolve(proposer("a", Apart()), config=config).view(Kind.RESTART, of(tip, *answers))
+    view = evolve(proposer("a", CutPairs()), config=config).view(Kind.RESTART, of(tip, *answers))
 
     assert ("ab", 1) == (names_of(view), seq_of(view))
 
@@ -349,7 +349,7 @@ def test_a_restart_does_not_start_where_a_store_ends_that_lacks_something() -> N
 def test_where_all_leave_and_nobody_can_a_guest_that_has_not_answered_does_not_vote() -> None:
     """3.4: a and d go as soon as they may, and b may have gone."""
     tip = tip_of("ade", "ad")
-    proposes = evolve(proposer("a", Apart()), guests=frozenset({SEATS["b"]}))
+    proposes = evolve(proposer("a", CutPairs()), guests=frozenset({SEATS["b"]}))
     answers = [says(tip, name, leaves=True) for name in "ad"]
 
     view = proposes.view(Kind.CHANGE, of(tip, *answers))
@@ -368,7 +368,7 @@ def test_all_that_were_started_with_other_options_start_again() -> None:
     )
     answers = [Answer(seat=SEATS[name], options=config.digest) for name in "abc"]
 
-    _, case = evolve(proposer("a", Apart()), config=config).decide(of(tip, *answers))
+    _, case = evolve(proposer("a", CutPairs()), config=config).decide(of(tip, *answers))
 
     assert Next.RESTART is case.outcome
 
@@ -384,7 +384,7 @@ def test_stores_that_lack_what_was_acknowledged_are_no_beginning() -> None:
         for name in "ab"
     ]
 
-    _, case = evolve(proposer("a", Apart()), config=config).decide(of(tip, *unfinished))
+    _, case = evolve(proposer("a", CutPairs()), config=config).decide(of(tip, *unfinished))
 
     assert "no store has all of the tip" == case.name
 
@@ -394,7 +394,7 @@ def test_one_that_was_active_is_enough() -> None:
     tip = tip_of("abc", "abc")
     answers = [says(tip, "a", 1), says(tip, "b", 1, was_active=False)]
 
-    assert proposer("a", Apart()).view(Kind.CHANGE, of(tip, *answers)).activated
+    assert proposer("a", CutPairs()).view(Kind.CHANGE, of(tip, *answers)).activated
 
 
 def test_the_new_store_of_an_elector_votes_though_nobody_here_is_configured_so() -> None:
@@ -402,7 +402,7 @@ def test_the_new_store_of_an_elector_votes_though_nobody_here_is_configured_so()
     tip = tip_of("abc", "abc")
     other = Answer(seat=Seat("c", "c2"), options=OPTIONS)
     config = Config(member="a", electors=frozenset("ab"), wait_for=2)
-    proposes = evolve(proposer("a", Apart()), config=config, guests=frozenset({other.seat}))
+    proposes = evolve(proposer("a", CutPairs()), config=config, guests=frozenset({other.seat}))
 
     view = proposes.view(Kind.CHANGE, of(tip, says(tip, "a", 1), says(tip, "b", 1), other))
 
@@ -415,7 +415,7 @@ def test_a_view_that_no_answer_leads_to_is_not_made() -> None:
     stopped = [says(tip, name, 1, ran_on=False) for name in "abc"]
 
     with pytest.raises(MisuseError, match="no store to start the next view from"):
-        proposer("a", Apart()).view(Kind.CHANGE, of(tip, *stopped))
+        proposer("a", CutPairs()).view(Kind.CHANGE, of(tip, *stopped))
 
 
 # -- a disk that was put back ----------------------------------------------------------------------
@@ -435,12 +435,12 @@ def test_a_backup_of_one_does_not_take_the_frames_of_all(total_failure: TotalFai
         Answer(seat=SEATS["c"], **new),  # type: ignore[arg-type]
     ]
     config = evolve(
-        proposer("a", Apart()).config,
+        proposer("a", CutPairs()).config,
         electors=frozenset("abc"),
         wait_for=2,
         total_failure=total_failure,
     )
-    proposes = evolve(proposer("a", Apart()), config=config)
+    proposes = evolve(proposer("a", CutPairs()), config=config)
 
     def ends() -> tuple[Next, int | None]:
         evidence = Evidence.of(chain, answers)

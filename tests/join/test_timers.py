@@ -17,7 +17,7 @@ from joinproto.join.messages import Action, Closing, Event, OpenForClients, Sent
 from joinproto.join.perform import perform
 from joinproto.join.phases import RUNNING
 from joinproto.join.store import Ballot, StoreRecord
-from joinproto.join.timers import Pace
+from joinproto.join.timers import Timers
 
 
 @define
@@ -151,7 +151,7 @@ def test_a_member_in_a_crash_loop_does_not_keep_the_others_from_their_view(
 
 def test_patience_follows_what_answers_take() -> None:
     """Late answers count, too: an answer names the ballot it is for, so there is no doubt."""
-    pace, one, two = Pace(), Ballot(1, "s"), Ballot(2, "s")
+    pace, one, two = Timers(), Ballot(1, "s"), Ballot(2, "s")
     assert 0.5 == pace.patience(0.5)
 
     pace = pace.asking(1.0, one).asking(1.5, two).answered(1.8, one)
@@ -171,7 +171,7 @@ def test_patience_follows_what_answers_take() -> None:
 
 def test_an_answer_to_what_was_asked_twice_says_nothing() -> None:
     """Others answered: whoever is late left another ballot its time, and the way is not longer."""
-    pace, one, two = Pace(), Ballot(1, "s"), Ballot(2, "s")
+    pace, one, two = Timers(), Ballot(1, "s"), Ballot(2, "s")
 
     pace = pace.asking(1.0, one).asking(1.5, two).insisting(one)
 
@@ -180,7 +180,7 @@ def test_an_answer_to_what_was_asked_twice_says_nothing() -> None:
 
 
 def test_a_holder_cannot_prolong_its_time() -> None:
-    pace = Pace().given_to(1.0, "a").given_to(1.4, "a")
+    pace = Timers().given_to(1.0, "a").given_to(1.4, "a")
 
     assert 1.5 == pace.held_until("b", 0.5)
     assert None is pace.held_until("a", 0.5)
@@ -191,7 +191,7 @@ def test_a_holder_cannot_prolong_its_time() -> None:
 
 def test_a_starter_defers_only_to_those_that_ran_on() -> None:
     """After a total failure nobody did, and nobody waits for longer than before."""
-    pace = Pace(started=10.0, rounds=3)
+    pace = Timers(started=10.0, rounds=3)
     both = frozenset("ab")
 
     ran = pace.greeted_by("a", ran_on=True)
@@ -205,7 +205,7 @@ def test_a_starter_defers_only_to_those_that_ran_on() -> None:
 
 def test_a_starter_does_not_wait_long_for_whom_it_has_not_heard_from() -> None:
     """Its hello may be lost; of who is not here any more, or was started again, nothing counts."""
-    pace = Pace(started=10.0, rounds=4).greeted_by("a", ran_on=False)
+    pace = Timers(started=10.0, rounds=4).greeted_by("a", ran_on=False)
     both = frozenset("ab")
 
     assert 11.0 == pace.deferred_until(both, 0.5)

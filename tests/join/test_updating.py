@@ -6,7 +6,7 @@ import pytest
 
 from joinproto.join.member import Member
 from joinproto.join.messages import ServeUpdate, StartUpdate, WantUpdate, Welcome
-from joinproto.join.observations import Heard
+from joinproto.join.observations import Observations
 from joinproto.join.phases import Phase
 from joinproto.join.steps import update_done
 from joinproto.join.store import StoreRecord
@@ -27,7 +27,7 @@ def test_who_is_ready_and_heard_feeds_a_member_the_least_name_first(
     ready: str, in_reach: str, source: str | None
 ) -> None:
     """I7: up to where the view starts; all runs of one world take the same one."""
-    heard = Heard(in_reach=frozenset(in_reach), ready=seats(ready))
+    heard = Observations(in_reach=frozenset(in_reach), ready=seats(ready))
     m = draft(CHAIN, phase=Phase.UPDATING, heard=heard)
 
     find_source(m)
@@ -72,7 +72,7 @@ def test_an_update_that_goes_frame_by_frame_is_written_down_on_its_way() -> None
 def test_who_has_all_of_an_update_is_ready_at_once() -> None:
     """I7, I8: nothing else will be told; what is on the disk now counts, not what was."""
     known = lineage(CHAIN, options=config("a").digest)
-    heard = Heard(in_reach=frozenset("bc"), ready=seats("bc"))
+    heard = Observations(in_reach=frozenset("bc"), ready=seats("bc"))
     m = draft(known, phase=Phase.UPDATING, heard=heard, position=None)
     assert known.tip is not None
 

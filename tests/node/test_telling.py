@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from joinproto.apps.node.reporting import OneLine, Teller
+from joinproto.apps.node.reporting import OneLine, Reporter
 from joinproto.join.messages import PhaseChanged, Refusal, Waiting
 from joinproto.join.phases import Phase
 from joinproto.machine.vocabulary import Reason
@@ -20,7 +20,7 @@ OLDER = Waiting("I1", "too few members", Reason.STORE_WENT_BACK, "older copies: 
 def test_waiting_is_told_when_it_changes(caplog: pytest.LogCaptureFixture) -> None:
     """A member tries twice a second; what it waits for is the same for hours."""
     caplog.set_level("INFO")
-    teller = Teller()
+    teller = Reporter()
     for _ in range(100):
         teller.see(FEW)
     teller.see(FAILED)
@@ -34,7 +34,7 @@ def test_waiting_is_told_when_it_changes(caplog: pytest.LogCaptureFixture) -> No
 
 def test_older_copies_are_told_with_what_helps(caplog: pytest.LogCaptureFixture) -> None:
     """3.6: the right directory, an empty one, or the recovery tool."""
-    Teller().see(OLDER)
+    Reporter().see(OLDER)
 
     (line,) = caplog.messages
     assert line.startswith(
@@ -44,7 +44,7 @@ def test_older_copies_are_told_with_what_helps(caplog: pytest.LogCaptureFixture)
 
 
 def test_after_something_else_happened_it_is_told_again(caplog: pytest.LogCaptureFixture) -> None:
-    teller = Teller()
+    teller = Reporter()
     teller.see(FEW)
     teller.see(PhaseChanged(Phase.ACTIVE, Phase.SUSPENDED, "3.5", "hears no majority"))
     teller.see(FEW)
@@ -54,7 +54,7 @@ def test_after_something_else_happened_it_is_told_again(caplog: pytest.LogCaptur
 
 
 def test_who_is_away_is_told_when_that_changes(caplog: pytest.LogCaptureFixture) -> None:
-    teller = Teller()
+    teller = Reporter()
     for away in (["b", "c"], ["b", "c"], ["c"], ["c"], [], ["c"]):
         teller.see_who_is_away(away)
 

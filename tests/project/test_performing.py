@@ -87,9 +87,9 @@ RECONCILE = System(
     ),
     may_compare={
         "commands.py _run": "which of two programs is called",
-        "telling.py judged": "what was said of the queue before is not repeated",
-        "telling.py read": "of which queues something was said: what is said again is not repeated",
-        "telling.py _lacking": "the same, counted",
+        "reporting.py judged": "what was said of the queue before is not repeated",
+        "reporting.py read": "of which queues something was said: it is not repeated",
+        "reporting.py _lacking": "the same, counted",
     },
 )
 CHECKS = "a check of a server: what it compares it tells, and nothing follows from it"
@@ -101,7 +101,7 @@ DISCOVERY = System(
     ports=joinproto.discovery.perform.Ports,
     performers=(
         "joinproto/apps/discovery/perform.py Acting",
-        "joinproto/discovery/asked.py Given",  # answers that are given
+        "joinproto/discovery/asked.py RecordedPorts",  # answers that are given
     ),
     values=frozenset({"nodes", "node", "variant", "status", "rules", "step", "release", "kind"}),
     may_compare={
@@ -150,7 +150,7 @@ STANDBY = System(
         "process.py run": "not a domain value: whether settings have a chain",
         "settings.py _chain": "two tables of a file name the same brokers",
         "slots.py _went_back": "a store whose older half is younger is refused",
-        "telling.py status_of": "the flag of the disk, shown to a person",
+        "reporting.py status_of": "the flag of the disk, shown to a person",
     },
     may_tell={
         "joinproto/standby/machine.py": "what follows in the same step, before its effects leave",
@@ -160,7 +160,6 @@ STANDBY = System(
         "joinproto/swarm/network.py": "a message of the join protocol that has the same name",
     },
 )
-HOLDER = "not a domain value: whether a service can say what it holds"
 BOOTS = "how it does what it is told"
 CLUSTERER = System(
     name="clusterer",
@@ -177,12 +176,9 @@ CLUSTERER = System(
     may_compare={
         "commands.py boot": BOOTS,
         "host.py _log": "what has changed is logged, and nothing else follows from it",
-        "host.py doubt": HOLDER,
         "joinproto_node.py boot": BOOTS,
         "process.py _status": "what is shown: a value that is not there is null",
         "rabbitmq.py _boot": BOOTS,
-        "service.py holdings": HOLDER,
-        "service.py look": HOLDER,
         "stored.py keep": "the disk's own guard: an older config replaces no younger one",
     },
     may_tell={

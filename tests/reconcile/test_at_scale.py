@@ -17,11 +17,11 @@ from joinproto.cli.at_scale import run as run_module
 from joinproto.cli.at_scale.cluster import Cluster
 from joinproto.cli.at_scale.results import least
 from joinproto.cli.at_scale.run import Run
-from joinproto.cli.at_scale.stories import HOUR, Blow, Shape, Story, Way, blows
+from joinproto.cli.at_scale.stories import HOUR, Care, NodeChange, Shape, Story, blows
 from joinproto.cli.commands import reconcile_simulate
 from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.queue import Queue, Situation, Target, Variant
-from joinproto.reconcile.timers import Clock, Pace
+from joinproto.reconcile.timers import Clock, Timers
 from tests.cli.running import run_here
 from tests.cli.schemas import faults, unexplained
 from tests.needs import need
@@ -30,7 +30,7 @@ from tools import json_schema as schema
 SMALL = Shape(queues=300, nodes=20, zones=5, bytes_mean=1e9)
 
 
-def played(way: Way, story: list[Blow], copies: int = 4, shape: Shape = SMALL) -> Run:
+def played(way: Care, story: list[NodeChange], copies: int = 4, shape: Shape = SMALL) -> Run:
     run = Run(shape, way, copies, 24 * HOUR)
     run.play(story)
     return run
@@ -39,8 +39,8 @@ def played(way: Way, story: list[Blow], copies: int = 4, shape: Shape = SMALL) -
 RACK = list(blows(Story.RACK, SMALL, 1))
 
 
-@pytest.mark.parametrize("way", Way)
-def test_each_way_repairs_all_queues_of_a_failed_rack(way: Way) -> None:
+@pytest.mark.parametrize("way", Care)
+def test_each_way_repairs_all_queues_of_a_failed_rack(way: Care) -> None:
     """As many live replicas as wanted, each counted once; nobody copies more than it may."""
     run = played(way, RACK)
     up = [machine.up for machine in run.cluster.machines]
@@ -59,8 +59,8 @@ def test_ours_repairs_sooner_at_a_lower_peak() -> None:
     """Q5: beyond the failure interval less than half of periodic's, with fewer copies at a time."""
     shape = Shape(queues=1_200, nodes=20, bytes_mean=150e6)
     story = list(blows(Story.RACK, shape, 1))
-    periodic = played(Way.PERIODIC, story, 25, shape)
-    ours = played(Way.OURS, story, periodic.peak_of_a_node, shape)
+    periodic = played(Care.PERIODIC, story, 25, shape)
+    ours = played(Care.OURS, story, periodic.peak_of_a_node, shape)
 
     def beyond(run: Run) -> float:
         return sum(run.below_seconds) / len(run.below_seconds) - shape.failure_interval
@@ -71,7 +71,7 @@ def test_ours_repairs_sooner_at_a_lower_peak() -> None:
 
 def test_where_nothing_fails_nothing_is_evaluated() -> None:
     """A look that finds nothing to do is no event."""
-    run = played(Way.PERIODIC, [])
+    run = played(Care.PERIODIC, [])
 
     assert (0, 0) == (run.evaluations, run.changes)
 
@@ -81,17 +81,17 @@ def test_restarts_longer_than_the_interval_are_repaired_for_nothing() -> None:
     story = list(blows(Story.ROLLING, SMALL, 1))
     patient = Shape(queues=300, nodes=20, zones=5, bytes_mean=1e9, failure_interval=120)
 
-    hasty = played(Way.OURS, story)
+    hasty = played(Care.OURS, story)
     assert hasty.for_nothing > 80
-    assert 0 == played(Way.OURS, story, shape=patient).changes
+    assert 0 == played(Care.OURS, story, shape=patient).changes
 
 
 def test_a_copy_whose_source_stops_is_begun_again() -> None:
     """It is not counted as done, and its queue is repaired in the end."""
     shape = Shape(queues=300, nodes=20, zones=5, bytes_mean=5e9)
     first = list(blows(Story.RACK, shape, 1))
-    second = [Blow(one.at + 80, one.node + 1, one.up) for one in first[:2]]
-    run = played(Way.OURS, first + second, 4, shape)
+    second = [NodeChange(one.at + 80, one.node + 1, one.up) for one in first[:2]]
+    run = played(Care.OURS, first + second, 4, shape)
     up = [machine.up for machine in run.cluster.machines]
     left = [[up[node] for node in members] for members in run.cluster.members]
     below = [one for one in left if sum(one) < 3]
@@ -104,7 +104,7 @@ def test_a_copy_whose_source_stops_is_begun_again() -> None:
 
 def test_the_same_dice_give_the_same_run() -> None:
     """Results can be told again."""
-    one, other = (played(Way.OURS, RACK) for _ in range(2))
+    one, other = (played(Care.OURS, RACK) for _ in range(2))
 
     assert one.below_seconds == other.below_seconds
     assert one.moments == other.moments
@@ -135,7 +135,7 @@ def test_the_shortlist_holds_whom_all_nodes_would_give() -> None:
 def test_an_idle_clock_looks_at_the_same_times() -> None:
     """What is left out changes nothing: the next look is the one it would have come to."""
     for variant in (Variant.SEED, Variant.OURS):
-        clock = Clock(variant=variant, pace=Pace(interval=50), queue="q").start(0.0)
+        clock = Clock(variant=variant, pace=Timers(interval=50), queue="q").start(0.0)
         slow = clock
         while slow.next is not None and slow.next < 777:
             slow = slow.looked(slow.next, changed=False)
@@ -161,9 +161,9 @@ def test_the_command_compares_and_draws(capsys: pytest.CaptureFixture[str], tmp_
 
 def test_all_nodes_together_copy_no_more_than_they_may() -> None:
     """Q5: the limit is filled, and of queues with as much to spare the smallest are first."""
-    run = Run(SMALL, Way.OURS, 4, 24 * HOUR, copies_in_all=6)
+    run = Run(SMALL, Care.OURS, 4, 24 * HOUR, copies_in_all=6)
     run.play(RACK)
-    alone = Run(SMALL, Way.OURS, 4, 24 * HOUR)
+    alone = Run(SMALL, Care.OURS, 4, 24 * HOUR)
     alone.play(RACK)
 
     assert (0, 6) == (run.unmended, run.peak)
@@ -176,8 +176,8 @@ def test_at_periodics_peak_ours_needs_less_than_half_beyond_the_interval() -> No
     """Q5: with the same bytes a second of all nodes together, and fewer of each node."""
     shape = Shape(queues=3_000, nodes=50, bytes_mean=150e6)
     story = list(blows(Story.RACK, shape, 1))
-    periodic = played(Way.PERIODIC, story, 25, shape)
-    ours = Run(shape, Way.OURS, 5, 24 * HOUR, copies_in_all=periodic.peak)
+    periodic = played(Care.PERIODIC, story, 25, shape)
+    ours = Run(shape, Care.OURS, 5, 24 * HOUR, copies_in_all=periodic.peak)
     ours.play(story)
 
     def beyond(run: Run) -> float:
@@ -216,7 +216,7 @@ def test_a_run_says_how_far_it_is_and_ends_when_told(monkeypatch: pytest.MonkeyP
         heard.append(part)
         return len(heard) < 3
 
-    run = Run(SMALL, Way.OURS, 4, 24 * HOUR)
+    run = Run(SMALL, Care.OURS, 4, 24 * HOUR)
 
     assert not run.play(RACK, goes_on)
     assert 3 == len(heard)
@@ -230,7 +230,7 @@ def test_ctrl_c_tells_the_ways_that_were_played(
     play = many.played
 
     def pressed(job: many.Job, goes_on: Callable[[float], bool]) -> Any:
-        if job.way is Way.OURS:
+        if job.way is Care.OURS:
             os.kill(os.getpid(), signal.SIGINT)
             goes_on(0.5)
             return None

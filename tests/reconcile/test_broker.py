@@ -23,7 +23,7 @@ from joinproto.apps.reconcile.api import Api, NoAnswer, Refused
 from joinproto.apps.reconcile.commands import Tools
 from joinproto.apps.reconcile.journal import Journal
 from joinproto.apps.reconcile.loop import Loop
-from joinproto.apps.reconcile.reporting import Teller
+from joinproto.apps.reconcile.reporting import Reporter
 from joinproto.durable.envelope import Envelope, unseal
 from joinproto.durable.filesystem import RealFileSystem
 from joinproto.errors import StoreCorrupt, StoreInUse
@@ -31,7 +31,7 @@ from joinproto.reconcile.keeper import Keeper, Rules
 from joinproto.reconcile.plan import Limits
 from joinproto.reconcile.queue import Kind
 from joinproto.reconcile.reading import caught_up, replicas_of
-from joinproto.reconcile.timers import Pace
+from joinproto.reconcile.timers import Timers
 from tests.cli.running import Run, run_apart, run_here
 from tests.reconcile.scripted import Broker, scripted
 
@@ -71,13 +71,13 @@ def rig(
 ) -> Rig:
     told: list[dict[str, Any]] = []
     now = [1000.0]
-    rules = Rules(Pace(interval=10, trigger_interval=0), limits=Limits(copies_at_once=copies))
+    rules = Rules(Timers(interval=10, trigger_interval=0), limits=Limits(copies_at_once=copies))
     journal = Journal.open(broker.room / "state.json") if applies else None
     loop = Loop(
         Api((*urls, broker.url), "u", "p", timeout=60, target=3),
         Tools((str(broker.tool),), (str(broker.tool),), timeout=60),
         Keeper(rules),
-        Teller(lambda line: told.append(json.loads(line))),
+        Reporter(lambda line: told.append(json.loads(line))),
         journal,
         clock=lambda: now[0],
     )

@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 
 from joinproto.reconcile.queue import Variant
-from joinproto.reconcile.timers import CLOCK, HEARD_BY, Armed, Event, Happens, Pace, Tick, looks
+from joinproto.reconcile.timers import CLOCK, HEARD_BY, Armed, Event, Happens, Tick, Timers, looks
 
-PACE = Pace(interval=50, trigger_interval=10)
+PACE = Timers(interval=50, trigger_interval=10)
 
 
 def times(variant: Variant, *events: Event, until: float = 200, queue: str = "q") -> list[float]:
@@ -79,7 +79,7 @@ def test_the_shipped_code_does_not_hear_of_maintenance(what: Happens) -> None:
 def test_switched_off_it_never_looks() -> None:
     """Q2: real hibernates, and ignores all events."""
     for variant in Variant:
-        assert [] == looks(variant, Pace(enabled=False), (down(1),), 10_000)
+        assert [] == looks(variant, Timers(enabled=False), (down(1),), 10_000)
 
 
 def test_the_tables_and_transitions_agree() -> None:

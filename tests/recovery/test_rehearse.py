@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from joinproto.cli.rehearse.disks import Scene, scene_of
+from joinproto.cli.rehearse.disks import DiskScenario, scene_of
 from joinproto.errors import UsageProblem
 from joinproto.join.ids import Name
 from joinproto.join.position import compare_positions
@@ -228,7 +228,7 @@ def test_a_frame_that_can_be_lost_is_found() -> None:
     life.write()  # only a has it
     life.kill("b")
     scene = scene_of(dict(life.disks))
-    wrong = Scene(scene.disks, scene.chain, frozenset(scene.disks["a"].frames), scene.real)
+    wrong = DiskScenario(scene.disks, scene.chain, frozenset(scene.disks["a"].frames), scene.real)
     choice = next(one for one in choices(("a", "b", "c")) if one.name == "mark all")
 
     assert len(scene.kept) < len(wrong.kept)

@@ -11,9 +11,9 @@ from joinproto.reference.effects import (
     Abort,
     Acknowledge,
     AskForUpdate,
+    DiskRecord,
     Effect,
     Exit,
-    Kept,
     Persist,
 )
 from joinproto.reference.events import (
@@ -30,7 +30,7 @@ from joinproto.reference.note.readings import AS_WRITTEN, Readings
 from joinproto.reference.qpid.member import QpidMember
 from joinproto.reference.tabled import Identity, TabledMember
 
-EMPTY = Kept(Store.EMPTY)
+EMPTY = DiskRecord(Store.EMPTY)
 
 
 class Cluster:
@@ -46,7 +46,7 @@ class Cluster:
         self.rules = rules
         self.readings = readings
         self.wait_for = wait_for
-        self.disk: dict[str, Kept] = {}
+        self.disk: dict[str, DiskRecord] = {}
         self.members: dict[str, TabledMember] = {}
         self.asked: dict[str, tuple[str, ...]] = {}
         self.acknowledged: list[object] = []
@@ -56,7 +56,7 @@ class Cluster:
     def start(self, *names: str, store: Store = Store.EMPTY) -> None:
         """Start members, new ones with this store, and let everybody agree on the group."""
         for name in names:
-            kept = self.disk.setdefault(name, Kept(store))
+            kept = self.disk.setdefault(name, DiskRecord(store))
             me = Identity(name, wait_for=self.wait_for)
             if self.rules is QpidMember:
                 self.members[name] = QpidMember(me, kept)

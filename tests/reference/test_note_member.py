@@ -9,9 +9,9 @@ from joinproto.reference.effects import (
     Acknowledge,
     Announce,
     AskForUpdate,
+    DiskRecord,
     Effect,
     Exit,
-    Kept,
     Persist,
     Serve,
     Took,
@@ -35,7 +35,7 @@ from tests.reference.cluster import Cluster
 ME = Identity("a")
 
 
-def member(kept: Kept, reading: str = "as-written", me: Identity = ME) -> NoteMember:
+def member(kept: DiskRecord, reading: str = "as-written", me: Identity = ME) -> NoteMember:
     """Return a member that has just been started."""
     made = NoteMember(me, kept, READINGS[reading])
     made.receive(Start())
@@ -54,36 +54,38 @@ def actions(effects: list[Effect]) -> list[Effect]:
 
 def test_a_founder_has_its_signature_on_disk_before_it_serves() -> None:
     """I3, S1: otherwise a crash leaves an empty store behind a cluster that served."""
-    founder = member(Kept(Store.EMPTY))
+    founder = member(DiskRecord(Store.EMPTY))
 
     effects = founder.receive(alone(founder))
 
-    assert [Persist(Kept(Store.DIRTY, 7)), Serve()] == actions(effects)
+    assert [Persist(DiskRecord(Store.DIRTY, 7)), Serve()] == actions(effects)
 
 
 def test_a_clean_store_is_dirty_on_disk_before_its_member_serves() -> None:
     """S2, as written: any end but the orderly shutdown must find it dirty."""
-    started = member(Kept(Store.CLEAN, 1, 2, ("x",)))
+    started = member(DiskRecord(Store.CLEAN, 1, 2, ("x",)))
 
     effects = started.receive(alone(started))
 
-    assert [Persist(Kept(Store.DIRTY, 1, 2, ("x",))), Serve()] == actions(effects)
+    assert [Persist(DiskRecord(Store.DIRTY, 1, 2, ("x",))), Serve()] == actions(effects)
 
 
 def test_a_frame_is_on_disk_before_it_is_acknowledged() -> None:
     """Otherwise the client believes what a crash forgets."""
-    active = member(Kept(Store.CLEAN, 1, 2, ("x",)))
+    active = member(DiskRecord(Store.CLEAN, 1, 2, ("x",)))
     active.receive(alone(active))
 
     effects = active.receive(ClientWrite("y"))
 
-    assert [Persist(Kept(Store.DIRTY, 1, 3, ("x", "y"))), Acknowledge("y")] == actions(effects)
+    assert [Persist(DiskRecord(Store.DIRTY, 1, 3, ("x", "y"))), Acknowledge("y")] == actions(
+        effects
+    )
 
 
 def test_a_member_without_a_store_persists_nothing() -> None:
     """T: it learns the state and the signature, and forgets both when it ends."""
     cluster = Cluster()
-    cluster.disk = {"a": Kept(Store.CLEAN, 1, 2, ("x",))}
+    cluster.disk = {"a": DiskRecord(Store.CLEAN, 1, 2, ("x",))}
     cluster.start("a")
     cluster.start("b", store=Store.NONE)
 
@@ -92,12 +94,12 @@ def test_a_member_without_a_store_persists_nothing() -> None:
 
     assert ("x", "y") == cluster.members["b"].data
     assert 1 == cluster.members["b"].status.initial
-    assert Kept(Store.NONE) == cluster.disk["b"]
+    assert DiskRecord(Store.NONE) == cluster.disk["b"]
 
 
 def test_an_update_arrives_in_the_order_of_the_note() -> None:
     """J2: data, initial signature, then active; a crash may fall between any two."""
-    joiner = member(Kept(Store.CLEAN, 1, 2, ("x",)))
+    joiner = member(DiskRecord(Store.CLEAN, 1, 2, ("x",)))
     source = Status("b", Store.DIRTY, initial=1, final=5, active=True)
     asked = joiner.receive(Agreed((joiner.status, source), stamp=7))
 
@@ -105,8 +107,8 @@ def test_an_update_arrives_in_the_order_of_the_note() -> None:
 
     assert [AskForUpdate(("b",))] == actions(asked)
     assert [
-        Persist(Kept(Store.CLEAN, 1, 5, ("x", "y"))),  # still clean: the note names no moment
-        Persist(Kept(Store.DIRTY, 1, 5, ("x", "y"))),
+        Persist(DiskRecord(Store.CLEAN, 1, 5, ("x", "y"))),  # still clean: the note names no moment
+        Persist(DiskRecord(Store.DIRTY, 1, 5, ("x", "y"))),
         Serve(),
     ] == actions(effects)
 
@@ -115,15 +117,15 @@ def test_an_update_arrives_in_the_order_of_the_note() -> None:
     ("reading", "on_asking"),
     [
         ("as-written", []),
-        ("dirty-from-update", [Persist(Kept(Store.DIRTY, 1, 2, ("x",)))]),
-        ("update-in-place", [Persist(Kept(Store.CLEAN, 1, 2, ()))]),
+        ("dirty-from-update", [Persist(DiskRecord(Store.DIRTY, 1, 2, ("x",)))]),
+        ("update-in-place", [Persist(DiskRecord(Store.CLEAN, 1, 2, ()))]),
     ],
 )
 def test_the_readings_differ_in_what_an_update_does_first(
     reading: str, on_asking: list[Effect]
 ) -> None:
     """In place, a crash during the update leaves a store that reads clean and is empty."""
-    joiner = member(Kept(Store.CLEAN, 1, 2, ("x",)), reading)
+    joiner = member(DiskRecord(Store.CLEAN, 1, 2, ("x",)), reading)
     source = Status("b", Store.DIRTY, initial=1, active=True)
 
     effects = joiner.receive(Agreed((joiner.status, source), stamp=7))
@@ -134,7 +136,7 @@ def test_the_readings_differ_in_what_an_update_does_first(
 def test_under_never_dirty_a_crash_leaves_a_clean_store() -> None:
     """The reading that S2 forbids, kept for a world that must fail."""
     cluster = Cluster(readings=READINGS["never-dirty"])
-    cluster.disk = {"a": Kept(Store.CLEAN, 1, 2, ("x",))}
+    cluster.disk = {"a": DiskRecord(Store.CLEAN, 1, 2, ("x",))}
     cluster.start("a")
 
     cluster.write("y")
@@ -182,9 +184,9 @@ def test_a_new_set_is_a_new_decision_for_a_member_that_is_being_updated() -> Non
     """The note is silent about a source that dies: here another one, else I6."""
     cluster = Cluster(readings=READINGS["all-wait"])
     cluster.disk = {
-        "a": Kept(Store.CLEAN, 1, 2),
-        "b": Kept(Store.CLEAN, 1, 2),
-        "c": Kept(Store.DIRTY, 1, 1),
+        "a": DiskRecord(Store.CLEAN, 1, 2),
+        "b": DiskRecord(Store.CLEAN, 1, 2),
+        "c": DiskRecord(Store.DIRTY, 1, 1),
     }
     cluster.start("a", "b", "c")
 
@@ -211,7 +213,7 @@ def test_an_empty_newcomer_whose_source_dies_founds_a_new_cluster() -> None:
 
 def test_an_abort_leaves_the_store_as_it_was() -> None:
     """A verdict writes nothing."""
-    kept = Kept(Store.DIRTY, 1, 2, ("x",))
+    kept = DiskRecord(Store.DIRTY, 1, 2, ("x",))
     aborting = member(kept)
 
     effects = aborting.receive(alone(aborting))
@@ -223,7 +225,7 @@ def test_an_abort_leaves_the_store_as_it_was() -> None:
 
 def test_a_waiting_member_says_why() -> None:
     """I1: the operator sees what it waits for."""
-    waiting = member(Kept(Store.EMPTY), me=Identity("a", wait_for=2))
+    waiting = member(DiskRecord(Store.EMPTY), me=Identity("a", wait_for=2))
 
     effects = waiting.receive(alone(waiting))
 
@@ -233,7 +235,7 @@ def test_a_waiting_member_says_why() -> None:
 
 def test_a_member_that_only_waits_is_not_marked_by_a_shutdown() -> None:
     """It is not part of the cluster that is shut down."""
-    waiting = member(Kept(Store.DIRTY, 1, 2), me=Identity("a", wait_for=2))
+    waiting = member(DiskRecord(Store.DIRTY, 1, 2), me=Identity("a", wait_for=2))
 
     effects = waiting.receive(OrderlyShutdown(9))
 
@@ -243,7 +245,7 @@ def test_a_member_that_only_waits_is_not_marked_by_a_shutdown() -> None:
 
 def test_a_member_refuses_what_cannot_happen_and_stays_as_it_is() -> None:
     """Nothing is ignored in silence; `can` asks beforehand."""
-    active = member(Kept(Store.EMPTY))
+    active = member(DiskRecord(Store.EMPTY))
     active.receive(alone(active))
     before = dict(vars(active))
 
@@ -258,7 +260,7 @@ def test_a_member_refuses_what_cannot_happen_and_stays_as_it_is() -> None:
 @pytest.mark.parametrize("others", [(), ("b",), ("a", "a")])
 def test_a_set_is_delivered_only_to_those_in_it(others: tuple[str, ...]) -> None:
     """Once: a member that is not in the set has no place in its order."""
-    started = member(Kept(Store.EMPTY))
+    started = member(DiskRecord(Store.EMPTY))
     view = tuple(Status(name, Store.EMPTY) for name in others)
 
     with pytest.raises(MisuseError, match="member a must be once in the set"):
@@ -268,18 +270,18 @@ def test_a_set_is_delivered_only_to_those_in_it(others: tuple[str, ...]) -> None
 
 
 def test_the_whole_state_of_a_member_is_hashable_values() -> None:
-    """So that a search can number it; and `persistent` names all that `Kept` holds."""
-    active = member(Kept(Store.EMPTY))
+    """So that a search can number it; and `persistent` names all that `DiskRecord` holds."""
+    active = member(DiskRecord(Store.EMPTY))
     active.receive(alone(active))
     active.receive(ClientWrite("x"))
 
     assert isinstance(hash(tuple(vars(active).values())), int)
-    assert active.kept == Kept(*(getattr(active, name) for name in NoteMember.persistent))
+    assert active.kept == DiskRecord(*(getattr(active, name) for name in NoteMember.persistent))
 
 
 def test_at_each_persist_the_attributes_are_what_is_kept() -> None:
     """A search takes effects one by one, and lets a crash fall between any two."""
-    joiner = member(Kept(Store.CLEAN, 1, 2, ("x",)))
+    joiner = member(DiskRecord(Store.CLEAN, 1, 2, ("x",)))
     source = Status("b", Store.DIRTY, initial=1, final=5, active=True)
     joiner.receive(Agreed((joiner.status, source), stamp=7))
 
@@ -294,8 +296,12 @@ def test_at_each_persist_the_attributes_are_what_is_kept() -> None:
 
 
 @pytest.mark.parametrize("reading", READINGS.values(), ids=READINGS)
-@pytest.mark.parametrize("kept", [Kept(store, 1, 1) for store in Store], ids=lambda it: it.store)
-def test_every_member_answers_every_event_that_it_can_get(kept: Kept, reading: Readings) -> None:
+@pytest.mark.parametrize(
+    "kept", [DiskRecord(store, 1, 1) for store in Store], ids=lambda it: it.store
+)
+def test_every_member_answers_every_event_that_it_can_get(
+    kept: DiskRecord, reading: Readings
+) -> None:
     """Whatever the table asks for can be done; what comes out is persisted as it is then."""
     events: dict[str, Event] = {
         "start": Start(1),

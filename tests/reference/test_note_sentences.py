@@ -7,14 +7,17 @@ and not a rule, the test shows whether the rules keep it; some do not, and say s
 import pytest
 
 from joinproto.machine.vocabulary import Store
-from joinproto.reference.effects import Kept, Log
+from joinproto.reference.effects import DiskRecord, Log
 from joinproto.reference.note.readings import READINGS
-from joinproto.reference.note.recovery import Kinship, comparison
+from joinproto.reference.note.recovery import SignatureOrder, comparison
 from tests.machine.judging import judge, reasons, short
 from tests.machine.pictures import members
 from tests.reference.cluster import Cluster
 
-CLEAN_AND_BEHIND = {"a": Kept(Store.CLEAN, 1, 2, ("x",)), "b": Kept(Store.DIRTY, 1, 1, ("y",))}
+CLEAN_AND_BEHIND = {
+    "a": DiskRecord(Store.CLEAN, 1, 2, ("x",)),
+    "b": DiskRecord(Store.DIRTY, 1, 1, ("y",)),
+}
 
 
 # -- Summary of requirements -------------------------------------------------------------------
@@ -211,7 +214,7 @@ def test_empty_members_write_the_same_initial_signature() -> None:
     cluster.start("c", store=Store.NONE)
 
     assert cluster.disk["a"].initial == cluster.disk["b"].initial is not None
-    assert Kept(Store.NONE) == cluster.disk["c"]
+    assert DiskRecord(Store.NONE) == cluster.disk["c"]
 
 
 def test_all_used_stores_have_the_same_initial_signature_or_everybody_aborts() -> None:
@@ -247,7 +250,7 @@ def test_without_a_clean_store_everybody_aborts(picture: str) -> None:
 def test_the_operator_reads_that_manual_recovery_is_needed() -> None:
     """I6: "log message: need manual recovery"."""
     cluster = Cluster()
-    cluster.disk = {"a": Kept(Store.DIRTY, 1, 1)}
+    cluster.disk = {"a": DiskRecord(Store.DIRTY, 1, 1)}
 
     cluster.start("a")
 
@@ -267,12 +270,12 @@ def test_members_without_a_clean_store_are_updated_from_members_with_one() -> No
 def test_an_updated_member_takes_the_clean_stores_initial_signature() -> None:
     """I7: "set initial signature to same value as clean stores"."""
     cluster = Cluster(readings=READINGS["all-wait"])
-    cluster.disk = {"a": Kept(Store.CLEAN, 7, 2, ("x",)), "b": Kept(Store.EMPTY)}
+    cluster.disk = {"a": DiskRecord(Store.CLEAN, 7, 2, ("x",)), "b": DiskRecord(Store.EMPTY)}
 
     cluster.start("a", "b")
     cluster.update()
 
-    assert Kept(Store.DIRTY, 7, 2, ("x",)) == cluster.disk["b"]
+    assert DiskRecord(Store.DIRTY, 7, 2, ("x",)) == cluster.disk["b"]
 
 
 def test_an_updated_member_waits_for_the_updates_of_the_others() -> None:
@@ -328,14 +331,14 @@ def test_a_newcomer_does_not_wait_for_n() -> None:
 @pytest.mark.parametrize(
     ("stores", "found"),
     [
-        ("oXF oYF", Kinship.DIFFERENT_CLUSTERS),
-        ("oXF oXG", Kinship.ONE_IS_LATER),
-        ("oXF cXF", Kinship.SAME_STATE),
-        ("oXF e", Kinship.NO_SIGNATURE),
+        ("oXF oYF", SignatureOrder.DIFFERENT_CLUSTERS),
+        ("oXF oXG", SignatureOrder.ONE_IS_LATER),
+        ("oXF cXF", SignatureOrder.SAME_STATE),
+        ("oXF e", SignatureOrder.NO_SIGNATURE),
     ],
 )
 def test_the_tools_tell_whether_signatures_belong_to_the_same_cluster(
-    stores: str, found: Kinship
+    stores: str, found: SignatureOrder
 ) -> None:
     """R1, and R2 as far as equality goes."""
     assert found is comparison().choose(members(stores), 0).outcome
@@ -344,7 +347,10 @@ def test_the_tools_tell_whether_signatures_belong_to_the_same_cluster(
 def test_a_store_that_is_marked_clean_is_the_one_to_restart_from() -> None:
     """R3."""
     cluster = Cluster()
-    cluster.disk = {"a": Kept(Store.DIRTY, 1, 1, ("x",)), "b": Kept(Store.DIRTY, 1, 2, ("x", "y"))}
+    cluster.disk = {
+        "a": DiskRecord(Store.DIRTY, 1, 1, ("x",)),
+        "b": DiskRecord(Store.DIRTY, 1, 2, ("x", "y")),
+    }
 
     cluster.mark("b")
     cluster.start("a", "b")
@@ -356,8 +362,8 @@ def test_a_store_that_is_marked_clean_is_the_one_to_restart_from() -> None:
 def test_a_mark_on_an_empty_store_does_nothing() -> None:
     """R3 marks "the latest store"; an empty one has no signature to be the latest."""
     cluster = Cluster()
-    cluster.disk = {"a": Kept(Store.EMPTY)}
+    cluster.disk = {"a": DiskRecord(Store.EMPTY)}
 
     cluster.mark("a")
 
-    assert Kept(Store.EMPTY) == cluster.disk["a"]
+    assert DiskRecord(Store.EMPTY) == cluster.disk["a"]

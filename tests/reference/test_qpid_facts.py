@@ -7,7 +7,7 @@ store; then the traps, as stories of several brokers.
 import pytest
 
 from joinproto.machine.vocabulary import Store
-from joinproto.reference.effects import Abort, Kept
+from joinproto.reference.effects import Abort, DiskRecord
 from joinproto.reference.qpid.member import QpidMember
 from joinproto.reference.qpid.store_status import loaded
 from tests.machine.judging import judge, qpid, reasons, short
@@ -66,7 +66,11 @@ def test_different_clusters_are_found_before_anything_else() -> None:
 def test_the_group_goes_active_one_by_one() -> None:
     """Clean at once, each other after its own update; the note waits for all updates."""
     cluster = Cluster(QpidMember, wait_for=3)
-    cluster.disk = {"a": Kept(Store.CLEAN, 1, 2), "b": Kept(Store.DIRTY, 1), "c": Kept(Store.EMPTY)}
+    cluster.disk = {
+        "a": DiskRecord(Store.CLEAN, 1, 2),
+        "b": DiskRecord(Store.DIRTY, 1),
+        "c": DiskRecord(Store.EMPTY),
+    }
 
     cluster.start("a", "b", "c")
     assert {"a": "active", "b": "joining", "c": "joining"} == cluster.phases()
@@ -215,12 +219,12 @@ def test_members_of_a_group_are_dirty_and_the_last_one_is_clean() -> None:
 def test_a_lone_clean_member_keeps_its_final_signature() -> None:
     """Only if it was not clean already, it gets a fresh one."""
     cluster = Cluster(QpidMember)
-    cluster.disk = {"a": Kept(Store.CLEAN, 1, 2)}
+    cluster.disk = {"a": DiskRecord(Store.CLEAN, 1, 2)}
 
     cluster.start("a")
     cluster.write("x")
 
-    assert Kept(Store.CLEAN, 1, 2, ("x",)) == cluster.disk["a"]
+    assert DiskRecord(Store.CLEAN, 1, 2, ("x",)) == cluster.disk["a"]
 
 
 def test_a_lone_member_that_is_killed_is_clean() -> None:
@@ -308,19 +312,22 @@ def test_the_minority_survivor_wins_with_a_stale_store() -> None:
 def test_a_clean_joiner_that_crashes_during_its_update_still_reads_clean() -> None:
     """Its journal is set aside, its status file is not touched."""
     cluster = Cluster(QpidMember)
-    cluster.disk = {"a": Kept(Store.CLEAN, 1, 2, ("x",)), "b": Kept(Store.CLEAN, 1, 2, ("x",))}
+    cluster.disk = {
+        "a": DiskRecord(Store.CLEAN, 1, 2, ("x",)),
+        "b": DiskRecord(Store.CLEAN, 1, 2, ("x",)),
+    }
     cluster.start("a")
     cluster.start("b")
 
     cluster.crash("b")
 
-    assert Kept(Store.CLEAN, 1, 2, ()) == cluster.disk["b"]
+    assert DiskRecord(Store.CLEAN, 1, 2, ()) == cluster.disk["b"]
 
 
 def test_an_empty_lowest_member_renames_the_cluster() -> None:
     """An absent sibling with the old name matches no more."""
     cluster = Cluster(QpidMember)
-    clean = Kept(Store.CLEAN, 500, 2, ("x",))
+    clean = DiskRecord(Store.CLEAN, 500, 2, ("x",))
     cluster.disk = {"b": clean, "c": clean}
     cluster.start("a", "b")
     cluster.update()
@@ -334,7 +341,7 @@ def test_an_empty_lowest_member_renames_the_cluster() -> None:
 def test_two_stores_marked_clean_refuse_each_other() -> None:
     """Each mark is a new final signature."""
     cluster = Cluster(QpidMember)
-    cluster.disk = {"a": Kept(Store.DIRTY, 1), "b": Kept(Store.DIRTY, 1)}
+    cluster.disk = {"a": DiskRecord(Store.DIRTY, 1), "b": DiskRecord(Store.DIRTY, 1)}
     cluster.mark("a", final=50)
     cluster.mark("b", final=51)
 

@@ -30,7 +30,7 @@ from joinproto.standby.events import (
 from joinproto.standby.machine import Broker, step
 from joinproto.standby.messages import Change, Content, Kind, Thing, View
 from joinproto.standby.perform import perform
-from joinproto.standby.primary_state import Keeper, Leading, Who
+from joinproto.standby.primary_state import Keeper, PrimaryState, Who
 from joinproto.standby.wire import from_tree, to_tree
 
 Sent = TypeVar("Sent")
@@ -95,7 +95,7 @@ class Cluster:
             copying = [
                 (name, backup, queue)
                 for name, broker in self.brokers.items()
-                if isinstance(broker.side, Leading)
+                if isinstance(broker.side, PrimaryState)
                 for backup, one in broker.side.followers.items()
                 for queue, line in one.copying.items()
                 if line.blocks

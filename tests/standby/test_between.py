@@ -21,7 +21,7 @@ from joinproto.net.tcp import TcpTransport
 from joinproto.standby.broker import Role
 from joinproto.standby.events import Promote
 from joinproto.standby.messages import Join, Subscribe, View
-from joinproto.standby.primary_state import Leading
+from joinproto.standby.primary_state import PrimaryState
 from joinproto.standby.replicates import Default
 from joinproto.standby.wire import to_tree
 from tests.standby.host import follows, says
@@ -105,7 +105,7 @@ def test_queues_are_copied_beside_each_other(core: Core, monkeypatch: pytest.Mon
         for _ in range(20):
             core.copies.go_on()
 
-        assert isinstance(core.state.side, Leading)
+        assert isinstance(core.state.side, PrimaryState)
         copying = core.state.side.followers["a"].copying
         copied = sorted(1_000 - len(line) for line in copying.values())
         assert 2 == len(copied)

@@ -14,7 +14,7 @@ import pytest
 from attrs import evolve
 
 from joinproto.apps.standby import managing as serving
-from joinproto.apps.standby.copying import Pace
+from joinproto.apps.standby.copying import CopyRate
 from joinproto.apps.standby.keeping.views import packed
 from joinproto.apps.standby.settings import read_settings
 from joinproto.durable.journal.journal import Frame
@@ -153,12 +153,12 @@ def test_wrong_copying_in_the_file_is_said(tmp_path: Path, line: str, told: str)
 
 def test_copies_are_as_many_as_the_pace_allows() -> None:
     """Over any time; what was not used is not kept for long."""
-    pace = Pace(50.0)
+    pace = CopyRate(50.0)
     counts = [pace.take(at / 100, 100) for at in range(1_001)]
 
     assert 495 <= sum(counts) <= 500
     assert 5 == pace.take(60.0, 100)
-    assert 100 == Pace(None).take(0.0, 100)
+    assert 100 == CopyRate(None).take(0.0, 100)
 
 
 def test_every_broker_needs_its_place_in_the_chain(tmp_path: Path) -> None:

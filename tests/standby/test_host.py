@@ -30,7 +30,7 @@ from joinproto.net.addresses import Address
 from joinproto.standby.broker import Mark, Role
 from joinproto.standby.events import Promote
 from joinproto.standby.messages import Join, View
-from joinproto.standby.primary_state import Leading
+from joinproto.standby.primary_state import PrimaryState
 from joinproto.standby.replicates import Default
 from joinproto.standby.wire import to_tree
 from tests.standby.host import follows, says
@@ -41,7 +41,7 @@ def joins(core: Core, session: str, name: str) -> set[str]:
     """Let a join in the name of `name` come over a session; return whom the primary follows up."""
     join = to_tree(Join(name=name, view=View(), default=Default.ALL))
     core.links.heard(session, Envelope("link", {"link": "1", "content": join}))
-    assert isinstance(core.state.side, Leading)
+    assert isinstance(core.state.side, PrimaryState)
     return {*core.state.side.followers}
 
 

@@ -16,9 +16,9 @@ from attrs import evolve
 from joinproto.apps.standby.keeping import disk as keeping
 from joinproto.apps.standby.keeping.disk import Disk, open_disk
 from joinproto.apps.standby.keeping.form import (
+    BrokerRecord,
     Declared,
     Deleted,
-    Kept,
     Put,
     Taken,
     Together,
@@ -38,11 +38,11 @@ def view(generation: int, *members: str, primary: str = "a", number: int = 1) ->
 
 
 LIFE = (
-    Kept(broker="a"),
-    Kept(broker="a", cluster="c", view=view(1, "a"), clean=False),
-    Kept(broker="a", cluster="c", view=view(1, "a", "b", number=2), clean=False),
-    Kept(broker="a", cluster="c", view=view(1, "a", "b", number=2)),
-    Kept(broker="a", cluster="c", view=view(3, "a", "b", primary="b"), clean=False),
+    BrokerRecord(broker="a"),
+    BrokerRecord(broker="a", cluster="c", view=view(1, "a"), clean=False),
+    BrokerRecord(broker="a", cluster="c", view=view(1, "a", "b", number=2), clean=False),
+    BrokerRecord(broker="a", cluster="c", view=view(1, "a", "b", number=2)),
+    BrokerRecord(broker="a", cluster="c", view=view(3, "a", "b", primary="b"), clean=False),
 )
 
 
@@ -106,7 +106,9 @@ def test_a_action_comes_back_from_its_bytes(action: object) -> None:
         evolve(LIFE[4], cluster="another"),
     ],
 )
-def test_an_older_store_is_never_written_over_a_younger_one(tmp_path: Path, older: Kept) -> None:
+def test_an_older_store_is_never_written_over_a_younger_one(
+    tmp_path: Path, older: BrokerRecord
+) -> None:
     """H2: what belongs to an older generation than a broker's own is refused."""
     with open_disk(tmp_path, "a") as disk:
         disk.write(LIFE[4])

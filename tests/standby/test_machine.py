@@ -27,9 +27,9 @@ from joinproto.standby.events import (
     ViewWritten,
 )
 from joinproto.standby.messages import Changed, Copy, Has, Refuse, View, Wired
-from joinproto.standby.primary_state import Keeper, Leading
+from joinproto.standby.primary_state import Keeper, PrimaryState
 from joinproto.standby.promote import Peer
-from joinproto.standby.queue import BLOCK, Line
+from joinproto.standby.queue import BLOCK, MessageQueue
 from joinproto.standby.replica_state import with_queue
 from joinproto.standby.replicates import Default, Level
 from joinproto.standby.roles import machine
@@ -300,7 +300,7 @@ def test_a_backup_is_level_once_it_has_said_that_it_heard_so() -> None:
 
     def is_level() -> bool:
         side = it.brokers["a"].side
-        assert isinstance(side, Leading)
+        assert isinstance(side, PrimaryState)
         return side.followers["b"].is_whole(("q",))
 
     it.do("a", More("b", "q", 9))
@@ -559,7 +559,7 @@ def test_a_message_comes_back_as_it_was() -> None:
 def test_a_line_of_many_blocks_is_as_a_list() -> None:
     """Put, taken and split, at both ends and within."""
     many = [Message(id=f"m{at}", sequence=at) for at in range(3 * BLOCK)]
-    line = Line()
+    line = MessageQueue()
     for one in [*many[::2], *many[1::2]]:
         line = line.put(one)
     assert many == list(line)
@@ -573,4 +573,4 @@ def test_a_line_of_many_blocks_is_as_a_list() -> None:
     assert tuple(left[:7]) == front
     assert left[7 : -BLOCK - 3] == list(rest)
     assert (False, True) == (rest.has(left[0]), rest.has(left[8]))
-    assert Line().at(0) is None
+    assert MessageQueue().at(0) is None

@@ -22,16 +22,24 @@ from joinproto.standby.managing import (
     would,
 )
 from joinproto.standby.messages import View
-from joinproto.standby.peers import Around, Said, cluster_of, learned, met, parted, to_follow
+from joinproto.standby.peers import (
+    PeerReport,
+    PeerReports,
+    cluster_of,
+    learned,
+    met,
+    parted,
+    to_follow,
+)
 from tests.standby.pair import Cluster, pair
 
 FIRST = View(generation=1, number=1, primary="a", members=("a", "b"))
 SECOND = View(generation=2, number=1, primary="c", members=("b", "c"))
-SERVES = Said(role=Role.PRIMARY, view=FIRST)
+SERVES = PeerReport(role=Role.PRIMARY, view=FIRST)
 
 
-def around(**others: Said | None) -> Around:
-    return Around(others=others, cluster="x")
+def around(**others: PeerReport | None) -> PeerReports:
+    return PeerReports(others=others, cluster="x")
 
 
 def backup() -> Broker:
@@ -49,12 +57,12 @@ def waiting(name: str) -> Broker:
 def test_a_backup_follows_the_youngest_primary_that_it_has_not_left() -> None:
     """H2: and none that is older than what it knows."""
     free = Cluster.of("b").brokers["b"]
-    there = around(a=SERVES, c=Said(role=Role.RECOVERING, view=SECOND))
+    there = around(a=SERVES, c=PeerReport(role=Role.RECOVERING, view=SECOND))
 
     assert "c" == to_follow(free, there)
     assert "a" == to_follow(free, evolve(there, left=frozenset({"c"})))
     assert "a" == to_follow(free, parted(there, "c"))
-    strangers = met(there, "c", Said(role=Role.PRIMARY, view=SECOND, cluster="y"))
+    strangers = met(there, "c", PeerReport(role=Role.PRIMARY, view=SECOND, cluster="y"))
     assert "a" == to_follow(free, strangers)
     late = pair()
     late.cut("a", "b")
@@ -79,8 +87,8 @@ def test_a_backup_leaves_its_primary_for_a_younger_one() -> None:
 
     assert Gone("a") == learned(me, there, "c").event
     assert learned(me, there, "a").event is None
-    assert learned(me, around(a=SERVES, c=Said(view=SECOND)), "c").event is None
-    assert Gone("a") == learned(me, around(a=Said(view=FIRST)), "a").event
+    assert learned(me, around(a=SERVES, c=PeerReport(view=SECOND)), "c").event is None
+    assert Gone("a") == learned(me, around(a=PeerReport(view=FIRST)), "a").event
 
 
 def test_of_two_primaries_the_older_one_serves_no_more() -> None:
@@ -162,7 +170,7 @@ def test_a_backup_that_was_dropped_stands_in_nobody_s_way() -> None:
     """
     me = waiting("a")
     state = Managing(chain=View(generation=2, number=1, primary="a", members=("a",)))
-    there = around(b=Said(standing=Role.BACKUP, view=FIRST))
+    there = around(b=PeerReport(standing=Role.BACKUP, view=FIRST))
 
     event = promotion(state, me, there, continues=False)
 

@@ -13,7 +13,7 @@ import pytest
 from attrs import evolve
 
 from joinproto.apps.standby.keeping.disk import open_disk
-from joinproto.apps.standby.keeping.form import Declared, Kept, Put
+from joinproto.apps.standby.keeping.form import BrokerRecord, Declared, Put
 from joinproto.apps.standby.keeping.views import packed
 from joinproto.durable.journal.records import Frame, Run, base_head, base_line, record
 from joinproto.log.entry import packed as entry
@@ -37,7 +37,7 @@ def lay(
     given: dict[str, Any] = {"cluster": "c" * 32, "clean": False, "brokers": ALL, **more}
     view = View(generation=generation, number=1, primary=primary or name, members=members)
     with open_disk(at, name, brokers=given["brokers"]) as disk:
-        disk.write(Kept(broker=name, view=view, **given))
+        disk.write(BrokerRecord(broker=name, view=view, **given))
         disk.append([Declared(Thing(kind=Kind.QUEUE, name="q", id="i", durable=True))])
         disk.append([Put("q", f"{generation}.{n}", n, b"x") for n in range(messages)])
     return at

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from joinproto.standby.broker import Role
 from joinproto.standby.events import More, ViewWritten
-from joinproto.standby.primary_state import Keeper, Leading
+from joinproto.standby.primary_state import Keeper, PrimaryState
 from tests.standby.pair import Cluster
 
 
@@ -36,9 +36,9 @@ def _copied(it: Cluster) -> Cluster:
     )
 
 
-def _leading(it: Cluster) -> Leading:
+def _leading(it: Cluster) -> PrimaryState:
     side = it.brokers["a"].side
-    assert isinstance(side, Leading)
+    assert isinstance(side, PrimaryState)
     return side
 
 

@@ -18,7 +18,7 @@ from attrs import evolve, frozen
 from joinproto.durable.journal.journal import Frame, Journal
 from joinproto.host.ports import EventLoop, Work
 from joinproto.join.messages import Heartbeat
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.view import View
 from joinproto.log.entry import digest_of
 from joinproto.log.submissions import Submissions
@@ -102,7 +102,7 @@ BREAKS = (
 def _ends_the_ready_alone(original: Callable[..., None]) -> Callable[..., None]:
     """Make a CLOSE end those that were ready in the view before it, and nobody else."""
 
-    def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
+    def learn(m: StepContext, now: float, views: tuple[View, ...]) -> None:
         was_done, was_ready = m.is_done, m.ready_in == views[-1].parent
         original(m, now, views)
         if not views[-1].is_open:
@@ -124,7 +124,7 @@ def _with_its_mark(original: Callable[[Place], Opened]) -> Callable[[Place], Ope
 
 
 def _marked_on_the_way(original: Callable[..., None]) -> Callable[..., None]:
-    def update_progress(m: Draft, *args: Any) -> None:
+    def update_progress(m: StepContext, *args: Any) -> None:
         is_marked = m.record.update_unfinished
         original(m, *args)
         if is_marked:
@@ -134,7 +134,7 @@ def _marked_on_the_way(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _marked_to_the_end(original: Callable[..., None]) -> Callable[..., None]:
-    def update_done(m: Draft, *args: Any) -> None:
+    def update_done(m: StepContext, *args: Any) -> None:
         m.write(evolve(m.record, update_unfinished=False))
         original(m, *args)
 
@@ -165,7 +165,7 @@ READY_ALONE = Mutation(
 
 
 def _clears_beyond(original: Callable[..., None]) -> Callable[..., None]:
-    def hear_heartbeat(m: Draft, peer: str, beat: Heartbeat) -> None:
+    def hear_heartbeat(m: StepContext, peer: str, beat: Heartbeat) -> None:
         lineage = m.record.lineage
         if beat.number < lineage.length and lineage.id_at(beat.number) == beat.tip:
             m.heard = evolve(m.heard, beyond=m.heard.beyond - {beat.seat})

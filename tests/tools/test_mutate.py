@@ -216,7 +216,7 @@ def tried(mutation: Mutation, *asked: Asked) -> Result:
     return Result(**json.loads(done.stdout))
 
 
-GUESTS = "observations:Heard.in_view:drop-filter:1"
+GUESTS = "observations:Observations.in_view:drop-filter:1"
 HEARD_TEST = Asked(
     "unit", "tests/join/test_observations.py::test_a_close_leaves_no_guest", 0.01, lines_of(HEARD)
 )
@@ -431,7 +431,7 @@ def test_the_table_counts_what_noticed(tmp_path: Path) -> None:
 
     text = document.read_text()
     assert 1 == code
-    assert "| `heard.py` | 3 | 0 | 1 | 1 | 0 | 0 | 1 |" in text
+    assert "| `observations.py` | 3 | 0 | 1 | 1 | 0 | 0 | 1 |" in text
     assert "another count alone 1" in text
     assert f"| `{some[2]}` | open |" in text
     assert "old" not in text.split("after")[0].split("before")[1].split("\n")[2]

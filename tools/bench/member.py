@@ -33,7 +33,7 @@ from joinproto.join.member import Member
 from joinproto.join.messages import Batch, Heartbeat
 from joinproto.join.phases import Phase, machine
 from joinproto.join.state import values_of
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, View, change
 from joinproto.join.wire import LATEST, decode, encode
@@ -129,7 +129,7 @@ def measure(*, lives: int = 15, rounds: int = 3_000) -> MemberCost:
     cluster = Cluster()
     cluster.live(Phase.ACTIVE)
     listener, speaker = cluster.members["a"], cluster.members["b"]
-    tip, model, phases = speaker.view, Draft(*values_of(listener.state)), machine()
+    tip, model, phases = speaker.view, StepContext(*values_of(listener.state)), machine()
     if tip is None:
         raise RuntimeError("an active member has no view")
     beat = Heartbeat(tip.id, tip.number, speaker.seat, False)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from attrs import define, field
 
-from joinproto.apps.standby.agent import Agent, Exit, Said, call
+from joinproto.apps.standby.agent import ActionResult, Agent, Exit, call
 from joinproto.apps.standby.settings import read_settings
 from tools.faults.network import Direct, Network, Proxies
 
@@ -79,7 +79,7 @@ class Manager:
             )
         return cls(files, tuple(ways.values()), built_in)
 
-    def call(self, name: str, action: str) -> Said:
+    def call(self, name: str, action: str) -> ActionResult:
         """Call the agent for one broker."""
         environment = {
             "OCF_RESKEY_config": str(self.files[name]),

@@ -325,7 +325,7 @@ class _Walk:
                 fewer = ast.Call(node.func, node.args, node.keywords[:at] + node.keywords[at + 1 :])
                 operator = "weaken" if is_facts else "forget-field"
                 yield self.change(operator, node, ast.unparse(fewer))
-        if not name.endswith("Error") and name not in ("Malformed", "Said"):
+        if not name.endswith("Error") and name not in ("Malformed", "Verbatim"):
             for child in (node.func, *node.args, *(keyword.value for keyword in node.keywords)):
                 yield from self.expression(child)
         self.where = outside

@@ -17,7 +17,7 @@ from typing import Any, cast
 from attrs import Factory, define, field
 
 from joinproto.apps.clusterer import wire
-from joinproto.apps.clusterer.host import Asked, Host
+from joinproto.apps.clusterer.host import ConfigRequest, Host
 from joinproto.apps.clusterer.keeping.members import MembersFile
 from joinproto.apps.clusterer.keeping.stored import StoredConfig
 from joinproto.apps.clusterer.network import Network, Timing
@@ -259,7 +259,7 @@ class Machine:
         if self.host is None:
             return None
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self.host.post(Asked(config, answer, lambda: False))
+        self.host.post(ConfigRequest(config, answer, lambda: False))
         return answer
 
 

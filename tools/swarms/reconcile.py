@@ -22,7 +22,7 @@ from joinproto.apps.reconcile import loop
 from joinproto.apps.reconcile.api import NoAnswer
 from joinproto.apps.reconcile.commands import CommandFailed
 from joinproto.apps.reconcile.journal import Journal
-from joinproto.apps.reconcile.reporting import Teller
+from joinproto.apps.reconcile.reporting import Reporter
 from joinproto.reconcile.keeper import Intent, Keeper, Rules
 from joinproto.reconcile.machine import step
 from joinproto.reconcile.plan import Limits
@@ -223,7 +223,7 @@ class Run:
             self.beside.disk.before = self.beside.call
             journal = Journal.open(PLACE, self.beside.disk)
             there: Any = self.beside
-            teller = Teller(lambda _line: None)
+            teller = Reporter(lambda _line: None)
             keeper = loop.Loop(there, there, Keeper(RULES), teller, journal, there.clock)
             keeper.start()
             self._keeper = keeper

@@ -78,14 +78,14 @@ LOOKS = (
 
 
 @frozen
-class Broke:
+class NodeFailed:
     """Something of the node's own has ended that must not: its clock, or a boot."""
 
     error: BaseException
 
 
 @frozen
-class Asked:
+class ConfigRequest:
     """An operator's config, and where its answer goes; None: it is not valid.
 
     `is_gone`: the operator waits no more, so that nothing is to be done: he has been told so.
@@ -133,7 +133,7 @@ class Host(Ports[Awaitable[None]]):
     def __attrs_post_init__(self) -> None:
         self.state = State(who=self.who)
 
-    def post(self, event: Event | Asked | Broke) -> None:
+    def post(self, event: Event | ConfigRequest | NodeFailed) -> None:
         """Give the node something to do, after all that came before."""
         self._inbox.put_nowait(event)
 
@@ -164,14 +164,14 @@ class Host(Ports[Awaitable[None]]):
                 await self._stop(leaves=False)
             await self._call(self.service.end)
 
-    async def _turn(self, event: Event | Asked | Broke) -> None:
+    async def _turn(self, event: Event | ConfigRequest | NodeFailed) -> None:
         match event:
-            case Broke(error):
+            case NodeFailed(error):
                 raise error
-            case Asked(_, answer, is_gone) if is_gone():
+            case ConfigRequest(_, answer, is_gone) if is_gone():
                 log.warning("a config is not taken: who gave it has gone meanwhile")
                 answer.set_result(Reply.NOT_NOW)
-            case Asked(config, answer):
+            case ConfigRequest(config, answer):
                 self._answer = answer
                 await self._step(Apply(config))
                 if not answer.done():
@@ -375,12 +375,14 @@ class Host(Ports[Awaitable[None]]):
         self.post(Down(name))
 
 
-def _watched(post: Callable[[Broke], None], work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+def _watched(
+    post: Callable[[NodeFailed], None], work: Coroutine[Any, Any, None]
+) -> asyncio.Task[None]:
     """Begin it; what it raises ends the node, which would else wait without a word."""
 
     def look(task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            post(Broke(error))
+            post(NodeFailed(error))
 
     task = asyncio.ensure_future(work)
     task.add_done_callback(look)

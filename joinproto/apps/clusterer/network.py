@@ -69,7 +69,7 @@ class Timing:
 
 
 @frozen(kw_only=True)
-class Heard:
+class MessageReceiver:
     """What the host is called back with: a message, a message that no node heard, an end; what an
     operator asks, and whether it has gone; an unexpected error."""
 
@@ -118,7 +118,7 @@ class Network:
     release: Release
     addresses: Mapping[str, Address]
     timing: Timing
-    heard: Heard
+    heard: MessageReceiver
     secret: bytes = field(default=b"", repr=False)
     tls: TlsFiles | None = None
     peers: dict[str, Peer] = Factory(dict)

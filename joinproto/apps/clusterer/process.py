@@ -18,10 +18,10 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from joinproto.apps.clusterer.host import Asked, Broke, Host
+from joinproto.apps.clusterer.host import ConfigRequest, Host, NodeFailed
 from joinproto.apps.clusterer.keeping.members import MembersFile
 from joinproto.apps.clusterer.keeping.stored import StoredConfig
-from joinproto.apps.clusterer.network import Heard, Network
+from joinproto.apps.clusterer.network import MessageReceiver, Network
 from joinproto.apps.clusterer.settings import Settings
 from joinproto.apps.clusterer.wire import Hello
 from joinproto.clusterer.config import Config
@@ -94,12 +94,12 @@ async def _run(settings: Settings, given: Config | None) -> int:
         timing=settings.timing,
         secret=settings.secret,
         tls=settings.tls,
-        heard=Heard(
+        heard=MessageReceiver(
             message=host.message,
             lost=host.lost,
             down=host.down,
             operator=port.answer,
-            broke=lambda error: host.post(Broke(error)),
+            broke=lambda error: host.post(NodeFailed(error)),
         ),
     )
     await host.network.listen(settings.listen)
@@ -193,7 +193,7 @@ class _Port:
         except NotConfig as found:
             error = str(found)
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self.host.post(Asked(config, answer, is_gone))
+        self.host.post(ConfigRequest(config, answer, is_gone))
         reply = await answer
         return {
             "reply": reply.value,

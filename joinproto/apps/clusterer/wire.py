@@ -32,7 +32,7 @@ from joinproto.clusterer.reading import NotConfig, Release, of_json
 from joinproto.clusterer.writing import as_json
 from joinproto.codec.codec import Codec
 from joinproto.codec.json_text import ascii_line, parsed
-from joinproto.codec.malformed import Malformed, Said
+from joinproto.codec.malformed import Malformed, Verbatim
 from joinproto.codec.marks import Count
 from joinproto.net.lines import one_line
 from joinproto.net.refused import Refused
@@ -181,7 +181,7 @@ def _take_held(found: Any, release: Release) -> Held:
     try:
         config = of_json(raw.config, release).config
     except NotConfig as error:
-        raise Malformed("config", Said(error.found), error.write) from None
+        raise Malformed("config", Verbatim(error.found), error.write) from None
     for name in config.nodes:
         _take_name(name)
     return Held(config, Notes.of(raw.ids), Notes.of(raw.since))

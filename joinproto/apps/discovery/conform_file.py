@@ -30,7 +30,7 @@ from joinproto.discovery.aws_metadata import Metadata
 from joinproto.discovery.chosen import chosen
 from joinproto.discovery.dns import Kind, Lookup
 from joinproto.discovery.k8s import EndpointsBackend
-from joinproto.discovery.lint import Given
+from joinproto.discovery.lint import LintInput
 from joinproto.discovery.names import host_of, prefix_of
 from joinproto.errors import UsageProblem
 
@@ -47,7 +47,11 @@ class StandIns:
 
 
 def conform_file(
-    text: str | bytes, given: Given, *, node: str | None = None, stand_ins: StandIns | None = None
+    text: str | bytes,
+    given: LintInput,
+    *,
+    node: str | None = None,
+    stand_ins: StandIns | None = None,
 ) -> Conformance:
     """Return what the backend of this file does right and wrong.
 

@@ -11,7 +11,7 @@ from joinproto.apps.discovery.opened import opened
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
 from joinproto.discovery.chosen import chosen
 from joinproto.discovery.contract import Variant
-from joinproto.discovery.lint import Given
+from joinproto.discovery.lint import LintInput
 
 
 @frozen(kw_only=True)
@@ -26,7 +26,7 @@ class Listing:
 
 def list_file(
     text: str | bytes,
-    given: Given,
+    given: LintInput,
     *,
     variant: Variant = Variant.OURS,
     node: str | None = None,

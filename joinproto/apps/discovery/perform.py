@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import anyio
 from attrs import frozen
 
-from joinproto.discovery.dns import Looked, Lookup
+from joinproto.discovery.dns import LookedUp, Lookup
 from joinproto.discovery.exchange import Broken, Refused, Request, Response
 from joinproto.discovery.perform import AnyFlow
 from joinproto.discovery.perform import perform as performed
@@ -29,7 +29,7 @@ class Acting:
     """The ports of a client.  `waits`: false: what is taken back is not waited for."""
 
     exchange: Exchange = _nobody
-    look_up: Callable[[Lookup], Awaitable[Looked]] = _nobody
+    look_up: Callable[[Lookup], Awaitable[LookedUp]] = _nobody
     waits: bool = True
 
     async def request(self, request: Request) -> Response | Broken:
@@ -39,7 +39,7 @@ class Acting:
         if self.waits:
             await anyio.sleep(seconds)
 
-    async def look(self, lookup: Lookup) -> Looked:
+    async def look(self, lookup: Lookup) -> LookedUp:
         return await self.look_up(lookup)
 
 

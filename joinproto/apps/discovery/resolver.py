@@ -14,7 +14,7 @@ import dns.resolver
 import dns.reversename
 from attrs import frozen
 
-from joinproto.discovery.dns import Kind, Looked, Lookup
+from joinproto.discovery.dns import Kind, LookedUp, Lookup
 
 log = logging.getLogger(__name__)
 
@@ -27,14 +27,14 @@ class Resolver:
     port: int = 53
     seconds: float = 5.0
 
-    async def look(self, lookup: Lookup) -> Looked:
+    async def look(self, lookup: Lookup) -> LookedUp:
         """Return what came of it."""
         got = await self._looked(lookup)
         told = got.error or f"{len(got.values)} found"
         log.debug("DNS %s %s: %s", lookup.kind.value, lookup.name, told)
         return got
 
-    async def _looked(self, lookup: Lookup) -> Looked:
+    async def _looked(self, lookup: Lookup) -> LookedUp:
         try:
             resolver = dns.asyncresolver.Resolver(configure=not self.servers)
             if self.servers:
@@ -51,12 +51,12 @@ class Resolver:
                 name, lookup.kind.value, lifetime=self.seconds, raise_on_no_answer=False
             )
         except dns.resolver.NXDOMAIN:
-            return Looked(no_such_name=True)
+            return LookedUp(no_such_name=True)
         except dns.exception.Timeout:
-            return Looked(error=f"no answer within {self.seconds:g} s")
+            return LookedUp(error=f"no answer within {self.seconds:g} s")
         except (dns.exception.DNSException, UnicodeError, OSError) as error:
-            return Looked(error=_said(error))
-        return Looked(tuple(str(one) for one in found.rrset or ()))
+            return LookedUp(error=_said(error))
+        return LookedUp(tuple(str(one) for one in found.rrset or ()))
 
 
 def _said(error: Exception) -> str:

@@ -15,7 +15,7 @@ from attrs import evolve, field, frozen
 from joinproto.codec.marks import Duration
 from joinproto.discovery import values
 from joinproto.discovery.chosen import Chosen, chosen
-from joinproto.discovery.lint import Given
+from joinproto.discovery.lint import LintInput
 from joinproto.discovery.names import host_of, is_name_in_dns, prefix_of
 from joinproto.discovery.releases import LATEST, Release, release
 from joinproto.errors import UsageProblem
@@ -185,7 +185,7 @@ def _chosen(file: DiscoveryFile, member: str, cluster: str) -> Chosen:
     lines = [f"cluster_formation.{key} = '{_text(key, said[key])}'" for key in keys]
     found = release(file.release) if file.release else _usual_release(file.backend)
     try:
-        return chosen("\n".join(lines), Given(release=found), node=member)
+        return chosen("\n".join(lines), LintInput(release=found), node=member)
     except UsageProblem as error:
         # The lines are ours: a person knows the key.
         number, _, rest = error.message.partition(": ")

@@ -16,7 +16,7 @@ from attrs import define, evolve, field
 from joinproto import __version__
 from joinproto.apps.node.clients import ClientPort
 from joinproto.apps.node.front import Front
-from joinproto.apps.node.reporting import Teller
+from joinproto.apps.node.reporting import Reporter
 from joinproto.apps.node.settings import Settings, Stopping
 from joinproto.apps.node.status import status_of
 from joinproto.apps.node.stopped import permit_restart
@@ -81,7 +81,7 @@ class Node:
     settings: Settings
     front: Callable[[], Front]
     code: int = 0
-    teller: Teller = field(factory=Teller)
+    teller: Reporter = field(factory=Reporter)
     is_away: bool = False
     is_anew: bool = False
     finding: Discovering | None = None

@@ -19,7 +19,7 @@ LINE_MAX = 4_000
 
 
 @define
-class Teller:
+class Reporter:
     """Tells the log.  `reason`: what the node waited for last."""
 
     reason: Reason | None = None

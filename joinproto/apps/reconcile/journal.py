@@ -25,7 +25,7 @@ from joinproto.reconcile.tables import Action
 
 
 @frozen(kw_only=True)
-class Line:
+class BegunChange:
     """One change that was begun."""
 
     vhost: Annotated[str, "of the queue"]
@@ -57,7 +57,7 @@ class Line:
 class Written:
     """The whole file."""
 
-    intents: Annotated[tuple[Line, ...], "changes that were begun and have not ended"]
+    intents: Annotated[tuple[BegunChange, ...], "changes that were begun and have not ended"]
 
 
 @frozen
@@ -104,7 +104,7 @@ class Journal:
 
     def write(self, intents: Mapping[Key, Intent]) -> None:
         """Return when it is on the disk; raises `StoreWriteFailed`: nothing more is begun."""
-        lines = tuple(map(Line.of, intents.values()))
+        lines = tuple(map(BegunChange.of, intents.values()))
         try:
             self._record.write(printed(Written(intents=lines)).encode())
         except StoreWriteFailed as error:

@@ -15,11 +15,20 @@ from attrs import define, field
 from joinproto.apps.reconcile.api import Api, Refused
 from joinproto.apps.reconcile.commands import CommandFailed, Tools
 from joinproto.apps.reconcile.journal import Journal
-from joinproto.apps.reconcile.reporting import Teller
+from joinproto.apps.reconcile.reporting import Reporter
 from joinproto.errors import PeerError
 from joinproto.machine.step import performing
 from joinproto.reconcile.keeper import Intent, Keeper, Verdict
-from joinproto.reconcile.machine import Changed, Event, Read, Start, State, Told, Unread, step
+from joinproto.reconcile.machine import (
+    Changed,
+    Event,
+    LeaderReply,
+    Read,
+    Start,
+    State,
+    Unread,
+    step,
+)
 from joinproto.reconcile.perform import perform
 from joinproto.reconcile.queue import Kind
 from joinproto.reconcile.reading import Key
@@ -37,7 +46,7 @@ class Loop:
     api: Api
     tools: Tools
     keeper: Keeper
-    teller: Teller
+    teller: Reporter
     journal: Journal | None
     clock: Callable[[], float] = time.time
     state: State = field(init=False)
@@ -80,11 +89,11 @@ class Loop:
     def ask(self, key: Key, kind: Kind, node: str) -> Iterator[Work]:
         yield lambda: self._inbox.append(self._told(key, kind, node))
 
-    def _told(self, key: Key, kind: Kind, node: str) -> Told:
+    def _told(self, key: Key, kind: Kind, node: str) -> LeaderReply:
         try:
-            return Told(self.tools.replicas(key, kind, node), self.clock())
+            return LeaderReply(self.tools.replicas(key, kind, node), self.clock())
         except PeerError as error:
-            return Told(None, self.clock(), error.message)
+            return LeaderReply(None, self.clock(), error.message)
 
     def keep(self, intents: Mapping[Key, Intent]) -> Iterator[Work]:
         if self.journal is not None:

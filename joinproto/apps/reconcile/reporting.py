@@ -15,7 +15,7 @@ from joinproto.reconcile.reading import Key
 
 
 @define
-class Teller:
+class Reporter:
     """`line`: takes one line of the log.  What says the same of a queue again is not repeated."""
 
     line: Callable[[str], None]

@@ -28,7 +28,7 @@ from typing import Any
 
 from attrs import frozen
 
-from joinproto.apps.standby.keeping.form import NAMES, ROOM, Kept
+from joinproto.apps.standby.keeping.form import NAMES, ROOM, BrokerRecord
 from joinproto.apps.standby.keeping.slots import slot_of
 from joinproto.apps.standby.settings import Settings, read_settings
 from joinproto.durable.filesystem import REAL, let_go
@@ -67,7 +67,7 @@ SCORES = {Role.PRIMARY: 1_000, Role.RECOVERING: 1_000, Role.BACKUP: 100, Role.CO
 
 
 @frozen
-class Said:
+class ActionResult:
     """How an action ended.  `why`: for the manager's log."""
 
     code: Exit
@@ -82,12 +82,12 @@ class Agent:
     config: Path
     seconds: float = DEFAULT_SECONDS
 
-    def start(self) -> Said:
+    def start(self) -> ActionResult:
         """Start the broker; done when it answers."""
         if self._status() is not None:
-            return Said(Exit.SUCCESS, "runs already")
+            return ActionResult(Exit.SUCCESS, "runs already")
         if self._pid() is not None:
-            return Said(Exit.GENERIC, "a process has the store open, and does not answer")
+            return ActionResult(Exit.GENERIC, "a process has the store open, and does not answer")
         self.settings.data.mkdir(mode=0o750, exist_ok=True)
         log = self.settings.data / "broker.log"
         words = ["-m", "joinproto", "standby", "run", "--config", str(self.config)]
@@ -112,63 +112,63 @@ class Agent:
 
         ended = self._until(is_over)
         if codes:
-            return Said(Exit.GENERIC, f"ended with {codes[0]}; see {log}")
+            return ActionResult(Exit.GENERIC, f"ended with {codes[0]}; see {log}")
         if not ended:
-            return Said(Exit.GENERIC, "does not answer in time")
+            return ActionResult(Exit.GENERIC, "does not answer in time")
         self._score()
-        return Said(Exit.SUCCESS)
+        return ActionResult(Exit.SUCCESS)
 
-    def stop(self) -> Said:
+    def stop(self) -> ActionResult:
         """Stop it in order; kill it if that takes too long."""
         pid = self._pid()
         if pid is None:
-            return Said(Exit.SUCCESS, "does not run")
+            return ActionResult(Exit.SUCCESS, "does not run")
         for number, share in ((signal.SIGTERM, STOP_SHARE), (signal.SIGKILL, 1 - STOP_SHARE)):
             try:
                 os.kill(pid, number)
             except ProcessLookupError:
-                return Said(Exit.SUCCESS)
+                return ActionResult(Exit.SUCCESS)
             except PermissionError:
-                return Said(Exit.PERMISSION, f"process {pid} belongs to another user")
+                return ActionResult(Exit.PERMISSION, f"process {pid} belongs to another user")
             if self._until(lambda: self._pid() is None, self.seconds * share):
-                return Said(Exit.SUCCESS, "" if number is signal.SIGTERM else "killed")
-        return Said(Exit.GENERIC, f"process {pid} does not end")
+                return ActionResult(Exit.SUCCESS, "" if number is signal.SIGTERM else "killed")
+        return ActionResult(Exit.GENERIC, f"process {pid} does not end")
 
-    def monitor(self) -> Said:
+    def monitor(self) -> ActionResult:
         """Say whether it runs, and as what."""
         found = self._status()
         if found is not None:
             self._score()
             is_primary = found["role"] in PRIMARY
-            return Said(Exit.RUNNING_PRIMARY if is_primary else Exit.SUCCESS, found["role"])
+            return ActionResult(Exit.RUNNING_PRIMARY if is_primary else Exit.SUCCESS, found["role"])
         if self._pid() is None:
-            return Said(Exit.NOT_RUNNING)
+            return ActionResult(Exit.NOT_RUNNING)
         kept = self._kept()
         was_primary = kept is not None and kept.is_primary
         code = Exit.FAILED_PRIMARY if was_primary else Exit.GENERIC
-        return Said(code, "runs, and does not answer")
+        return ActionResult(code, "runs, and does not answer")
 
-    def promote(self) -> Said:
+    def promote(self) -> ActionResult:
         """Tell it to be primary; a refusal fails, so that the manager tries another one."""
         found = self._ask("promote")
         if found is None:
-            return Said(Exit.NOT_RUNNING, "does not run")
+            return ActionResult(Exit.NOT_RUNNING, "does not run")
         if found.get("verdict") not in ("accepted", "ignored"):
-            return Said(Exit.GENERIC, f"refused ({found.get('rule')}): {found.get('why')}")
+            return ActionResult(Exit.GENERIC, f"refused ({found.get('rule')}): {found.get('why')}")
         if not self._until(lambda: (self._status() or {}).get("role") in PRIMARY):
-            return Said(Exit.GENERIC, "did not become primary in time")
+            return ActionResult(Exit.GENERIC, "did not become primary in time")
         self._score()
-        return Said(Exit.SUCCESS, str(found.get("why", "")))
+        return ActionResult(Exit.SUCCESS, str(found.get("why", "")))
 
-    def demote(self) -> Said:
+    def demote(self) -> ActionResult:
         """Tell it to be a backup again."""
         found = self._ask("demote")
         if found is None:
-            return Said(Exit.NOT_RUNNING, "does not run")
+            return ActionResult(Exit.NOT_RUNNING, "does not run")
         if not self._until(lambda: (self._status() or {}).get("role") not in (None, *PRIMARY)):
-            return Said(Exit.GENERIC, "is primary still")
+            return ActionResult(Exit.GENERIC, "is primary still")
         self._score()
-        return Said(Exit.SUCCESS)
+        return ActionResult(Exit.SUCCESS)
 
     # -- what there is ---------------------------------------------------------------------
 
@@ -196,7 +196,7 @@ class Agent:
             return None
         return int(lock.holder.pid) if lock.holder.pid.isdecimal() else None
 
-    def _kept(self) -> Kept | None:
+    def _kept(self) -> BrokerRecord | None:
         try:
             at = self.settings.data / NAMES[0]
             return slot_of(at, at.read_bytes()).contents
@@ -224,7 +224,7 @@ class Agent:
         subprocess.run([program, "--promotion", "-l", "reboot", *value], check=False)
 
 
-ACTIONS: Mapping[str, Callable[[Agent], Said]] = {
+ACTIONS: Mapping[str, Callable[[Agent], ActionResult]] = {
     "start": Agent.start,
     "stop": Agent.stop,
     "monitor": Agent.monitor,
@@ -233,35 +233,35 @@ ACTIONS: Mapping[str, Callable[[Agent], Said]] = {
 }
 
 
-def call(action: str, environment: Mapping[str, str]) -> Said:
+def call(action: str, environment: Mapping[str, str]) -> ActionResult:
     """Return how an action ended, which a manager asked for with this environment."""
     if action == "meta-data":
-        return Said(Exit.SUCCESS, METADATA)
+        return ActionResult(Exit.SUCCESS, METADATA)
     if action not in ACTIONS and action != "validate-all":
         known = ", ".join((*ACTIONS, "validate-all", "meta-data"))
-        return Said(Exit.UNIMPLEMENTED, f"no action {action!r}; there are {known}")
+        return ActionResult(Exit.UNIMPLEMENTED, f"no action {action!r}; there are {known}")
     for package in ("proton", "anyio"):
         if find_spec(package) is None:
-            return Said(Exit.INSTALLED, str(not_installed(package, "standby")))
+            return ActionResult(Exit.INSTALLED, str(not_installed(package, "standby")))
     config = environment.get(CONFIG, "")
     if not config:
-        return Said(Exit.CONFIGURED, f"{CONFIG} is not set: the path of broker.toml")
+        return ActionResult(Exit.CONFIGURED, f"{CONFIG} is not set: the path of broker.toml")
     try:
         settings = read_settings(Path(config))
         seconds = int(environment.get(TIMEOUT, "")) / 1_000 if TIMEOUT in environment else None
     except JoinprotoError as error:
-        return Said(Exit.CONFIGURED, str(error.message))
+        return ActionResult(Exit.CONFIGURED, str(error.message))
     except ValueError:
-        return Said(Exit.ARGS, f"{TIMEOUT} is not a number: {environment[TIMEOUT]!r}")
+        return ActionResult(Exit.ARGS, f"{TIMEOUT} is not a number: {environment[TIMEOUT]!r}")
     if action == "validate-all":
-        return Said(Exit.SUCCESS, f"{config}: fine, broker {settings.broker}")
+        return ActionResult(Exit.SUCCESS, f"{config}: fine, broker {settings.broker}")
     agent = Agent(settings, Path(config).resolve(), _spendable(seconds))
     try:
         return ACTIONS[action](agent)
     except PermissionError as error:
-        return Said(Exit.PERMISSION, str(error))
+        return ActionResult(Exit.PERMISSION, str(error))
     except (OSError, StoreError) as error:
-        return Said(Exit.GENERIC, str(error))
+        return ActionResult(Exit.GENERIC, str(error))
 
 
 def _spendable(seconds: float | None) -> float:

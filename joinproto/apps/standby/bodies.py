@@ -14,9 +14,9 @@ from joinproto.apps.standby.keeping.form import Action, Declared, Deleted, Put, 
 from joinproto.apps.standby.queues import Held
 from joinproto.standby.catch_up import Message
 from joinproto.standby.messages import Change, Kind, Thing
-from joinproto.standby.queue import Line
+from joinproto.standby.queue import MessageQueue
 from joinproto.standby.replica_state import Queue as Stocked
-from joinproto.standby.replica_state import Stock
+from joinproto.standby.replica_state import ReplicaState
 
 
 @define(eq=False)
@@ -37,17 +37,17 @@ class Bodies:
         self._kept = {(name, put) for name, one in there.items() for put in one.messages}
 
     @property
-    def stock(self) -> Stock:
+    def stock(self) -> ReplicaState:
         """Return it as the machine begins with it."""
         things, queues = {}, {}
         for name, queue in self.queues.items():
-            line = Line.of(
+            line = MessageQueue.of(
                 Message(id=put.id, sequence=put.position, durable=True) for put in queue.in_order
             )
             coming = 0 if line.last is None else line.last.sequence + 1
             things[queue.thing.key] = queue.thing
             queues[name] = Stocked(id=queue.thing.id, line=line, next=coming)
-        return Stock(things=things, queues=queues)
+        return ReplicaState(things=things, queues=queues)
 
     def is_kept(self, queue: str, name: str) -> bool:
         """Return whether a message is on the disk, or will be with the next write."""

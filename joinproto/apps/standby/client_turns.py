@@ -41,7 +41,7 @@ class Work:
 
 
 @define
-class Gathered:
+class TouchedQueues:
     """Of all queues, in the order in which they were touched."""
 
     work: dict[str, Work] = field(factory=dict)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
-from joinproto.apps.standby.client_turns import Gathered
+from joinproto.apps.standby.client_turns import TouchedQueues
 from joinproto.apps.standby.keeping.disk import MESSAGE_BYTES_MAX
 from joinproto.apps.standby.queues import Held, LiveQueue
 from joinproto.apps.standby.recording import spans
@@ -48,7 +48,7 @@ class Clients:
     live: dict[str, LiveQueue] = field(factory=dict)
     most: int = field(factory=connections_max)
     counts: dict[str, int] = field(factory=lambda: dict.fromkeys(COUNTS, 0))
-    _gathered: Gathered = field(factory=Gathered)
+    _gathered: TouchedQueues = field(factory=TouchedQueues)
     _waiting: dict[int, list[Callable[[], None]]] = field(factory=dict)
     _declaring: dict[str, list[Callable[[LiveQueue | str], None]]] = field(factory=dict)
     _token: int = 0
@@ -101,7 +101,7 @@ class Clients:
         log.warning("serves no more: %s", why)
         self._waiting.clear()
         self._declaring.clear()
-        self._gathered = Gathered()
+        self._gathered = TouchedQueues()
         for live in self.live.values():
             live.is_gone = True
         self.live.clear()
@@ -227,7 +227,7 @@ class Clients:
 
     def commit(self) -> None:
         """Have what clients did in this turn be one commit."""
-        gathered, self._gathered = self._gathered, Gathered()
+        gathered, self._gathered = self._gathered, TouchedQueues()
         if not gathered.work or not self.core.serves:
             return
         drafts: list[Draft] = []
@@ -257,7 +257,7 @@ class Clients:
             for message in draft.takes:
                 self.core.bodies.forget(draft.queue, message)
 
-    def _say(self, gathered: Gathered) -> None:
+    def _say(self, gathered: TouchedQueues) -> None:
         """Say what is done to messages that are durable, and replicate: others may be lost."""
         work = {
             name: one

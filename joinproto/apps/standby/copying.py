@@ -25,7 +25,7 @@ COPY_AT_ONCE = 100
 
 
 @define
-class Pace:
+class CopyRate:
     """Of one backup.  `per_second`: messages; None: as many as its connection takes."""
 
     per_second: float | None
@@ -50,7 +50,7 @@ class Copies:
 
     core: Core
     _turns: int = 0
-    _paces: dict[str, Pace] = field(factory=dict)
+    _paces: dict[str, CopyRate] = field(factory=dict)
 
     def go_on(self) -> None:
         """Copy more, as far as connections take it (H5)."""
@@ -66,7 +66,7 @@ class Copies:
                 if core.links.unsent(name) >= UNSENT_BYTES_MAX:
                     break
                 most = self.fitting(queue, leading.coming(name, queue, COPY_AT_ONCE))
-                pace = self._paces.setdefault(name, Pace(core.settings.copying.per_second))
+                pace = self._paces.setdefault(name, CopyRate(core.settings.copying.per_second))
                 if count := pace.take(core.now(), most):
                     core.do(More(name, queue, count))
         leading = core.state.leading

@@ -25,9 +25,9 @@ from joinproto.apps.standby.bodies import Bodies
 from joinproto.apps.standby.clients import Clients
 from joinproto.apps.standby.copying import Copies
 from joinproto.apps.standby.keeping.disk import Disk
-from joinproto.apps.standby.keeping.form import Kept
+from joinproto.apps.standby.keeping.form import BrokerRecord
 from joinproto.apps.standby.links import Links
-from joinproto.apps.standby.performing import AtOnce, Line, Worker
+from joinproto.apps.standby.performing import AtOnce, TaskQueue, Worker
 from joinproto.apps.standby.settings import Settings
 from joinproto.errors import JoinprotoError
 from joinproto.host.eventlog import EventLog
@@ -67,7 +67,7 @@ class Core:
     failure: BaseException | None = None
     patience: float = field(init=False)
     acting: Acting = field(init=False)
-    _line: Line = field(init=False)
+    _line: TaskQueue = field(init=False)
     _turn_is_due: bool = False
     _is_stopping: bool = False
 
@@ -81,7 +81,7 @@ class Core:
             order=self.settings.copying.order,
         )
         self.state = self.shown = Broker(who=who)
-        self._line = Line(self._fail, self.worker)
+        self._line = TaskQueue(self._fail, self.worker)
         self.bodies = Bodies(self.disk)
         self.patience = self.settings.timing.backups
         self.links = Links(self)
@@ -110,7 +110,7 @@ class Core:
         self.ended.set()
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> BrokerRecord:
         return self.disk.kept
 
     @property

@@ -23,8 +23,8 @@ from joinproto.net.addresses import Address
 from joinproto.standby.events import Gone, Linked, Received
 from joinproto.standby.messages import Changed, Content, Copy, Join, Refuse, Subscribe, View
 from joinproto.standby.peers import (
-    Around,
-    Said,
+    PeerReport,
+    PeerReports,
     cluster_of,
     learned,
     met,
@@ -69,7 +69,7 @@ class Links:
     core: Core
     peers: Peers = field(init=False)
     others: dict[str, Other] = field(factory=dict)  # with whom there is a session
-    _around: Around = field(init=False)
+    _around: PeerReports = field(init=False)
     _link: str = ""  # of this broker to its primary
     _joined: dict[str, str] = field(factory=dict)  # of backups to this broker
     _answered: asyncio.Event = field(factory=asyncio.Event)
@@ -78,12 +78,12 @@ class Links:
         """Have no session yet."""
         settings = self.core.settings
         self.peers = Peers(settings.mesh, settings.public, settings.timing, self)
-        self._around = Around(others=dict.fromkeys(settings.others))
+        self._around = PeerReports(others=dict.fromkeys(settings.others))
 
     # -- what there is ---------------------------------------------------------------------
 
     @property
-    def around(self) -> Around:
+    def around(self) -> PeerReports:
         """Return what is known of the others."""
         return evolve(self._around, cluster=self.core.kept.cluster)
 
@@ -139,7 +139,7 @@ class Links:
 
     def _learned(self, name: str, facts: Mapping[str, Any]) -> None:
         other = self.others[name]
-        said: Said = read(Said, facts)
+        said: PeerReport = read(PeerReport, facts)
         other.public = Address.parse(facts["public"])
         other.answers += bool(facts["answers"])
         self._around = met(self.around, name, said)

@@ -74,7 +74,7 @@ class Envelope:
         return cls(kind, facts, body)
 
 
-class Hears(Protocol):
+class SessionReceiver(Protocol):
     """The receiver of what happens on sessions."""
 
     def met(self, name: str, public: Address) -> None:
@@ -115,7 +115,7 @@ class Peers:
     network: Network
     public: Address
     timing: Timing
-    hears: Hears
+    hears: SessionReceiver
     _all: dict[str, Session] = field(factory=dict)
     _transport: TcpTransport = field(init=False)
 

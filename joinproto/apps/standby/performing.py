@@ -17,7 +17,7 @@ from typing import Protocol, TypeAlias
 
 from attrs import define, field
 
-from joinproto.host.hand import Hand
+from joinproto.host.hand import WorkerThread
 from joinproto.host.stepper import QUICK_SECONDS, SLOW_SECONDS
 from joinproto.machine.step import performing
 
@@ -60,7 +60,7 @@ class AtOnce:
 class Helper:
     """On a thread of its own, which is waited for a moment, as by `joinproto/host/stepper.py`."""
 
-    _hand: Hand = field(factory=Hand)
+    _hand: WorkerThread = field(factory=WorkerThread)
     _slow_until: float = 0.0
 
     def do(self, work: Work, done: Done) -> None:
@@ -85,7 +85,7 @@ class Helper:
 
 
 @define(eq=False)
-class Line:
+class TaskQueue:
     """Tasks, done one behind the other.  `failed`: told of what went wrong."""
 
     failed: Callable[[BaseException], None]

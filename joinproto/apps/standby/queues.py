@@ -27,7 +27,7 @@ class Held:
     is_redelivered: bool = False
 
 
-class Takes(Protocol):
+class MessageTaker(Protocol):
     """Who takes messages."""
 
     @property
@@ -44,7 +44,7 @@ class LiveQueue:
 
     name: str
     _ready: list[tuple[int, str, Held]] = field(factory=list)  # a heap, by position
-    _takers: deque[Takes] = field(factory=deque)
+    _takers: deque[MessageTaker] = field(factory=deque)
     is_gone: bool = False
 
     def __len__(self) -> int:
@@ -62,11 +62,11 @@ class LiveQueue:
             heappush(self._ready, (held.position, held.id, again))
         self.serve()
 
-    def add(self, taker: Takes) -> None:
+    def add(self, taker: MessageTaker) -> None:
         self._takers.append(taker)
         self.serve()
 
-    def remove(self, taker: Takes) -> None:
+    def remove(self, taker: MessageTaker) -> None:
         if taker in self._takers:
             self._takers.remove(taker)
 

@@ -84,7 +84,7 @@ _SECONDS_SILENT = 1.0
 
 
 @frozen
-class Kept:
+class LoopCache:
     """Where compiled loops are kept.  `folder`: None where none could be made.
 
     `lasting`: whether the next run finds them.
@@ -94,12 +94,12 @@ class Kept:
     lasting: bool
 
 
-def _settle() -> Kept:
+def _settle() -> LoopCache:
     name = loops_name()
     for place in loops_places():
         if can_write(place / name):
             _forget_old(place, keep=name)
-            return Kept(place / name, lasting=True)
+            return LoopCache(place / name, lasting=True)
     # Not shared between runs: what lies in a folder that others may write to is not
     # ours to execute.
     for shared in (None, "/dev/shm"):
@@ -108,8 +108,8 @@ def _settle() -> Kept:
         except OSError:
             continue
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        return Kept(Path(folder), lasting=False)
-    return Kept(None, lasting=False)
+        return LoopCache(Path(folder), lasting=False)
+    return LoopCache(None, lasting=False)
 
 
 def _forget_old(place: Path, *, keep: str) -> None:
@@ -121,7 +121,7 @@ def _forget_old(place: Path, *, keep: str) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _load_loops() -> Kept:
+def _load_loops() -> LoopCache:
     """Import every module with compiled loops, so that they are kept in our folder.
 
     numba reads the setting when a loop is declared, so it is ours for that moment only: a

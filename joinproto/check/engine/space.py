@@ -17,12 +17,12 @@ from attrs import Factory, define, field
 
 from joinproto.check.engine.claims.judge import Judge
 from joinproto.check.engine.expansion.expander import Batch, Expander
-from joinproto.check.engine.expansion.workers import CrewLevels
+from joinproto.check.engine.expansion.workers import ParallelLevels
 from joinproto.check.engine.rows.rowset import RowSet, in_one
-from joinproto.check.engine.rows.threads import Crew
+from joinproto.check.engine.rows.threads import Workers
 from joinproto.check.engine.shapes import Ints, RowMarks, Rows
 from joinproto.check.engine.stopping import Limits, Stops
-from joinproto.check.engine.symmetry.same_states import Alike
+from joinproto.check.engine.symmetry.same_states import StateKeys
 from joinproto.check.engine.symmetry.symmetry import Restart, Symmetry
 from joinproto.check.engine.tables.answers import Answers
 from joinproto.check.engine.tables.tables import Tables
@@ -71,11 +71,11 @@ class Space:
     renaming: Symmetry | None = field(init=False, default=None)
     budget: Budget = field(init=False)
     begins: int = field(init=False, default=1)
-    alike: Alike | None = field(init=False, default=None)
-    crew_levels: CrewLevels | None = field(init=False, default=None)
+    alike: StateKeys | None = field(init=False, default=None)
+    crew_levels: ParallelLevels | None = field(init=False, default=None)
     cut_by: str = field(init=False, default="")
     _made: float = field(init=False, factory=time.perf_counter)
-    _crew: Crew | None = field(init=False, default=None)
+    _crew: Workers | None = field(init=False, default=None)
     _may_number: bool = field(init=False, default=False)
     _bytes_before: int = field(init=False, default=0)
     # So many rows, the first ones, were asked whether they are `within`, and those are not.
@@ -99,7 +99,7 @@ class Space:
             )
         # Which of those that are the same goes on depends on their order.
         if self.workers > 1 and self.world.same is None:
-            self._crew = self.judge.crew = Crew(self.workers)
+            self._crew = self.judge.crew = Workers(self.workers)
         if self.symmetry:
             self.renaming = Symmetry(self.tables)
             self.judge.renamed = self.renaming.interchange.swapped_views
@@ -132,12 +132,12 @@ class Space:
             self.renaming.canonical(rows)
             self._refuse_other_beginnings(self.renaming, given)
         if self.world.same is not None:
-            self.alike = Alike(self.tables, self.judge, self.budget)
+            self.alike = StateKeys(self.tables, self.judge, self.budget)
         self.take_in(rows)
         self.begins = self.states.count
         if self._crew is not None:
             self.states.over = self._crew.over
-            self.crew_levels = CrewLevels(self._crew, self.expander, self.states, self.renaming)
+            self.crew_levels = ParallelLevels(self._crew, self.expander, self.states, self.renaming)
             self.crew_levels.ahead = self.judge.ask_ahead
 
     def _is_cut(self) -> bool:

@@ -16,7 +16,7 @@ from attrs import asdict, evolve, fields, frozen
 
 from joinproto.cli.at_scale.results import Outcome
 from joinproto.cli.at_scale.run import Run
-from joinproto.cli.at_scale.stories import HOUR, Shape, Story, Way, blows
+from joinproto.cli.at_scale.stories import HOUR, Care, Shape, Story, blows
 from joinproto.codec.json_form import Count, Seconds
 from joinproto.errors import UsageProblem
 
@@ -39,7 +39,7 @@ class Job:
     shape: Shape
     story: Story
     days: int
-    way: Way
+    way: Care
     copies_at_once: int
     copies_in_all: int | None = None
 
@@ -52,7 +52,7 @@ def jobs(
     shape: Shape,
     story: Story,
     days: int,
-    ways: Iterable[Way],
+    ways: Iterable[Care],
     copies: Iterable[int],
     in_all: int | None,
     seeds: int,
@@ -60,7 +60,7 @@ def jobs(
     """Yield all runs: each seed, each way; ours with each number of copies."""
     for seed, way in product(range(shape.seed, shape.seed + seeds), ways):
         of_seed = evolve(shape, seed=seed)
-        if way is Way.OURS:
+        if way is Care.OURS:
             for count in copies:
                 yield Job(of_seed, story, days, way, count, in_all)
         else:
@@ -181,7 +181,7 @@ class Summary:
 
 
 @frozen(kw_only=True)
-class Asked:
+class ManyRuns:
     """`reconcile results --json`: what many runs came to, by way and limit."""
 
     summaries: Annotated[tuple[Summary, ...], "in the order of their names"]
@@ -192,7 +192,7 @@ def _first_bytes(path: Path) -> bytes:
         return file.read(len(PARQUET))
 
 
-def ask(session: Any, folder: Path) -> Asked:
+def ask(session: Any, folder: Path) -> ManyRuns:
     """Return the answer of Spark to `QUESTION` over a folder that `make` wrote."""
     if not (folder / OUTCOMES).is_dir():
         raise UsageProblem(
@@ -214,4 +214,4 @@ def ask(session: Any, folder: Path) -> Asked:
         )
     told.createOrReplaceTempView(OUTCOMES)
     found = session.sql(QUESTION).collect()
-    return Asked(summaries=tuple(Summary(**row.asDict()) for row in found))
+    return ManyRuns(summaries=tuple(Summary(**row.asDict()) for row in found))

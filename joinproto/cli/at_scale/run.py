@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from attrs import define, field, frozen
 
 from joinproto.cli.at_scale.cluster import Cluster, Copy
-from joinproto.cli.at_scale.stories import Blow, Shape, Way
+from joinproto.cli.at_scale.stories import Care, NodeChange, Shape
 from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.queue import Queue, Settings, Situation, Target
 from joinproto.reconcile.tables import Action
-from joinproto.reconcile.timers import Clock, Happens, Pace
+from joinproto.reconcile.timers import Clock, Happens, Timers
 
 ALL = -1
 """In the place of a node: the cluster, which copies as much as it may."""
@@ -42,7 +42,7 @@ class Run:
     """One way to look after the queues, from the beginning to `until` (seconds)."""
 
     shape: Shape
-    way: Way
+    way: Care
     copies_at_once: int
     until: float
     copies_in_all: int | None = None
@@ -67,16 +67,16 @@ class Run:
     _copies: dict[int, Copy] = field(factory=dict)
     _waiting: list[tuple[int, float, int, Copy]] = field(factory=list)
     _settings: Settings = field(init=False)
-    _pace: Pace = field(init=False)
+    _pace: Timers = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         shape = self.shape
         self.cluster = Cluster.of(shape)
         self._settings = Settings(failure_interval=shape.failure_interval)
-        self._pace = Pace(interval=shape.interval, trigger_interval=shape.trigger_interval)
+        self._pace = Timers(interval=shape.interval, trigger_interval=shape.trigger_interval)
 
     def play(
-        self, story: Sequence[Blow], goes_on: Callable[[float], bool] = lambda part: True
+        self, story: Sequence[NodeChange], goes_on: Callable[[float], bool] = lambda part: True
     ) -> bool:
         """Take all events up to the end; return whether it came there.
 
@@ -148,13 +148,13 @@ class Run:
             self._at(when, self._look, queue)
 
     def _look_from(self, queue: int, earliest: float) -> float:
-        if self.way is Way.EVENTS:
+        if self.way is Care.EVENTS:
             return earliest
         clock = Clock(variant=self.way.variant, pace=self._pace, queue=f"q{queue}").start(0.0)
         clock = clock.idle(self.now).hear(Happens.NODE_DOWN, self.now)
         while clock.next is not None and clock.next < earliest:
             # In between it waits: ours looks again soon, the design at its next turn.
-            clock = clock.looked(clock.next, changed=self.way is Way.OURS)
+            clock = clock.looked(clock.next, changed=self.way is Care.OURS)
         assert clock.next is not None
         return clock.next
 
@@ -234,7 +234,7 @@ class Run:
         self._one_more(queue)
         if queue in self.below_since:
             self._plan(queue, self.now + self.shape.trigger_interval)
-        elif self.way is Way.OURS:
+        elif self.way is Care.OURS:
             self._decide(queue)  # who died is dropped as soon as another one is there
 
     def _end(self, queue: int) -> None:
@@ -267,7 +267,7 @@ class Run:
         one has the least time below in all.
         """
         self._order += 1
-        is_ours = self.way is Way.OURS
+        is_ours = self.way is Care.OURS
         spare = self.cluster.live[copy.queue] if is_ours else 0
         size = self.cluster.sizes[copy.queue] if is_ours else 0.0
         waiting = self._waiting if node == ALL else self.cluster.machines[node].waiting

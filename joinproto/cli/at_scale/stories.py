@@ -31,7 +31,7 @@ class Shape:
     seed: Annotated[int, "of the dice"] = 1
 
 
-class Way(Enum):
+class Care(Enum):
     """How queues are looked after."""
 
     EVENTS = "events"
@@ -40,7 +40,7 @@ class Way(Enum):
 
     @property
     def variant(self) -> Variant:
-        return Variant.OURS if self is Way.OURS else Variant.SEED
+        return Variant.OURS if self is Care.OURS else Variant.SEED
 
 
 class Story(Enum):
@@ -52,7 +52,7 @@ class Story(Enum):
 
 
 @frozen
-class Blow:
+class NodeChange:
     """At `at` seconds a node stops, or comes back."""
 
     at: float
@@ -60,7 +60,7 @@ class Blow:
     up: bool
 
 
-def blows(story: Story, shape: Shape, days: int) -> Iterator[Blow]:
+def blows(story: Story, shape: Shape, days: int) -> Iterator[NodeChange]:
     """Yield what happens: at six a rack fails (`day`: for four hours), at fourteen restarts begin.
 
     A rolling restart takes one node after the other, each down for 90 seconds, two minutes apart.
@@ -70,11 +70,11 @@ def blows(story: Story, shape: Shape, days: int) -> Iterator[Blow]:
         if story is not Story.ROLLING and (day == 0 or story is Story.DAY):
             rack = [node for node in range(shape.nodes) if node % shape.zones == day % shape.zones]
             for node in rack:
-                yield Blow(begin + 6 * HOUR, node, up=False)
+                yield NodeChange(begin + 6 * HOUR, node, up=False)
                 if story is Story.DAY:
-                    yield Blow(begin + 10 * HOUR, node, up=True)
+                    yield NodeChange(begin + 10 * HOUR, node, up=True)
         if story is not Story.RACK:
             for at, node in enumerate(range(shape.nodes)):
                 down = begin + 14 * HOUR + at * 120
-                yield Blow(down, node, up=False)
-                yield Blow(down + 90, node, up=True)
+                yield NodeChange(down, node, up=False)
+                yield NodeChange(down + 90, node, up=True)

@@ -176,7 +176,7 @@ def _check_each(
         )
     from joinproto.cli.commands import sweep
 
-    rows: list[sweep.Swept] = []
+    rows: list[sweep.SweepSearch] = []
     codes = set()
     with alone_on_stdout(settings.as_json):
         every = [catalogue.load(target, options) for options in each]

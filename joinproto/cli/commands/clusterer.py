@@ -31,7 +31,7 @@ from joinproto.clusterer.plan import plan as planned
 from joinproto.clusterer.plan_start import Up
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.reporting import StepTold
-from joinproto.clusterer.run import Played, play, play_orders
+from joinproto.clusterer.run import StoryRun, play, play_orders
 from joinproto.clusterer.story import Story
 from joinproto.clusterer.story_reading import story_of
 from joinproto.codec.json_form import Merged, printed
@@ -196,7 +196,7 @@ def run(story: str, seeds: int, as_json: bool) -> int:
     if seeds:
         played = play_orders(told, seeds, lambda seed: Random(seed).randrange)
     else:
-        played = Played(steps=play(told))
+        played = StoryRun(steps=play(told))
     click.echo(printed(played) if as_json else "\n".join(_as_text(played)))
     return 0
 
@@ -250,7 +250,7 @@ def story_from(name: str) -> Story:
         raise DoesNotFit(error.path, f"{place}{error.message}", next=advice) from None
 
 
-def _as_text(played: Played) -> Iterator[str]:
+def _as_text(played: StoryRun) -> Iterator[str]:
     for at, step in enumerate(played.steps):
         yield f"step {at}"
         yield from _step_as_text(step)

@@ -28,7 +28,7 @@ Example:
 
 
 @frozen(kw_only=True)
-class Judged:
+class MemberOutcome:
     """What becomes of one member."""
 
     id: Annotated[str, "which one"]
@@ -44,7 +44,7 @@ class Decided:
 
     rules: Annotated[str, "the rules that were asked"]
     initial: Annotated[str | None, "the initial signature afterwards; null: no member has one"]
-    outcomes: Annotated[tuple[Judged, ...], "every member, in the order of the input"]
+    outcomes: Annotated[tuple[MemberOutcome, ...], "every member, in the order of the input"]
 
 
 @click.command(epilog=EXAMPLE)
@@ -75,8 +75,8 @@ def _told(verdict: Verdict) -> Decided:
     return Decided(verdict.rules, initial, tuple(map(_judged, verdict.outcomes)))
 
 
-def _judged(one: MemberVerdict) -> Judged:
-    return Judged(
+def _judged(one: MemberVerdict) -> MemberOutcome:
+    return MemberOutcome(
         id=one.id, outcome=one.outcome, sources=one.sources, reason=one.reason, rule=one.rule
     )
 

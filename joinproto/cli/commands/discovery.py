@@ -19,7 +19,7 @@ from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.discovery.boot import Step
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.keys import Owner
-from joinproto.discovery.lint import Given, lint
+from joinproto.discovery.lint import LintInput, lint
 from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.questions import (
     AskBoot,
@@ -74,7 +74,7 @@ def lint_command(
     What a node would refuse, ignore or do unsafely is said with its line, the reason and what to
     write.  Settings that are not about discovery are not looked at.
     """
-    given = Given(
+    given = LintInput(
         release=release(at),
         plugins=None if plugins is None else enabled(plugins),
         environment=_environment(variables),
@@ -137,8 +137,8 @@ def _as_text(name: str, problem: Problem) -> str:
 # -- real servers -------------------------------------------------------------------------
 
 
-def _given(at: str, node: str | None) -> Given:
-    return Given(release=release(at), node=None if node is None else require_node(node))
+def _given(at: str, node: str | None) -> LintInput:
+    return LintInput(release=release(at), node=None if node is None else require_node(node))
 
 
 @discovery.command("list")

@@ -25,7 +25,7 @@ from joinproto.cli.show.amounts import count, plural
 from joinproto.codec.json_form import Merged, printed
 from joinproto.errors import UsageProblem
 from joinproto.recovery import show
-from joinproto.recovery.policy.asked import Answers, Asker, Policy, summed
+from joinproto.recovery.policy.asked import Answers, Policy, Questioner, summed
 from joinproto.recovery.policy.program import SECONDS, Program, command_of
 from joinproto.recovery.policy.question import ASKS
 from joinproto.recovery.words import typed
@@ -144,7 +144,7 @@ def check_command(
         format_of(trace)
     _refuse_unused(world)
     with _started(target, answer_seconds) as (policy, again):
-        asker = Asker(policy, asks or (ASKS if target.endswith(".py") else ASKS[:1]))
+        asker = Questioner(policy, asks or (ASKS if target.endswith(".py") else ASKS[:1]))
         limits = {
             "states_max": max_states,
             "seconds_max": max_seconds,
@@ -166,7 +166,7 @@ def check_command(
     return {"holds": 0, "violated": 1, "incomplete": 3}[report.result]
 
 
-def _searched(asker: Asker, world: World, limits: Mapping[str, Any]) -> Report:
+def _searched(asker: Questioner, world: World, limits: Mapping[str, Any]) -> Report:
     try:
         return check(world, **limits)
     except ModelProblem:
@@ -229,7 +229,7 @@ def _started(target: str, seconds: float) -> Iterator[tuple[Policy, Callable[[],
         yield lambda asked: program.answer(asked.question), program.ask_again
 
 
-def _world(name: str, asker: Asker, left: Mapping[str, Any]) -> World:
+def _world(name: str, asker: Questioner, left: Mapping[str, Any]) -> World:
     from joinproto_worlds.policy import galera, ours, rabbitmq
     from joinproto_worlds.policy.nodes import Left
 

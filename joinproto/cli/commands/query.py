@@ -153,7 +153,7 @@ def query(
     began, by = time.perf_counter(), engine_for(engine, master)
     with session_over(dataset, by, master) as session:
         if condition is not None:
-            return _to(dataset, session, condition, _Told(as_json, by, began))
+            return _to(dataset, session, condition, _Answer(as_json, by, began))
         assert sql is not None
         answer = session.ask(sql, rows_max)
     if as_json:
@@ -165,7 +165,7 @@ def query(
 
 
 @frozen
-class _Told:
+class _Answer:
     """How an answer is told: by which engine, since when."""
 
     as_json: bool
@@ -173,7 +173,7 @@ class _Told:
     began: float
 
 
-def _to(dataset: Dataset, session: Session, condition: str, told: _Told) -> int:
+def _to(dataset: Dataset, session: Session, condition: str, told: _Answer) -> int:
     from spark_explore.reached import nearest
 
     way = nearest(dataset, session, condition)

@@ -118,7 +118,7 @@ def _run(options: dict[str, Any]) -> int:
     from joinproto.apps.reconcile.commands import Tools
     from joinproto.apps.reconcile.journal import Journal
     from joinproto.apps.reconcile.loop import Loop
-    from joinproto.apps.reconcile.reporting import Teller
+    from joinproto.apps.reconcile.reporting import Reporter
 
     for url in options["urls"]:
         _check(url)
@@ -144,7 +144,7 @@ def _run(options: dict[str, Any]) -> int:
         zones=dict(map(_zone, options["zones"])),
     )
     tools = Tools((options["rabbitmq_queues"],), (options["rabbitmq_streams"],), options["timeout"])
-    teller = Teller(_say)
+    teller = Reporter(_say)
     if options["metrics_port"] is not None:
         from prometheus_client import start_http_server
 
@@ -178,7 +178,7 @@ def _keeper(options: dict[str, Any]) -> Any:
     from joinproto.reconcile.keeper import Keeper, Rules
     from joinproto.reconcile.plan import Limits
     from joinproto.reconcile.queue import Settings
-    from joinproto.reconcile.timers import Pace
+    from joinproto.reconcile.timers import Timers
 
     own = options["placement"] not in [one.value for one in Placing]
     settings = Settings(
@@ -186,7 +186,7 @@ def _keeper(options: dict[str, Any]) -> Any:
         failure_interval=options["failure_interval"],
         placement=Placing.ZONE_AWARE if own else Placing(options["placement"]),
     )
-    pace = Pace(
+    pace = Timers(
         interval=1e-9 if options["once"] else options["interval"],
         trigger_interval=options["trigger_interval"],
     )

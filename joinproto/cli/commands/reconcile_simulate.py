@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
-from joinproto.cli.at_scale.many import Asked, Job, ask, jobs, make, played, refuse_old
+from joinproto.cli.at_scale.many import Job, ManyRuns, ask, jobs, make, played, refuse_old
 from joinproto.cli.at_scale.results import Compared, Outcome, draw
 from joinproto.cli.at_scale.run import Run
-from joinproto.cli.at_scale.stories import Shape, Story, Way
+from joinproto.cli.at_scale.stories import Care, Shape, Story
 from joinproto.cli.finite import Finite
 from joinproto.cli.interrupting import interruptible
 from joinproto.cli.options import AS_JSON
@@ -61,7 +61,7 @@ TITLES = (
     "--way",
     "ways",
     multiple=True,
-    type=click.Choice([one.value for one in Way]),
+    type=click.Choice([one.value for one in Care]),
     help="events, periodic, ours; without it all.",
 )
 @click.option("--queues", type=click.IntRange(1), default=100_000, show_default=True)
@@ -101,7 +101,7 @@ def simulate(**options: Any) -> int:
     names = ("queues", "nodes", "zones", "replicas", "bytes_mean", "failure_interval", "interval")
     shape = Shape(**{name: options[name] for name in (*names, "seed")})
     story, days = Story(options["story"]), options["days"]
-    ways = [Way(name) for name in options["ways"]] or list(Way)
+    ways = [Care(name) for name in options["ways"]] or list(Care)
     asked = list(
         jobs(
             shape, story, days, ways, options["copies"], options["copies_in_all"], options["seeds"]
@@ -180,7 +180,7 @@ def results(folder: Path, master: str, as_json: bool) -> int:
     return _on_spark(master, folder, None, as_json=as_json)
 
 
-def _summaries(found: Asked) -> str:
+def _summaries(found: ManyRuns) -> str:
     heads = ("", "runs", "below, mean", "at best", "longest", "beyond", "of periodic", "worst")
     rows = [
         (

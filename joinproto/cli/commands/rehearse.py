@@ -14,7 +14,7 @@ from joinproto.cli.commands.rehearsed import (
     not_searched_text,
     require_judged,
 )
-from joinproto.cli.rehearse.disks import Scene, scene_of
+from joinproto.cli.rehearse.disks import DiskScenario, scene_of
 from joinproto.cli.rehearse.search import (
     AUTOMATIC,
     KINDS,
@@ -77,7 +77,7 @@ def _usable(judgement: Judgement) -> list[Found]:
 
 
 def _text(
-    judgement: Judgement, stores: Sequence[Found], scene: Scene, outcomes: Sequence[Outcome]
+    judgement: Judgement, stores: Sequence[Found], scene: DiskScenario, outcomes: Sequence[Outcome]
 ) -> str:
     parts = [show.table(judgement.stores, judgement.pick.latest)]
     lines = choices_text([(one.choice.name, one.loses, _lines(one)) for one in outcomes])
@@ -96,7 +96,7 @@ def _text(
     return show.clean("\n\n".join(parts))
 
 
-def _absent(scene: Scene, stores: Sequence[Found]) -> set[str]:
+def _absent(scene: DiskScenario, stores: Sequence[Found]) -> set[str]:
     tip = scene.chain.tip
     seats = set() if tip is None else tip.electors | tip.members
     return {seat.member for seat in seats} - {one.member for one in stores}

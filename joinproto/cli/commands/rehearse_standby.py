@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import click
 from attrs import evolve
 
-from joinproto.apps.standby.keeping.form import Kept
+from joinproto.apps.standby.keeping.form import BrokerRecord
 from joinproto.cli.commands.rehearsed import (
     UNPROVEN,
     choices_text,
@@ -20,7 +20,7 @@ from joinproto.cli.commands.rehearsed import (
 from joinproto.cli.rehearse.standby import (
     Confirmed,
     Outcome,
-    Scene,
+    StandbyScenario,
     Start,
     choices,
     rehearse,
@@ -54,7 +54,7 @@ def rehearse_brokers(judgement: Judgement, *, states_max: int, as_object: bool) 
     return 0 if is_sure else UNPROVEN
 
 
-def _usable(judgement: Judgement) -> list[Kept]:
+def _usable(judgement: Judgement) -> list[BrokerRecord]:
     """Return the stores that can be started; raises where nothing can be rehearsed."""
     found = [kept for one in judgement.stores if (kept := kept_of(one)) is not None]
     is_twice = len({kept.broker for kept in found}) < len(found)
@@ -80,7 +80,7 @@ def _broken(judgement: Judgement) -> list[str]:
 # -- saying it -----------------------------------------------------------------------------------
 
 
-def _text(judgement: Judgement, scene: Scene, outcomes: Sequence[Outcome]) -> str:
+def _text(judgement: Judgement, scene: StandbyScenario, outcomes: Sequence[Outcome]) -> str:
     parts = [show.table(judgement.stores, judgement.pick.latest)]
     parts.append(choices_text([(one.choice.name, one.loses, [*_lines(one)]) for one in outcomes]))
     known = "As far as these stores know: " if judgement.missing else ""
@@ -133,7 +133,7 @@ def _sentence(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def _not_searched(scene: Scene) -> Iterator[str]:
+def _not_searched(scene: StandbyScenario) -> Iterator[str]:
     absent = sorted(scene.all - {*scene.names})
     if absent:
         yield (

@@ -24,7 +24,7 @@ _RANGE = re.compile(r"(-?\d{1,18})\.\.(-?\d{1,18})")
 
 
 @frozen
-class Swept:
+class SweepSearch:
     """One search."""
 
     options: Annotated[Mapping[str, Any], "the world's options in it"]
@@ -46,7 +46,7 @@ class Sweep:
     """`joinproto check WORLD --set NAME=1..5 --json`"""
 
     world: Annotated[str, "its name"]
-    searches: Annotated[tuple[Swept, ...], "one for each value, in order"]
+    searches: Annotated[tuple[SweepSearch, ...], "one for each value, in order"]
     left: Annotated[
         tuple[Mapping[str, Any], ...], "the options of searches that Ctrl-C came before"
     ] = ()
@@ -109,10 +109,10 @@ def swept(
     return [dict(zip(options, chosen, strict=True)) for chosen in itertools.product(*values)]
 
 
-def row(options: Mapping[str, Any], report: Report) -> Swept:
+def row(options: Mapping[str, Any], report: Report) -> SweepSearch:
     """Return what there is to say of one search."""
     fails = [item.name for item in report.properties if item.result in ("violated", "not-reached")]
-    return Swept(
+    return SweepSearch(
         dict(options),
         report.result,
         report.distinct,
@@ -131,7 +131,7 @@ def row(options: Mapping[str, Any], report: Report) -> Swept:
 def text(found: Sweep) -> str:
     """Return the searches as a table: a column for each option, then what was found."""
     options = list(found.searches[0].options)
-    told: tuple[Callable[[Swept], str], ...] = (
+    told: tuple[Callable[[SweepSearch], str], ...] = (
         lambda item: "undetermined" if item.result == "incomplete" else item.result,
         lambda item: count(item.distinct),
         lambda item: count(item.generated),

@@ -30,7 +30,7 @@ _Arrow = tuple[str, str]
 
 
 @frozen
-class Seen:
+class ObservedClass:
     """What a search met of the members of one class.  `arrows`: by step, how often."""
 
     kind: str
@@ -54,7 +54,7 @@ def seen(
     member: str | None = None,
     by: str | None = None,
     states_max: int = STATES_MAX,
-) -> Seen:
+) -> ObservedClass:
     """Return what the first `states_max` states of each world show of one kind of member.
 
     `member`: one of that kind; None: the first.  `by`: the attribute that is its phase.  Raises
@@ -95,7 +95,7 @@ def seen(
             f"{by} of {kind} has {len(phases)} values or more, and is no phase",
             next="name another attribute with --by",
         )
-    return Seen(kind, by or "", tuple(phases), arrows, states, is_whole)
+    return ObservedClass(kind, by or "", tuple(phases), arrows, states, is_whole)
 
 
 def _changes(

@@ -32,7 +32,7 @@ class Disk:
 
 
 @frozen
-class Scene:
+class DiskScenario:
     """`disks`: by member.  `chain`: the newest one.  `kept`: frames that may have been
     acknowledged.  `real`: the frame, as its store counts it, behind each number of the world."""
 
@@ -42,12 +42,14 @@ class Scene:
     real: Mapping[int, int]
 
 
-def scene_of(records: Mapping[str, StoreRecord]) -> Scene:
+def scene_of(records: Mapping[str, StoreRecord]) -> DiskScenario:
     """Return the stores of these members as a world has them; raises `UsageProblem`."""
     small = _Small.of(list(records.values()))
     disks = {name: small.disk(record) for name, record in records.items()}
     newest = max((disk.record.lineage for disk in disks.values()), key=lambda one: one.length)
-    return Scene(disks, newest, _kept(disks), {rank: seq for seq, rank in small.ranks.items()})
+    return DiskScenario(
+        disks, newest, _kept(disks), {rank: seq for seq, rank in small.ranks.items()}
+    )
 
 
 def _kept(disks: Mapping[str, Disk]) -> frozenset[Position]:

@@ -20,7 +20,7 @@ from joinproto.check.faults import Faults
 from joinproto.check.properties import always_each, always_monitor
 from joinproto.check.report import Report
 from joinproto.check.world import World
-from joinproto.cli.rehearse.disks import Disk, Scene, marked
+from joinproto.cli.rehearse.disks import Disk, DiskScenario, marked
 from joinproto.join.config import Config, TotalFailure
 from joinproto.join.ids import Name
 from joinproto.join.phases import Phase
@@ -59,7 +59,7 @@ class Choice:
 class Start:
     """A view that a restart can come to: what it is, its members, and the last frame before it.
 
-    `frame`: as the stores count; None: before all frames that differ, 0 in a `Scene`.
+    `frame`: as the stores count; None: before all frames that differ, 0 in a `DiskScenario`.
     """
 
     kind: str
@@ -108,9 +108,9 @@ def choices(names: tuple[str, ...]) -> tuple[Choice, ...]:
     )
 
 
-def rehearse(scene: Scene, choice: Choice, *, outside: bool, states_max: int) -> Outcome:
+def rehearse(scene: DiskScenario, choice: Choice, *, outside: bool, states_max: int) -> Outcome:
     """Return what can follow from this choice."""
-    heard = _Heard()
+    heard = _Recorder()
     found = [
         check(_world(scene, choice, heard, name, outside=outside), states_max=states_max)
         for name in proposers(scene)
@@ -145,7 +145,9 @@ def _waits(found: Report) -> list[str]:
 # -- the world -------------------------------------------------------------------------------------
 
 
-def _world(scene: Scene, choice: Choice, heard: _Heard, proposer: str, *, outside: bool) -> World:
+def _world(
+    scene: DiskScenario, choice: Choice, heard: _Recorder, proposer: str, *, outside: bool
+) -> World:
     names = tuple(sorted(scene.disks))
     tip = scene.chain.tip
     assert tip is not None
@@ -201,7 +203,7 @@ def _config(name: str, tip: View, *, is_automatic: bool, outside: bool) -> Confi
     )
 
 
-def proposers(scene: Scene) -> tuple[str, ...]:
+def proposers(scene: DiskScenario) -> tuple[str, ...]:
     """Return who proposes the next view: each in its turn, or the lowest of those that may."""
     if len(scene.disks) <= PROPOSERS_MAX:
         return tuple(sorted(scene.disks))
@@ -214,7 +216,7 @@ def proposers(scene: Scene) -> tuple[str, ...]:
     return (min((electors & members if tip.is_open else electors) or members or known),)
 
 
-def _round(scene: Scene) -> int:
+def _round(scene: DiskScenario) -> int:
     """Return the latest ballot that any store knows of; the search goes one beyond."""
     promised = [disk.record.promised for disk in scene.disks.values()]
     return max((ballot.round for ballot in promised if ballot is not None), default=0)
@@ -228,7 +230,7 @@ def _one_successor(history: History) -> bool:
 
 
 @define(eq=False)
-class _Heard:
+class _Recorder:
     """A claim that always holds, and remembers what it was asked about."""
 
     active: set[Name] = field(factory=set)
@@ -244,7 +246,7 @@ class _Heard:
             self.aborted.add(shown.seat.member)
         return True
 
-    def starts(self, scene: Scene) -> set[Start]:
+    def starts(self, scene: DiskScenario) -> set[Start]:
         return {
             Start(
                 kind=name.kind.name,

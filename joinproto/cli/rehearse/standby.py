@@ -18,7 +18,7 @@ from functools import partial
 
 from attrs import define, evolve, field, frozen
 
-from joinproto.apps.standby.keeping.form import Kept
+from joinproto.apps.standby.keeping.form import BrokerRecord
 from joinproto.check.check import check
 from joinproto.check.properties import always
 from joinproto.check.report import Report
@@ -28,9 +28,9 @@ from joinproto.standby.catch_up import Message
 from joinproto.standby.chain import may_promote
 from joinproto.standby.machine import Broker
 from joinproto.standby.messages import View
-from joinproto.standby.primary_state import Leading, Who
-from joinproto.standby.queue import Line
-from joinproto.standby.replica_state import Queue, Stock, declared
+from joinproto.standby.primary_state import PrimaryState, Who
+from joinproto.standby.queue import MessageQueue
+from joinproto.standby.replica_state import Queue, ReplicaState, declared
 from joinproto.standby.tables import Verdict
 from joinproto_worlds.standby.played import Played
 from joinproto_worlds.standby.ports import Disk
@@ -62,10 +62,10 @@ class Confirmed:
 
 
 @frozen(kw_only=True)
-class Scene:
+class StandbyScenario:
     """`chain`: the last view of the built-in manager; without members: the manager is outside."""
 
-    stores: Mapping[str, Kept]
+    stores: Mapping[str, BrokerRecord]
     chain: View
     confirmed: tuple[Confirmed, ...]
 
@@ -108,9 +108,9 @@ class Scene:
         return len(self.all) // 2 + 1 if self.is_built_in else 1
 
 
-def scene_of(stores: Sequence[Kept], chain: View) -> Scene:
+def scene_of(stores: Sequence[BrokerRecord], chain: View) -> StandbyScenario:
     """Return the scene of these stores, which are of different brokers of one cluster."""
-    return Scene(
+    return StandbyScenario(
         stores={one.broker: one for one in stores},
         chain=chain,
         confirmed=_confirmed({one.broker: one.view for one in stores}, chain),
@@ -148,7 +148,7 @@ class Choice:
     able: tuple[str, ...]
 
 
-def choices(scene: Scene) -> tuple[Choice, ...]:
+def choices(scene: StandbyScenario) -> tuple[Choice, ...]:
     """Return what an operator may do; a manager that is built in promotes by itself."""
     if scene.is_built_in:
         barred = {one.name for one in scene.barred}
@@ -196,9 +196,9 @@ class Outcome:
         return any(start.lost for start in self.starts)
 
 
-def rehearse(scene: Scene, choice: Choice, *, states_max: int) -> Outcome:
+def rehearse(scene: StandbyScenario, choice: Choice, *, states_max: int) -> Outcome:
     """Return what can follow from this choice."""
-    heard = _Heard()
+    heard = _Recorder()
     found = check(_world(scene, choice, heard), states_max=states_max)
     # A claim that is broken ends a search, so it is asked by itself.
     run = ""
@@ -225,7 +225,7 @@ def rehearse(scene: Scene, choice: Choice, *, states_max: int) -> Outcome:
     )
 
 
-def _too_few(scene: Scene) -> tuple[str, ...]:
+def _too_few(scene: StandbyScenario) -> tuple[str, ...]:
     if len(scene.stores) >= scene.least:
         return ()
     return (f"{scene.least} of {len(scene.all)} brokers for the chain of views",)
@@ -246,7 +246,7 @@ def _run(found: Report) -> str:
     return "; ".join(one.label for one in traces[0].steps) if traces else ""
 
 
-def _world(scene: Scene, choice: Choice, heard: Callable[[Shown], bool]) -> World:
+def _world(scene: StandbyScenario, choice: Choice, heard: Callable[[Shown], bool]) -> World:
     return World(
         name="rehearsal",
         members={"story": partial(_begin, scene, choice)},
@@ -256,7 +256,7 @@ def _world(scene: Scene, choice: Choice, heard: Callable[[Shown], bool]) -> Worl
     )
 
 
-def _begin(scene: Scene, choice: Choice) -> Played:
+def _begin(scene: StandbyScenario, choice: Choice) -> Played:
     manager = Manager.BUILT_IN if scene.is_built_in else Manager.CARELESS
     story = Story(
         names=scene.names,
@@ -288,16 +288,16 @@ def _begin(scene: Scene, choice: Choice) -> Played:
     )
 
 
-def _stock(scene: Scene, name: str) -> Stock:
+def _stock(scene: StandbyScenario, name: str) -> ReplicaState:
     if scene.stores[name].mark is Mark.EMPTY:
-        return Stock()
+        return ReplicaState()
     has = [
         Message(id=one.id, sequence=at)
         for at, one in enumerate(scene.confirmed)
         if name in one.holders
     ]
-    queue = Queue(id=QUEUE.id, line=Line.of(has), next=has[-1].sequence + 1 if has else 0)
-    return evolve(declared(Stock(), QUEUE), queues={QUEUE.name: queue})
+    queue = Queue(id=QUEUE.id, line=MessageQueue.of(has), next=has[-1].sequence + 1 if has else 0)
+    return evolve(declared(ReplicaState(), QUEUE), queues={QUEUE.name: queue})
 
 
 # -- listening ---------------------------------------------------------------------------------
@@ -316,9 +316,9 @@ class Shown:
     refused: frozenset[Refused] = frozenset()
 
 
-def _shown(scene: Scene, it: Played) -> Shown:
+def _shown(scene: StandbyScenario, it: Played) -> Shown:
     for name, broker in it.brokers.items():
-        if isinstance(broker.side, Leading):
+        if isinstance(broker.side, PrimaryState):
             queue = broker.stock.queues.get(QUEUE.name, Queue(id=""))
             return Shown(
                 primary=name,
@@ -344,7 +344,7 @@ def _refused(it: Played) -> list[Refused]:
 
 
 @define(eq=False)
-class _Heard:
+class _Recorder:
     """A claim that always holds, and remembers what it was asked about."""
 
     starts: set[tuple[str, tuple[str, ...]]] = field(factory=set)

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from joinproto.check.events import Told, plain
+from joinproto.check.events import ValueText, plain
 from joinproto.check.report import Step, Trace
 from joinproto.cli.show.story import Moment, Story, tell
 from joinproto.cli.show.words import headline
@@ -130,7 +130,7 @@ def _typed(story: Story) -> frozenset[tuple[str, str]]:
 
 def _value_of(text: str) -> Any:
     """Return the value behind a text; a text alone may be an integer's."""
-    if isinstance(text, Told):
+    if isinstance(text, ValueText):
         return text.value
     # Short first: Python refuses to read numbers of many thousand digits.
     if len(text) > 17 or not text.removeprefix("-").isdecimal() or not text.isascii():

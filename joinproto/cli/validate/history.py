@@ -12,7 +12,7 @@ from attrs import Factory, define, frozen
 
 from joinproto.cli.validate.frames import Frames, Journal, ReadAnswered, Stretch, cut, put
 from joinproto.cli.validate.logs import Run
-from joinproto.cli.validate.replay import Seen
+from joinproto.cli.validate.replay import MemberThen
 from joinproto.cli.validate.spill import Stretches
 from joinproto.join.ids import ViewId
 from joinproto.join.messages import Batch, OpenForClients
@@ -59,7 +59,7 @@ class History:
     lines: int = 0
     _reads: dict[int, int] = Factory(dict)  # when those that wait in the present run began
 
-    def look(self, seen: Seen) -> None:
+    def look(self, seen: MemberThen) -> None:
         """Note what this line shows."""
         self.lines += 1
         line = seen.line
@@ -89,7 +89,7 @@ class History:
                     held = self.frames.of(view, seen.member.seat)
                     held.had_many(first, last, self._time(line))
 
-    def _frame(self, seen: Seen, line: dict[str, Any]) -> None:
+    def _frame(self, seen: MemberThen, line: dict[str, Any]) -> None:
         view, seq = line["view"], line["seq"]
         journal = self.journals[seen.run.store_id]
         # A fetched frame is noted before it is durable, an appended one after.
@@ -109,7 +109,7 @@ class History:
             return 2**62 if line["kind"] == "committed" else 0
         return int(at)
 
-    def _start(self, seen: Seen) -> None:
+    def _start(self, seen: MemberThen) -> None:
         record, store = seen.member.record, seen.run.store_id
         self.logged.add(seen.run.member)
         self._reads.clear()
@@ -168,7 +168,7 @@ class History:
             what = f"{run.path}: starts at frame {now.seq}, and had {before.seq}"
             self.problems.append(("disk_keeps_what_was_written", what))
 
-    def _batch(self, seen: Seen) -> None:
+    def _batch(self, seen: MemberThen) -> None:
         member, store = seen.member, seen.run.store_id
         batch: Batch = member.poll()
         if batch.persist is not None:

@@ -13,7 +13,7 @@ from joinproto import __version__
 from joinproto.cli.validate.history import History
 from joinproto.cli.validate.logs import Run, read_runs
 from joinproto.cli.validate.properties import PROPERTIES
-from joinproto.cli.validate.replay import Mismatch, Seen, replay
+from joinproto.cli.validate.replay import MemberThen, Mismatch, replay
 from joinproto.codec.json_form import Count, Key
 from joinproto.host.recorded import batch_as_json
 
@@ -32,7 +32,7 @@ class Judged:
         return "violated" if self.found else "holds"
 
 
-class Told:
+class LogVerdict:
     """What verdicts on logs have in common."""
 
     __slots__ = ()
@@ -48,7 +48,7 @@ class Told:
 
 
 @frozen(kw_only=True)
-class Verdict(Told):
+class Verdict(LogVerdict):
     """`joinproto validate LOG... --json`"""
 
     runs: Annotated[Count, "processes, one log each"]
@@ -93,7 +93,7 @@ def validate(paths: Iterable[Path]) -> Verdict:
 def _judged(runs: list[Run], history: History) -> Verdict:
     messages = _Messages()
 
-    def look(seen: Seen) -> None:
+    def look(seen: MemberThen) -> None:
         history.look(seen)
         messages.look(seen)
 
@@ -128,7 +128,7 @@ class _Messages:
     sent: set[int] = Factory(set)
     received: dict[int, tuple[str, str]] = Factory(dict)  # from whom, and what is said of it
 
-    def look(self, seen: Seen) -> None:
+    def look(self, seen: MemberThen) -> None:
         line, own = seen.line, seen.run.member
         if line["kind"] == "batch":
             sends = line.get("sends")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from attrs import define, field, frozen
 
-from joinproto.check.follow import Told
+from joinproto.check.follow import LoggedStep
 from joinproto.codec.strict import DoesNotFit
 from joinproto.codec.toml_file import read_settings
 from joinproto.errors import UsageProblem
@@ -55,7 +55,7 @@ class Line:
     log: Path
     number: int
     text: str
-    told: Told
+    told: LoggedStep
     kind: str
     at: datetime | None
 
@@ -130,7 +130,7 @@ class Patterns:
         )
         return found, count
 
-    def is_logged(self, one: Told) -> bool:
+    def is_logged(self, one: LoggedStep) -> bool:
         """Return whether such a step of the world would stand in these logs."""
         return one.member in self.members and any(
             _may_be(pattern.action, one.action)
@@ -152,7 +152,7 @@ class Patterns:
             if (found := line.search(text)) is not None:
                 words = {"log": _name_of(log), **found.groupdict(default="")}
                 action = _filled(pattern.action, words)
-                told = Told(
+                told = LoggedStep(
                     self._name(_filled(pattern.member, words)),
                     action,
                     None if pattern.sender is None else self._name(_filled(pattern.sender, words)),

@@ -44,7 +44,7 @@ class Mismatch:
 
 
 @frozen
-class Seen:
+class MemberThen:
     """A member between two lines, for a reader that looks at what it was then."""
 
     run: Run
@@ -52,7 +52,7 @@ class Seen:
     member: Member
 
 
-Look = Callable[[Seen], None]
+Look = Callable[[MemberThen], None]
 
 Assumed = Counter[str]
 """What was not in the logs, and was taken for what it must have been; how often."""
@@ -65,7 +65,7 @@ def replay(run: Run, look: Look, assumed: Assumed) -> Mismatch | None:
     lines = run.lines()
     start = next(lines)
     member = _started(run, start, assumed)
-    look(Seen(run, start, member))
+    look(MemberThen(run, start, member))
     before = ""
     for number, line in enumerate(lines, start=1):
         try:
@@ -81,7 +81,7 @@ def replay(run: Run, look: Look, assumed: Assumed) -> Mismatch | None:
         if differs is not None:
             field, seen, allowed = differs
             return Mismatch(str(run.path), number, field, seen, allowed)
-        look(Seen(run, line, member))
+        look(MemberThen(run, line, member))
         if line["kind"] not in _OWN:
             before = line["kind"]
     return None

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from attrs import define, field, frozen
 
 from joinproto.apps.standby.recording import ids_in
-from joinproto.cli.validate.judge import Judged, Told
+from joinproto.cli.validate.judge import Judged, LogVerdict
 from joinproto.cli.validate.logs import AGAIN, Moment, lines_in, refuse_a_rest, runs_in
 from joinproto.codec.json_form import Count, Key
 from joinproto.errors import UsageProblem
@@ -27,7 +27,7 @@ Found = tuple[str, str]  # queue and identity
 
 
 @frozen(kw_only=True)
-class StandbyVerdict(Told):
+class StandbyVerdict(LogVerdict):
     """`joinproto validate LOG... --json`, of brokers of hot standby"""
 
     runs: Annotated[Count, "processes, one log each"]

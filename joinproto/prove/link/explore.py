@@ -53,7 +53,7 @@ class Memoized:
 
 
 @frozen
-class Taken:
+class WorldStep:
     """A step of the world.  `level`: how many steps lead to `before` on the way it was found."""
 
     level: int
@@ -98,7 +98,7 @@ class Walk(Reference):
             self._texts[message] = f"{sender} {to} {type(said).__name__} {said}"
         return self._texts[message]
 
-    def at_random(self, seed: int, length: int) -> Iterator[Taken]:
+    def at_random(self, seed: int, length: int) -> Iterator[WorldStep]:
         """Yield the steps of walks from the beginning, one after the other, without end."""
         dice = random.Random(seed)
         while True:
@@ -108,5 +108,5 @@ class Walk(Reference):
                 if not ways:
                     break
                 move, after = dice.choice(ways)
-                yield Taken(level, state, move, after)
+                yield WorldStep(level, state, move, after)
                 state = after

@@ -17,7 +17,7 @@ from joinproto.join.ids import Name
 from joinproto.join.store import Ballot
 from joinproto.prove.layer import Layer
 from joinproto.prove.link.explain import Explainer
-from joinproto.prove.link.explore import Taken, Walk
+from joinproto.prove.link.explore import Walk, WorldStep
 from joinproto.prove.link.mapping import Picture, RefinementMapping
 from joinproto.prove.structure import Structure
 
@@ -138,7 +138,7 @@ class _Linking:
         queue: list[tuple[State, Pictures, int, Trail]] = [(first, start, 0, None)]
         for state, pictures, level, trail in queue:
             for move, after in self.walk.successors(state):
-                reached = self._take(Taken(level, state, move, after), pictures, (trail, move))
+                reached = self._take(WorldStep(level, state, move, after), pictures, (trail, move))
                 if reached is None:
                     return False
                 if (after, reached) not in places:
@@ -160,7 +160,7 @@ class _Linking:
                 return
             pictures = reached
 
-    def _take(self, taken: Taken, pictures: Pictures, trail: Trail) -> Pictures | None:
+    def _take(self, taken: WorldStep, pictures: Pictures, trail: Trail) -> Pictures | None:
         """Return the pictures after the step; None if a relation does not make it."""
         ends = (self._number(taken.before), self._number(taken.after))
         if ends[0] != ends[1]:
@@ -183,7 +183,7 @@ class _Linking:
 
 
 def _rejected(
-    mapping: RefinementMapping, taken: Taken, before: Picture, after: Picture, trail: Trail
+    mapping: RefinementMapping, taken: WorldStep, before: Picture, after: Picture, trail: Trail
 ) -> Rejected:
     message = taken.move.message
     changes = []

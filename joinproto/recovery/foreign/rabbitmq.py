@@ -50,7 +50,7 @@ GLOBS = (
 
 
 @frozen(kw_only=True)
-class Said:
+class NodeFiles:
     """What the files say.  `node`: "" if not known; `running`: None: it says nothing."""
 
     node: str
@@ -107,7 +107,7 @@ def read(raw: Raw) -> Found:
     )
 
 
-def said_by(raw: Raw) -> Said:
+def said_by(raw: Raw) -> NodeFiles:
     """Return what the two files say; raises `NotAsWritten`."""
     cluster, running = raw.file(CLUSTER), raw.file(RUNNING)
     match term_of(cluster):
@@ -124,7 +124,7 @@ def said_by(raw: Raw) -> Said:
         raise NotAsWritten(f"{CLUSTER}: names no node")
     if strangers := sorted({*disc, *listed} - set(members)):
         raise NotAsWritten(f"{', '.join(strangers)}: is listed, and is not a node of the cluster")
-    return Said(
+    return NodeFiles(
         node=_own_name(raw, members),
         members=tuple(sorted(members)),
         disc=tuple(sorted(disc)),
@@ -229,7 +229,7 @@ def _blank(store: Found) -> Found:
     )
 
 
-def _node(said: Said, definitions: Definitions | None, *, is_damaged: bool) -> NodeList | None:
+def _node(said: NodeFiles, definitions: Definitions | None, *, is_damaged: bool) -> NodeList | None:
     """Return what a node's directory says about others; None: it does not say which it is."""
     if not said.node:
         return None
@@ -407,7 +407,7 @@ def _own_name(raw: Raw, members: Sequence[str]) -> str:
     return members[0] if len(members) == 1 and "@" not in name else ""
 
 
-def _problems(raw: Raw, said: Said) -> tuple[str, ...]:
+def _problems(raw: Raw, said: NodeFiles) -> tuple[str, ...]:
     found = []
     if not said.node:
         found.append(
@@ -432,7 +432,7 @@ def _problems(raw: Raw, said: Said) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _facts(said: Said, definitions: Definitions | None) -> tuple[Fact, ...]:
+def _facts(said: NodeFiles, definitions: Definitions | None) -> tuple[Fact, ...]:
     tables = []
     if definitions is not None:
         # A kill in the middle of a dump leaves it closed, too.

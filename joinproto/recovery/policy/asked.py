@@ -21,7 +21,7 @@ TRUTHS_MAX = 50
 
 
 @frozen(kw_only=True)
-class Asked:
+class StateQuestion:
     """A question in one state of the world.
 
     `found`: the stores in it as the reader gives them, for policies in this process.  `safe`:
@@ -32,8 +32,8 @@ class Asked:
     question: Question
     found: tuple[Found, ...]
     safe: frozenset[str] = frozenset()
-    truth: Asked | None = None
-    blank: Asked | None = None
+    truth: StateQuestion | None = None
+    blank: StateQuestion | None = None
 
 
 @define
@@ -46,14 +46,14 @@ class Record:
     question: Question
     answer: str | None
     safe: frozenset[str]
-    truths: dict[str, Asked] = field(factory=dict)
-    blank: Asked | None = None
+    truths: dict[str, StateQuestion] = field(factory=dict)
+    blank: StateQuestion | None = None
 
 
-Policy = Callable[[Asked], str | None]
+Policy = Callable[[StateQuestion], str | None]
 
 
-class Asker:
+class Questioner:
     """Puts questions to a policy, each distinct one once, and keeps what was said.
 
     `asks`: the kinds of question that it is asked.  `failure`: what it failed with; a search
@@ -66,7 +66,7 @@ class Asker:
         self.records: dict[str, Record] = {}
         self.failure: JoinprotoError | None = None
 
-    def answer(self, asked: Asked) -> str | None:
+    def answer(self, asked: StateQuestion) -> str | None:
         """Return the policy's answer; None: it does not know this kind of question."""
         if asked.question.ask not in self.asks:
             return None
@@ -106,7 +106,7 @@ class Answers:
     careful_example: Annotated[str | None, "the first such question; null: none"]
 
 
-def summed(asker: Asker, *, is_whole: bool) -> Answers:
+def summed(asker: Questioner, *, is_whole: bool) -> Answers:
     """Return the sum of what was asked.  `is_whole`: all states were searched."""
     counts: dict[str, int] = {}
     for record in asker.records.values():
@@ -126,7 +126,7 @@ def summed(asker: Asker, *, is_whole: bool) -> Answers:
     )
 
 
-def _blind(asker: Asker) -> Iterator[str]:
+def _blind(asker: Questioner) -> Iterator[str]:
     for line, record in asker.records.items():
         chosen = record.answer
         if record.blank is None or chosen not in record.question.nodes:

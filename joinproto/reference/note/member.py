@@ -2,7 +2,7 @@
 
 from joinproto.machine.machine import StateMachine
 from joinproto.machine.vocabulary import Phase, Signature
-from joinproto.reference.effects import Action, Kept
+from joinproto.reference.effects import Action, DiskRecord
 from joinproto.reference.events import Agreed, Event, Start
 from joinproto.reference.note.machine import note_machine
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
@@ -13,7 +13,7 @@ from joinproto.reference.tabled import Identity, TabledMember
 class NoteMember(TabledMember):
     """One member under the note's rules, in one reading of them."""
 
-    def __init__(self, me: Identity, kept: Kept, readings: Readings = AS_WRITTEN) -> None:
+    def __init__(self, me: Identity, kept: DiskRecord, readings: Readings = AS_WRITTEN) -> None:
         super().__init__(me, kept)
         self.readings = readings
 

@@ -13,7 +13,7 @@ from joinproto.machine.vocabulary import Phase
 from joinproto.reference.effects import Action
 
 
-class Kinship(Enum):
+class SignatureOrder(Enum):
     """What the signatures of several stores say about each other."""
 
     NO_SIGNATURE = "no signature"
@@ -22,21 +22,28 @@ class Kinship(Enum):
     ONE_IS_LATER = "one is later"
 
 
-def comparison() -> Table[Kinship]:
+def comparison() -> Table[SignatureOrder]:
     """Return the table over the stores that the operator names, as set I."""
     return Table(
         "note-comparison",
         'note, "Manual Recovery"',
         (
-            Case("R1", "a store without a signature", ~(E | T).is_empty, Kinship.NO_SIGNATURE),
+            Case(
+                "R1", "a store without a signature", ~(E | T).is_empty, SignatureOrder.NO_SIGNATURE
+            ),
             Case(
                 "R1",
                 "initial signatures differ",
                 I.disagrees_on("initial"),
-                Kinship.DIFFERENT_CLUSTERS,
+                SignatureOrder.DIFFERENT_CLUSTERS,
             ),
-            Case("R2", "final signatures differ", I.disagrees_on("final"), Kinship.ONE_IS_LATER),
-            Case("R2", "final signatures are equal", ALWAYS, Kinship.SAME_STATE),
+            Case(
+                "R2",
+                "final signatures differ",
+                I.disagrees_on("final"),
+                SignatureOrder.ONE_IS_LATER,
+            ),
+            Case("R2", "final signatures are equal", ALWAYS, SignatureOrder.SAME_STATE),
         ),
     )
 

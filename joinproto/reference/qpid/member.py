@@ -5,7 +5,7 @@ from attrs import evolve
 from joinproto.errors import MisuseError
 from joinproto.machine.machine import StateMachine
 from joinproto.machine.vocabulary import Phase, Signature, Status, Store
-from joinproto.reference.effects import Action, Kept
+from joinproto.reference.effects import Action, DiskRecord
 from joinproto.reference.events import Agreed, Event, Start
 from joinproto.reference.qpid.cluster_id import agreed_cluster_id
 from joinproto.reference.qpid.machine import qpid_machine
@@ -31,10 +31,10 @@ class QpidMember(TabledMember):
         return evolve(super().status, active=active, ready=self.phase is Phase.ACTIVE)
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> DiskRecord:
         """What the status file reads as: with a cluster-id in it, empty is dirty."""
         if self.store is Store.EMPTY and self.initial is not None:
-            return Kept(Store.DIRTY, self.initial, None, self.data)
+            return DiskRecord(Store.DIRTY, self.initial, None, self.data)
         return super().kept
 
     def _initial_signature(self, event: Start | Agreed) -> Signature | None:

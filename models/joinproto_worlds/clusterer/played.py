@@ -23,7 +23,7 @@ from joinproto.clusterer.messages import (
     ServiceTold,
     Told,
 )
-from joinproto.clusterer.simulator import Act, Actions, Machine, Queues, Sim, queued
+from joinproto.clusterer.simulator import Act, Actions, Machine, Queues, Simulator, queued
 from joinproto.clusterer.story import Action, Op
 from joinproto.machine.world import Death
 from joinproto_worlds.clusterer.scenes import Scene, scene
@@ -88,7 +88,7 @@ mutated = inside(lambda played: mutation(played.mutant))
 
 
 @define(kw_only=True)
-class Played(Sim):
+class Played(Simulator):
     """A scene under way.  `mutant`: a rule that is not kept.
 
     `at`: the next step of the story; -1: it has not begun.  `queues`: what is left of the last one.
@@ -245,7 +245,7 @@ def _shown(machine: Machine) -> NodeShown:
     )
 
 
-def _exchange(sim: Sim) -> None:
+def _exchange(sim: Simulator) -> None:
     """Deliver all questions and answers of rounds that no config is under way before."""
     while True:
         links = sorted(sim.links.items())

@@ -14,7 +14,7 @@ from typing import Any
 from attrs import frozen
 
 from joinproto.clusterer import broker
-from joinproto.clusterer.simulator import Sim
+from joinproto.clusterer.simulator import Simulator
 from joinproto.clusterer.story import Action, Op, Story, StoryStep
 from joinproto.clusterer.variants import Variant
 
@@ -33,7 +33,7 @@ class Scene:
     writes: bool
     splits: bool
 
-    def write(self, sim: Sim) -> None:
+    def write(self, sim: Simulator) -> None:
         """Let every cluster that runs have data that no other one has."""
         if not self.writes:
             return

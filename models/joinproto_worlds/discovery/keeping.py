@@ -16,7 +16,7 @@ from joinproto.check.events import NOT_ENABLED, Rule
 from joinproto.check.properties import always, sometimes
 from joinproto.check.view import View
 from joinproto.check.world import Together, World
-from joinproto.discovery.keep import TABLES, Kept, Record
+from joinproto.discovery.keep import TABLES, KeepAliveResult, Record
 
 NAMES = "abcdefgh"
 
@@ -55,9 +55,9 @@ class Node:
             return NOT_ENABLED
         row = Record(name=self.name, there=event.there, failed=event.failed, others=event.others)
         found = TABLES[self.rules].choose((row,), 0)
-        if found.outcome is Kept.CRASH:
+        if found.outcome is KeepAliveResult.CRASH:
             self.keeper = Keeper.CRASHED
-        elif found.outcome is Kept.WRITTEN:
+        elif found.outcome is KeepAliveResult.WRITTEN:
             self.keeper = Keeper.WROTE
         return [Rule(f"{self.rules}: {found.name}")]
 
@@ -113,7 +113,7 @@ def _moves(names: tuple[str, ...], rules: str, view: View) -> Iterator[Together]
             checks = Checks(False, others, failed)
             row = Record(name=name, there=False, failed=failed, others=others)
             events: dict[str, Any] = {name: checks}
-            if TABLES[rules].choose((row,), 0).outcome is Kept.WRITTEN:
+            if TABLES[rules].choose((row,), 0).outcome is KeepAliveResult.WRITTEN:
                 events["service"] = ("write", name)
             yield Together("keeps alive", events, name)
 

@@ -33,9 +33,9 @@ from joinproto.join.outbox import both
 from joinproto.join.perform import performing
 from joinproto.join.phases import RUNNING, Facts, Phase, standing
 from joinproto.join.state import Known, MemberState, as_state, values_of
-from joinproto.join.step_context import Draft, Happened, step
+from joinproto.join.step_context import Happened, StepContext, step
 from joinproto.join.store import StoreRecord
-from joinproto.join.timers import Pace
+from joinproto.join.timers import Timers
 from joinproto.join.view import Position, Seat, View
 from joinproto_worlds.join.alone import wrong
 from joinproto_worlds.join.expiry import name_of
@@ -93,7 +93,7 @@ class Shown:
 
 NEVER = 10**9
 
-UNHURRIED = Pace()
+UNHURRIED = Timers()
 """How long ballots take, and whose turn it is, where time is no part of a state."""
 
 
@@ -272,7 +272,7 @@ class Node:
     def _step(
         self,
         member: MemberState,
-        event: Callable[[Draft, *Happened], None],
+        event: Callable[[StepContext, *Happened], None],
         *happened: *Happened,
     ) -> Generator[Any, None, MemberState]:
         """Let this happen, do what follows, and return what the member is then."""
@@ -430,13 +430,13 @@ def _without_time(member: MemberState, until: int) -> MemberState:
     return as_state(m)
 
 
-def _at_once(m: Draft, what: Callable[[Draft, float], None]) -> None:
+def _at_once(m: StepContext, what: Callable[[StepContext, float], None]) -> None:
     """An operator asks for `what`, and no time passes until it is begun."""
     what(m, 0)
     steps.tick(m, 0)
 
 
-def _suspect(m: Draft) -> None:
+def _suspect(m: StepContext) -> None:
     """It hears nothing of the first of its peers, just as the deadline comes."""
     before = m.heard.in_reach
     m.heard = evolve(m.heard, in_reach=before - {min(before, default="")})

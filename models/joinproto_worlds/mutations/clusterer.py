@@ -12,9 +12,9 @@ from attrs import evolve
 
 from joinproto.clusterer.config import Age, Config, Held
 from joinproto.clusterer.messages import Boot, BootBroker
-from joinproto.clusterer.state import Asked, State, Step
+from joinproto.clusterer.state import OpenRound, State, Step
 from joinproto.clusterer.status import Status
-from joinproto.clusterer.tables import Does, Seen
+from joinproto.clusterer.tables import Does, WaitingPeer
 from joinproto.codec.erlang_terms import Atom, Term, Tuple
 from joinproto.machine.tables import Table
 from joinproto_worlds.mutations.mutation import Mutation, Patch, changing, dropping
@@ -41,7 +41,7 @@ def _gospel_unchecked(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _everybody_leads(_original: object) -> Callable[..., Any]:
-    def seen_by(state: State, statuses: Mapping[str, Status]) -> tuple[Seen, ...]:
+    def seen_by(state: State, statuses: Mapping[str, Status]) -> tuple[WaitingPeer, ...]:
         from joinproto.clusterer.polling import seen
 
         rows = seen(state.config_now.config, state.who.me, state.status, statuses, state.record.ran)
@@ -70,7 +70,7 @@ def _contacts_kept(original: Callable[..., Step]) -> Callable[..., Step]:
 
 
 def _own_first(_original: object) -> Callable[..., str]:
-    def least(round_: Asked, me: str) -> str:
+    def least(round_: OpenRound, me: str) -> str:
         return min(round_.left, key=lambda name: (name != me, name))
 
     return least

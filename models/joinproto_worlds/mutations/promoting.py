@@ -16,10 +16,10 @@ from joinproto.machine.terms import ALWAYS
 from joinproto.standby.broker import Mark, Role, Variant
 from joinproto.standby.clients import Entrance
 from joinproto.standby.events import Write
-from joinproto.standby.primary_state import Leading, with_follower
+from joinproto.standby.primary_state import PrimaryState, with_follower
 from joinproto.standby.promote import Promoted, Promotion
-from joinproto.standby.queue import Line
-from joinproto.standby.variants import Practice
+from joinproto.standby.queue import MessageQueue
+from joinproto.standby.variants import VariantRules
 from joinproto_worlds.mutations.mutation import Mutation, changing, without
 
 PROMOTE = "joinproto.standby.promote"
@@ -39,7 +39,7 @@ def _at_once(original: Callable[[Promotion], Promoted]) -> Callable[[Promotion],
 def _practised(name: str, **fields: bool) -> Mutation:
     """Return the mutation by which ours does what the prototype does, in one thing."""
 
-    def made(original: Mapping[Variant, Practice]) -> Mapping[Variant, Practice]:
+    def made(original: Mapping[Variant, VariantRules]) -> Mapping[Variant, VariantRules]:
         return {**original, Variant.OURS: evolve(original[Variant.OURS], **fields)}
 
     return Mutation.of(name, "joinproto.standby.variants", "PRACTICES", made)
@@ -63,10 +63,10 @@ def _stops_clean(_original: object) -> Callable[..., Mark]:
 
 
 def _ended_at_once(original: Callable[..., Any]) -> Callable[..., Any]:
-    def ended(state: Leading, name: str, queue: str) -> Any:
+    def ended(state: PrimaryState, name: str, queue: str) -> Any:
         one = state.followers[name]
         if queue in one.copying:
-            copying = {**one.copying, queue: Line()}
+            copying = {**one.copying, queue: MessageQueue()}
             state = with_follower(state, name, evolve(one, copying=copying))
         return original(state, name, queue)
 

@@ -16,7 +16,7 @@ from joinproto.join.ids import ViewId
 from joinproto.join.messages import ReadsConfirmed
 from joinproto.join.phases import Effect, Phase
 from joinproto.join.state import Known
-from joinproto.join.step_context import Draft
+from joinproto.join.step_context import StepContext
 from joinproto.join.updating import require_thawed
 from joinproto.join.view import Kind, View
 from joinproto.machine.machine import StateMachine
@@ -45,13 +45,13 @@ def _frozen_writes(original: Callable[..., Frame]) -> Callable[..., Frame]:
     return may_append
 
 
-def _believes(m: Draft, now: float, tip: View) -> None:
+def _believes(m: StepContext, now: float, tip: View) -> None:
     m.reads = evolve(m.reads, covers=m.reads.called)
     m.act(ReadsConfirmed(m.reads.called))
 
 
 def _unnoted(original: Callable[..., None]) -> Callable[..., None]:
-    def register_free(m: Draft, *args: Any) -> None:
+    def register_free(m: StepContext, *args: Any) -> None:
         before = m.saw_it_run
         original(m, *args)
         m.saw_it_run = before
@@ -85,14 +85,14 @@ PHASES = (
 # -- what it writes ----------------------------------------------------------------------------
 
 
-def _neglect_dirt(m: Draft, tip: View | None) -> None:
+def _neglect_dirt(m: StepContext, tip: View | None) -> None:
     # The RESTART on its disk is what makes a clean store dirty (S2).
     if tip is not None and tip.kind is Kind.RESTART:
         m.persist = None
 
 
 def _dirt_unwritten(original: Callable[..., None]) -> Callable[..., None]:
-    def do(m: Draft, action: Effect) -> None:
+    def do(m: StepContext, action: Effect) -> None:
         original(m, action)
         if action is Effect.HOLD:
             _neglect_dirt(m, m.view)
@@ -101,7 +101,7 @@ def _dirt_unwritten(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _restart_unwritten(original: Callable[..., None]) -> Callable[..., None]:
-    def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
+    def learn(m: StepContext, now: float, views: tuple[View, ...]) -> None:
         original(m, now, views)
         _neglect_dirt(m, views[-1])
 
@@ -109,7 +109,7 @@ def _restart_unwritten(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _held_unwritten(original: Callable[..., None]) -> Callable[..., None]:
-    def do(m: Draft, action: Effect) -> None:
+    def do(m: StepContext, action: Effect) -> None:
         before = m.persist
         original(m, action)
         if action is Effect.HOLD:
@@ -119,7 +119,7 @@ def _held_unwritten(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _unmarked(_original: object) -> Callable[..., None]:
-    def update_overwrites(m: Draft, now: float) -> None:
+    def update_overwrites(m: StepContext, now: float) -> None:
         require_thawed(m)
         settle(m, now)
 
@@ -127,7 +127,7 @@ def _unmarked(_original: object) -> Callable[..., None]:
 
 
 def _marked_at_once(original: Callable[..., None]) -> Callable[..., None]:
-    def start_update(m: Draft, *args: Any, **more: Any) -> None:
+    def start_update(m: StepContext, *args: Any, **more: Any) -> None:
         original(m, *args, **more)
         m.unfinished_update()
 
@@ -135,7 +135,7 @@ def _marked_at_once(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _clean_by_learning(original: Callable[..., None]) -> Callable[..., None]:
-    def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
+    def learn(m: StepContext, now: float, views: tuple[View, ...]) -> None:
         parent, tip = views[0].parent, views[-1]
         was_ready = m.ready_in is not None and m.ready_in == parent
         knows = parent is not None and m.record.lineage.find(parent) is not None
@@ -179,7 +179,7 @@ WRITING = (
     Mutation.of(
         "replaced-not-noticed",
         f"{CHAIN}.step_context",
-        "Draft.notice",
+        "StepContext.notice",
         lambda _: lambda m, seat: None,
     ),
     Mutation.of(

@@ -14,7 +14,7 @@ from attrs import define, frozen
 from joinproto.check.events import NOT_ENABLED, Maybe, Persist, Record, Rule
 from joinproto.machine.vocabulary import Phase, Signature, Status, Store
 from joinproto.reference import effects
-from joinproto.reference.effects import Kept
+from joinproto.reference.effects import DiskRecord
 from joinproto.reference.events import Agreed, MarkClean, OrderlyShutdown, Start, UpdateDone
 from joinproto.reference.note.member import NoteMember
 from joinproto.reference.note.readings import Readings
@@ -103,8 +103,8 @@ class Broker:
 
     me: Identity
     readings: Readings | None
-    disk: Kept
-    held: Kept
+    disk: DiskRecord
+    held: DiskRecord
     phase: Phase = Phase.STOPPED
     sources: tuple[str, ...] = ()
     mutation: str | None = None
@@ -172,7 +172,7 @@ class Broker:
         for effect in member.react(event):
             # A table is read first, so the phase is the next one from here on.
             self.phase = member.phase
-            self.held = Kept(member.store, member.initial, member.final, member.data)
+            self.held = DiskRecord(member.store, member.initial, member.final, member.data)
             match effect:
                 case effects.Took():
                     yield Rule(f"{effect.table}: {effect.label} {effect.case}")

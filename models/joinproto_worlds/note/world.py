@@ -23,7 +23,7 @@ from joinproto.check.properties import Property, always, eventually, sometimes
 from joinproto.check.view import View
 from joinproto.check.world import Together, World
 from joinproto.machine.vocabulary import Options, Phase, Signature, Store
-from joinproto.reference.effects import Kept
+from joinproto.reference.effects import DiskRecord
 from joinproto.reference.events import (
     Agreed,
     ClientWrite,
@@ -39,19 +39,19 @@ from joinproto_worlds.note.member import ENDED, Acknowledged, Broker, Ledger, Sh
 NAMES = ("a", "b", "c", "d", "e")
 
 
-def store(picture: str) -> Kept:
+def store(picture: str) -> DiskRecord:
     """Return the store a picture shows: T no store, E empty, C2 clean with 2 frames, D1 dirty.
 
     Before it, the cluster it belongs to, x where none is named: "yC1".
     """
     cluster, kind = (picture[0], picture[1:]) if picture[0].islower() else ("x", picture)
     if kind == "T":
-        return Kept(Store.NONE)
+        return DiskRecord(Store.NONE)
     if kind == "E":
-        return Kept(Store.EMPTY)
+        return DiskRecord(Store.EMPTY)
     frames = int(kind[1:])
     what = Store.CLEAN if kind[0] == "C" else Store.DIRTY
-    return Kept(what, cluster, frames, tuple(range(1, frames + 1)))
+    return DiskRecord(what, cluster, frames, tuple(range(1, frames + 1)))
 
 
 @frozen(kw_only=True)
@@ -277,7 +277,9 @@ def build(
     )
 
 
-def _broker(rules: str, readings: Readings, me: Identity, kept: Kept, mutant: str | None) -> Broker:
+def _broker(
+    rules: str, readings: Readings, me: Identity, kept: DiskRecord, mutant: str | None
+) -> Broker:
     return Broker(me, None if rules == "qpid" else readings, kept, kept, mutation=mutant)
 
 
@@ -291,7 +293,7 @@ def _reading(names: str) -> Readings:
     return found
 
 
-def _ledger(kept: Sequence[Kept]) -> Ledger:
+def _ledger(kept: Sequence[DiskRecord]) -> Ledger:
     """Return the ledger of clusters whose newest store holds all that was acknowledged."""
     promises = frozenset(Acknowledged(item.initial, frame) for item in kept for frame in item.data)
     return Ledger(
@@ -301,7 +303,7 @@ def _ledger(kept: Sequence[Kept]) -> Ledger:
     )
 
 
-def _claim(name: str, wait_for: int, kept: dict[str, Kept]) -> Property:
+def _claim(name: str, wait_for: int, kept: dict[str, DiskRecord]) -> Property:
     known: dict[str, Callable[[View], Any]] = {
         "no_split_brain": one_cluster,
         "nothing_lost": nothing_lost,

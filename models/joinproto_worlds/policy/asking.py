@@ -9,7 +9,7 @@ from attrs import evolve
 
 from joinproto.recovery.found import Found
 from joinproto.recovery.judgement import store_told
-from joinproto.recovery.policy.asked import Asked
+from joinproto.recovery.policy.asked import StateQuestion
 from joinproto.recovery.policy.question import Ask, Question
 from joinproto_worlds.policy.nodes import Node, System
 
@@ -17,7 +17,7 @@ TIMED_OUT = "timed-out"
 
 
 @cache
-def about_founder(system: System, nodes: tuple[Node, ...], silent: str | None) -> Asked:
+def about_founder(system: System, nodes: tuple[Node, ...], silent: str | None) -> StateQuestion:
     """Return the question of an operator who hears all nodes, or all but `silent`."""
     if silent is None:
         return _founder(system, nodes, nodes)
@@ -35,13 +35,13 @@ def _founder(
     nodes: tuple[Node, ...],
     heard: tuple[Node, ...],
     unknown: Mapping[str, str] | None = None,
-) -> Asked:
+) -> StateQuestion:
     question = _question(system, nodes, heard, "choose-founder", unknown=unknown)
-    return Asked(question=question, found=_read(system, heard))
+    return StateQuestion(question=question, found=_read(system, heard))
 
 
 @cache
-def about_one(system: System, nodes: tuple[Node, ...], ask: Ask, node: Node) -> Asked:
+def about_one(system: System, nodes: tuple[Node, ...], ask: Ask, node: Node) -> StateQuestion:
     """Return whether `node` may start by its own store alone, or be removed with it."""
     others = tuple(one for one in nodes if one is not node)
     is_start = ask == "may-i-start"
@@ -55,7 +55,7 @@ def about_one(system: System, nodes: tuple[Node, ...], ask: Ask, node: Node) -> 
         node=node.name,
         reasons=() if is_start else ("it has not answered for ten minutes",),
     )
-    return Asked(question=question, found=_read(system, heard))
+    return StateQuestion(question=question, found=_read(system, heard))
 
 
 def _question(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from joinproto.pick.table import Verdict
 from joinproto.recovery.judgement import judge
-from joinproto.recovery.policy.asked import Asked, Asker
+from joinproto.recovery.policy.asked import Questioner, StateQuestion
 from joinproto.recovery.policy.question import WAIT
 
 SURE = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
 
 
-def pick(asked: Asked) -> str | None:
+def pick(asked: StateQuestion) -> str | None:
     """Return the store that `recover pick` calls the latest, and proves; it knows no more."""
     if asked.question.ask != "choose-founder":
         return None
@@ -20,6 +20,6 @@ def pick(asked: Asked) -> str | None:
     return found.latest[0].host
 
 
-def asker_of(policy: str) -> Asker:
+def asker_of(policy: str) -> Questioner:
     """Return the asker of a policy of this file, by its name."""
-    return Asker({"pick": pick}[policy])
+    return Questioner({"pick": pick}[policy])

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from joinproto.check import World
 from joinproto.recovery.foreign import galera, gcache
 from joinproto.recovery.found import Format, Found, Raw, RawFile
-from joinproto.recovery.policy.asked import Asker
+from joinproto.recovery.policy.asked import Questioner
 from joinproto_worlds.policy.life import world_of
 from joinproto_worlds.policy.nodes import Left, Node, System, name_of
 
@@ -22,7 +22,7 @@ CLUSTER = "6a1f3c9e-0000-11ee-8d7e-1f2e3d4c5b6a"
 PATH = "/var/lib/mysql"
 
 
-def world(asker: Asker, *, left: Left) -> World:
+def world(asker: Questioner, *, left: Left) -> World:
     """Return the world of three nodes of Galera."""
     return world_of(SYSTEM, asker, left=left)
 

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from attrs import evolve
 
 from joinproto.check import Together, View, World, always, sometimes
-from joinproto.recovery.policy.asked import Asker
+from joinproto.recovery.policy.asked import Questioner
 from joinproto_worlds.policy.asking import about_founder, about_one
 from joinproto_worlds.policy.nodes import CLIENTS, Clients, Left, Move, Node, Nodes, System
 
@@ -43,7 +43,7 @@ class Holder:
         return self.state
 
 
-def world_of(system: System, asker: Asker, *, nodes: int = 3, left: Left) -> World:
+def world_of(system: System, asker: Questioner, *, nodes: int = 3, left: Left) -> World:
     """Return the world in which `asker` is asked about `nodes` nodes of a system."""
     names = [chr(ord("a") + number) for number in range(nodes)]
     view = tuple(f"{name}.1" for name in names)
@@ -83,7 +83,7 @@ def _is_founded(view: View) -> bool:
 # -- what happens ----------------------------------------------------------------------------------
 
 
-def _steps(system: System, asker: Asker, view: View) -> Iterator[Together]:
+def _steps(system: System, asker: Questioner, view: View) -> Iterator[Together]:
     nodes, clients = _nodes(view), view[CLIENTS]
     for move in (*_life(system, nodes, clients), *_answers(system, asker, nodes, clients)):
         events: dict[str, Any] = {node.name: node for node in move.nodes}
@@ -250,7 +250,7 @@ def _named(group: tuple[Node, ...]) -> str:
 # -- the policy's answers --------------------------------------------------------------------------
 
 
-def _answers(system: System, asker: Asker, nodes: Nodes, clients: Clients) -> Iterator[Move]:
+def _answers(system: System, asker: Questioner, nodes: Nodes, clients: Clients) -> Iterator[Move]:
     if not clients.left.asks:
         return
     after = evolve(clients, left=evolve(clients.left, asks=clients.left.asks - 1))
@@ -297,7 +297,7 @@ def _alone(node: Node, by: Literal["hand", "policy"]) -> Node:
 
 
 def _ask(
-    system: System, asker: Asker, nodes: Nodes, clients: Clients, *, silent: str | None
+    system: System, asker: Questioner, nodes: Nodes, clients: Clients, *, silent: str | None
 ) -> str | None:
     """Return whom the policy chooses for an operator who hears all nodes, or all but `silent`."""
     acknowledged = set(clients.acknowledged)

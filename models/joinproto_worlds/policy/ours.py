@@ -17,7 +17,7 @@ from joinproto.check import View, World, always, sometimes
 from joinproto.recovery.found import Fact, Format, Found, Raw, State
 from joinproto.recovery.judgement import store_told
 from joinproto.recovery.own import state_of
-from joinproto.recovery.policy.asked import Asked, Asker
+from joinproto.recovery.policy.asked import Questioner, StateQuestion
 from joinproto.recovery.policy.question import Question
 from joinproto_worlds.join import world as join
 from joinproto_worlds.join.pick import Disk, Stores, shown_disk, stores_of
@@ -26,7 +26,7 @@ from joinproto_worlds.policy.asking import TIMED_OUT
 PATH = "/var/lib/broker"
 
 
-def world(asker: Asker) -> World:
+def world(asker: Questioner) -> World:
     """Return the world of three members.
 
     Of two members N is two, so each store would have every committed frame, and no choice could do
@@ -50,18 +50,18 @@ def world(asker: Asker) -> World:
     return evolve(base, name="policy-joinproto", show_disk=shown_disk, properties=claims)
 
 
-def _nothing_lost(asker: Asker, view: View) -> bool:
+def _nothing_lost(asker: Questioner, view: View) -> bool:
     """The store that it chooses has every committed frame, whichever stores answer."""
     committed = frozenset(view.monitor.committed)
     return all(committed <= kept for kept in _chosen(asker, stores_of(view), committed))
 
 
-def _is_chosen(asker: Asker, view: View) -> bool:
+def _is_chosen(asker: Questioner, view: View) -> bool:
     return any(True for _ in _chosen(asker, stores_of(view), frozenset(view.monitor.committed)))
 
 
 def _chosen(
-    asker: Asker, stores: Stores, committed: frozenset[object]
+    asker: Questioner, stores: Stores, committed: frozenset[object]
 ) -> Iterator[frozenset[object]]:
     """Yield the frames of each store that the policy chooses, for each set of answering ones."""
     names = tuple(name for name, _ in stores)
@@ -75,7 +75,7 @@ def _chosen(
 
 
 @cache
-def _about(names: tuple[str, ...], some: Stores, stores: Stores) -> Asked:
+def _about(names: tuple[str, ...], some: Stores, stores: Stores) -> StateQuestion:
     """Return the question of an operator who has `some` of the stores."""
     found = tuple(_found(name, disk) for name, disk in some)
     silent = tuple(name for name in names if name not in dict(some))
@@ -88,14 +88,16 @@ def _about(names: tuple[str, ...], some: Stores, stores: Stores) -> Asked:
     )
 
 
-def _asked(names: tuple[str, ...], found: tuple[Found, ...], silent: tuple[str, ...] = ()) -> Asked:
+def _asked(
+    names: tuple[str, ...], found: tuple[Found, ...], silent: tuple[str, ...] = ()
+) -> StateQuestion:
     question = Question(
         ask="choose-founder",
         nodes=names,
         stores=tuple(map(store_told, found)),
         unknown=dict.fromkeys(silent, TIMED_OUT),
     )
-    return Asked(question=question, found=found)
+    return StateQuestion(question=question, found=found)
 
 
 def _blank(name: str) -> Found:

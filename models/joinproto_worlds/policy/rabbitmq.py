@@ -13,14 +13,14 @@ from collections.abc import Iterable
 from joinproto.check import World
 from joinproto.recovery.foreign import rabbitmq
 from joinproto.recovery.found import Format, Found, Raw, RawFile
-from joinproto.recovery.policy.asked import Asker
+from joinproto.recovery.policy.asked import Questioner
 from joinproto_worlds.policy.life import world_of
 from joinproto_worlds.policy.nodes import Left, Node, System, name_of
 
 NODES = "abc"
 
 
-def world(asker: Asker, *, left: Left) -> World:
+def world(asker: Questioner, *, left: Left) -> World:
     """Return the world of three nodes of RabbitMQ."""
     return world_of(SYSTEM, asker, left=left)
 

@@ -22,13 +22,13 @@ from joinproto.check.view import View
 from joinproto.check.world import Together, World
 from joinproto.machine.world import MachineWorld
 from joinproto.reconcile.keeper import Ended, Intent, Keeper, Rules, Verdict
-from joinproto.reconcile.machine import Effect, Event, Read, Start, State, Told, step
+from joinproto.reconcile.machine import Effect, Event, LeaderReply, Read, Start, State, step
 from joinproto.reconcile.perform import perform
 from joinproto.reconcile.plan import Limits
 from joinproto.reconcile.queue import Kind, Settings
 from joinproto.reconcile.reading import Key, Replica, facts_of, replicas_of
 from joinproto.reconcile.tables import Action
-from joinproto.reconcile.timers import Pace
+from joinproto.reconcile.timers import Timers
 from joinproto_worlds.mutations.mutation import Mutation, applied
 from joinproto_worlds.mutations.named import mutation
 
@@ -192,7 +192,7 @@ def build(
         for at, kind in enumerate(kinds)
     )
     rules = Rules(
-        pace=Pace(interval=0),
+        pace=Timers(interval=0),
         settings=Settings(failure_interval=0),
         limits=Limits(copies_at_once=copies),
         settle=SETTLE,
@@ -250,7 +250,7 @@ class _Round(MachineWorld[Event, Effect]):
         perform(effect, self)
 
     def ask(self, key: Key, kind: Kind, node: str) -> None:
-        self.tell(KEEPER, Told(self.replicas if key == self.key else None, self.now))
+        self.tell(KEEPER, LeaderReply(self.replicas if key == self.key else None, self.now))
 
     def keep(self, intents: Mapping[Key, Intent]) -> None: ...
 

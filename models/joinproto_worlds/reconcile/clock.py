@@ -15,7 +15,7 @@ from joinproto.check.events import NOT_ENABLED
 from joinproto.check.properties import always_each, eventually, sometimes_one
 from joinproto.check.world import World
 from joinproto.reconcile.queue import Variant
-from joinproto.reconcile.timers import Clock, Happens, Pace
+from joinproto.reconcile.timers import Clock, Happens, Timers
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
 
@@ -85,7 +85,7 @@ def build(
     claims: str = "looks",
 ) -> World:
     """`claims`: `looks`, that it looks in the end; `one`, that one timer is armed at most."""
-    pace = Pace(interval=INTERVAL, trigger_interval=TRIGGER)
+    pace = Timers(interval=INTERVAL, trigger_interval=TRIGGER)
     whose = Variant(variant)
     claim = (
         eventually("it looks", lambda view: all(shown.looks for shown in view.up.values()))

@@ -21,7 +21,7 @@ from joinproto.check.world import World
 from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.queue import Node, Placing, Queue, Settings, Situation, Target, Variant
 from joinproto.reconcile.tables import Action
-from joinproto.reconcile.timers import Clock, Happens, Pace
+from joinproto.reconcile.timers import Clock, Happens, Timers
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
 
@@ -196,7 +196,7 @@ def build(
     within: int = 0,
 ) -> World:
     """`scenario`: `one`, `two`, `three`; `within`: seconds from the failure to a replacement."""
-    pace = Pace(interval=interval, trigger_interval=TICK)
+    pace = Timers(interval=interval, trigger_interval=TICK)
     clock = Clock(variant=Variant(variant), pace=pace)
     settings = Settings(failure_interval=failure, placement=Placing.ZONE_AWARE)
     fate = C.DELETED if scenario == "one" else C.DOWN

@@ -21,9 +21,9 @@ from joinproto.standby.catch_up import Message, Order
 from joinproto.standby.events import Commit, Draft, More, New, Received
 from joinproto.standby.messages import Has, Kind, Thing, View
 from joinproto.standby.primary import lead
-from joinproto.standby.primary_state import Follower, Leading, Who
-from joinproto.standby.queue import Line
-from joinproto.standby.replica_state import Queue, Stock
+from joinproto.standby.primary_state import Follower, PrimaryState, Who
+from joinproto.standby.queue import MessageQueue
+from joinproto.standby.replica_state import Queue, ReplicaState
 
 THING = Thing(kind=Kind.QUEUE, name="q", id="q")
 
@@ -41,13 +41,13 @@ class Chase:
     order: Order
     length: int
     turn: int = 0
-    state: Leading | None = None
+    state: PrimaryState | None = None
 
     def start(self) -> None:
-        line = Line.of(_message(at) for at in range(self.length))
-        self.state = Leading(
+        line = MessageQueue.of(_message(at) for at in range(self.length))
+        self.state = PrimaryState(
             who=Who(me="a", order=self.order),
-            stock=Stock(
+            stock=ReplicaState(
                 things={THING.key: THING},
                 queues={"q": Queue(id="q", line=line, next=self.length)},
             ),
@@ -56,7 +56,7 @@ class Chase:
         )
 
     @property
-    def leading(self) -> Leading:
+    def leading(self) -> PrimaryState:
         assert self.state is not None
         return self.state
 
@@ -87,7 +87,7 @@ class Chase:
         return "q" in self.leading.followers["b"].level
 
     def shows(self) -> Shown:
-        rest = self.leading.followers["b"].copying.get("q", Line())
+        rest = self.leading.followers["b"].copying.get("q", MessageQueue())
         return Shown(len(rest), self._is_level)
 
 
@@ -95,15 +95,15 @@ def _message(at: int) -> Message:
     return Message(id=f"m{at}", sequence=at)
 
 
-def _again(state: Leading) -> Leading:
+def _again(state: PrimaryState) -> PrimaryState:
     """Return the state with its messages told anew from the front, and its links' numbers too."""
     queue, one = state.stock.queues["q"], state.followers["b"]
     place = {message.sequence: at for at, message in enumerate(queue.line)}
     rest = {
-        name: Line.of(_message(place[message.sequence]) for message in line)
+        name: MessageQueue.of(_message(place[message.sequence]) for message in line)
         for name, line in one.copying.items()
     }
-    line = Line.of(_message(at) for at in range(len(place)))
+    line = MessageQueue.of(_message(at) for at in range(len(place)))
     return evolve(
         state,
         stock=evolve(state.stock, queues={"q": evolve(queue, line=line, next=len(place))}),

@@ -15,8 +15,8 @@ from joinproto.check.view import View
 from joinproto.standby import messages
 from joinproto.standby.broker import Mark, Role
 from joinproto.standby.machine import Broker
-from joinproto.standby.primary_state import Leading
-from joinproto.standby.replica_state import Stock
+from joinproto.standby.primary_state import PrimaryState
+from joinproto.standby.replica_state import ReplicaState
 from joinproto.standby.replicates import Level
 from joinproto_worlds.standby.played import Played, refuses, youngest
 from joinproto_worlds.standby.story import Op
@@ -92,11 +92,11 @@ def _took_over(it: Played, view: messages.View) -> bool:
     return view.primary != it.story.names[0] or view.generation > 1
 
 
-def _ids(stock: Stock, queue: str) -> tuple[str, ...]:
+def _ids(stock: ReplicaState, queue: str) -> tuple[str, ...]:
     return stock.queues[queue].line.ids if queue in stock.queues else ()
 
 
-def _lacks(stock: Stock, op: Op, begun: tuple[Op, ...]) -> bool:
+def _lacks(stock: ReplicaState, op: Op, begun: tuple[Op, ...]) -> bool:
     taken = {one for other in begun for one in other.takes}
     if any(one not in taken and one[1] not in _ids(stock, one[0]) for one in op.puts):
         return True
@@ -108,11 +108,11 @@ def _lacks(stock: Stock, op: Op, begun: tuple[Op, ...]) -> bool:
     )
 
 
-def _has_again(stock: Stock, op: Op) -> bool:
+def _has_again(stock: ReplicaState, op: Op) -> bool:
     return any(one in _ids(stock, queue) for queue, one in op.takes)
 
 
-def _is_torn(stock: Stock, op: Op) -> bool:
+def _is_torn(stock: ReplicaState, op: Op) -> bool:
     """Say whether one part of a transaction is there, and another one is not."""
     if not op.is_transaction:
         return False
@@ -125,7 +125,7 @@ def _level(it: Played) -> Iterator[tuple[Broker, Broker]]:
     """Yield each primary with each backup that is up to date, while nothing is under way."""
     for name, primary in it.brokers.items():
         side = primary.side
-        if not isinstance(side, Leading):
+        if not isinstance(side, PrimaryState):
             continue
         for backup in sorted(side.followers):
             one = side.followers[backup]
@@ -140,8 +140,8 @@ def _level(it: Played) -> Iterator[tuple[Broker, Broker]]:
                 yield primary, other
 
 
-def _differ(one: Stock, other: Stock) -> bool:
-    def wiring(stock: Stock) -> set[tuple[Any, str]]:
+def _differ(one: ReplicaState, other: ReplicaState) -> bool:
+    def wiring(stock: ReplicaState) -> set[tuple[Any, str]]:
         things = stock.things.values()
         return {(thing.key, thing.id) for thing in things if thing.says is not Level.NONE}
 
@@ -152,7 +152,7 @@ def _differ(one: Stock, other: Stock) -> bool:
     )
 
 
-def _unchosen(stock: Stock) -> bool:
+def _unchosen(stock: ReplicaState) -> bool:
     return any(thing.says is Level.NONE for thing in stock.things.values())
 
 

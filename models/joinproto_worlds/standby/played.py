@@ -49,9 +49,9 @@ from joinproto.standby.managing import (
     would,
 )
 from joinproto.standby.messages import Change, View
-from joinproto.standby.peers import Around, said_by
+from joinproto.standby.peers import PeerReports, said_by
 from joinproto.standby.perform import perform as performed
-from joinproto.standby.primary_state import Leading
+from joinproto.standby.primary_state import PrimaryState
 from joinproto.standby.replica_state import with_queue
 from joinproto.standby.tables import Verdict
 from joinproto_worlds.mutations.mutation import inside
@@ -147,7 +147,7 @@ class Played(MachineWorld[Event, Effect]):
             yield Act("has its view written", name)
         if name in self.writes:
             yield Act("has written", name)
-        if isinstance(broker.side, Leading):
+        if isinstance(broker.side, PrimaryState):
             if broker.side.deadline is not None and not self.story.patient:
                 yield Maybe(Act("waits no longer", name))
             if self.op < len(self.story.ops):
@@ -222,9 +222,9 @@ class Played(MachineWorld[Event, Effect]):
     def _bare(self, end: str) -> str:
         return end.rstrip("?") if self.story.apart else end
 
-    def _leading(self, name: str) -> Leading:
+    def _leading(self, name: str) -> PrimaryState:
         side = self.brokers[name].side
-        assert isinstance(side, Leading)
+        assert isinstance(side, PrimaryState)
         return side
 
     def _copies(self, name: str, backup: str) -> str:
@@ -394,11 +394,11 @@ def refuses(it: Played, name: str) -> bool:
     return not it.answer(name, it._promotion(name)).is_accepted
 
 
-def _around(it: Played, name: str) -> Around:
+def _around(it: Played, name: str) -> PeerReports:
     """Return what this broker hears of the others."""
     away = {*(it.brokers if it.cut_off == name else (it.cut_off,))}
     others = {other: one for other, one in it.brokers.items() if other != name}
-    return Around(
+    return PeerReports(
         others={
             other: said_by(one) if it.runs(other) and other not in away else None
             for other, one in others.items()

@@ -13,7 +13,7 @@ from attrs import Factory, evolve, frozen
 from joinproto.standby.broker import Mark
 from joinproto.standby.events import ViewWritten, Written
 from joinproto.standby.messages import Change, Content, Has, Thing, View, Wired
-from joinproto.standby.replica_state import Stock, changed, declared, deleted
+from joinproto.standby.replica_state import ReplicaState, changed, declared, deleted
 from joinproto_worlds.standby.story import Manager
 
 if TYPE_CHECKING:
@@ -37,13 +37,13 @@ class Disk:
     """What lies on the disk of a broker, whether it runs or not; `view`, `stock`: what it kept."""
 
     view: View = View()
-    stock: Stock = Factory(Stock)
+    stock: ReplicaState = Factory(ReplicaState)
     mark: Mark = Mark.CLEAN
 
     @property
-    def read(self) -> Stock:
+    def read(self) -> ReplicaState:
         """Return its stock as who starts reads it: another object, as it is in another process."""
-        return Stock(things={**self.stock.things}, queues={**self.stock.queues})
+        return ReplicaState(things={**self.stock.things}, queues={**self.stock.queues})
 
 
 @frozen
@@ -104,7 +104,7 @@ class Ports:
             stock = changed(self.it.brokers[self.name].who.practice, stock, change)
         self._now(stock=stock)
 
-    def _behind(self) -> Stock:
+    def _behind(self) -> ReplicaState:
         """Return the stock on the disk once all that waits for it is there, too."""
         waiting = self.it.writes.get(self.name, ())
         if waiting:

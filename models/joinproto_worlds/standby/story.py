@@ -14,7 +14,7 @@ from joinproto.standby.catch_up import Message, Order
 from joinproto.standby.events import Draft, New
 from joinproto.standby.messages import Kind, Thing
 from joinproto.standby.primary_state import Keeper
-from joinproto.standby.replica_state import Stock
+from joinproto.standby.replica_state import ReplicaState
 from joinproto.standby.replicates import Level
 
 QUEUE = Thing(kind=Kind.QUEUE, name="q", id="q1")
@@ -68,7 +68,7 @@ class Op:
         return ", ".join(words)
 
 
-def draft_of(stock: Stock, op: Op, queue: str) -> Draft:
+def draft_of(stock: ReplicaState, op: Op, queue: str) -> Draft:
     """Return what an operation does to one queue."""
     line: tuple[Message, ...] = tuple(stock.queues[queue].line) if queue in stock.queues else ()
     taken = {one for of, one in op.takes if of == queue}

@@ -21,7 +21,7 @@ from joinproto.check.world import World
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.identities import of_node
 from joinproto.clusterer.simulator import Machine
-from joinproto.clusterer.state import Asking
+from joinproto.clusterer.state import RoundKind
 from joinproto.clusterer.state import State as NodeState
 from joinproto.clusterer.status import WAITING, Status
 from joinproto.prove.layer import Layer
@@ -183,7 +183,7 @@ def _takes(state: NodeState | None, token: int) -> bool:
     """Return whether a node is in the round for which it took locks with this token."""
     if state is None or state.status not in WAITING or state.round is None:
         return False
-    return state.round.what is Asking.LOCKS and state.round.token == token
+    return state.round.what is RoundKind.LOCKS and state.round.token == token
 
 
 def _of_node(now: Structure, goal: Structure, node: Thing) -> Iterator[tuple[str, Env]]:

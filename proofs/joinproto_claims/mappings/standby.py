@@ -21,8 +21,8 @@ from joinproto.prove.link.mapping import Picture, RefinementMapping, Universe
 from joinproto.prove.logic import Relation, Sort
 from joinproto.prove.structure import Env, Rows, Structure, Thing
 from joinproto.standby.backup import Following
-from joinproto.standby.primary_state import Leading
-from joinproto.standby.replica_state import Stock
+from joinproto.standby.primary_state import PrimaryState
+from joinproto.standby.replica_state import ReplicaState
 from joinproto_claims import standby
 from joinproto_claims.standby import BROKER, GENERATION, LAYER, MESSAGE
 
@@ -178,12 +178,12 @@ def _first(it: dict[str, Any], shown: dict[Relation, Rows]) -> Picture:
     return tuple(shown[relation] for relation in LAYER.changing)
 
 
-def _leading(it: dict[str, Any]) -> dict[str, Leading]:
+def _leading(it: dict[str, Any]) -> dict[str, PrimaryState]:
     found = {name: broker.side for name, broker in it["brokers"].items()}
-    return {name: side for name, side in found.items() if isinstance(side, Leading)}
+    return {name: side for name, side in found.items() if isinstance(side, PrimaryState)}
 
 
-def _counting(one: Leading) -> set[str]:
+def _counting(one: PrimaryState) -> set[str]:
     """Return those of the view that is known to be written, and of the one under way."""
     coming = () if one.proposal is None else one.proposal.view.members
     return {*one.view.members, *coming}
@@ -195,7 +195,7 @@ def _of_each(it: dict[str, Any], what: str) -> Iterator[tuple[str, Any]]:
         yield name, getattr(it["disks"][name] if broker.side is None else broker, what)
 
 
-def _messages(stock: Stock) -> frozenset[str]:
+def _messages(stock: ReplicaState) -> frozenset[str]:
     found = {thing.id for thing in stock.things.values()}
     return frozenset(found.union(*(queue.line.ids for queue in stock.queues.values())))
 

@@ -27,7 +27,7 @@ from joinproto.errors import StoreError
 
 
 @frozen
-class Kept:
+class StoredRecord:
     """What lies there.  `generation`: counts the writes, from 1."""
 
     held: Held
@@ -51,7 +51,7 @@ class StoredConfig:
     def path(self) -> Path:
         return self.data.parent / self.name
 
-    def load(self) -> Kept | None:
+    def load(self) -> StoredRecord | None:
         """Return what is stored, and durable; None for a blank node; raises `StoreError`."""
         with opened(self.files, self.data.parent, self._kind) as record:
             found = _found(record)
@@ -76,20 +76,20 @@ class StoredConfig:
             record.write(as_erlang(held, identity).encode())
 
     @property
-    def _kind(self) -> Kind[Kept]:
+    def _kind(self) -> Kind[StoredRecord]:
         return Kind(name=self.name, decode=self._decoded, format_max=FORMAT, next=RESET)
 
-    def _decoded(self, payload: bytes) -> Kept:
+    def _decoded(self, payload: bytes) -> StoredRecord:
         try:
             found = read(payload.decode(), Form.ERLANG, self.release)
         except NotConfig as error:
             raise ValueError(str(error)) from error
         if found.own is None:
             raise ValueError("has no node_id")
-        return Kept(found.held, found.own, 0)
+        return StoredRecord(found.held, found.own, 0)
 
     @contextmanager
-    def _locked(self, record: Record[Kept]) -> Iterator[None]:
+    def _locked(self, record: Record[StoredRecord]) -> Iterator[None]:
         lock = take_lock(self.files, record.room, self.path, f"{self.name}.lock")
         try:
             yield
@@ -97,7 +97,7 @@ class StoredConfig:
             let_go(self.files, lock)
 
 
-def _found(record: Record[Kept]) -> Kept | None:
+def _found(record: Record[StoredRecord]) -> StoredRecord | None:
     current = record.read().current
     kept = current.contents
     return kept and evolve(kept, generation=current.generation or 0)

@@ -1,6 +1,6 @@
 """A broker's data directory, open: its metadata and its durable messages.
 
-    standby/store.meta              `Kept`; replaced whole
+    standby/store.meta              `BrokerRecord`; replaced whole
     standby/store.meta.previous     the one before it
     standby/store.lock              one process at a time has it
     frames.log                      what was done to durable queues (`durable/journal/journal.py`)
@@ -26,7 +26,7 @@ from attrs import define, evolve
 from joinproto.apps.standby.keeping.form import (
     ROOM,
     Action,
-    Kept,
+    BrokerRecord,
     NotKept,
     Queues,
     Replay,
@@ -73,10 +73,10 @@ class Disk:
     """What is open.  `kept`, `queues`: what is on the disk.  For one thread at a time."""
 
     path: Path
-    kept: Kept
+    kept: BrokerRecord
     queues: Queues
     journal: Journal
-    _record: Record[Kept]
+    _record: Record[BrokerRecord]
     _lock: int = -1
     # Its size when it was last to be made shorter, or had been; 0 anew at each start: else a
     # broker that is restarted before the journal has doubled would keep all for ever.
@@ -84,7 +84,7 @@ class Disk:
     _chore: Iterator[Callable[[], None]] | None = None
     _is_open: bool = False  # the last actions in the journal lack some that belong to them
 
-    def write(self, kept: Kept) -> None:
+    def write(self, kept: BrokerRecord) -> None:
         """Return once the metadata is on the disk.
 
         Raises `MisuseError` for an older generation, another broker, or another cluster than
@@ -180,7 +180,7 @@ class Disk:
         self._record.require_usable()
         self.journal.require_usable()
 
-    def _require_goes_on(self, kept: Kept) -> None:
+    def _require_goes_on(self, kept: BrokerRecord) -> None:
         now = self.kept
         problem = ""
         if kept.view.generation < now.view.generation:
@@ -195,7 +195,7 @@ class Disk:
             )
 
 
-def position_in(kept: Kept, runs: Sequence[tuple[str, int, int]]) -> int:
+def position_in(kept: BrokerRecord, runs: Sequence[tuple[str, int, int]]) -> int:
     """Return how many actions were done in the generation of `kept`, of those still listed."""
     view = f"{kept.view.generation:064x}"
     return sum(last - first + 1 for found, first, last in runs if found == view)
@@ -223,7 +223,7 @@ def open_disk(
             record = Record(files, room, path / ROOM, KIND)
             there = record.read().current.contents
             record.recover()
-        found = there or Kept(broker=broker, name=cluster, brokers=tuple(brokers))
+        found = there or BrokerRecord(broker=broker, name=cluster, brokers=tuple(brokers))
         if found.broker != broker:
             raise StoreForeign(
                 f"{path}: the store of broker {found.broker!r}, this is {broker!r}",
@@ -289,7 +289,9 @@ def _room(path: Path, files: FileSystem) -> int:
             let_go(files, data)
 
 
-def _require_both(path: Path, kept: Kept, files: JournalFileSystem, *, is_new: bool) -> None:
+def _require_both(
+    path: Path, kept: BrokerRecord, files: JournalFileSystem, *, is_new: bool
+) -> None:
     """Raise `StoreCorrupt` where one of the two parts is there and the other one is missed."""
     with _reading(path):
         size = frames_bytes(files, path)

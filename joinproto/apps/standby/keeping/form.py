@@ -1,6 +1,6 @@
 """What a broker keeps of itself, and what it does to its queues, as bytes and back.  No I/O.
 
-    standby/store.meta      `Kept`, JSON in the store's envelope (`joinproto/durable/envelope.py`)
+    standby/store.meta      `BrokerRecord`, JSON in the store's envelope (`durable/envelope.py`)
     frames.log              `Action` after `Action`, each a frame of the journal (`durable/journal`)
                             whose view is the generation
 
@@ -46,7 +46,7 @@ class Marked:
 
 
 @frozen(kw_only=True)
-class Kept:
+class BrokerRecord:
     """A broker's metadata.
 
     `view`: the youngest one that it knows: whose generation, and who was up to date.  A primary
@@ -94,15 +94,15 @@ class Kept:
         )
 
 
-def packed(kept: Kept) -> bytes:
+def packed(kept: BrokerRecord) -> bytes:
     """Return the payload of the metadata."""
     return f"{json.dumps(encoded(kept), ensure_ascii=False, indent=2)}\n".encode()
 
 
-def unpacked(payload: bytes) -> Kept:
+def unpacked(payload: bytes) -> BrokerRecord:
     """Return what it says; raises `NotKept`."""
     try:
-        kept: Kept = read(Kept, parsed(payload, "metadata"))
+        kept: BrokerRecord = read(BrokerRecord, parsed(payload, "metadata"))
     except Malformed as error:
         raise NotKept(f"not the metadata of a broker: {error}") from None
     if not kept.broker:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from joinproto.apps.standby.keeping.form import PREVIOUS, Kept, unpacked
+from joinproto.apps.standby.keeping.form import PREVIOUS, BrokerRecord, unpacked
 from joinproto.durable import record
 from joinproto.durable.envelope import Validity
 from joinproto.durable.record import ASK, META, Kind
 from joinproto.errors import StoreError
 
-Slot = record.Slot[Kept]
-Slots = record.Slots[Kept]
+Slot = record.Slot[BrokerRecord]
+Slots = record.Slots[BrokerRecord]
 
 
-def _went_back(current: Kept, previous: Kept) -> str:
+def _went_back(current: BrokerRecord, previous: BrokerRecord) -> str:
     before = previous.view.generation
     is_older = before > current.view.generation
     return f"{PREVIOUS} is of generation {before}, and younger" if is_older else ""

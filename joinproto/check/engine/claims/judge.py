@@ -22,9 +22,16 @@ from joinproto.check.engine.claims.pairs import Ids, Pairs
 from joinproto.check.engine.claims.reading import Readings, view_of
 from joinproto.check.engine.claims.renamed import Renamed, ask_renamed, listed_steps
 from joinproto.check.engine.claims.watching import watch
-from joinproto.check.engine.rows.threads import Crew
+from joinproto.check.engine.rows.threads import Workers
 from joinproto.check.engine.shapes import Ints, Keys, Row, Rows
-from joinproto.check.engine.tables.claimed import Claimed, Fears, Key, among_of, is_kept, pairs_of
+from joinproto.check.engine.tables.claimed import (
+    BreakingObservations,
+    Claimed,
+    Key,
+    among_of,
+    is_kept,
+    pairs_of,
+)
 from joinproto.check.engine.tables.tables import Tables
 from joinproto.check.memory import Budget, Ended
 from joinproto.check.problems import ModelProblem
@@ -113,7 +120,7 @@ class Judge:
         self._seen_now = np.zeros(1, np.bool_)
         self._readings: Readings | None = None
         self._bits: list[int] = []
-        self.crew: Crew | None = None
+        self.crew: Workers | None = None
         self.renamed: Renamed | None = None
 
     @property
@@ -149,7 +156,7 @@ class Judge:
         return self.tables.claimed.broken
 
     @property
-    def fears(self) -> Fears:
+    def fears(self) -> BreakingObservations:
         """What breaks a claim, of all that was asked about."""
         return self.tables.claimed.fears
 

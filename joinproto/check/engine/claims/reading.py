@@ -145,7 +145,7 @@ def links_of(tables: Tables, shown_by: Callable[[int], Any]) -> dict[tuple[str, 
 
 
 @define
-class Asked:
+class ViewFunction:
     """One function of a view.  `call`: asks it; the answer is a number from 0 on.
 
     `is_tree`: whether its answers are kept by what was read.  `calls`, `answers`: since it was
@@ -169,7 +169,7 @@ class Readings:
 
     def __init__(self, tables: Tables, functions: Sequence[Callable[[View], int]]) -> None:
         self.tables = tables
-        self.functions = [Asked(call) for call in functions]
+        self.functions = [ViewFunction(call) for call in functions]
         self.calls = 0
         self._roots: Ints = np.full(len(functions), _UNKNOWN, np.int64)
         self._node_part, self._node_first = Growing(np.int64), Growing(np.int64)

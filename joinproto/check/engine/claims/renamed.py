@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from joinproto.check.engine.claims.judge import Judge
 
 Renamed = Callable[..., Iterable[tuple[dict[str, str], Callable[[], View]]]]
-"""A view under every renaming, as `Interchange.swapped_views` yields it."""
+"""A view under every renaming, as `CodeComparison.swapped_views` yields it."""
 
 
 def listed_steps(together: Callable[[View], Any], view: View) -> list[Any]:

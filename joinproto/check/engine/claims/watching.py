@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.rows.threads import Crew
+from joinproto.check.engine.rows.threads import Workers
 from joinproto.check.engine.shapes import Flags, Ints, Keys, Masks, Rows, SmallInts
 from joinproto.check.engine.tables.arrays import Arrays
-from joinproto.check.engine.tables.claimed import Fears
+from joinproto.check.engine.tables.claimed import BreakingObservations
 
 _BAD_MOST = 1 << 16
 """Room for so many rows that break a claim, at first."""
@@ -21,11 +21,11 @@ _SHARED_LEAST = 1 << 16
 
 def watch(
     arrays: Arrays,
-    fears: Fears,
+    fears: BreakingObservations,
     rows: Rows,
     begin: int,
     end: int,
-    crew: Crew | None = None,
+    crew: Workers | None = None,
 ) -> tuple[Ints, Flags]:
     """Return the rows that break a claim, and which observations were seen."""
     layout, off, watched = arrays.layout, arrays.per_value.off, len(fears.counts)

@@ -16,7 +16,7 @@ U16 = npt.NDArray[np.uint16]
 U64 = npt.NDArray[np.uint64]
 
 
-class Given(NamedTuple):
+class SourceRows(NamedTuple):
     """The rows that are expanded.
 
     `picked`, `joint` and `marks` may be empty: then all rows are meant, the world has no joint
@@ -39,7 +39,7 @@ class Written(NamedTuple):
     via: U16  # (successor,): its mark, where rows have marks
 
 
-class Lacking(NamedTuple):
+class MissingAnswers(NamedTuple):
     """What the tables do not know yet."""
 
     ask: I64  # (question, 4): kind, x, y, z

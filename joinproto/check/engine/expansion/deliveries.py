@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed
+from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows
 from joinproto.check.engine.expansion.own_steps import count_calm
 from joinproto.check.engine.expansion.sleeping import delivery_sleeps, led_by, list_asleep
 from joinproto.check.engine.rows.bits import mix, prefetch
@@ -42,7 +42,7 @@ from joinproto.check.engine.tables.kernel import (
     Lookup,
     Sets,
     Shape,
-    Takes,
+    TakeTables,
     cell,
     get,
     is_hearer,
@@ -65,7 +65,7 @@ ITEMS = 1 << 12
 CHOICES = 1 << 10
 
 
-class Meetings(NamedTuple):
+class DeliveryTables(NamedTuple):
     """The tables as the compiled loops read and write them."""
 
     slots: Ints  # (place, 4): key; list; how often what changes nothing was counted; how often all
@@ -104,8 +104,8 @@ def await_meetings(
 ) -> None:
     """Have the processor read the slots of a row that comes next.
 
-    `heard_by`: int64 (value,); `slots`: `Meetings.slots`; `rows`: uint64 (row, word); `locals_`:
-    int64 (member,), written.  Which links are up makes no difference.
+    `heard_by`: int64 (value,); `slots`: `DeliveryTables.slots`; `rows`: uint64 (row, word);
+    `locals_`: int64 (member,), written.  Which links are up makes no difference.
     """
     for member in range(s.members):
         locals_[member] = get(rows, r, fields, member)
@@ -123,12 +123,12 @@ def await_meetings(
 @njit(cache=True, nogil=True, _nrt=False)
 def meet(
     fields: Fields,
-    takes: Takes,
+    takes: TakeTables,
     blocks: Blocks,
     cells: Any,
     horizon: SmallInts,
     sets: Sets,
-    meetings: Meetings,
+    meetings: DeliveryTables,
     slot: Any,
     place: Any,
     link: Any,
@@ -214,8 +214,8 @@ def list_deliveries(
     cells: Any,
     s: Shape,
     sets: Sets,
-    meetings: Meetings,
-    given: Given,
+    meetings: DeliveryTables,
+    given: SourceRows,
     r: Any,
     env: Any,
     mark: Any,
@@ -223,7 +223,7 @@ def list_deliveries(
     steps: Any,
     n_loops: Any,
     room: Any,
-    lacking: Lacking,
+    lacking: MissingAnswers,
     asked: Any,
     quiet: Any,
 ) -> Any:
@@ -360,7 +360,7 @@ class Deliveries:
 
     def forget(self) -> None:
         """Know of no meeting: answers have changed.  The room for choices stays."""
-        self.arrays = Meetings(
+        self.arrays = DeliveryTables(
             np.zeros((SLOTS, 4), np.int64),
             np.empty(ITEMS, np.int64),
             np.zeros(3, np.int64),

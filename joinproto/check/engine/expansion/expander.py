@@ -13,7 +13,7 @@ import numpy as np
 from attrs import define
 
 from joinproto.check.engine.expansion import expansion
-from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed, Written
+from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows, Written
 from joinproto.check.engine.expansion.deliveries import Deliveries
 from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.rows.marks import MARK, NO_MARKS
@@ -74,7 +74,7 @@ class Expander:
             np.empty(self._room, np.int64),
             np.empty(self._room, MARK),
         )
-        self._lacking = Lacking(
+        self._lacking = MissingAnswers(
             np.empty((grids.ASKS_MAX, 4), np.int64), np.empty(1 << 15, np.int64)
         )
         self._listed = Listed.of(
@@ -117,7 +117,7 @@ class Expander:
             self.sets,
             None if self.sets is None else self._deliveries.arrays,
             self.shape,
-            Given(rows, chosen, joint_base, joint, self.marks),
+            SourceRows(rows, chosen, joint_base, joint, self.marks),
             at,
             upto,
             self._written,

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed, Written
+from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows, Written
 from joinproto.check.engine.expansion.deliveries import await_meetings, list_deliveries, note_met
 from joinproto.check.engine.expansion.listing import (
     list_choices,
@@ -50,11 +50,11 @@ def expand(
     sets: Any,
     meetings: Any,
     s: Shape,
-    given: Given,
+    given: SourceRows,
     begin: Any,
     end: Any,
     written: Written,
-    lacking: Lacking,
+    lacking: MissingAnswers,
     listed: Listed,
     quiet: Any,
 ) -> Any:
@@ -67,8 +67,8 @@ def expand(
 
     `cells`: as `Grids.sparse` gives them; None compiles a loop that knows blocks alone.
     `bits`: of a world whose messages have a bit each; `queued`: of one with queues or a bag;
-    `sets`, `meetings`: of one whose contents are numbered (see `Sets`, `Meetings`).  None compiles
-    a loop that knows no such messages.
+    `sets`, `meetings`: of one whose contents are numbered (see `Sets`, `DeliveryTables`).  None
+    compiles a loop that knows no such messages.
 
     Two-dimensional indexing throughout: a view of a row costs more than a step.
     """

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed, Written
+from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows, Written
 from joinproto.check.engine.expansion.own_steps import find_calm, outcome_of
 from joinproto.check.engine.expansion.sleeping import healing_sleeps, list_asleep, sleeps
 from joinproto.check.engine.rows.bits import trailing_zeros
@@ -25,9 +25,9 @@ from joinproto.check.engine.tables.kernel import (
     REFUSED,
     SLEEPS,
     TOGETHER,
-    Around,
     Bits,
     Blocks,
+    EnvironmentTables,
     Fields,
     Joint,
     Lookup,
@@ -48,7 +48,7 @@ def take_plain(
     outcomes: Outcomes,
     of_use: OfUse,
     s: Shape,
-    given: Given,
+    given: SourceRows,
     r: Any,
     written: Written,
     n: Any,
@@ -83,14 +83,14 @@ def list_choices(
     s: Shape,
     sets: Any,
     meetings: Any,
-    given: Given,
+    given: SourceRows,
     r: Any,
     env: Any,
     mark: Any,
     written: Written,
     n: Any,
     listed: Listed,
-    lacking: Lacking,
+    lacking: MissingAnswers,
     asked: Any,
     quiet: Any,
 ) -> Any:
@@ -153,7 +153,7 @@ def list_messages(
     cells: Any,
     under_way: Bits,
     s: Shape,
-    given: Given,
+    given: SourceRows,
     r: Any,
     env: Any,
     written: Written,
@@ -161,7 +161,7 @@ def list_messages(
     listed: Listed,
     steps: Any,
     n_loops: Any,
-    lacking: Lacking,
+    lacking: MissingAnswers,
     asked: Any,
     quiet: Any,
 ) -> Any:
@@ -204,7 +204,7 @@ def list_messages(
 
 
 @njit(inline="always")
-def list_moves(around: Around, env: Any, mark: Any, listed: Listed, steps: Any) -> Any:
+def list_moves(around: EnvironmentTables, env: Any, mark: Any, listed: Listed, steps: Any) -> Any:
     """List how the world splits or heals; return how many steps there are, and how many sleep."""
     first = around.move_first[env]
     healed = np.int64(around.is_split[env] != 0 and healing_sleeps(mark))
@@ -222,7 +222,7 @@ def list_joint(
     shown: SmallInts,
     listed: Listed,
     steps: Any,
-    lacking: Lacking,
+    lacking: MissingAnswers,
     asked: Any,
 ) -> Any:
     """List joint steps: of several members at once, only if each of them can.

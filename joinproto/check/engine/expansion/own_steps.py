@@ -23,7 +23,7 @@ def outcome_of(
 ) -> Any:
     """Return the outcome of a member's choice k, or what stands there instead.
 
-    `column`: the event of each choice; `known`: `Meetings.outcomes`.
+    `column`: the event of each choice; `known`: `DeliveryTables.outcomes`.
     """
     o = np.int64(known[k])
     if o == UNKNOWN:
@@ -48,7 +48,7 @@ def find_calm(
 ) -> Any:
     """Return 1 + how many of the choices from `first` on are calm; 1 where it is not known yet.
 
-    `sleeps`: `Sets.sleeps`; `calm`: `Meetings.calm`; the rest as `outcome_of` takes it.
+    `sleeps`: `Sets.sleeps`; `calm`: `DeliveryTables.calm`; the rest as `outcome_of` takes it.
     """
     found = np.int64(1)
     for k in range(first, end):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed
+from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows
 from joinproto.check.engine.tables.grids import find
 from joinproto.check.engine.tables.kernel import (
     ASK_ADD,
@@ -35,12 +35,12 @@ def list_takes(
     cells: Any,
     queued: Queued,
     s: Shape,
-    given: Given,
+    given: SourceRows,
     r: Any,
     env: Any,
     listed: Listed,
     steps: Any,
-    lacking: Lacking,
+    lacking: MissingAnswers,
     asked: Any,
 ) -> Any:
     """List what may happen to messages of a row; return (steps, asked, whether all is known)."""

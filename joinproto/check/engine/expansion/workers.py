@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from joinproto.check.engine.expansion import expansion
-from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed, Written
+from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows, Written
 from joinproto.check.engine.expansion.deferred_rows import DeferredRows
 from joinproto.check.engine.expansion.deliveries import Deliveries
 from joinproto.check.engine.expansion.work_queue import ROWS_MAX, Done, WorkQueue
 from joinproto.check.engine.rows.rowset import RowSet
-from joinproto.check.engine.rows.shared_inserts import Gathering
-from joinproto.check.engine.rows.threads import LINE, Crew, given_way
+from joinproto.check.engine.rows.shared_inserts import SharedInserts
+from joinproto.check.engine.rows.threads import LINE, Workers, given_way
 from joinproto.check.engine.shapes import Ints, Questions, Rows
 from joinproto.check.engine.tables import kernel
 from joinproto.check.memory import Budget, TooMany
@@ -56,7 +56,7 @@ def _apart(counters: Ints) -> Ints:
     return np.zeros(len(counters) + 2 * LINE, counters.dtype)[LINE:-LINE]
 
 
-class CrewLevels:
+class ParallelLevels:
     """Levels of one search, expanded and put into `states` by a crew.
 
     `renaming`: what is found is put in as the one state that stands for all its renamings.
@@ -64,7 +64,7 @@ class CrewLevels:
     """
 
     def __init__(
-        self, crew: Crew, expander: Expander, states: RowSet, renaming: Symmetry | None = None
+        self, crew: Workers, expander: Expander, states: RowSet, renaming: Symmetry | None = None
     ) -> None:
         self._crew, self._expander, self._states = crew, expander, states
         self._renaming = renaming
@@ -81,7 +81,7 @@ class CrewLevels:
 
     def _buffers(self) -> None:
         count = self._crew.count
-        self._gathering = Gathering(self._crew, self._states, _PIECE)
+        self._gathering = SharedInserts(self._crew, self._states, _PIECE)
         self._info = np.empty((count, _PIECE), np.int64)
         self._source = np.empty((count, _PIECE), np.int64)
         self._todo = np.zeros((count, _LISTED, 5), np.int64)
@@ -270,11 +270,11 @@ class CrewLevels:
                     sets,
                     None if sets is None else self._deliveries[k].arrays,
                     expander.shape,
-                    Given(states.rows, self._chosen, base, joint, expander.marks),
+                    SourceRows(states.rows, self._chosen, base, joint, expander.marks),
                     at,
                     end,
                     Written(gathering.out[k], self._info[k], self._source[k], gathering.via[k]),
-                    Lacking(self._ask, self._redo[k, done.redone :]),
+                    MissingAnswers(self._ask, self._redo[k, done.redone :]),
                     Listed.of(self._todo[k], self._looped[k], self._scratch[k]),
                     expander.quiet,
                 )
@@ -328,10 +328,10 @@ class CrewLevels:
 
 def touch() -> None:
     """Have the loops loaded, or compiled, that only several workers need."""
-    crew = Crew(2)
+    crew = Workers(2)
     expander: Any = None
     for words in (1, 2):
         states = RowSet(words, Budget(1 << 30), room=1 << 12)
         none = np.empty((0, words), np.uint64)
-        CrewLevels(crew, expander, states).take_in([none, none])
+        ParallelLevels(crew, expander, states).take_in([none, none])
     crew.close()

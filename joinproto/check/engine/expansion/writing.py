@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.expansion.buffers import Given, Lacking, Listed, Written
+from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows, Written
 from joinproto.check.engine.expansion.deliveries import left_by
 from joinproto.check.engine.expansion.plain_steps import NOT_LOOKED_UP, write_lead
 from joinproto.check.engine.expansion.sleeping import SPLIT
@@ -147,7 +147,7 @@ def trim_numbered(
     horizon: SmallInts,
     s: Shape,
     sets: Sets,
-    given: Given,
+    given: SourceRows,
     r: Any,
     rows: Rows,
     n: Any,
@@ -180,7 +180,7 @@ def write_of_world(
     fields: Fields,
     is_split: SmallFlags,
     s: Shape,
-    given: Given,
+    given: SourceRows,
     r: Any,
     written: Written,
     n: Any,
@@ -210,14 +210,14 @@ def write_listed(
     queued: Any,
     sets: Any,
     s: Shape,
-    given: Given,
+    given: SourceRows,
     r: Any,
     vector: SmallInts,
     written: Written,
     n: Any,
     listed: Listed,
     steps: Any,
-    lacking: Lacking,
+    lacking: MissingAnswers,
     asked: Any,
 ) -> Any:
     """Write the steps listed of row r; returns (successors, asked, whether all is known, full)."""

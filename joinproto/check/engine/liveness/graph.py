@@ -47,7 +47,7 @@ _PIECE = 1 << 16
 
 
 @define
-class Told:
+class BreakingRun:
     """A run that breaks a claim, with its states as text.
 
     `abstractly`: what the abstract world would have had to do, of a claim that has one.
@@ -197,7 +197,7 @@ class Graph:
         """Return what the world is to be fair to and no step of it is, in words."""
         return unheard(self.search.tables, self.infos)
 
-    def broken_by(self, claim: Claim) -> Told | None:
+    def broken_by(self, claim: Claim) -> BreakingRun | None:
         """Return a fair run that breaks a claim, or None."""
         item = claim.property
         without = ~self._flag(claim.bit)
@@ -233,7 +233,7 @@ class Graph:
 
     # -- steps -------------------------------------------------------------------------
 
-    def broken_step(self, claim: Claim) -> Told | None:
+    def broken_step(self, claim: Claim) -> BreakingRun | None:
         """Return the least of the shortest runs whose last step breaks a claim about steps."""
         asked = claim.asked or StepClaim(claim.property)
         view, item = self.search.judge.view, claim.property
@@ -314,13 +314,13 @@ class Graph:
         told = self._told(run)
         return told.initial, told.steps
 
-    def _told(self, run: Run) -> Told:
+    def _told(self, run: Run) -> BreakingRun:
         rows = self.rows()
         steps = tuple(
             to_step(self.move(edge), states_text(self.search, rows[int(self.target[edge])]))
             for edge in run.edges
         )
-        return Told(run, states_text(self.search, rows[run.begin]), steps)
+        return BreakingRun(run, states_text(self.search, rows[run.begin]), steps)
 
     # -- what joinproto/check/lassos.py asks ----------------------------------------------------
 

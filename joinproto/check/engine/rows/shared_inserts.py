@@ -7,7 +7,7 @@ import numpy as np
 from joinproto.check.engine.rows import inserting
 from joinproto.check.engine.rows.marks import MARK, NO_MARKS
 from joinproto.check.engine.rows.rowset import RowSet
-from joinproto.check.engine.rows.threads import LINE, Crew
+from joinproto.check.engine.rows.threads import LINE, Workers
 from joinproto.check.engine.shapes import Rows
 
 STRETCH = 256
@@ -18,7 +18,7 @@ _RECENT = 1 << 16
 _NO_NUMBERS = np.empty(0, np.int64)
 
 
-class Gathering:
+class SharedInserts:
     """A round begins with `begin`, once there is room; then each worker calls `put` of what it
     finds, while it `has_room`; `end` ends it.
 
@@ -26,7 +26,7 @@ class Gathering:
     marked by `via[worker]`.
     """
 
-    def __init__(self, crew: Crew, states: RowSet, piece: int) -> None:
+    def __init__(self, crew: Workers, states: RowSet, piece: int) -> None:
         self._crew, self._states, self._era = crew, states, states.era
         count, words = crew.count, states.words
         self.out = np.empty((count, piece, words), np.uint64)

@@ -25,7 +25,7 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-class Crew:
+class Workers:
     """`count` threads, the caller's own among them."""
 
     def __init__(self, count: int) -> None:

@@ -7,7 +7,7 @@ from attrs import Factory, define, frozen
 
 from joinproto.check.engine.claims.judge import Claim
 from joinproto.check.engine.runs.paths import Steps, move_of, states_text
-from joinproto.check.engine.runs.walked_steps import Asked
+from joinproto.check.engine.runs.walked_steps import StepAnswers
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.shapes import Flags, Ints
 from joinproto.check.report import Step
@@ -45,7 +45,7 @@ class Walked:
     broken: dict[str, Broken] = Factory(dict)
 
 
-class Met:
+class RunsMet:
     """Which of the runs at hand met what."""
 
     def __init__(self, runs: int) -> None:
@@ -87,7 +87,7 @@ class Met:
 Retraced = tuple[dict[str, dict[str, str]], tuple[Step, ...], str]
 
 
-def retraced(search: Search, broken: Broken, asked: Asked | None) -> Retraced:
+def retraced(search: Search, broken: Broken, asked: StepAnswers | None) -> Retraced:
     """Take a run's steps again; return the initial states and the steps as text.
 
     Alongside them what the abstract world of a claim, `asked`, cannot do, in words.

@@ -26,7 +26,7 @@ class Drawn:
 
 
 @define
-class Asked:
+class StepAnswers:
     """One claim about steps, and what it answered so far."""
 
     search: Search

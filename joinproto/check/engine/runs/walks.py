@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from joinproto.check.engine.claims.judge import Claim, breaks
-from joinproto.check.engine.runs.walked import Broken, Met, Retraced, Walked, retraced
-from joinproto.check.engine.runs.walked_steps import Asked, Drawn
+from joinproto.check.engine.runs.walked import Broken, Retraced, RunsMet, Walked, retraced
+from joinproto.check.engine.runs.walked_steps import Drawn, StepAnswers
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.shapes import Column, Flags, Ints, Keys, Rows, Table
 from joinproto.check.engine.stopping import Limits
@@ -104,7 +104,7 @@ class Walker:
             kernel.MOVE: Answers(lambda k: tables.moves[k][0] == "split", np.bool_),
             kernel.TOGETHER: Answers(lambda k: tables.joint_steps[k].fault, np.bool_),
         }
-        self._asked = [Asked(self.search, claim) for claim in self.judge.steps]
+        self._asked = [StepAnswers(self.search, claim) for claim in self.judge.steps]
         self._taken = np.zeros(0, np.int64)
         self._events = np.zeros(8, np.int64)
 
@@ -148,7 +148,7 @@ class Walker:
         runs = max(1, min(runs_wanted, RUNS_AT_ONCE, HISTORY_MAX // steps_max))
         history = np.full((steps_max, runs), -1, np.int64)
         ended = np.full(runs, -1, np.int64)  # after how many steps, where before the last
-        met = Met(runs)
+        met = RunsMet(runs)
         active = np.arange(runs)
         begin = np.zeros(runs, np.int64)
         if self.search.begins > 1:
@@ -279,7 +279,7 @@ class Walker:
     # -- judging -----------------------------------------------------------------------
 
     def _judge(
-        self, active: Ints, step: int, met: Met, history: Table, drawn: Drawn | None = None
+        self, active: Ints, step: int, met: RunsMet, history: Table, drawn: Drawn | None = None
     ) -> tuple[Ints, Ints | None]:
         """Judge the standing rows, and the steps drawn to them; runs that broke a claim end.
 
@@ -328,7 +328,7 @@ class Walker:
         numbers: Ints | None,
         stuck: Flags,
         step: int,
-        met: Met,
+        met: RunsMet,
         history: Table,
     ) -> None:
         """Judge the claims that nothing gets stuck; a stuck run may go on by faults alone."""
@@ -340,7 +340,7 @@ class Walker:
                 done = (flags >> np.uint64(claim.bit)) & np.uint64(1) != 0
                 self._note(claim, active[stuck & ~done], step, met, history)
 
-    def _note(self, claim: Claim, runs: Ints, step: int, met: Met, history: Table) -> None:
+    def _note(self, claim: Claim, runs: Ints, step: int, met: RunsMet, history: Table) -> None:
         """Note that these runs broke `claim` after `step` steps."""
         name = claim.property.name
         fresh = met.break_(claim, runs)

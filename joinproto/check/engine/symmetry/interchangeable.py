@@ -69,7 +69,7 @@ def changes(name: str) -> ModelProblem:
     )
 
 
-class Interchange:
+class CodeComparison:
     """What of the members' code was compared so far.
 
     `maps`: for each swap of neighbours, who becomes whom; `swap_field`: int64, shape (swaps,

@@ -22,7 +22,7 @@ from joinproto.check.problems import ModelProblem, place_of
 from joinproto.check.same import left_on_disk
 
 
-class Alike:
+class StateKeys:
     """Keys of states: what `same` and the claims say of the view, then what no view speaks for.
 
     A state that a claim tells from the one found first is judged, and goes on.

@@ -24,7 +24,10 @@ from joinproto.check.engine.symmetry.canonical import (
     sort_members,
     swap,
 )
-from joinproto.check.engine.symmetry.interchangeable import Interchange, refuse_claims_about_names
+from joinproto.check.engine.symmetry.interchangeable import (
+    CodeComparison,
+    refuse_claims_about_names,
+)
 from joinproto.check.engine.tables.growing import Growing
 from joinproto.check.engine.tables.queues import numbers_in, packed
 from joinproto.check.engine.tables.tables import Tables
@@ -108,7 +111,7 @@ class Symmetry:
         self._colours: dict[tuple[int, int], list[int]] = {}
         self._colour_count = 0
         self._classes: list[list[int]] = []
-        self.interchange = Interchange(tables, names, self._maps, self.swap_field)
+        self.interchange = CodeComparison(tables, names, self._maps, self.swap_field)
         self._off: Any = None
         self._taken: list[int] = []
         self.swap_message = np.zeros((self.swaps, 0), np.int32)

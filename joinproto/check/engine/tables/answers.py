@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from joinproto.check import packages
-from joinproto.check.engine.tables.kept_file import KeptFile
+from joinproto.check.engine.tables.kept_file import AnswersFile
 from joinproto.check.engine.tables.kept_values import Names
 from joinproto.check.folders import answers_file, asked_for, count_file
 from joinproto.check.local import Known
@@ -50,9 +50,9 @@ class Answers:
     `tried`: how many of them were asked for again.
     """
 
-    file: KeptFile
+    file: AnswersFile
     least: int
-    counted: KeptFile | None = None
+    counted: AnswersFile | None = None
     taken: int = field(default=0, init=False)
     tried: int = field(default=0, init=False)
     _asked: list[Known] = field(factory=list, init=False)
@@ -71,7 +71,7 @@ class Answers:
         file, counted = answers_file(name, options), counts_of(name, options)
         if file is None or counted is None:
             return None
-        return cls(KeptFile(file, counted.code, tell, memory_bytes), NEW_MIN, counted)
+        return cls(AnswersFile(file, counted.code, tell, memory_bytes), NEW_MIN, counted)
 
     def give(self, codes: Codes, numbering: TablesNumbering) -> None:
         """Let all be numbered as it was in the search whose numbers are kept."""
@@ -122,11 +122,11 @@ class Answers:
         return True
 
 
-def counts_of(name: str, options: Mapping[str, Any]) -> KeptFile | None:
+def counts_of(name: str, options: Mapping[str, Any]) -> AnswersFile | None:
     """Return the file that says how many states a world that ships has."""
     file = count_file(name, options)
     code = cache(lambda: _code_of(asked_for(name, options)))
-    return None if file is None else KeptFile(file, code, lambda _: None)
+    return None if file is None else AnswersFile(file, code, lambda _: None)
 
 
 def _code_of(world: str) -> bytes | None:

@@ -25,7 +25,7 @@ from joinproto.check.memory import Budget
 class Arrays(ABC):
     """Fields: members, monitor, environment, queues, in this order."""
 
-    around: kernel.Around
+    around: kernel.EnvironmentTables
 
     def __init__(self, shape: kernel.Shape, *, set_network: bool) -> None:
         self._shape = shape
@@ -251,7 +251,7 @@ class Arrays(ABC):
                 added=self._added_masks(),
             ),
             of_use=kernel.OfUse(per["horizon"], needed, horizons),
-            takes=kernel.Takes(per["take_first"], per["take_count"], per["heard_by"]),
+            takes=kernel.TakeTables(per["take_first"], per["take_count"], per["heard_by"]),
             around=self.around,
             joint=kernel.Joint(**_read(self.joint, *self.joint)),
             event_taken=self.event_taken,

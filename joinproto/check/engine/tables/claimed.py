@@ -35,7 +35,7 @@ class Claimed:
         # Of as many of them.
         self._broken: dict[Key, list[str]] = {}
         self._told = 0
-        self._fears = Fears.of(self.counts, ())
+        self._fears = BreakingObservations.of(self.counts, ())
 
     def __len__(self) -> int:
         """Return how many times something was found to break a claim."""
@@ -72,10 +72,10 @@ class Claimed:
             self._broken, self._told = {}, 0
 
     @property
-    def fears(self) -> Fears:
+    def fears(self) -> BreakingObservations:
         """What breaks a claim, of all that was asked about."""
         if self._fears.counts != tuple(self.counts):
-            self._fears = Fears.of(self.counts, self._rows)
+            self._fears = BreakingObservations.of(self.counts, self._rows)
         return self._fears
 
     def __getstate__(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def is_kept(item: Property) -> bool:
 
 
 @frozen
-class Fears:
+class BreakingObservations:
     """Which observations break a claim about one member or two, alone or side by side.
 
     `counts`: how many each watched field shows (members, then the monitor if there is one).
@@ -150,7 +150,9 @@ class Fears:
     conflicts: Masks
 
     @classmethod
-    def of(cls, counts: Sequence[int], broken: Table | Sequence[Sequence[int]]) -> Fears:
+    def of(
+        cls, counts: Sequence[int], broken: Table | Sequence[Sequence[int]]
+    ) -> BreakingObservations:
         """`broken`: rows (field, number, other field, other number)."""
         base = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
         total = max(2, sum(counts))

@@ -35,7 +35,7 @@ TIMES_LARGER = 6
 
 
 @frozen
-class KeptFile:
+class AnswersFile:
     """One file.  `code`: 32 bytes, what it is made by; None: nothing can be kept of that.
 
     `tell` hears why it is not used.  `memory_bytes`: what the process may hold; a content that

@@ -99,7 +99,7 @@ class OfUse(NamedTuple):
     horizons: int
 
 
-class Takes(NamedTuple):
+class TakeTables(NamedTuple):
     """Contents of queues and of sets, each with its deliveries."""
 
     first: I32  # (value,)
@@ -107,7 +107,7 @@ class Takes(NamedTuple):
     heard_by: I64  # (value,): of a set, its receivers (see `is_hearer`)
 
 
-class Around(NamedTuple):
+class EnvironmentTables(NamedTuple):
     """The world around the members, which never changes; its states are numbered (`env`)."""
 
     spend: I32  # (cost, env) -> env or -1
@@ -141,8 +141,8 @@ class Lookup(NamedTuple):
     blocks: Blocks
     outcomes: Outcomes
     of_use: OfUse
-    takes: Takes
-    around: Around
+    takes: TakeTables
+    around: EnvironmentTables
     joint: Joint
     event_taken: I64  # (kind,): how often messages were taken, the world moved, joint steps were
 

@@ -37,7 +37,7 @@ from joinproto.check.problems import ModelProblem
 from joinproto.check.world import Together, World
 
 if TYPE_CHECKING:
-    from joinproto.check.engine.symmetry.interchangeable import Interchange
+    from joinproto.check.engine.symmetry.interchangeable import CodeComparison
 
 FAILING_MAX = 1000
 """So many cells may go wrong in a level before the others of it are left out."""
@@ -91,7 +91,7 @@ class Tables(Arrays):
         self.claimed = Claimed()  # what claims said of that
         self.states_before = 0
         self.heard: list[tuple[LocalState, Any, LocalState]] = []  # state, event, state of monitor
-        self.interchange: Interchange | None = None  # where members are renamed
+        self.interchange: CodeComparison | None = None  # where members are renamed
         self._initial: list[tuple[list[int], list[int]]] = []
         # Cells whose question went wrong, as if there were no such step; None: it is raised.
         self.failing: dict[tuple[int, int, int], ModelProblem] | None = None
@@ -343,7 +343,7 @@ class Tables(Arrays):
 
 def around(
     environment: Environment, number_of: Mapping[Surroundings, int], members: Sequence[str]
-) -> tuple[kernel.Around, list[tuple[str, Surroundings]]]:
+) -> tuple[kernel.EnvironmentTables, list[tuple[str, Surroundings]]]:
     """Return the arrays, and what each move of the world is: its action, and what is after it."""
     count = len(environment.states)
     spend = np.full((1 + len(FAULTS), count), -1, np.int32)
@@ -365,4 +365,4 @@ def around(
         moves += environment.moves(state)
         counts[number] = len(moves) - first[number]
     after = np.array([number_of[state] for _, state in moves] or [0], np.int32)
-    return kernel.Around(spend, link_up, is_split, first, counts, after), moves
+    return kernel.EnvironmentTables(spend, link_up, is_split, first, counts, after), moves
