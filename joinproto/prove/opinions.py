@@ -1,10 +1,17 @@
-"""What becomes of each question besides asking Z3: cvc5 is asked, and files are written."""
+"""What becomes of each question besides asking Z3: cvc5 is asked, and files are written.
+
+cvc5 works in a process of its own while Z3 goes on, so its answers come later.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
 from collections import Counter
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from attrs import define, field
 
@@ -12,12 +19,44 @@ from joinproto.errors import EnvironmentProblem, UsageProblem
 from joinproto.prove.printed import Answer, Second
 from joinproto.prove.script import Script
 
+if TYPE_CHECKING:
+    from joinproto.prove.second import Opinion
+
 
 class SolverQuestion(Protocol):
     """What a solver was asked, or None where none was."""
 
     @property
     def script(self) -> Script | None: ...
+
+
+@define
+class Pending:
+    """One question that cvc5 was asked.  `result` is to be called once, in order of the asking."""
+
+    opinions: Opinions
+    script: Script
+    future: Future[Opinion]
+
+    def done(self) -> bool:
+        """Return whether `result` returns at once."""
+        return self.future.done()
+
+    def wait(self) -> None:
+        """Wait for cvc5, but not for long: Ctrl-C is looked at between two calls."""
+        wait([self.future], timeout=0.1)
+
+    def result(self) -> Answer:
+        """Wait for cvc5, write what is to be written, and return what it says."""
+        try:
+            opinion = self.future.result()
+        except BrokenProcessPool as error:
+            raise EnvironmentProblem(
+                "the process of cvc5 was ended from outside, by a lack of memory perhaps",
+                next="leave out --second, or give it more memory",
+            ) from error
+        self.opinions.note(self.script, opinion.result, opinion.seconds, opinion.proof)
+        return opinion.result
 
 
 @define
@@ -30,10 +69,17 @@ class Opinions:
     found: Counter[Answer] = field(factory=Counter, init=False)
     seconds: float = field(default=0.0, init=False)
     written: int = field(default=0, init=False)
+    _process: ProcessPoolExecutor | None = field(default=None, init=False)
+    _open: int = field(default=0, init=False)  # asked and not answered
 
     def __attrs_post_init__(self) -> None:
         if self.second:
-            import joinproto.prove.second  # noqa: F401  # a missing extra is told at once
+            from joinproto.prove.second import version  # a missing extra is told at once
+
+            # Ctrl-C goes to both processes, and this one takes it.
+            context, ignore = multiprocessing.get_context("fork"), (signal.SIGINT, signal.SIG_IGN)
+            self._process = ProcessPoolExecutor(1, context, signal.signal, ignore)
+            self._process.submit(version)  # forked now: once Z3 has worked, it has threads
         if self.folder is None:
             return
         try:
@@ -46,26 +92,47 @@ class Opinions:
                 f"{self.folder} is not empty", next="name a new folder: old files would mislead"
             )
 
-    def of(self, asked: SolverQuestion) -> Answer | None:
-        """Return what cvc5 says, None if it is not asked; write what is to be written."""
-        result, proof = None, ""
+    def of(self, asked: SolverQuestion) -> Pending | None:
+        """Ask cvc5, if it is to be asked; without it, write what is to be written."""
         script = asked.script if self.second or self.folder is not None else None
         if script is None:
             return None
-        if self.second:
-            from joinproto.prove.second import ask
+        if self._process is None:
+            self._write_question(script)
+            return None
+        from joinproto.prove.second import ask
 
-            opinion = ask(script, proof=self.proofs)
-            result, proof = opinion.result, opinion.proof
-            self.found[result] += 1
-            self.seconds += opinion.seconds
+        self._open += 1
+        return Pending(self, script, self._process.submit(ask, script, proof=self.proofs))
+
+    def note(self, script: Script, result: Answer, seconds: float, proof: str) -> None:
+        """Count an answer of cvc5, and write what is to be written."""
+        self._open -= 1
+        self.found[result] += 1
+        self.seconds += seconds
         if self.folder is not None:
-            self.written += 1
-            name = script.name(self.written)
-            self._write(self.folder / f"{name}.smt2", script.text)
-            if proof:
-                self._write(self.folder / f"{name}.cpc", proof)
-        return result
+            self._write_question(script, proof)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process of cvc5; what it has not answered is not answered."""
+        if self._process is None:
+            return
+        if self._open:
+            for process in multiprocessing.active_children():
+                process.kill()
+        self._process.shutdown(cancel_futures=True)
+
+    def _write_question(self, script: Script, proof: str = "") -> None:
+        if self.folder is None:
+            return
+        self.written += 1
+        name = script.name(self.written)
+        self._write(self.folder / f"{name}.smt2", script.text)
+        if proof:
+            self._write(self.folder / f"{name}.cpc", proof)
 
     @property
     def is_against(self) -> bool:

@@ -9,9 +9,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from attrs import define, field
@@ -24,6 +26,11 @@ from joinproto.cli.show import pieces
 from joinproto.codec import json_form
 from joinproto.errors import UsageProblem, did_you_mean
 from joinproto.prove import printed
+
+if TYPE_CHECKING:
+    from joinproto.prove.obligations import Outcome
+    from joinproto.prove.opinions import Opinions, Pending
+    from joinproto_claims.tables import Finding
 
 EXAMPLE = """\b
 Examples:
@@ -106,16 +113,42 @@ class _Run:
     as_json: bool
     told: list[printed.Obligation] = field(factory=list)
     more: dict[str, Any] = field(factory=dict)
-    opinions: Any = None  # Opinions
-    failing: Any = None  # the first outcome with a state against it
+    opinions: Opinions = field(init=False)
+    failing: Outcome | None = None  # the first with a state against it
     is_bad: bool = False
     interrupt: Interrupt = field(factory=Interrupt)
     began: float = field(factory=time.process_time)
     terminal: Terminal = field(factory=lambda: Terminal.now(colours=False))
+    waiting: deque[tuple[Pending | None, Callable[[printed.Answer | None], None]]] = field(
+        factory=deque
+    )
 
     def run(self) -> int:
         with interruptible() as self.interrupt:
             return self._run()
+
+    def later(
+        self, action: Callable[[printed.Answer | None], None], opinion: Pending | None = None
+    ) -> None:
+        """Call `action` with the second solver's answer: after all that was to be called before."""
+        self.waiting.append((opinion, action))
+        while self.waiting and ((first := self.waiting[0][0]) is None or first.done()):
+            self._call_first()
+
+    def _call_first(self) -> None:
+        opinion, action = self.waiting.popleft()
+        action(None if opinion is None else opinion.result())
+
+    def _settle(self) -> None:
+        """Wait for all answers; after Ctrl-C only for those that are there."""
+        while self.waiting:
+            first = self.waiting[0][0]
+            if self.interrupt.asked and first is not None and not first.done():
+                self.waiting.popleft()
+            elif self.interrupt.asked or first is None or first.done():
+                self._call_first()
+            else:
+                first.wait()
 
     def _run(self) -> int:
         # z3 is loaded here, so that a missing extra is told by its name.
@@ -132,12 +165,13 @@ class _Run:
                 + "there are "
                 + ", ".join(claims.conjuncts()),
             )
-        self.opinions = Opinions(self.second is not None, self.smt, self.proofs)
-        if self.claim != TABLES:
-            self._prove_layers()
-        if self.claim in (None, TABLES) and self.without is None:
-            self._prove_tables()
-        proved_in = time.process_time() - self.began - self.opinions.seconds
+        with Opinions(self.second is not None, self.smt, self.proofs) as self.opinions:
+            if self.claim != TABLES:
+                self._prove_layers()
+            if self.claim in (None, TABLES) and self.without is None:
+                self._prove_tables()
+            self._settle()
+        proved_in = time.process_time() - self.began
         if self.search and not self.interrupt.asked:
             self._search()
         if self.link and not self.interrupt.asked:
@@ -172,56 +206,69 @@ class _Run:
         return 1 if is_bad else 3 if self.interrupt.asked else 0
 
     def _prove_layers(self) -> None:
-        from joinproto.prove import report, show
-        from joinproto.prove.layer import Claim
         from joinproto.prove.obligations import discharge, obligations
         from joinproto_claims import claims
 
         for layer, wanted in claims.wanted(self.claim):
             cut = layer if self.without is None else claims.without(layer, self.without)
+            rows = _Rows(self)
             about = f"{layer.name}: {len(cut.conjuncts)} conjuncts, {len(cut.steps)} steps"
-            rows = _Rows(self, about)
+            self.later(partial(rows.begin, about))
             for obligation in obligations(cut, wanted):
                 if self.interrupt.asked:
                     break
                 # The first state that speaks against it is made small; the others only count.
                 outcome = discharge(obligation, small=self.failing is None)
                 is_first = self.failing is None and outcome.against is not None
-                second = self.opinions.of(outcome.query)
-                self.told.append(report.outcome_told(outcome, shown=is_first, second=second))
-                claim = obligation.subject if isinstance(obligation.subject, Claim) else None
-                of = INVARIANT if claim is None else f"{claim.name}: {claim.about}"
-                rows.add(of, outcome.result, second, outcome.seconds, obligation.words)
-                if is_first and outcome.against is not None:
+                if is_first:
                     self.failing = outcome
-                    self._lines(show.lines(obligation, outcome.against), indent=INDENT)
-            rows.end()
+                answered = partial(self._outcome, rows, outcome, is_first)
+                self.later(answered, self.opinions.of(outcome.query))
+            self.later(rows.end)
+
+    def _outcome(
+        self, rows: _Rows, outcome: Outcome, is_first: bool, second: printed.Answer | None
+    ) -> None:
+        from joinproto.prove import report, show
+        from joinproto.prove.layer import Claim
+
+        asked = outcome.obligation
+        self.told.append(report.outcome_told(outcome, shown=is_first, second=second))
+        claim = asked.subject if isinstance(asked.subject, Claim) else None
+        of = INVARIANT if claim is None else f"{claim.name}: {claim.about}"
+        rows.add(of, outcome.result, second, outcome.seconds, asked.words)
+        if is_first and outcome.against is not None:
+            self._lines(show.lines(asked, outcome.against), indent=INDENT)
 
     def _prove_tables(self) -> None:
         from joinproto_claims import differences, tables
 
-        rows = _Rows(self, f"{TABLES}: each case can be reached, and one always holds")
+        rows = _Rows(self)
+        about = f"{TABLES}: each case can be reached, and one always holds"
+        self.later(partial(rows.begin, about))
         for finding in (*tables.findings(), *differences.compare()):
             if self.interrupt.asked:
                 break
-            second = self.opinions.of(finding)
-            self.told.append(
-                printed.Obligation(
-                    layer=TABLES,
-                    obligation=finding.words,
-                    kind="is so of the shipped tables",
-                    result=finding.result,
-                    seconds=finding.seconds,
-                    example=finding.example,
-                    second=second,
-                )
+            self.later(partial(self._finding, rows, finding), self.opinions.of(finding))
+        self.later(rows.end)
+
+    def _finding(self, rows: _Rows, finding: Finding, second: printed.Answer | None) -> None:
+        self.told.append(
+            printed.Obligation(
+                layer=TABLES,
+                obligation=finding.words,
+                kind="is so of the shipped tables",
+                result=finding.result,
+                seconds=finding.seconds,
+                example=finding.example,
+                second=second,
             )
-            of = finding.words.split(": ")[1]
-            of = DIFFERENCES if of.startswith("the note") else of
-            rows.add(of, finding.result, second, finding.seconds, finding.words)
-            if self.verbose or finding.result != "proved":
-                self._lines([finding.example] if finding.example else [], indent=INDENT)
-        rows.end()
+        )
+        of = finding.words.split(": ")[1]
+        of = DIFFERENCES if of.startswith("the note") else of
+        rows.add(of, finding.result, second, finding.seconds, finding.words)
+        if self.verbose or finding.result != "proved":
+            self._lines([finding.example] if finding.example else [], indent=INDENT)
 
     def _search(self) -> None:
         from joinproto.prove import bounded, report
@@ -258,7 +305,7 @@ class _Run:
         if self.mutant is None:
             steps = sum({one.world: one.steps for one in explored}.values())
             self._lines([f"{steps:,} distinct steps of the code together"])
-        if self.failing is not None:
+        if self.failing is not None and self.failing.against is not None:
             looked = lookup.look_up(self.failing.obligation, self.failing.against, explored)
             self.more["lookup"] = (report.lookup_told(looked),)
             self._lines(["", f"the state against “{self.failing.obligation.words}”:"])
@@ -289,12 +336,12 @@ class _Rows:
     """Answers by what was asked for: a line each; with --verbose, a line for each answer."""
 
     run: _Run
-    about: str
     found: dict[str, tuple[str, float]] = field(factory=dict)
 
-    def __attrs_post_init__(self) -> None:
+    def begin(self, about: str, _second: printed.Answer | None) -> None:
+        """Say what the next lines are about."""
         if not self.run.verbose:
-            self.run.say_heading(self.about)
+            self.run.say_heading(about)
 
     def add(
         self, of: str, result: str, second: printed.Answer | None, seconds: float, words: str
@@ -308,7 +355,8 @@ class _Rows:
         before, spent = self.found.get(of, ("proved", 0.0))
         self.found[of] = (before if result == "proved" else result, spent + seconds)
 
-    def end(self) -> None:
+    def end(self, _second: printed.Answer | None) -> None:
+        """Print a line for each claim."""
         if not self.run.verbose:
             for of, (result, seconds) in self.found.items():
                 self.run.say_row(result, seconds, of)
