@@ -2,9 +2,9 @@
 
 A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `trace` (the shortest
 failing run of a world, as the command shows it), `include` (a file as it is: Python, or Markdown),
-`api` (public names), `drawing` (a shipped table), `json` (what commands print), `output` (a
-command and what it prints first, run from the root), `claims` (what is proved of a layer, in
-words), `incidents` (their worlds, and what defeats which fix).
+`api` (public names), `check` (those of `joinproto.check`), `drawing` (a shipped table), `json`
+(what commands print), `output` (a command and what it prints first, run from the root), `claims`
+(what is proved of a layer, in words), `incidents` (their worlds, and what defeats which fix).
 `...` stands for what is left out of a run or an output: what else is printed, and lines with
 times.  A test compares.
 """
@@ -23,6 +23,7 @@ from pathlib import Path
 
 import click
 
+import joinproto.check
 from joinproto.check.catalogue import load_world
 from joinproto.check.check import check
 from joinproto.cli.show.chart import chart
@@ -37,7 +38,7 @@ TIMED = ("  time ", "  memory ", "  code ", "  search ")
 PROGRESS = re.compile(r"compiling the search|level \d+: ")
 TOOK = re.compile(r"=+ (.*) in [\d.]+s =+")
 BLOCK = re.compile(
-    r"(<!-- (trace|include|api|drawing|json|output|claims|incidents): "
+    r"(<!-- (trace|include|api|check|drawing|json|output|claims|incidents): "
     r"([^>\n]+) -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
@@ -111,10 +112,15 @@ def _api(names: str) -> str:
     return "\n\n".join(map(docs_api.described, names.split()))
 
 
+def _check_names(names: str) -> str:
+    return "\n\n".join(docs_api.described(name, joinproto.check) for name in names.split())
+
+
 MAKERS: dict[str, Callable[[str], str]] = {
     "trace": _trace,
     "include": _include,
     "api": _api,
+    "check": _check_names,
     "drawing": docs_tables.table,
     "json": schema.document,
     "output": _output,

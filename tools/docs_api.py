@@ -1,4 +1,4 @@
-"""The API reference: the names of `joinproto.__all__`, from their source and docstrings."""
+"""The API reference: public names, from their source and docstrings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from joinproto.errors import UsageProblem
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def described(name: str) -> str:
-    """Return the part of the reference about one public name, as Markdown."""
-    value = getattr(joinproto, name, None)
+def described(name: str, module: ModuleType = joinproto) -> str:
+    """Return the part of the reference about one public name of a module, as Markdown."""
+    value = getattr(module, name, None)
     if isinstance(value, ModuleType):
         return "\n\n".join([f"### {name}", inspect.getdoc(value) or "", *_functions_of(value)])
     if isinstance(value, FunctionType):
@@ -30,7 +30,18 @@ def described(name: str) -> str:
     if get_args(value):
         parts = " | ".join(part.__name__ for part in get_args(value))
         return f"### {name}\n\n    {name} = {parts}"
-    raise UsageProblem(f"{name} cannot be described", next="name one of `joinproto.__all__`")
+    if value is not None:
+        return _constant(value, name)
+    raise UsageProblem(
+        f"{name} cannot be described", next=f"name one of `{module.__name__}.__all__`"
+    )
+
+
+def _constant(value: object, name: str) -> str:
+    kind = type(value)
+    if kind.__module__ == "builtins":
+        return f"### {name}\n\n    {name} = {value!r}"
+    return f"### {name}\n\n    {name}: {kind.__name__}\n\n{inspect.getdoc(kind) or ''}"
 
 
 def _said(one: Enum) -> str:
@@ -77,12 +88,21 @@ def _fields(value: type) -> list[str]:
     ours = [one for one in reversed(value.__mro__) if one.__module__.startswith("joinproto.")]
     trees = [ast.parse(dedent(inspect.getsource(one))).body[0] for one in ours]
     return [
-        ast.unparse(part)
+        ast.unparse(_plain(part))
         for tree in trees
         if isinstance(tree, ast.ClassDef)
         for part in tree.body
         if isinstance(part, ast.AnnAssign) and not ast.unparse(part.target).startswith("_")
     ]
+
+
+def _plain(part: ast.AnnAssign) -> ast.AnnAssign:
+    """Return a field with its default alone, where `field(...)` says more."""
+    if isinstance(part.value, ast.Call) and ast.unparse(part.value.func) == "field":
+        given = {one.arg: one.value for one in part.value.keywords}
+        made = given.get("factory")
+        part.value = given.get("default") if made is None else ast.Call(made, [], [])
+    return part
 
 
 def _method(tree: Function) -> str:

@@ -176,3 +176,12 @@ def test_the_reference_describes_every_public_name_once() -> None:
     named = [name for found in re.findall(r"<!-- api: (.+) -->", text) for name in found.split()]
 
     assert sorted([*named, "__version__"]) == sorted(joinproto.__all__)
+
+
+def test_the_reference_of_models_describes_every_name_once() -> None:
+    """`docs/check/api.md`, as the test above."""
+    text = (ROOT / "docs" / "check" / "api.md").read_text("utf-8")
+
+    named = [name for found in re.findall(r"<!-- check: (.+) -->", text) for name in found.split()]
+
+    assert sorted(named) == sorted(check.__all__)

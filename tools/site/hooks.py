@@ -91,7 +91,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     text = places.relinked(_spaced(markdown), name)
     if name == "glossary.md":
         return words.anchored(text)
-    if name in ("api.md", "json.md", "changelog.md"):
+    if name in ("api.md", "check/api.md", "json.md", "changelog.md"):
         return text
     return words.linked(text, name, os.path.relpath("glossary.md", PurePosixPath(name).parent))
 

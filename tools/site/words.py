@@ -17,8 +17,8 @@ ORDINARY = {
     *("state", "step", "store", "sure", "update", "vote", "active", "covers", "chosen", "held"),
 }
 """Words of the glossary that also have their everyday meaning: they are no links."""
-OF_A_SEARCH = ("Searching", "On Spark")
-"""Sections of the glossary for pages about models, where `view` and others mean something else."""
+OF_A_SEARCH = "Searching"
+"""The section of the glossary for pages about models: there `view` and others mean other things."""
 SEARCHES = re.compile(
     r"(how-to/|tutorial|model|semantics|search|spark|ci|coming-from-|benchmarks|readme)"
 )
