@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import indent
 
 from tools.bench import spin
 from tools.bench.figures import short, table, times
@@ -278,6 +279,11 @@ def page_table(results: Results, world: str) -> str:
     )
 
 
+def _shown(printed: str) -> str:
+    """Return a table as a page shows what a program prints."""
+    return indent(printed, "    ")
+
+
 def markdown(results: Results, *, plot: str) -> str:
     """Return docs/benchmarks.md.  `plot`: the picture's file name next to it."""
     parts = [HEAD.format(command=results.command, date=results.date)]
@@ -289,14 +295,15 @@ def markdown(results: Results, *, plot: str) -> str:
     ]
     for world in dict.fromkeys(row.world for row in results.rows):
         members = max(row.members for row in results.rows if row.world == world)
-        parts += [f"### {world}, N = {members}", page_table(results, world)]
-    parts += ["## Start", starts_table(results)]
+        parts += [f"### {world}, N = {members}", _shown(page_table(results, world))]
+    parts += ["## Start", _shown(starts_table(results))]
     if results.member is not None:
-        parts += [MEMBER_HEAD.format(members=results.member.members), member_table(results.member)]
+        head = MEMBER_HEAD.format(members=results.member.members)
+        parts += [head, _shown(member_table(results.member))]
     if results.node is not None:
-        parts += [node_head(results.node), node_table(results.node)]
+        parts += [node_head(results.node), _shown(node_table(results.node))]
     if results.restart is not None:
-        parts += [restart_head(results.restart), restart_table(results.restart)]
+        parts += [restart_head(results.restart), _shown(restart_table(results.restart))]
     parts += [
         METHOD.format(
             runs=results.runs,
@@ -307,7 +314,7 @@ def markdown(results: Results, *, plot: str) -> str:
         "## The machine",
         "\n".join(machine_lines(results.machine)),
     ]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
 SUMMARY_HEAD = """
@@ -318,8 +325,8 @@ HEAD = """
 # Benchmarks
 
 This page is for people who compare checkers, or who ask what a member costs. Written by
-`{command}` on {date}; write it again rather than edit it. `benchmarks.json` has the same as data,
-with all sizes and columns.
+`{command}` on {date}; write it again rather than edit it. `benchmarks.json` has all sizes and
+columns.
 """
 
 SEARCHES_HEAD = """
@@ -327,9 +334,9 @@ SEARCHES_HEAD = """
 
 Two-phase commit has N resource managers, messages in a set that only grows, and one claim. There
 are exactly 2^N + 4^N + 6^N states, and every run of every tool is compared with that. In the other
-worlds calls of members' code are most of the time. SPIN takes part where `tools/bench/peers/` has a
-model in Promela. The search in plain Python visits only the first 20,000 states of larger worlds.
-On small sizes joinproto's start is most of its time, so there the other tools are faster.
+worlds calls of members' code are most of the time. The search in plain Python visits only the first
+20,000 states of larger worlds. On small sizes joinproto's start is most of its time, so there the
+other tools are faster.
 """
 
 MEMBER_HEAD = """
@@ -343,10 +350,9 @@ NODE_HEAD = """
 ## Three nodes
 
 Three processes of `joinproto node` on this machine (`python -m
-tools.bench.node`). Each client has one write at a time. Every frame is on three disks before it is
-answered; etcd's is on a majority. A view here commits what *all* its members have, so it pauses
-for any member that is killed. etcd waits only for a new leader. `ratio` is our figure by etcd's,
-in the same run.
+tools.bench.node`). Each client has one write at a time. Every frame is on all three disks before
+it is answered, so the cluster pauses for any member that is killed; etcd's is on a majority, and
+etcd waits only for a new leader. `ratio` is our figure by etcd's.
 {load}"""
 
 
@@ -374,13 +380,13 @@ METHOD = """
 
 * CPU is user and system time of the whole process. Each number is the median of {runs}. The tools
   take turns, so another load affects all of them.
-* joinproto is `joinproto check WORLD --members N --json --no-cache`, on all cores, after one run
-  that compiles the loops.
+* joinproto is `joinproto check WORLD --members N --json --no-cache`, on all cores, with compiled
+  loops.
 * Bytes for each state: by how much the largest resident set grew from N = {base}.
 * SPIN is compiled with `{options}`, breadth first with `-DBFS`, and again with the profile of a
   run. It uses large pages, and a hash table of the least power of two that is {times} times the
-  number of states, which only this benchmark knows in advance. Compiling is not counted.
-  `tools/bench/spin.py` has the reasons.
-* SPIN and joinproto store whole states. Breadth first, as joinproto searches, the first
-  counterexample is a shortest one; depth first it rarely is.
+  number of states, which only this benchmark knows in advance. `tools/bench/spin.py` has the
+  reasons, and `tools/bench/peers/` the models.
+* Breadth first, as joinproto searches, the first counterexample is a shortest one; depth first it
+  rarely is.
 """
