@@ -210,7 +210,7 @@ CLAIMS = (
     ),
     Claim(
         "no_wrong_store",
-        "who is ready in a view has data and views of that chain only",
+        "a member that is ready in a view has data and views of that chain only",
         every(
             (s, u, v, n),
             is_ready(s, v) >> all_of(has(s, u, n) >> upto(u, v), knows(s, u) >> upto(u, v)),

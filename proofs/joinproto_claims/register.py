@@ -318,7 +318,7 @@ LAYER = Layer(
         ),
         Claim(
             "stranger_never_votes",
-            "3.6: who has lost its disk, or is not an elector, has no vote",
+            "3.6: a member that has lost its disk, or is not an elector, has no vote",
             every((s, b, v), vote(s, b, v) >> elector(s)),
         ),
     ),

@@ -338,7 +338,7 @@ CLAIMS = (
     ),
     Claim(
         "options_agree",
-        "I2: who serves in one view runs with the same options",
+        "I2: the members that serve in one view run with the same options",
         every(
             (s, t, v, o, p),
             all_of(serves(s, v), serves(t, v), runs(s, o), runs(t, p)) >> same(o, p),
