@@ -239,19 +239,21 @@ def summary(results: Results) -> str:
     return (
         SUMMARY_HEAD.format(members=largest).strip()
         + "\n\n"
-        + table(
-            ["tool:", "distinct states", "CPU s", "states / CPU s", "bytes / state"],
-            [
+        + _shown(
+            table(
+                ["tool:", "distinct states", "CPU s", "states / CPU s", "bytes / state"],
                 [
-                    TOOL_NAMES[row.tool],
-                    f"{row.seen.distinct:,}",
-                    f"{row.cpu_seconds:.1f}",
-                    short(row.distinct_per_cpu_second),
-                    short(row.bytes_per_state),
-                ]
-                for row in commit
-                if row.members == largest
-            ],
+                    [
+                        TOOL_NAMES[row.tool],
+                        f"{row.seen.distinct:,}",
+                        f"{row.cpu_seconds:.1f}",
+                        short(row.distinct_per_cpu_second),
+                        short(row.bytes_per_state),
+                    ]
+                    for row in commit
+                    if row.members == largest
+                ],
+            )
         )
         + "\n"
     )
