@@ -4,7 +4,8 @@ A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `trace`
 failing run of a world, as the command shows it), `include` (a file as it is: Python, or Markdown),
 `api` (public names), `check` (those of `joinproto.check`), `drawing` (a shipped table), `json`
 (what commands print), `output` (a command and what it prints first, run from the root), `claims`
-(what is proved of a layer, in words), `incidents` (their worlds, and what defeats which fix).
+(what is proved of a layer, in words, or `differences`), `incidents` (their worlds, and what
+defeats which fix).
 `...` stands for what is left out of a run or an output: what else is printed, and lines with
 times.  A test compares.
 """
@@ -29,6 +30,7 @@ from joinproto.check.check import check
 from joinproto.cli.show.chart import chart
 from joinproto.errors import UsageProblem
 from joinproto_claims.claims import LAYERS
+from joinproto_claims.differences import WHY
 from tools import docs_api, docs_tables, fixes
 from tools import json_schema as schema
 
@@ -100,7 +102,9 @@ def _matching(pattern: str) -> list[str]:
 
 
 def _claims(layer: str) -> str:
-    """Return each claim of a layer, by its name, and what it says."""
+    """Return each claim of a layer and what it says; or each difference of note and chain."""
+    if layer == "differences":
+        return "\n".join(f"    {one}\n      {why}" for one, why in sorted(WHY.items()))
     (found,) = (one for one in LAYERS if one.name == layer)
     return "\n".join(
         "\n      ".join([f"    {claim.name}", *textwrap.wrap(claim.about, WIDTH)])

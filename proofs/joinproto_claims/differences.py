@@ -40,8 +40,8 @@ WHY: Mapping[Difference, str] = {
     Difference("I3", "active", "I3", "ready"): "no member serves before all members are ready",
     Difference("I8", "active", "I8", "ready"): "I8 holds for a clean member, too",
     Difference("I6", "aborted", "I6", "initializing"): "the clean store may be a second away",
-    Difference("I3", "active", "I1", "initializing"): "who keeps nothing cannot vote",
-    Difference("I2", "aborted", "I1", "initializing"): "who keeps nothing cannot vote",
+    Difference("I3", "active", "I1", "initializing"): "a member that keeps nothing cannot vote",
+    Difference("I2", "aborted", "I1", "initializing"): "a member that keeps nothing cannot vote",
     Difference("I7", "updating", "J3", "aborted"): "a branch of this cluster is overwritten by"
     " no member",
     Difference("I8", "active", "J3", "aborted"): "a branch of this cluster is next to it",
