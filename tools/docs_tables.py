@@ -1,16 +1,22 @@
 """The tables and diagrams inside the documentation, made from the shipped tables.
 
-NAME of `<!-- drawing: NAME -->` is one that `joinproto draw` lists, or `sets`, or `chain-sets`.
+NAME of `<!-- drawing: NAME -->` is one that `joinproto draw` lists, or a legend of `SETS`, or
+`discovery-rules`.  Tables and legends are plain text, as a command would print them: a machine
+is a diagram.
 """
 
-from joinproto.cli.diagrams.catalog import drawings
+import textwrap
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+
+from joinproto.cli.diagrams.catalog import drawings, tables
 from joinproto.clusterer.tables import SETS as CLUSTERER
 from joinproto.discovery import boot, cleanup, keep
 from joinproto.discovery.rules import RULES, ReleaseRule
 from joinproto.errors import UsageProblem
 from joinproto.join import succession
 from joinproto.machine import sets
-from joinproto.machine.markdown import legend
+from joinproto.machine.markdown import COLUMNS, legend, row_of
 from joinproto.reconcile.tables import SETS as RECONCILE
 from joinproto.standby.tables import SETS as STANDBY
 
@@ -33,23 +39,45 @@ SETS = {
     "standby-sets": STANDBY,
 }
 
-
-RULES_HEAD = ("| releases | what they do |", "| --- | --- |")
-
-
-def _rule(one: ReleaseRule) -> str:
-    return f"| {one.ages} | {one.what} |"
+WIDTH = 96
 
 
 def table(name: str) -> str:
     """Return the table, drawing or legend of that name, as Markdown."""
     if name == "discovery-rules":
-        return "\n".join((*RULES_HEAD, *map(_rule, RULES.values())))
-    known = drawings()
+        return _fenced(_columns([("releases", "what they do"), *map(_rule, RULES.values())]))
     if name in SETS:
-        return legend(SETS[name])
+        return _fenced(line.removeprefix("- ") for line in legend(SETS[name]).splitlines())
+    known = drawings()
     if name not in known:
         raise UsageProblem(
             f"there is no drawing {name!r}", next="joinproto draw   lists what can be drawn"
         )
-    return known[name].as_text("markdown")
+    if known[name].kind != "table":
+        return known[name].as_text("markdown")
+    (found,) = (one for one in tables() if one.name == name)
+    rows = [COLUMNS, *map(row_of, found.cases)]
+    shown = len(COLUMNS) if any(row[-1] for row in rows[1:]) else len(COLUMNS) - 1
+    return _fenced(_columns([row[:shown] for row in rows]))
+
+
+def _rule(one: ReleaseRule) -> tuple[str, str]:
+    return str(one.ages), one.what
+
+
+def _fenced(lines: Iterable[str]) -> str:
+    return "\n".join(("```text", *lines, "```"))
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines of at most `WIDTH` characters, with wrapped cells."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    while sum(widths) + 2 * len(widths) > WIDTH:
+        widths[widths.index(max(widths))] -= 1
+    lines: list[str] = []
+    for row in rows:
+        cells = [textwrap.wrap(text, wide) for text, wide in zip(row, widths, strict=True)]
+        for parts in zip_longest(*cells, fillvalue=""):
+            line = "  ".join(map(str.ljust, parts, widths))
+            lines.append(line.rstrip())
+    return lines

@@ -32,10 +32,14 @@ CITED = re.compile(r"join protocol,? (?:sections? )?(\d[^;:\n`]*)((?:; rules[^`\
 
 
 def anchors(document: str) -> set[str]:
-    """Return the numbers of its sections, and the labels in its tables and drawings."""
+    """Return the numbers of its sections, and the labels in its tables and drawings.
+
+    A table is Markdown, or text in columns that a program writes.
+    """
     text = (ROOT / "docs" / document).read_text()
     sections = re.findall(r"(?m)^#+ (\d(?:\.\d)?)\.? ", text)
     rows = re.findall(r"(?m)^\| (?:<a id=\"\w+\"></a>)?([\w ]+?) \|", text)
+    rows += re.findall(r"(?m)^([A-Z]\d+|\d\.\d|silent)  +\S", text)
     drawn = re.findall(r"<br/>([\w ]+): ", text)
     return {*sections, *(drawn or rows), SILENT}
 
