@@ -45,9 +45,9 @@ WIDTH = 96
 def table(name: str) -> str:
     """Return the table, drawing or legend of that name, as Markdown."""
     if name == "discovery-rules":
-        return _fenced(_columns([("releases", "what they do"), *map(_rule, RULES.values())]))
+        return fenced(columns([("releases", "what they do"), *map(_rule, RULES.values())]))
     if name in SETS:
-        return _fenced(line.removeprefix("- ") for line in legend(SETS[name]).splitlines())
+        return fenced(line.removeprefix("- ") for line in legend(SETS[name]).splitlines())
     known = drawings()
     if name not in known:
         raise UsageProblem(
@@ -58,18 +58,18 @@ def table(name: str) -> str:
     (found,) = (one for one in tables() if one.name == name)
     rows = [COLUMNS, *map(row_of, found.cases)]
     shown = len(COLUMNS) if any(row[-1] for row in rows[1:]) else len(COLUMNS) - 1
-    return _fenced(_columns([row[:shown] for row in rows]))
+    return fenced(columns([row[:shown] for row in rows]))
 
 
 def _rule(one: ReleaseRule) -> tuple[str, str]:
     return str(one.ages), one.what
 
 
-def _fenced(lines: Iterable[str]) -> str:
+def fenced(lines: Iterable[str]) -> str:
     return "\n".join(("```text", *lines, "```"))
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows of cells as lines of at most `WIDTH` characters, with wrapped cells."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     while sum(widths) + 2 * len(widths) > WIDTH:

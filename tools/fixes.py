@@ -8,6 +8,7 @@ the tables; this command writes the pictures alongside them.
 
 from __future__ import annotations
 
+import textwrap
 from functools import cache
 from html import escape
 from itertools import groupby
@@ -30,6 +31,7 @@ from joinproto_worlds.incidents.fixes import (
     world,
 )
 from joinproto_worlds.incidents.shipped import VOTES, members
+from tools.docs_tables import WIDTH, fenced
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "incidents.md"
@@ -180,23 +182,31 @@ NO_FIX = {
 
 
 def incidents() -> str:
-    """Return all incidents: where they were told, and how their worlds end."""
-    lines = ["| incident | as deployed | fix | ours |", "|---|---|---|---|"]
+    """Return all incidents: how their worlds end, and then where they were told."""
+    lines: list[str] = []
+    sources: list[str] = []
     for _, found in groupby(ENTRIES, key=lambda item: incident_of(item.name)):
         worlds = list(found)
+        name = incident_of(worlds[0].name)
         ends = dict.fromkeys(("", "-fixed", "-left", "-ours"), "")
         for item in worlds:
-            ending = item.name.removeprefix(f"incident-{incident_of(item.name)}")
+            ending = item.name.removeprefix(f"incident-{name}")
             ends[ending] = "holds" if item.steps is None else f"broken in {item.steps}"
-        left = f"; left: {ends['-left']}" if ends["-left"] else ""
-        fix = ends["-fixed"] or NO_FIX[incident_of(worlds[0].name)]
+        said = {
+            "deployed": ends[""],
+            "fix": ends["-fixed"] or NO_FIX[name],
+            "left": ends["-left"],
+            "ours": ends["-ours"] or (f"as {ALSO[name]}" if name in ALSO else ""),
+        }
+        lines += [name, *_indented(worlds[0].about)]
+        lines += _indented("; ".join(f"{key}: {value}" for key, value in said.items() if value))
         system = worlds[0].happened.partition(":")[0]
-        name = f"`incident-{incident_of(worlds[0].name)}`<br>[{system}]({worlds[0].link})"
-        also = ALSO.get(incident_of(worlds[0].name))
-        ours = ends["-ours"] or (f"as `{also}`" if also else "")
-        deployed = f"{worlds[0].about}: **{ends['']}**"
-        lines.append(f"| {name} | {deployed} | {fix}{left} | {ours} |")
-    return "\n".join(lines)
+        sources.append(f"{name}: [{system}]({worlds[0].link})")
+    return f"{fenced(lines)}\n\nThey were told here. {'; '.join(sources)}."
+
+
+def _indented(words: str) -> list[str]:
+    return textwrap.wrap(words, WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
 WIDE, HIGH, LEFT, TOP = 96, 34, 190, 46
