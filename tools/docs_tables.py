@@ -56,9 +56,8 @@ def table(name: str) -> str:
     if known[name].kind != "table":
         return known[name].as_text("markdown")
     (found,) = (one for one in tables() if one.name == name)
-    rows = [COLUMNS, *map(row_of, found.cases)]
-    shown = len(COLUMNS) if any(row[-1] for row in rows[1:]) else len(COLUMNS) - 1
-    return fenced(columns([row[:shown] for row in rows]))
+    rows = [row_of(case) for case in found.cases]
+    return fenced(columns([COLUMNS[:-1], *(row[:-1] for row in rows)], [row[-1] for row in rows]))
 
 
 def _rule(one: ReleaseRule) -> tuple[str, str]:
@@ -69,15 +68,32 @@ def fenced(lines: Iterable[str]) -> str:
     return "\n".join(("```text", *lines, "```"))
 
 
-def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of cells as lines of at most `WIDTH` characters, with wrapped cells."""
+def columns(rows: Sequence[Sequence[str]], then: Sequence[str] = ()) -> list[str]:
+    """Return rows of cells as lines of at most `WIDTH` characters, with wrapped cells.
+
+    The first row is the head.  `then`: what follows from each other row, on lines of its own.
+    """
+    words = [[_longest(text) for text in column] for column in zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    while sum(widths) + 2 * len(widths) > WIDTH:
-        widths[widths.index(max(widths))] -= 1
+    least = list(map(max, words))
+    while sum(widths) + 2 * len(widths) > WIDTH and widths != least:
+        at = max(range(len(widths)), key=lambda one: (widths[one] > least[one], widths[one]))
+        widths[at] -= 1
     lines: list[str] = []
-    for row in rows:
-        cells = [textwrap.wrap(text, wide) for text, wide in zip(row, widths, strict=True)]
+    for row, follows in zip_longest(rows, ["", *then], fillvalue=""):
+        cells = [_wrapped(text, wide) for text, wide in zip(row, widths, strict=True)]
         for parts in zip_longest(*cells, fillvalue=""):
             line = "  ".join(map(str.ljust, parts, widths))
             lines.append(line.rstrip())
+        inset = " " * (widths[0] + 2)
+        lines += [f"{inset}{line}" for line in _wrapped(follows and f"then {follows}", WIDTH - 8)]
     return lines
+
+
+def _longest(text: str) -> int:
+    """Return the length of the longest word."""
+    return max(map(len, text.split()), default=0)
+
+
+def _wrapped(text: str, wide: int) -> list[str]:
+    return textwrap.wrap(text, wide, break_on_hyphens=False, break_long_words=False)
