@@ -23,10 +23,8 @@ from joinproto.recovery.foreign.text import NotAsWritten
 from joinproto.recovery.foreign.tree import Bytes, packed
 from joinproto.recovery.found import Format, Found, Raw, RawFile, State
 from joinproto.recovery.judgement import Judgement, judge
-from joinproto.recovery.raft_facts import RaftFacts
 from tests.recovery.asking import ask, ask_json
 from tests.recovery.foreign.directories import DATA
-from tests.recovery.foreign.mutations import damages
 from tools.histories.judged import judged as judged_all
 from tools.histories.kept import kept
 from tools.histories.trees import Sparse, loaded
@@ -205,39 +203,6 @@ def test_no_verdict_about_a_history_is_wrong(
 def _modified(places: list[Path]) -> dict[Path, tuple[int, int]]:
     paths = [path for place in places for path in place.rglob("*")]
     return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in paths}
-
-
-@cache
-def _whole() -> tuple[object, ...]:
-    return _log(etcd.facts_of(member("c")))
-
-
-def _log(facts: RaftFacts) -> tuple[object, ...]:
-    return (
-        *(facts.cluster, facts.member, facts.term, facts.vote),
-        *(facts.last_term, facts.last_index, facts.commit, facts.configurations[-1].voters),
-    )
-
-
-def is_damage_or_harmless(what: str, tree: Sparse) -> bool:
-    """A store whose files were changed is damaged, or says the same of its log; it proves no less
-    than was acknowledged."""
-    one = found("c", tree)
-    facts = one.raft_log
-    if facts is not None and not facts.damaged:
-        # What is blank from a record on looks like an older log: no file shows it.
-        is_blanked = what.startswith(("blank", "drop")) and facts.last_index < ACKNOWLEDGED
-        return _log(facts) == _whole() or is_blanked
-    return judged(found("b"), one).verdict is not Verdict.PROVEN
-
-
-def test_no_mutation_makes_a_proof() -> None:
-    assert [] == damages(member("c"), count=100, seed=1, is_fine=is_damage_or_harmless)
-
-
-@pytest.mark.soak("stores")
-def test_none_of_many_mutations_makes_a_proof() -> None:
-    assert [] == damages(member("c"), count=2_000, seed=2, is_fine=is_damage_or_harmless)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from joinproto.recovery.foreign import kraft
 from joinproto.recovery.foreign.crc32c import crc32c
 from joinproto.recovery.found import Format, Found, Raw, RawFile, State
 from joinproto.recovery.judgement import Judgement, judge
-from tests.recovery.foreign.mutations import damages
 from tools.histories.trees import Sparse
 
 LOG = f"{kraft.FOLDER}/00000000000000000000.log"
@@ -182,24 +181,3 @@ def test_what_cannot_be_believed_is_said(name: str, data: bytes, said: str) -> N
 
     assert (State.CORRUPT, said in one.problems[0]) == (one.state, True)
     assert judged(TWO, tree).verdict is Verdict.UNPROVEN
-
-
-def is_damage_or_harmless(what: str, tree: Sparse) -> bool:
-    """The first controller was changed: it proves nothing, or what it proved before."""
-    facts = found(tree).raft_log
-    whole = kraft.facts_of(ONE)
-    if facts is None or facts.damaged:
-        return judged(TWO, tree).verdict is not Verdict.PROVEN
-    is_same = (facts.last_index, facts.last_term) == (whole.last_index, whole.last_term)
-    # A log that ends with a whole batch, and lacks the next ones, looks like an older one.
-    is_shorter = what.startswith(("cut", "drop")) and LOG in what
-    return (is_same and facts.configurations == whole.configurations) or is_shorter
-
-
-def test_no_mutation_makes_a_proof() -> None:
-    assert [] == damages(ONE, count=100, seed=1, is_fine=is_damage_or_harmless)
-
-
-@pytest.mark.soak("stores")
-def test_none_of_many_mutations_makes_a_proof() -> None:
-    assert [] == damages(ONE, count=2_000, seed=2, is_fine=is_damage_or_harmless)

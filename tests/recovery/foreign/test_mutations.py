@@ -1,0 +1,370 @@
+"""Mutations of each format: no traceback, and no verdict that the changed bytes made false.
+
+Directories that real programs wrote (KRaft's: that its format says) are laid out, one file of one
+of them is changed, and every set of the stores with that one in it is judged, as `recover pick`
+does it.  A sure verdict is false if it was not sure before, or names a store that lacks what was
+acknowledged, or one that says something else than before the change.
+
+What no reader can see is let through, and only this: a file of plain text without a checksum that
+has the form in which its program writes it, and the end of a log that is cut off or blank from a
+record on (an older log looks the same).  Each format says which (`is_unseen`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+
+import click
+import pytest
+from attrs import define, frozen
+
+from joinproto.codec.json_form import printed
+from joinproto.errors import JoinprotoError
+from joinproto.pick.table import Verdict
+from joinproto.recovery import show
+from joinproto.recovery.found import Found, State
+from joinproto.recovery.gather import gather, read
+from joinproto.recovery.judgement import Judgement, judge, told
+from joinproto.recovery.own import together
+from tests.recovery.foreign import ra_files, test_kraft
+from tests.recovery.foreign.directories import DATA
+from tests.recovery.foreign.mutations import mutated
+from tools.histories.trees import Sparse, kept, loaded
+
+# A disk in memory: each mutation writes a file, and etcd reserves 64 MB for one.
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+WRITTEN = Path(__file__).parents[1] / "written" / "0.1.0"
+SURE = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
+RECOVERED = "recovered.log"
+
+Stores = Mapping[str, Sparse]
+
+
+@frozen(kw_only=True)
+class Form:
+    """A format.  `examples`: stores of a cluster each.
+
+    `nodes`: as `--nodes`, where no file says how many there are.  `is_unseen`: whether no reader
+    can see that a file was changed, given its name, and its bytes before and after.  `mutates`:
+    which files are changed.
+    """
+
+    examples: Callable[[], Sequence[Stores]]
+    is_unseen: Callable[[str, bytes, bytes], bool] = lambda name, before, after: False
+    nodes: int | None = None
+    mutates: str = "."
+
+
+# -- the examples ----------------------------------------------------------------------------------
+
+
+def _kept(broker: str, names: Sequence[str]) -> Sequence[Stores]:
+    return [{n: loaded((DATA / broker / f"{n}.tree").read_text("utf-8")) for n in names}]
+
+
+def _below(*folders: Path) -> Sequence[Stores]:
+    return [
+        {one.name: loaded(kept(one)) for one in sorted(folder.iterdir()) if one.is_dir()}
+        for folder in sorted(folders)
+    ]
+
+
+def _ra() -> Sequence[Stores]:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as place:
+        return [{name: loaded(kept(path)) for name, path in ra_files.real(Path(place)).items()}]
+
+
+def _kraft() -> Sequence[Stores]:
+    third = test_kraft.controller(3, [test_kraft.FOUNDING, *test_kraft.DATA[:5]], epoch=1)
+    return [{"1": test_kraft.ONE, "2": test_kraft.TWO, "3": third}]
+
+
+# -- what no reader can see ------------------------------------------------------------------------
+
+
+def _is_shorter(before: bytes, after: bytes, ends: Sequence[int]) -> bool:
+    """Return whether a log ends earlier, behind a whole record, with zeros or nothing after it."""
+    rest = after.rstrip(b"\0")
+    return any(before[:end].rstrip(b"\0") == rest for end in ends)
+
+
+def _etcd_ends(data: bytes) -> Iterator[int]:
+    at = 0
+    while at + 8 <= len(data):
+        length = int.from_bytes(data[at : at + 8], "little")
+        at += 8 + (length & ((1 << 56) - 1)) + (length >> 56 & 7)
+        yield at
+
+
+def _unseen_in_etcd(name: str, before: bytes, after: bytes) -> bool:
+    return name.endswith(".wal") and _is_shorter(before, after, list(_etcd_ends(before)))
+
+
+def _kraft_ends(data: bytes) -> Iterator[int]:
+    at = 0
+    while at + 12 <= len(data):
+        at += 12 + int.from_bytes(data[at + 8 : at + 12], "big")
+        yield at
+
+
+def _unseen_in_kraft(name: str, before: bytes, after: bytes) -> bool:
+    if name.endswith(".log"):
+        return _is_shorter(before, after, list(_kraft_ends(before)))
+    if name.endswith("quorum-state"):
+        try:
+            one, other = json.loads(before), json.loads(after)
+        except ValueError:
+            return False
+        return isinstance(other, dict) and all(
+            type(other.get(key)) is type(value) for key, value in one.items()
+        )
+    return _has_form(before, after)
+
+
+def _has_form(before: bytes, after: bytes) -> bool:
+    """Return whether a text has the words of another, whatever its numbers and names are."""
+    form = re.escape(before.decode("ascii"))
+    form = re.sub(r"(?<![a-z_])[0-9a-f]{8}\\-[0-9a-f\\-]+", "[0-9a-f-]{36}", form)
+    form = re.sub(r"(?<==)[\w\\-]+", r"[\\w-]+", form)
+    form = re.sub(r"\b[0-9]+\b", "-?[0-9]+", form)
+    try:
+        return re.fullmatch(form + r"\s*", after.decode("ascii")) is not None
+    except UnicodeDecodeError:
+        return False
+
+
+NODE = r"(?:[a-z]\w*@[\w.-]+|'[^'\\]+@[^'\\]+')"
+NODES = rf"\[(?:{NODE}(?:,\s*{NODE})*)?\]"
+LISTS = re.compile(rf"(?:\{{{NODES},\s*{NODES}\}}|{NODES})\.\s*")
+
+
+def _unseen_in_rabbitmq(name: str, before: bytes, after: bytes) -> bool:
+    try:
+        return LISTS.fullmatch(after.decode("ascii")) is not None
+    except UnicodeDecodeError:
+        return False
+
+
+FORMS: Mapping[str, Form] = {
+    "etcd": Form(examples=lambda: _kept("etcd-away", "abc"), is_unseen=_unseen_in_etcd),
+    "ra": Form(examples=_ra, mutates="quorum/"),
+    "kraft": Form(examples=_kraft, is_unseen=_unseen_in_kraft),
+    "postgresql": Form(examples=lambda: _kept("postgresql-forked", "bc"), nodes=2),
+    "galera": Form(
+        examples=lambda: _below(*DATA.glob("galera-*")),
+        is_unseen=lambda _, before, after: _has_form(before, after),
+        nodes=3,
+        mutates=r".*\.dat",
+    ),
+    "rabbitmq": Form(
+        examples=lambda: _below(*DATA.glob("rabbitmq-*")), is_unseen=_unseen_in_rabbitmq
+    ),
+    "joinproto": Form(examples=lambda: _below(WRITTEN)),
+}
+
+
+# -- what is judged --------------------------------------------------------------------------------
+
+
+def facts(found: Found) -> object:
+    """Return what a store says that decides which one is the latest."""
+    log = found.raft_log
+    if log is not None:
+        # etcd itself takes the snapshot before one that is damaged, if the log goes on from there.
+        voters = log.configurations[-1].voters if log.configurations else ()
+        ends = log.last_term, log.last_index, log.commit
+        return log.cluster, log.member, log.term, log.vote, *ends, voters
+    one = found.candidate
+    view = one.last_view, one.stopped_last, one.may_be_last, one.lost_view, one.node
+    return one.member, one.cluster, one.record, one.seq, one.final, one.history, *view
+
+
+def queues(judgement: Judgement) -> Mapping[str, tuple[frozenset[str], Mapping[str, object]]]:
+    """Return the proven Raft groups: the best nodes, and what the log of each node has."""
+    rows = () if judgement.raft is None else judgement.raft.rows
+    return {
+        f"{row.any_log.vhost} {row.title}": (
+            frozenset(row.best),
+            {
+                log.node: (log.last_index, log.last_term, log.prints, log.configurations[-1].voters)
+                for log in row.logs.values()
+            },
+        )
+        for row in rows
+        if row.is_proven
+    }
+
+
+@define
+class Cluster:
+    """An example on the disk.  `before`: the verdict about each set of its stores."""
+
+    place: Path
+    form: Form
+    stores: Stores
+    found: Mapping[str, Found]
+    before: Mapping[tuple[str, ...], Judgement]
+
+    @classmethod
+    def laid(cls, place: Path, form: Form, stores: Stores) -> Cluster:
+        for name, tree in stores.items():
+            for file in tree.files:
+                _put(place / name, file, tree)
+        found = {name: _read(place / name) for name in stores}
+        sets = [some for size in range(2, len(stores) + 1) for some in combinations(stores, size)]
+        before = {some: _judged(form, [found[name] for name in some]) for some in sets}
+        return cls(place, form, stores, found, before)
+
+    @contextmanager
+    def changed(self, name: str, file: str, tree: Sparse) -> Iterator[Found]:
+        """Give what a store says whose file is that of `tree`."""
+        try:
+            _put(self.place / name, file, tree)
+            yield _read(self.place / name)
+        finally:
+            _put(self.place / name, file, self.stores[name])
+
+    @property
+    def complete(self) -> frozenset[str]:
+        """Return the stores that have all that a majority has; empty, where that says nothing."""
+        logs = {one.name: one.raft_log for one in self.found.values()}
+        ends = {name: log.last_index for name, log in logs.items() if log is not None}
+        if not ends:
+            return frozenset()
+        least = sorted(ends.values(), reverse=True)[len(ends) // 2]
+        return frozenset(name for name, end in ends.items() if end >= least)
+
+
+def _put(place: Path, file: str, tree: Sparse) -> None:
+    path = place / file
+    if file not in tree.files:
+        path.unlink()
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(tree.files[file])
+    os.truncate(path, tree.sizes[file])
+
+
+def _read(place: Path) -> Found:
+    log = place / RECOVERED
+    return read(gather(place, host="h", recovered=log.read_bytes() if log.exists() else b""))
+
+
+def _judged(form: Form, stores: Sequence[Found]) -> Judgement:
+    found = together(tuple(stores))
+    words = [one.path for one in found]
+    judgement = judge(found, nodes=form.nodes, words=words)
+    text = click.unstyle(show.judgement_text(judgement))
+    assert all(line.isascii() and line.isprintable() for line in text.splitlines()), text
+    assert printed(told(judgement))
+    return judgement
+
+
+def false_in(before: Judgement, now: Judgement, changed: Found, was: Found, also: Cluster) -> str:
+    """Return why a verdict is false, "" if it is not."""
+    if now.verdict in SURE:
+        latest = set(now.pick.latest)
+        if before.verdict not in SURE:
+            return f"{now.verdict.value}, and was {before.verdict.value}"
+        if not latest <= {*before.pick.latest, *also.complete}:
+            return f"{now.verdict.value}: {sorted(latest)}, and was {before.pick.latest}"
+        if changed.name in latest and facts(changed) != facts(was):
+            return f"{now.verdict.value}: {facts(changed)}, and was {facts(was)}"
+    known = queues(before)
+    for queue, (best, logs) in queues(now).items():
+        if queue not in known:
+            return f"{queue} is proven, and was not"
+        if not best <= known[queue][0]:
+            return f"{queue}: best are {best}, and were {known[queue][0]}"
+        if any(logs[one] != known[queue][1][one] for one in best):
+            return f"{queue}: a best log is another one"
+    return ""
+
+
+def mutate(kind: str, count: int, seed: int) -> tuple[list[str], Counter[str]]:
+    """Return which mutations make a false verdict, and how many were met of each sort."""
+    form, chance = FORMS[kind], random.Random(f"{kind} {seed}")
+    wrong, met = list[str](), Counter[str]()
+    with tempfile.TemporaryDirectory(dir=MEMORY) as place:
+        clusters = [
+            Cluster.laid(Path(place) / str(at), form, stores)
+            for at, stores in enumerate(examples(kind))
+        ]
+        while met.total() < count:
+            cluster = clusters[met.total() % len(clusters)]
+            name = chance.choice(sorted(cluster.stores))
+            tree = cluster.stores[name]
+            what, file, changed = mutated(tree, chance, form.mutates)
+            if changed == tree:
+                continue
+            was = f"{met.total()}: {what} of {file} of {name}"
+            met[_judge_all(cluster, name, file, changed, was, wrong)] += 1
+    return wrong, met
+
+
+def _judge_all(
+    cluster: Cluster, name: str, file: str, tree: Sparse, was: str, wrong: list[str]
+) -> str:
+    """Judge all sets with a changed store; return which sort of change it is.
+
+    `damaged`: the store is.  `said`: it says something else, and no verdict is false by that.
+    `unseen`: a verdict is, as no reader can see the change.  `refused`: the command is.
+    """
+    why = ""
+    try:
+        with cluster.changed(name, file, tree) as found:
+            for some, before in cluster.before.items():
+                if name in some:
+                    others = [found if one == name else cluster.found[one] for one in some]
+                    now = _judged(cluster.form, others)
+                    why = why or false_in(before, now, found, cluster.found[name], cluster)
+    except JoinprotoError:
+        return "refused"
+    except Exception as error:
+        error.add_note(was)
+        raise
+    if not why:
+        is_damaged = found.state in (State.CORRUPT, State.UNREADABLE, State.NONE)
+        is_other = (
+            facts(found) != facts(cluster.found[name]) or found.raft != cluster.found[name].raft
+        )
+        return "damaged" if is_damaged else "said" if is_other else "harmless"
+    if file in tree.files and cluster.form.is_unseen(
+        file, cluster.stores[name].files[file], tree.files[file]
+    ):
+        return "unseen"
+    wrong.append(f"{was}: {why}")
+    return "wrong"
+
+
+@cache
+def examples(kind: str) -> Sequence[Stores]:
+    return FORMS[kind].examples()
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_no_mutation_makes_a_verdict_false(kind: str) -> None:
+    """Sixty of the two thousand below."""
+    wrong, met = mutate(kind, 60, seed=1)
+
+    assert [] == wrong
+    assert met["damaged"] + met["said"] > 10, met
+
+
+@pytest.mark.soak("stores")
+@pytest.mark.parametrize("kind", FORMS)
+def test_none_of_2_000_mutations_makes_a_verdict_false(kind: str) -> None:
+    wrong, met = mutate(kind, 2_000, seed=2)
+
+    assert [] == wrong
+    assert met["damaged"] + met["said"] > 400, met
