@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from attrs import evolve
 from joinproto import __version__
 from joinproto.codec.json_form import printed
 from joinproto.pick.table import Verdict
-from joinproto.recovery import info, show
+from joinproto.recovery import info, progress, show
 from joinproto.recovery.found import Format, Found, State
 from joinproto.recovery.judgement import (
     EXIT,
@@ -31,6 +32,25 @@ FORMATS = ("auto", *(each.value for each in Format))
 Command = Callable[..., Any]
 
 AS_OBJECT = click.option("--json", "as_object", is_flag=True, help="Print one JSON object.")
+_PROGRESS = "joinproto.recovery.progress"
+
+
+def _keep(context: click.Context, _parameter: click.Parameter, wanted: bool | None) -> None:
+    context.meta[_PROGRESS] = wanted
+
+
+def look_with_progress(words: Sequence[str], **how: Any) -> Sources:
+    """Return what `look` finds, with a line of progress where it is wanted, or there is a terminal.
+
+    With `--json` it is not there unless it is asked for: such a call is a program's.
+    """
+    context = click.get_current_context(silent=True)
+    wanted = None if context is None else context.meta.get(_PROGRESS)
+    if wanted is None:
+        is_program = context is not None and bool(context.params.get("as_object"))
+        wanted = sys.stderr.isatty() and not is_program
+    with progress.shown(sys.stderr if wanted else None) as files:
+        return look(words, files=files, **how)
 
 
 def looking(*, many: str = "DIR|INFO...", as_json: bool = True) -> Callable[[Command], Command]:
@@ -53,6 +73,13 @@ def looking(*, many: str = "DIR|INFO...", as_json: bool = True) -> Callable[[Com
                 metavar="DIR=SEQNO",
                 multiple=True,
                 help="A recovered position; or DIR=LOGFILE that holds one (galera).",
+            ),
+            click.option(
+                "--progress/--no-progress",
+                default=None,
+                expose_value=False,
+                callback=_keep,
+                help="Show on standard error how far reading is, or not; else on a terminal.",
             ),
         ):
             command = option(command)
@@ -117,7 +144,7 @@ def judgement_of(
 
     `command`: what is typed again where a word is a directory of several stores.
     """
-    found = look(words, kind=format_of(kind), positions=positions, command=command)
+    found = look_with_progress(words, kind=format_of(kind), positions=positions, command=command)
     return judge(
         found.stores,
         cluster=cluster,
@@ -138,7 +165,7 @@ def inspect(words: tuple[str, ...], kind: str, positions: tuple[str, ...], as_ob
     Read-only: no lock file is made, a read-only mount will do.  A damaged store is shown
     field by field, as far as it can be read.
     """
-    found = look(words, kind=format_of(kind), positions=positions, command="inspect")
+    found = look_with_progress(words, kind=format_of(kind), positions=positions, command="inspect")
     for line in unused(found.stores):
         click.echo(show.warning_text(line), err=True)
     if as_object:
@@ -184,7 +211,9 @@ def collect(
     It holds the bytes themselves and a checksum: where it arrives, everything is judged
     again.  With --json, what `inspect --json` prints; not the file.
     """
-    found = look(words, kind=format_of(kind), positions=positions, host=host, command="collect")
+    found = look_with_progress(
+        words, kind=format_of(kind), positions=positions, host=host, command="collect"
+    )
     for line in unused(found.stores):
         click.echo(show.warning_text(line), err=True)
     if as_object:

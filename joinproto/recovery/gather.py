@@ -207,7 +207,7 @@ def _digested(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
     except OSError:
         return ()  # it only adds evidence
     try:
-        return (RawFile(gcache.DIGEST, gcache.digest_of(file)),)
+        return (RawFile(gcache.DIGEST, gcache.digest_of(files, file)),)
     except OSError:
         return ()
     finally:

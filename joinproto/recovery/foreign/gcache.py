@@ -18,11 +18,12 @@ Source: galera 26.4 (`gcache_rb_store.cpp`, `gcache_bh.hpp`), seen on real nodes
 
 from __future__ import annotations
 
-import os
 import re
 import struct
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
+
+from joinproto.durable.filesystem import JournalFileSystem
 
 FILE = "galera.cache"
 DIGEST = "galera.cache digest"
@@ -38,30 +39,30 @@ BUFFER_BYTES_MAX = 1 << 30
 HEAD_LEAST = 64
 
 
-def digest_of(file: int) -> bytes:
+def digest_of(files: JournalFileSystem, file: int) -> bytes:
     """Return the digest of an open cache; raises `OSError`."""
-    size = os.fstat(file).st_size
-    text = os.pread(file, TEXT_BYTES, 0)
+    size = files.size(file)
+    text = files.read_at(file, 0, TEXT_BYTES)
     if not text.startswith(b"Version: "):
         return b""
     begins = [BEGIN]
     if (oldest := OFFSET.search(text)) is not None:
         begins.insert(0, int(oldest[1]))
-    found = dict(entry for begin in begins for entry in _buffers(file, begin, size))
+    found = dict(entry for begin in begins for entry in _buffers(files, file, begin, size))
     numbers = sorted(found)[-ENTRIES_MAX:]
     return b"".join(ENTRY.pack(number, found[number]) for number in numbers)
 
 
-def _buffers(file: int, at: int, end: int) -> Iterator[tuple[int, bytes]]:
+def _buffers(files: JournalFileSystem, file: int, at: int, end: int) -> Iterator[tuple[int, bytes]]:
     while at + HEADER.size <= end:
-        head = os.pread(file, HEADER.size, at)
+        head = files.read_at(file, at, HEADER.size)
         if len(head) < HEADER.size:
             return
         number, _, size, _, _, kind = HEADER.unpack(head)
         if not HEADER.size <= size <= min(end - at, BUFFER_BYTES_MAX):
             return
         if number > 0:
-            body = os.pread(file, size - HEADER.size, at + HEADER.size)
+            body = files.read_at(file, at + HEADER.size, size - HEADER.size)
             yield number, blake2b(bytes([kind & 0xFF]) + _common(body), digest_size=8).digest()
         at += -(-size // 8) * 8
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from joinproto.durable.filesystem import REAL
 from joinproto.pick.pick import pick
 from joinproto.pick.table import Verdict
 from joinproto.recovery.foreign.gcache import BEGIN, HEADER, digest_of, history_in
@@ -53,7 +54,7 @@ def test_the_digest_has_each_number_once(tmp_path: Path) -> None:
     file.write_bytes(frames(3))
     descriptor = os.open(file, os.O_RDONLY)
     try:
-        history = history_in(digest_of(descriptor))
+        history = history_in(digest_of(REAL, descriptor))
     finally:
         os.close(descriptor)
 

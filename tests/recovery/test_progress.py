@@ -1,0 +1,68 @@
+"""How far reading is: on standard error, late, and never where a program reads."""
+
+from __future__ import annotations
+
+import io
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from joinproto.recovery import progress
+from joinproto.recovery.foreign.tree import OnDisk, pieces
+from tests.recovery.asking import ask, ask_json
+from tests.recovery.foreign.test_etcd import SEGMENT, member, written
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def _read(place: Path, stream: io.StringIO, *, tick: float) -> str:
+    """Read a file of three pieces, while each look at the clock takes `tick` seconds."""
+    (place / "wal").write_bytes(bytes(3 << 20))
+    clock = count(0.0, tick)
+    files = progress.Progress(stream, lambda: next(clock))
+    directory = files.open_directory(place)
+    tree = OnDisk(files, directory)
+    assert 3 << 20 == sum(map(len, pieces(tree, "wal", 0, 3 << 20)))
+    tree.close()
+    files.clear()
+    return stream.getvalue()
+
+
+def test_reading_that_is_short_says_nothing(tmp_path: Path) -> None:
+    assert "" == _read(tmp_path, Terminal(), tick=0.1)
+
+
+def test_reading_that_takes_long_says_the_file_and_how_much_of_it_was_read(tmp_path: Path) -> None:
+    """In place on a terminal, and taken off at the end."""
+    first, second, after, end = _read(tmp_path, Terminal(), tick=0.8).split("\r")[1:]
+
+    assert first == "reading wal: 2.1 of 3.1 MB; 2.1 MB read in all"
+    assert second == "reading wal: 3.1 of 3.1 MB; 3.1 MB read in all"
+    assert (len(second), "") == (len(after), end + after.strip())
+
+
+def test_elsewhere_than_on_a_terminal_lines_are_rare(tmp_path: Path) -> None:
+    assert ["reading wal: 2.1 of 3.1 MB; 2.1 MB read in all"] == _read(
+        tmp_path, io.StringIO(), tick=0.8
+    ).splitlines()
+
+
+def test_the_commands_show_it_where_it_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Standard error is no terminal here; standard output is the same with it and without."""
+    monkeypatch.setattr(progress, "AFTER_SECONDS", 0.0)
+    monkeypatch.setitem(progress.EVERY_SECONDS, False, 0.0)
+    store = written(member("b"), tmp_path / "b")
+
+    plain, shown = ask(capsys, "inspect", store), ask(capsys, "inspect", "--progress", store)
+    code, said = ask_json(capsys, "inspect", store)
+
+    assert "reading" not in plain.err
+    assert f"reading {Path(SEGMENT).name}: " in shown.err
+    assert plain.out == shown.out
+    assert (0, "dirty") == (code, said["stores"][0]["state"])
