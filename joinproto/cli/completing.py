@@ -51,7 +51,7 @@ worlds = completes(
 families = completes(
     _named(
         "joinproto_worlds.entries",
-        lambda at: [*at.FAMILIES, *(item.name for item in at.ENTRIES)],
+        lambda at: [*at.FAMILIES, "policies", *(item.name for item in at.ENTRIES)],
     )
 )
 mutants = completes(_mutants)

@@ -9,6 +9,7 @@ import pytest
 from joinproto.check.catalogue import load_world
 from joinproto_worlds.entries import ENTRIES, FAMILIES, family_of
 from joinproto_worlds.mistakes import MISTAKES
+from joinproto_worlds.policy.entries import ROWS, Asked
 from tests.cli.running import Run, run_here
 
 
@@ -91,6 +92,36 @@ def test_those_that_fit_are_found(run: Run) -> None:
     assert {"violated"} == {row["expected"] for row in found}
     assert "token-ring-lossy" in [row["name"] for row in found]
     assert "\n0 worlds\n" in run("--grep", "no such thing").out
+
+
+def test_programs_that_decide_are_a_family_found_by_the_words_of_a_person_in_trouble(
+    run: Run,
+) -> None:
+    """They are no worlds of the catalogue: each is searched together with its world."""
+    listed = run("policies", "--json").object
+    said = run("--grep", "our ansible playbook bootstrapped the node with safe_to_bootstrap 1")
+    one = run("policy-openstack-helm").out
+
+    assert ([], {row.entry.name for row in ROWS}) == (
+        listed["worlds"],
+        {row["name"] for row in listed["policies"]},
+    )
+    assert "\npolicy-flag-first " in said.out
+    assert "defeated after 3 steps" in one
+    assert one.endswith(
+        "next: joinproto policy check docs/examples/policies/openstack_helm.py --world galera\n"
+    )
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.entry.name)
+def test_a_listed_program_is_one_that_the_documents_show_with_as_many_steps(row: Asked) -> None:
+    """`tests/cli/test_policy.py` runs them; the page has a row for each."""
+    page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text("utf-8")
+    program = row.command.split()[3].rpartition("/")[2]
+
+    assert row.command.startswith("joinproto policy check ")
+    assert f"(examples/policies/{program}" in page or program == "pick"
+    assert row.entry.steps is None or f"| {row.entry.steps}" in page
 
 
 def test_an_unknown_name_is_answered_with_the_nearest(run: Run) -> None:

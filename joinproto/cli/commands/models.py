@@ -22,6 +22,7 @@ from joinproto.cli.show.pieces import Piece, Role, line
 from joinproto.codec.json_form import Count, printed
 from joinproto.errors import UsageProblem, did_you_mean
 from joinproto_worlds import entries
+from joinproto_worlds.policy import entries as policies
 
 EPILOG = """\b
 Examples:
@@ -52,13 +53,15 @@ def models(
     found = [item for item in every if grep is None or grep.lower() in text_of(item)]
     if grep is not None and not found:
         found = nearest_worlds(grep, every)
+    worlds = [item for item in found if item.name not in PROGRAMS]
+    programs = [PROGRAMS[item.name] for item in found if item.name in PROGRAMS]
     if html is not None:
         from joinproto.cli.show.page_models import models_page
         from joinproto.cli.show.write import write_text
 
-        write_text(html, models_page(found))
+        write_text(html, models_page(worlds))
     if as_json:
-        click.echo(printed(Models(tuple(map(_told, found)))))
+        click.echo(printed(Models(tuple(map(_told, worlds)), tuple(map(_program_told, programs)))))
         return 0
     if html is not None:
         return 0
@@ -78,17 +81,26 @@ def models(
     return 0
 
 
+PROGRAMS = {row.entry.name: row for row in policies.ROWS}
+"""Programs in worlds that ask them, which are listed as a family of their own."""
+
+
+def _family_of(item: Entry) -> str:
+    return policies.FAMILY if item.name in PROGRAMS else entries.family_of(item)
+
+
 def _named(name: str | None) -> list[Entry]:
-    every = list(entries.ENTRIES)
+    every = [*entries.ENTRIES, *(row.entry for row in policies.ROWS)]
     if name is None:
         return every
     one = [item for item in every if item.name == name]
-    family = [item for item in every if entries.family_of(item) == name]
+    family = [item for item in every if _family_of(item) == name]
     if family or one:
         return family or one
+    families = [*entries.FAMILIES, policies.FAMILY]
     raise UsageProblem(
         f"there is no family and no world called {name!r}",
-        next=did_you_mean(name, [*entries.FAMILIES, *(item.name for item in every)])
+        next=did_you_mean(name, [*families, *(item.name for item in every)])
         or "joinproto models lists the families",
     )
 
@@ -96,19 +108,16 @@ def _named(name: str | None) -> list[Entry]:
 def _print_families(terminal: Terminal, found: list[Entry]) -> None:
     width = max(map(len, entries.FAMILIES)) + 2
     click.echo(f"{'family':{width}}{'worlds':>6}  {'violated':>8}")
-    for family, about in entries.FAMILIES.items():
-        worlds = [item for item in found if entries.family_of(item) == family]
+    for family, about in {**entries.FAMILIES, policies.FAMILY: policies.ABOUT}.items():
+        worlds = [item for item in found if _family_of(item) == family]
         violated = sum(item.expected == "violated" for item in worlds)
         heading = Piece(family.ljust(width), Role.NAME)
         counts = Piece(f"{len(worlds):6}  {violated or '':>8}  ")
         click.echo(terminal.paragraph(line(heading, counts, about), indent=width + 18))
     click.echo()
-    click.echo(f"{len(found)} worlds; `violated`: those that must be, to show what a rule is for")
+    of_catalogue = sum(item.name not in PROGRAMS for item in found)
+    click.echo(f"{of_catalogue} worlds; `violated`: those that must be, to show what a rule is for")
     click.echo("next: joinproto models FAMILY; joinproto models NAME; joinproto check NAME")
-    click.echo(
-        "not listed: worlds that ask a program of yours (galera, rabbitmq, joinproto), which\n"
-        "  joinproto policy check POLICY --world galera names"
-    )
 
 
 def _print_worlds(terminal: Terminal, found: list[Entry]) -> None:
@@ -131,7 +140,10 @@ def _print_one(terminal: Terminal, item: Entry) -> None:
     click.echo(terminal.paragraph(line(Piece(f"{item.name}: ", Role.NAME), item.about), indent=2))
     if item.happened:
         click.echo(terminal.paragraph(line(f"\n  {item.happened}"), indent=2))
-        click.echo(f"\n  source: {item.link}\n")
+        click.echo(f"\n  source: {item.link}\n" if item.link else "")
+    if item.name in PROGRAMS:
+        _print_program(terminal, item)
+        return
     least, most = item.members
     sizes = "" if least == most else f" ({least} to {most})"
     rows = [
@@ -160,6 +172,18 @@ def _print_one(terminal: Terminal, item: Entry) -> None:
     click.echo(f"\nnext: joinproto check {item.name}")
 
 
+def _print_program(terminal: Terminal, item: Entry) -> None:
+    end = "no run defeats it" if item.steps is None else f"defeated after {item.steps} steps"
+    click.echo(f"  {end}; all rules and their runs: docs/policies.md")
+    row = PROGRAMS[item.name]
+    if policies.RULES in row.command:
+        click.echo(f"  {policies.RULES} is a folder of a checkout")
+    click.echo("")
+    if row.before:
+        click.echo(f"first: {row.before}")
+    click.echo(f"next: {row.command}")
+
+
 @frozen(kw_only=True)
 class Listed:
     """One world."""
@@ -181,11 +205,27 @@ class Listed:
     options: Annotated[Mapping[str, Any], "other options it takes, with their defaults"]
 
 
+@frozen(kw_only=True)
+class ListedProgram:
+    """A program that decides who founds a cluster."""
+
+    name: Annotated[str, "for `joinproto models`"]
+    before: Annotated[str, "what makes the program, where something must"]
+    command: Annotated[str, "what checks it"]
+    expected: Annotated[Literal["holds", "violated"], "how its check must end"]
+    steps: Annotated[Count | None, "of the shortest run that defeats it; null: none does"]
+    about: Annotated[str, "its rule"]
+    happened: Annotated[str, "what happened, as a person in it would say"]
+
+
 @frozen
 class Models:
     """`joinproto models --json`"""
 
     worlds: Annotated[tuple[Listed, ...], "those that were asked for; without options every world"]
+    policies: Annotated[
+        tuple[ListedProgram, ...], "programs that were asked for, each in a world that asks it"
+    ]
 
 
 def _told(item: Entry) -> Listed:
@@ -208,6 +248,19 @@ def _told(item: Entry) -> Listed:
             for name, value in catalogue.parameters(item).items()
             if name not in ("members", "mutant")
         },
+    )
+
+
+def _program_told(row: policies.Asked) -> ListedProgram:
+    one = row.entry
+    return ListedProgram(
+        name=one.name,
+        before=row.before,
+        command=row.command,
+        expected=one.expected,
+        steps=one.steps,
+        about=one.about,
+        happened=one.happened,
     )
 
 
