@@ -18,6 +18,7 @@ Source: RabbitMQ 3.10.8 of Debian 12, with Ra 2.2.0.
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import subprocess
 import time
@@ -59,6 +60,8 @@ PLOTS: Mapping[str, str] = {
 }
 KINDS = tuple(PLOTS)
 ASSUMED = ("wiped", "copy")
+ANSWER = re.compile(r"\{ok,\s*(\d+),")
+"""What Ra's leader answers a query."""
 EVENTS = ("publish", "publish", "kill", "stop", "back", "cut", "mend", "shrink", "grow", "purge")
 
 
@@ -196,19 +199,27 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
 
 
 def _count(cluster: Nodes, queue: str) -> int:
-    """Return how many messages a queue has, once it has a leader."""
-    name = f'rabbit_misc:r(<<"/">>, queue, <<"{queue}">>)'
-    stat = "fun(Q) -> element(2, rabbit_amqqueue:stat(Q)) end"
-    found = [0]
+    """Return how many messages a queue has, as its leader says; 0 without a leader.
+
+    A consistent query: it is answered by a leader that a majority follows, when all that is
+    committed is applied.  `rabbit_amqqueue:stat` asks the member that the definitions name, and a
+    follower that has not yet applied the log answers with less, or with none.
+    """
+    found: list[int] = []
 
     def answers() -> bool:
-        with suppress(EnvironmentProblem, ValueError):
-            found[0] = int(cluster.ask("a", f"rabbit_amqqueue:with({name}, {stat})."))
-        return found[0] > 0
+        for node in NODES:
+            server = f"{{'%2F_{queue}', '{full(node)}'}}"
+            query = f"ra:consistent_query({server}, fun rabbit_fifo:query_messages_total/1, 5000)"
+            with suppress(EnvironmentProblem):
+                if said := ANSWER.match(cluster.ask(node, f"{query}.")):
+                    found.append(int(said[1]))
+                    return True
+        return False
 
     with suppress(EnvironmentProblem):
         wait_until(f"{queue} has a leader", answers, seconds=30)
-    return found[0]
+    return found[-1] if found else 0
 
 
 def judged(history: History) -> Iterator[Judged]:
