@@ -23,7 +23,7 @@ from joinproto.cli.commands.clusterer import Stories, Validated
 from joinproto.cli.commands.clusterer_run import Applied, StatusShown
 from joinproto.cli.commands.decide import Decided
 from joinproto.cli.commands.diff import Differences
-from joinproto.cli.commands.discovery import Booted, Lint
+from joinproto.cli.commands.discovery import Booted
 from joinproto.cli.commands.draw import Drawings, Drawn
 from joinproto.cli.commands.export import ExportedWorld
 from joinproto.cli.commands.models import Models
@@ -42,6 +42,7 @@ from joinproto.clusterer.ask_config import CompareAnswer
 from joinproto.clusterer.plan import Plan as ClustererPlan
 from joinproto.clusterer.run import StoryRun
 from joinproto.codec.json_form import Absent, Count, Schema, schema_of
+from joinproto.discovery.lint import Linted
 from joinproto.prove.printed import Proved
 from joinproto.recovery.schema import RESULT
 
@@ -101,7 +102,10 @@ SCHEMAS = {
     "stories": schema_of(Stories),
     "applied": schema_of(Applied),
     "clusterer-status": schema_of(StatusShown),
-    "lint": schema_of(Lint),
+    "lint": schema_of(
+        Linted,
+        "`discovery lint --json`: each setting of discovery, and what is wrong with the file.",
+    ),
     "booted": schema_of(Booted),
     "listed": schema_of(Listing, "`discovery list --json`: who is there."),
     "conforms": schema_of(Conformance, "`discovery conformance --json`: what a server does."),

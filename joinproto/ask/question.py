@@ -1,45 +1,150 @@
-"""A question: its name, what goes in, what comes out, and who answers."""
+"""A question: its name, what goes in, what comes out, and the function that answers.
+
+Nothing is described twice.  What goes in are the parameters of the function, and what comes out is
+what it returns, often a value of the system itself:
+
+    @question("reconcile.target", argument=3)
+    def answer_target(target: Target, *, variant: WHOSE = Variant.OURS) -> Wanted:
+
+A parameter with a text is one key.  One without a text is an attrs class whose keys stand next to
+the others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar, get_type_hints
+from inspect import Parameter, signature
+from typing import Annotated, Any, Generic, NoReturn, ParamSpec, TypeVar, get_origin, get_type_hints
 
+import attrs
 from attrs import frozen
 
-I = TypeVar("I")
+from joinproto.codec.json_form import Last, Written
+from joinproto.codec.strict import DoesNotFit
+
+P = ParamSpec("P")
 A = TypeVar("A")
+C = TypeVar("C")
+
+Rule = Annotated[str, Last(7), "the rule that decided"]
+Why = Annotated[str, Last(9), "the reason, in a sentence"]
+
+
+def _name(value: Any) -> str | None:
+    return None if value is None else str(value.name)
+
+
+def _unread(name: str) -> NoReturn:
+    raise ValueError(f"{name}: it is only printed")
+
+
+NAME = Written(str | None, _name, _unread)
+"""Mark of a field that is answered by its `name`; null: there is none."""
+Named = Annotated[C, Written(str, _name, _unread), Last(8)]
+"""A case of a table: its name is answered, behind the rule."""
 
 
 @frozen(kw_only=True)
-class Question(Generic[I, A]):
+class Answer:
+    """An answer with the rule that decided and the reason; they stand last."""
+
+    rule: Rule
+    why: Why
+
+
+class ByCase:
+    """A value whose field `case` is what a table chose: its label is the rule that decided."""
+
+    __slots__ = ()
+    case: Any
+
+    @property
+    def rule(self) -> Rule:
+        """Return the label of the case."""
+        return str(self.case.label)
+
+
+@frozen(kw_only=True)
+class Question(Generic[P, A]):
     """`answer` takes an `asks` and returns an `answers`; both are attrs classes.
 
-    `about`: one line of the list.  `example`: an input, as JSON.
+    `about`: one line of the list.  `example`: an input, as JSON.  A call is one of `function`.
     """
 
     name: str
     about: str
-    asks: type[I]
+    asks: type[Any]
     answers: type[A]
-    answer: Callable[[I], A]
+    answer: Callable[[Any], A]
+    function: Callable[P, A]
     example: Mapping[str, Any]
 
+    def __call__(self, *args: P.args, **fields: P.kwargs) -> A:
+        return self.function(*args, **fields)
 
-def question(name: str, /, **example: Any) -> Callable[[Callable[[I], A]], Question[I, A]]:
-    """Make a question of what answers it: its types, and its docstring as the line of the list."""
 
-    def made(answer: Callable[[I], A]) -> Question[I, A]:
-        hints = get_type_hints(answer)
+def question(
+    name: str, asks: str = "", /, **example: Any
+) -> Callable[[Callable[P, A]], Question[P, A]]:
+    """Make a question of the function that answers it; its docstring is the line of the list.
+
+    `asks`: what goes in, in words; without it what the class of the only parameter says.
+    """
+
+    def made(function: Callable[P, A]) -> Question[P, A]:
+        hints = get_type_hints(function, include_extras=True)
         answers = hints.pop("return")
-        (asks,) = hints.values()
+        answer: Callable[..., A] = function
+        kind = next(iter(hints.values()))
+        if asks:
+            kind, answer = _class_of(function, hints)
+            kind.__doc__ = asks
         return Question(
             name=name,
-            about=answer.__doc__ or "",
-            asks=asks,
+            about=function.__doc__ or "",
+            asks=kind,
             answers=answers,
             answer=answer,
+            function=function,
             example=example,
         )
 
     return made
+
+
+def _class_of(
+    function: Callable[..., A], hints: Mapping[str, Any]
+) -> tuple[type[Any], Callable[[Any], A]]:
+    """Return a class of a function's parameters, and the function that takes a value of it."""
+    defaults = {one.name: one.default for one in signature(function).parameters.values()}
+    bases = {name: hint for name, hint in hints.items() if get_origin(hint) is not Annotated}
+    own = {name: hint for name, hint in hints.items() if name not in bases}
+    fields = {
+        name: attrs.field(type=hint)
+        if defaults[name] is Parameter.empty
+        else attrs.field(type=hint, default=defaults[name])
+        for name, hint in own.items()
+    }
+    kind = attrs.make_class(
+        function.__name__, fields, bases=(*bases.values(),) or (object,), frozen=True, kw_only=True
+    )
+
+    def answer(value: Any) -> A:
+        parts = {name: _part(base, value) for name, base in bases.items()}
+        return function(**parts, **{name: getattr(value, name) for name in own})
+
+    return kind, answer
+
+
+def _part(base: type[Any], value: Any) -> Any:
+    names = [one for one in attrs.fields(base) if one.init]
+    return base(**{one.alias: getattr(value, one.name) for one in names})
+
+
+def refuse_twice(
+    place: str, names: list[str], what: str = "is there twice", next: str = "name each once"
+) -> None:
+    """Raise `DoesNotFit` for a name that an earlier item of a list has, too."""
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            raise DoesNotFit(f"{place}[{at}]", f"{name!r} {what}", next=next)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from attrs import frozen
 
-from joinproto.ask.question import Question, question
+from joinproto.ask.question import Answer, Question, question
 from joinproto.clusterer.config import Age, Held, compare
 from joinproto.clusterer.reading import Form, NotConfig, Release, of_json, read
 from joinproto.clusterer.writing import as_json
@@ -21,6 +21,7 @@ CONFIG = (
     'a config: {"version": 1, "nodes": {"a": "disc", "b": "ram"}, "gospel": {"node": "a"} or'
     ' "reset", "shutdown_timeout": 30 or "infinity"}; `node_ids` (node to identity) may be there'
 )
+RELEASE = Annotated[Release, "seed: shutdown_timeout is required; head: there is none"]
 ONE = {
     "version": 1,
     "nodes": {"a": "disc", "b": "ram"},
@@ -38,15 +39,9 @@ def config_at(place: str, value: Mapping[str, Any], release: Release) -> Held:
         raise DoesNotFit(path, error.found, next=f"write {error.write}") from None
 
 
-@frozen(kw_only=True)
-class AskRead:
-    """A config file."""
-
-    text: Annotated[str, "what stands in the file"]
-    form: Annotated[Form | None, "how it is written; null: whatever it looks like"] = None
-    release: Annotated[Release, "seed: shutdown_timeout is required; head: there is none"] = (
-        Release.SEED
-    )
+def config_or_none(place: str, value: Mapping[str, Any] | None, release: Release) -> Held | None:
+    """Return the config of a question, None where it has none; raises `DoesNotFit`."""
+    return None if value is None else config_at(place, value, release)
 
 
 @frozen(kw_only=True)
@@ -60,24 +55,29 @@ class Fault:
 
 
 @frozen(kw_only=True)
-class ReadAnswer:
+class ReadAnswer(Answer):
     """The config, or the error."""
 
     config: Annotated[Mapping[str, Any] | None, "as JSON; null: the file is not valid"]
     node_ids: Annotated[Mapping[str, str], "identities in the file: a stored one has them"]
     error: Annotated[Fault | None, "null: it is valid"]
     note: Annotated[str | None, "what the real one would not take, though it can be read"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
 @question(
-    "clusterer.read", text='[{version, 1}, {nodes, ["a"]}, {gospel, reset}, {shutdown_timeout, 0}].'
+    "clusterer.read",
+    "A config file.",
+    text='[{version, 1}, {nodes, ["a"]}, {gospel, reset}, {shutdown_timeout, 0}].',
 )
-def answer_read(asked: AskRead) -> ReadAnswer:
+def answer_read(
+    *,
+    text: Annotated[str, "what stands in the file"],
+    form: Annotated[Form | None, "how it is written; null: whatever it looks like"] = None,
+    release: RELEASE = Release.SEED,
+) -> ReadAnswer:
     """A config file, Erlang terms or TOML, as JSON; or its first error."""
     try:
-        found = read(asked.text, asked.form, asked.release)
+        found = read(text, form, release)
     except NotConfig as error:
         fault = Fault(line=error.line, key=error.place, found=error.found, write=error.write)
         return ReadAnswer(
@@ -94,31 +94,25 @@ def answer_read(asked: AskRead) -> ReadAnswer:
 
 
 @frozen(kw_only=True)
-class AskCompare:
-    """Two configs; identities do not count."""
-
-    a: Annotated[Mapping[str, Any], CONFIG]
-    b: Annotated[Mapping[str, Any], "another one"]
-    release: Annotated[Release, "seed: shutdown_timeout is required; head: there is none"] = (
-        Release.SEED
-    )
-
-
-@frozen(kw_only=True)
-class CompareAnswer:
+class CompareAnswer(Answer):
     """How `a` compares with `b`."""
 
     result: Annotated[Age, "what a is, compared with b"]
     differs: Annotated[tuple[str, ...], "the keys in which they differ"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
-@question("clusterer.compare", a={**ONE, "version": 2}, b=ONE)
-def answer_compare(asked: AskCompare) -> CompareAnswer:
+@question(
+    "clusterer.compare", "Two configs; identities do not count.", a={**ONE, "version": 2}, b=ONE
+)
+def answer_compare(
+    *,
+    a: Annotated[Mapping[str, Any], CONFIG],
+    b: Annotated[Mapping[str, Any], "another one"],
+    release: RELEASE = Release.SEED,
+) -> CompareAnswer:
     """Whether one config is younger than another, older, coeval, or contradicts it."""
-    one = config_at("a", asked.a, asked.release).config
-    other = config_at("b", asked.b, asked.release).config
+    one = config_at("a", a, release).config
+    other = config_at("b", b, release).config
     return compared(one, other)
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from attrs import evolve, frozen
 
-from joinproto.ask.question import Question, question
-from joinproto.clusterer.ask_config import CONFIG, ONE, config_at
+from joinproto.ask.question import Answer, Question, question
+from joinproto.clusterer.ask_config import CONFIG, ONE, config_at, config_or_none
 from joinproto.clusterer.config import Held, Notes, compare, default
 from joinproto.clusterer.coordinator import REPLIES
 from joinproto.clusterer.identities import boot, fits, noted, tidy, transferred, updated
@@ -37,50 +37,35 @@ VARIANT = Annotated[Variant, "whose rules: the document's, those that shipped, o
 NODE = Annotated[str, "the node that decides"]
 
 
-class OwnStatus(Enum):
-    """What a node is doing."""
-
-    PREBOOT = "preboot"
-    JOINING = "joining"
-    REJOINING = "rejoining"
-    BOOTING = "booting"
-    READY = "ready"
-    PENDING = "pending"
-    SHUTDOWN = "shutdown"
+OWN = Literal["preboot", "joining", "rejoining", "booting", "ready", "pending", "shutdown"]
 
 
 @frozen(kw_only=True)
-class AskCompatible:
-    """A new config and the last achieved one; both unmerged, each with its own `node_ids`."""
-
-    node: NODE
-    new: Annotated[Mapping[str, Any], CONFIG]
-    old: Annotated[Mapping[str, Any] | None, "the last achieved one; null: none"] = None
-    release: RELEASE = Release.SEED
-    variant: VARIANT = Variant.SEED
-
-
-@frozen(kw_only=True)
-class CompatibleAnswer:
+class CompatibleAnswer(Answer):
     """Whether the data at hand go with the new config."""
 
     compatible: Annotated[bool, "true: data are kept; false: the node joins, and is wiped"]
     case: Annotated[str, "the case of the table"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
 @question(
     "clusterer.compatible",
+    "A new config and the last achieved one; both unmerged, each with its own `node_ids`.",
     node="b",
     new={**ONE, "version": 2, "node_ids": {"a": "a2"}},
     old={**ONE, "node_ids": {"a": "a1", "b": "b1"}},
 )
-def answer_compatible(asked: AskCompatible) -> CompatibleAnswer:
+def answer_compatible(
+    *,
+    node: NODE,
+    new: Annotated[Mapping[str, Any], CONFIG],
+    old: Annotated[Mapping[str, Any] | None, "the last achieved one; null: none"] = None,
+    release: RELEASE = Release.SEED,
+    variant: VARIANT = Variant.SEED,
+) -> CompatibleAnswer:
     """Whether the data at hand go with a new config, or the node is wiped."""
-    new = config_at("new", asked.new, asked.release)
-    old = None if asked.old is None else config_at("old", asked.old, asked.release)
-    case = fits(new, old, asked.node, RULES[asked.variant, asked.release])
+    to, last = config_at("new", new, release), config_or_none("old", old, release)
+    case = fits(to, last, node, RULES[variant, release])
     kept = "kept" if case.outcome is Fits.COMPATIBLE else "given up"
     return CompatibleAnswer(
         compatible=case.outcome is Fits.COMPATIBLE,
@@ -94,19 +79,7 @@ def answer_compatible(asked: AskCompatible) -> CompatibleAnswer:
 
 
 @frozen(kw_only=True)
-class AskBoot:
-    """What there is when a node starts."""
-
-    node: NODE
-    given: Annotated[
-        Mapping[str, Any] | None, "the operator's; null: none, or one that is not valid"
-    ] = None
-    stored: Annotated[Mapping[str, Any] | None, "on its disk; null: it is blank"] = None
-    release: RELEASE = Release.SEED
-
-
-@frozen(kw_only=True)
-class BootAnswer:
+class BootAnswer(Answer):
     """Which config it takes, and what follows."""
 
     takes: Annotated[Takes, "the given, the stored or the default one"]
@@ -114,28 +87,39 @@ class BootAnswer:
     old: Annotated[Mapping[str, Any] | None, "that it is held against; null: none"]
     becomes: Annotated[Status, "joining, rejoining, or left out"]
     fresh_identity: Annotated[bool, "it is blank, and gets a new one"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
-@question("clusterer.boot", node="a", given={**ONE, "version": 2}, stored=ONE)
-def answer_boot(asked: AskBoot) -> BootAnswer:
+@question(
+    "clusterer.boot",
+    "What there is when a node starts.",
+    node="a",
+    given={**ONE, "version": 2},
+    stored=ONE,
+)
+def answer_boot(
+    *,
+    node: NODE,
+    given: Annotated[
+        Mapping[str, Any] | None, "the operator's; null: none, or one that is not valid"
+    ] = None,
+    stored: Annotated[Mapping[str, Any] | None, "on its disk; null: it is blank"] = None,
+    release: RELEASE = Release.SEED,
+) -> BootAnswer:
     """Which config a starting node takes: given, stored or default."""
-    given = None if asked.given is None else config_at("given", asked.given, asked.release)
-    stored = None if asked.stored is None else config_at("stored", asked.stored, asked.release)
-    blank = default(asked.node)
-    if asked.release is Release.HEAD:
+    theirs, own = config_or_none("given", given, release), config_or_none("stored", stored, release)
+    blank = default(node)
+    if release is Release.HEAD:
         blank = evolve(blank, shutdown_timeout=None)
     found = boot(
-        None if given is None else given.config, None if stored is None else stored.config, blank
+        None if theirs is None else theirs.config, None if own is None else own.config, blank
     )
-    new = stored if found.new is found.old and stored else Held(found.new)
-    if given is not None and found.case.outcome is Takes.GIVEN:
-        new = given
-    rules = RULES[Variant.SEED, asked.release]
-    compatible = fits(new, stored, asked.node, rules).outcome is Fits.COMPATIBLE
-    turn = Turn(named=asked.node in found.new.nodes, compatible=compatible)
-    becomes = BEGIN[asked.release].choose((turn,), 0)
+    new = own if found.new is found.old and own else Held(found.new)
+    if theirs is not None and found.case.outcome is Takes.GIVEN:
+        new = theirs
+    rules = RULES[Variant.SEED, release]
+    compatible = fits(new, own, node, rules).outcome is Fits.COMPATIBLE
+    turn = Turn(named=node in found.new.nodes, compatible=compatible)
+    becomes = BEGIN[release].choose((turn,), 0)
     return BootAnswer(
         takes=found.case.outcome,
         config=as_json(found.new),
@@ -152,7 +136,7 @@ class AskNews:
     """A config that comes to a node in some status."""
 
     node: NODE
-    status: Annotated[OwnStatus, "of the node"]
+    status: Annotated[OWN, "of the node"]
     config: Annotated[Mapping[str, Any], CONFIG]
     current: Annotated[
         Mapping[str, Any] | None, "the config it holds or heads for; null before the start"
@@ -167,7 +151,7 @@ class AskNews:
 
 
 @frozen(kw_only=True)
-class NewsAnswer:
+class NewsAnswer(Answer):
     """What the node does."""
 
     does: Annotated[Does, "what it does with the config"]
@@ -178,8 +162,6 @@ class NewsAnswer:
     sends_ours_to: Annotated[tuple[str, ...], "to whom it sends its own"]
     stores: Annotated[bool, "the new config is on disk before anything else happens"]
     stops_broker: Annotated[bool, "the broker is stopped"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
 @question("clusterer.apply", node="a", status="ready", config={**ONE, "version": 2}, current=ONE)
@@ -202,10 +184,10 @@ def answer_new_config(asked: AskNews) -> NewsAnswer:
 
 
 def _news(asked: AskNews, *, by_operator: bool) -> NewsAnswer:
-    status = Status(asked.status.value)
+    status = Status(asked.status)
     if asked.current is None and status is not Status.PREBOOT:
         raise DoesNotFit("current", "current is missing", next="give the config that it holds")
-    current = None if asked.current is None else config_at("current", asked.current, asked.release)
+    current = config_or_none("current", asked.current, asked.release)
     new: Held | None = None
     try:
         new = config_at("config", asked.config, asked.release)
@@ -253,10 +235,9 @@ def _waits(status: Status) -> bool:
 
 
 def _begun(asked: AskNews, new: Held, current: Held | None, status: Status) -> tuple[Status, str]:
-    if asked.achieved is not None:
-        achieved: Held | None = config_at("achieved", asked.achieved, asked.release)
-    else:
-        achieved = None if _waits(status) else current
+    achieved = config_or_none("achieved", asked.achieved, asked.release)
+    if achieved is None and not _waits(status):
+        achieved = current
     compatible = fits(new, achieved, asked.node, RULES[asked.variant, asked.release])
     turn = Turn(
         named=asked.node in new.config.nodes,
@@ -278,33 +259,11 @@ class IdsOp(Enum):
 
 
 @frozen(kw_only=True)
-class AskIds:
-    """Identities that a node knows, and one operation on them."""
-
-    node: NODE
-    identity: Annotated[str, "its own"]
-    nodes: Annotated[tuple[str, ...], "of its config"]
-    ids: Annotated[Mapping[str, str], "what it knows: node to identity"]
-    op: Annotated[
-        IdsOp,
-        "transfer: a new config (`ids`) takes the map of the last achieved one (`other`);"
-        " update: what `of` says of itself in its map (`other`); add: all of `other`;"
-        " add-one: `of` says that its identity is `its`",
-    ]
-    other: Annotated[Mapping[str, str] | None, "the other map; null: there is none"] = None
-    of: Annotated[str | None, "which node"] = None
-    its: Annotated[str | None, "the identity that it says"] = None
-    variant: VARIANT = Variant.SEED
-
-
-@frozen(kw_only=True)
-class IdsAnswer:
+class IdsAnswer(Answer):
     """The identities afterwards."""
 
     ids: Annotated[Mapping[str, str], "of the config's nodes only, one's own among them"]
     changed: Annotated[bool, "add-one: another identity of that node was known before"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
 SAID = {
@@ -317,6 +276,7 @@ SAID = {
 
 @question(
     "clusterer.ids",
+    "Identities that a node knows, and one operation on them.",
     node="b",
     identity="b1",
     nodes=["a", "b"],
@@ -325,34 +285,48 @@ SAID = {
     of="a",
     its="a2",
 )
-def answer_ids(asked: AskIds) -> IdsAnswer:
+def answer_ids(
+    *,
+    node: NODE,
+    identity: Annotated[str, "its own"],
+    nodes: Annotated[tuple[str, ...], "of its config"],
+    ids: Annotated[Mapping[str, str], "what it knows: node to identity"],
+    op: Annotated[
+        IdsOp,
+        "transfer: a new config (`ids`) takes the map of the last achieved one (`other`);"
+        " update: what `of` says of itself in its map (`other`); add: all of `other`;"
+        " add-one: `of` says that its identity is `its`",
+    ],
+    other: Annotated[Mapping[str, str] | None, "the other map; null: there is none"] = None,
+    of: Annotated[str | None, "which node"] = None,
+    its: Annotated[str | None, "the identity that it says"] = None,
+    variant: VARIANT = Variant.SEED,
+) -> IdsAnswer:
     """Bookkeeping of the nodes' identities."""
-    rules = RULES[asked.variant, Release.SEED]
-    held = Held(evolve(default(asked.node), disc=frozenset(asked.nodes)), Notes.of(asked.ids))
-    other = None if asked.other is None else Held(held.config, Notes.of(asked.other))
+    rules = RULES[variant, Release.SEED]
+    held = Held(evolve(default(node), disc=frozenset(nodes)), Notes.of(ids))
+    theirs = None if other is None else Held(held.config, Notes.of(other))
     changed = False
-    if asked.op in (IdsOp.UPDATE, IdsOp.ADD_ONE) and asked.of is None:
-        raise DoesNotFit("of", f"{asked.op.value} needs a node", next="name it")
-    of = asked.of or ""
-    match asked.op:
+    if op in (IdsOp.UPDATE, IdsOp.ADD_ONE) and of is None:
+        raise DoesNotFit("of", f"{op.value} needs a node", next="name it")
+    match op:
         case IdsOp.TRANSFER:
-            held = transferred(held, other, rules)
+            held = transferred(held, theirs, rules)
         case IdsOp.UPDATE:
-            held = updated(held, of, other or Held(held.config), rules)
+            held = updated(held, of or "", theirs or Held(held.config), rules)
         case IdsOp.ADD:
-            held = evolve(held, ids=(other or Held(held.config)).ids.over(held.ids))
+            held = evolve(held, ids=(theirs or Held(held.config)).ids.over(held.ids))
         case IdsOp.ADD_ONE:
-            if asked.its is None:
+            if its is None:
                 raise DoesNotFit("its", "add-one needs an identity", next="give it")
-            found = noted(held, of, asked.its)
+            found = noted(held, of or "", its)
             held, changed = found.held, found.changed
-    ids = tidy(held, asked.node, asked.identity).ids
     more = "; ours keeps those that the new one brings" if rules.carries else ""
     return IdsAnswer(
-        ids=dict(ids.pairs),
+        ids=dict(tidy(held, node, identity).ids.pairs),
         changed=changed,
         rule="U3",
-        why=SAID[asked.op] + (more if asked.op is IdsOp.TRANSFER else ""),
+        why=SAID[op] + (more if op is IdsOp.TRANSFER else ""),
     )
 
 

@@ -6,11 +6,12 @@ Source: Clusterer, U4 and U5.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from attrs import frozen
 
-from joinproto.ask.question import Question, question
+from joinproto.ask.question import Answer, Question, question
 from joinproto.clusterer.ask_config import CONFIG, ONE, config_at
 from joinproto.clusterer.ask_nodes import NODE, RELEASE
 from joinproto.clusterer.blocking import blockers
@@ -21,10 +22,11 @@ from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import JOINERS, LOCKS, RAN, AskedLock, Lock, Next, WaitingPeer
 from joinproto.clusterer.waits import may_go
 from joinproto.clusterer.why import reason
-from joinproto.codec.json_form import Absent
+from joinproto.codec.json_form import Absent, Last
 from joinproto.codec.strict import DoesNotFit
 from joinproto.machine.evaluate import members_of
 
+NONE: Mapping[str, str] = MappingProxyType({})
 OTHERS = Literal["preboot", "joining", "rejoining", "booting", "ready", "pending", "unreachable"]
 
 
@@ -41,23 +43,14 @@ class AskJoin:
 
 
 @frozen(kw_only=True)
-class AskRejoin(AskJoin):
-    """What a rejoining node has heard; all others are coeval."""
-
-    ran: Annotated[tuple[str, ...], "who ran when this node stopped last"] = ()
-
-
-@frozen(kw_only=True)
-class JoinAnswer:
+class JoinAnswer(Answer):
     """What the node does now."""
 
     does: Annotated[Next, "what it does"]
     wiped: Annotated[bool, "its data are thrown away now"]
     waits_for: Annotated[tuple[str, ...], "whom it needs before it can go on"]
     awaited: Annotated[tuple[str, ...] | None, "rejoin: who may have newer data", Absent()]
-    rule: Annotated[str, "the rule that decided"]
-    case: Annotated[str, "the case of the table"]
-    why: Annotated[str, "the reason, in a sentence"]
+    case: Annotated[str, Last(8), "the case of the table"]
 
 
 def _config(asked: AskJoin) -> Config:
@@ -80,14 +73,17 @@ def answer_join(asked: AskJoin) -> JoinAnswer:
 
 @question(
     "clusterer.rejoin",
+    "What a rejoining node has heard; all others are coeval.",
     node="a",
     config={**ONE, "nodes": {"a": "disc", "b": "disc"}},
     statuses={"b": "rejoining"},
     ran=["a", "b"],
 )
-def answer_rejoin(asked: AskRejoin) -> JoinAnswer:
+def answer_rejoin(
+    asked: AskJoin, *, ran: Annotated[tuple[str, ...], "who ran when this node stopped last"] = ()
+) -> JoinAnswer:
     """What a rejoining node does: boot, go, ask, or wait, and for whom."""
-    return _next(asked, _config(asked), Status.REJOINING, frozenset(asked.ran))
+    return _next(asked, _config(asked), Status.REJOINING, frozenset(ran))
 
 
 def _next(asked: AskJoin, config: Config, own: Status, ran: frozenset[str]) -> JoinAnswer:
@@ -127,15 +123,6 @@ def _awaited(rows: tuple[WaitingPeer, ...], me: int) -> frozenset[str]:
 
 
 @frozen(kw_only=True)
-class AskWaits:
-    """A wait graph: for each rejoining node whom it awaits."""
-
-    awaits: Annotated[
-        Mapping[str, tuple[str, ...] | None], "whom each awaits; null: it has not said"
-    ]
-
-
-@frozen(kw_only=True)
 class MayGoAnswer:
     """One node of the graph."""
 
@@ -146,20 +133,27 @@ class MayGoAnswer:
 
 
 @frozen(kw_only=True)
-class WaitsAnswer:
+class WaitsAnswer(Answer):
     """Who may go."""
 
     goes: Annotated[tuple[str, ...], "those that may take the locks, by name"]
     nodes: Annotated[Mapping[str, MayGoAnswer], "each that has said whom it awaits"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
-@question("clusterer.waits", awaits={"a": ["b"], "b": ["a"], "c": ["a"]})
-def answer_waits(asked: AskWaits) -> WaitsAnswer:
+@question(
+    "clusterer.waits",
+    "A wait graph: for each rejoining node whom it awaits.",
+    awaits={"a": ["b"], "b": ["a"], "c": ["a"]},
+)
+def answer_waits(
+    *,
+    awaits: Annotated[
+        Mapping[str, tuple[str, ...] | None], "whom each awaits; null: it has not said"
+    ],
+) -> WaitsAnswer:
     """Who may go in a wait graph."""
-    graph = {name: frozenset(said) for name, said in asked.awaits.items() if said is not None}
-    complete = len(graph) == len(asked.awaits)
+    graph = {name: frozenset(said) for name, said in awaits.items() if said is not None}
+    complete = len(graph) == len(awaits)
     found = {}
     for name in sorted(graph):
         # Who awaits no node asks no node.
@@ -178,19 +172,7 @@ def answer_waits(asked: AskWaits) -> WaitsAnswer:
 
 
 @frozen(kw_only=True)
-class AskLocks:
-    """A node that is to go takes the lock of every node of its config."""
-
-    node: NODE
-    nodes: Annotated[tuple[str, ...], "of the config, itself included"]
-    statuses: Annotated[
-        Mapping[str, OTHERS], "of the nodes; who is left out cannot be reached, itself waits"
-    ]
-    held_by: Annotated[Mapping[str, str], "locks that are taken: whose, and by whom"] = {}
-
-
-@frozen(kw_only=True)
-class LocksAnswer:
+class LocksAnswer(Answer):
     """Whether it gets them all."""
 
     goes: Annotated[bool, "it holds all, and boots"]
@@ -198,33 +180,40 @@ class LocksAnswer:
     taken: Annotated[tuple[str, ...], "that it holds; given back at once where it does not go"]
     skipped: Annotated[tuple[str, ...], "who is away counts as granted"]
     refused_by: Annotated[str | None, "at whose lock it ends; null: at none"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
 @question(
     "clusterer.locks",
+    "A node that is to go takes the lock of every node of its config.",
     node="a",
     nodes=["a", "b", "c"],
     statuses={"b": "rejoining"},
     held_by={"b": "c"},
 )
-def answer_locks(asked: AskLocks) -> LocksAnswer:
+def answer_locks(
+    *,
+    node: NODE,
+    nodes: Annotated[tuple[str, ...], "of the config, itself included"],
+    statuses: Annotated[
+        Mapping[str, OTHERS], "of the nodes; who is left out cannot be reached, itself waits"
+    ],
+    held_by: Annotated[Mapping[str, str], "locks that are taken: whose, and by whom"] = NONE,
+) -> LocksAnswer:
     """Whether a node gets the locks of all nodes of its config."""
-    if asked.node not in asked.nodes:
-        raise DoesNotFit("nodes", f"{asked.node!r} is not among them", next="name it, too")
-    order = tuple(sorted(set(asked.nodes)))
+    if node not in nodes:
+        raise DoesNotFit("nodes", f"{node!r} is not among them", next="name it, too")
+    order = tuple(sorted(set(nodes)))
     taken, skipped, refused, why = list[str](), list[str](), None, "every lock is granted"
     for name in order:
-        status = Status(asked.statuses.get(name, "unreachable"))
-        if name == asked.node and name not in asked.statuses:
+        status = Status(statuses.get(name, "unreachable"))
+        if name == node and name not in statuses:
             status = Status.REJOINING
         if status is Status.UNREACHABLE:
             skipped.append(name)
             continue
         row = AskedLock(
             waiting=status in (Status.JOINING, Status.REJOINING),
-            taken=asked.held_by.get(name, asked.node) != asked.node,
+            taken=held_by.get(name, node) != node,
         )
         case = LOCKS.choose((row,), 0)
         if case.outcome is Lock.REJECT:

@@ -73,6 +73,14 @@ class Unknown(Malformed):
         self.key, self.known = key, known
 
 
+class Refusal(Malformed):
+    """A value that its type allows and its meaning does not: what to say of it, and what to do."""
+
+    def __init__(self, message: str, *, next: str) -> None:
+        super().__init__("", Verbatim(message), next)
+        self.message, self.next = message, next
+
+
 def shown(value: object) -> str:
     """Return `value` for a message: escaped, and at most `SHOWN_MAX` characters long."""
     try:

@@ -2,7 +2,8 @@
 
     trace_length: Annotated[int | None, AtLeast(0), "steps of the shortest run; null: none"]
 
-The text says what the field is.
+The text says what the field is; of several the last one counts, so a field may say more than the
+alias of its type.
 """
 
 from __future__ import annotations
@@ -88,6 +89,13 @@ class Merged:
     optional: bool = False
 
 
+@frozen
+class Last:
+    """Stands behind the parts without this mark; of several, the lowest number is first."""
+
+    place: int
+
+
 Count = Annotated[int, AtLeast(0)]
 Seconds = Annotated[float, AtLeast(0), Digits(3)]
 """Durations, and CPU time."""
@@ -129,7 +137,7 @@ class Part:
 
     @property
     def about(self) -> str:
-        return " ".join(self.mark(str).split())
+        return " ".join([mark for mark in self.marks if isinstance(mark, str)][-1].split())
 
 
 @cache
@@ -143,9 +151,10 @@ def _fields(cls: type) -> tuple[Part, ...]:
 
 @cache
 def parts_of(cls: type) -> tuple[Part, ...]:
-    """Return what says of itself what it is: fields first, then properties."""
+    """Return what says of itself what it is: fields, properties, then what is `Last`."""
     parts = (*_fields(cls), *(Part(name, hint, "", NOTHING) for name, hint in _properties(cls)))
-    return tuple(one for one in parts if one.mark(str) is not None or one.mark(Merged))
+    kept = [one for one in parts if one.mark(str) is not None or one.mark(Merged)]
+    return tuple(sorted(kept, key=lambda one: last.place if (last := one.mark(Last)) else 0))
 
 
 def arguments_of(cls: type, order: Sequence[str] | None = None) -> tuple[Part, ...]:

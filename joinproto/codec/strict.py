@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from joinproto.codec.codec import Codec
 from joinproto.codec.json_text import parsed
-from joinproto.codec.malformed import Malformed, Missing, Unknown, Verbatim
+from joinproto.codec.malformed import Malformed, Missing, Refusal, Unknown, Verbatim
 from joinproto.errors import UsageProblem, nearest
 
 T = TypeVar("T")
@@ -30,6 +30,8 @@ class DoesNotFit(UsageProblem):
             case Missing():
                 parent = path.removesuffix(fault.key).removesuffix(".")
                 return cls(parent, f"{fault.key} is missing", next=next)
+            case Refusal():
+                return cls(path, fault.message, next=fault.next)
             case Unknown():
                 known = f"fields: {', '.join(fault.known)}"
                 near = nearest(fault.key, fault.known, cutoff=0.7)

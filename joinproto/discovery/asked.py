@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 
 from attrs import define, field, fields, frozen
 
+from joinproto.ask.question import Answer
 from joinproto.codec.json_form import AtLeast
 from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import perform
@@ -58,7 +59,7 @@ class Outcome(Enum):
 
 
 @frozen(kw_only=True)
-class Exchanged:
+class Exchanged(Answer):
     """What is requested, and what follows from the answers."""
 
     requests: Annotated[tuple[Request, ...], "in their order; each takes one answer"]
@@ -68,8 +69,6 @@ class Exchanged:
     error: Annotated[str | None, "why it failed; null: it did not"] = None
     again: Annotated[bool, "a lost record was written again"] = False
     lock: Annotated[str | None, "what unlocks: the key that is held"] = None
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
 class _Unanswered(Exception):

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from attrs import frozen
 
-from joinproto.ask.question import Question, question
-from joinproto.codec.json_form import AtLeast
+from joinproto.ask.question import Answer, Question, question
+from joinproto.codec.json_form import AtLeast, Merged
 from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import aws, sigv4
 from joinproto.discovery.asked import Exchanged, Served, played, shaped
@@ -36,34 +36,31 @@ _KEYS = {"access_key": "AKIDEXAMPLE", "secret_key": "wJalrXUtnFEMI/K7MDENG+bPxRf
 
 
 @frozen(kw_only=True)
-class AskDescribe(aws.Aws):
-    """The requests for instances."""
-
-    instance_ids: Annotated[tuple[str, ...], "of its own group"] = ()
-    next_token: Annotated[str | None, "of the page before; null: the first page"] = None
-
-
-@frozen(kw_only=True)
-class DescribeAnswer:
+class DescribeAnswer(Answer):
     """The requests, unsigned."""
 
     requests: Annotated[tuple[Request, ...], "for the group, where its ids are not given; else"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
-@question("discovery.aws.describe", instance_tags={"service": "rabbitmq"})
-def answer_describe(asked: AskDescribe) -> DescribeAnswer:
+@question(
+    "discovery.aws.describe", "The requests for instances.", instance_tags={"service": "rabbitmq"}
+)
+def answer_describe(
+    about: aws.Aws,
+    *,
+    instance_ids: Annotated[tuple[str, ...], "of its own group"] = (),
+    next_token: Annotated[str | None, "of the page before; null: the first page"] = None,
+) -> DescribeAnswer:
     """The requests for a group or for instances, with their arguments in order."""
-    if asked.use_autoscaling_group and not asked.instance_ids:
-        request = aws.groups(asked, asked.next_token)
+    if about.use_autoscaling_group and not instance_ids:
+        request = aws.groups(about, next_token)
         why = "all instances in groups are asked for, to find this instance's group"
-    elif not asked.instance_ids and not asked.instance_tags:
+    elif not instance_ids and not about.instance_tags:
         why = "neither a group nor tags are set: nothing is requested"
         return DescribeAnswer(requests=(), rule="D1", why=why)
     else:
-        request = aws.instances(asked, asked.instance_ids, asked.next_token)
-        of = "the group" if asked.instance_ids else "the tags"
+        request = aws.instances(about, instance_ids, next_token)
+        of = "the group" if instance_ids else "the tags"
         why = f"the instances of {of}; arguments are sorted by name"
     return DescribeAnswer(requests=(request,), rule="D1", why=why)
 
@@ -99,17 +96,10 @@ class AskSign:
 
 
 @frozen(kw_only=True)
-class SignAnswer:
+class SignAnswer(Answer):
     """The signature, and how it came about."""
 
-    canonical_request: Annotated[str, "what is hashed first"]
-    string_to_sign: Annotated[str, "what is signed"]
-    signed_headers: Annotated[str, "their names, sorted"]
-    signature: Annotated[str, "in hexadecimal"]
-    authorization: Annotated[str, "the header's value"]
-    headers: Annotated[tuple[Header, ...], "all that are sent, in their order"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
+    signed: Annotated[sigv4.Signed, Merged()]
 
 
 @question(
@@ -124,99 +114,78 @@ def answer_sign(asked: AskSign) -> SignAnswer:
     chosen = sigv4.shipped if is_shipped else sigv4.usual
     done = sigv4.sign(request, by, asked.time, chosen(request, asked.time, asked.token))
     time_in = "date" if is_shipped else "x-amz-date"
-    return shaped(
-        SignAnswer,
-        done,
-        canonical_request=done.canonical,
-        string_to_sign=done.to_sign,
-        rule="D1",
-        why=f"signature version 4, with the time in {time_in}",
-    )
+    why = f"signature version 4, with the time in {time_in}"
+    return SignAnswer(signed=done, rule="D1", why=why)
 
 
 @frozen(kw_only=True)
-class AskHostnames(aws.Names):
-    """Pages of instances, and how they are named."""
-
-    pages: Annotated[tuple[str, ...], "answers of DescribeInstances, in XML"]
-    states: Annotated[
-        tuple[str, ...] | None, "which count (ours); null: the server has sorted them out"
-    ] = aws.STATES
-
-
-@frozen(kw_only=True)
-class HostnamesAnswer:
+class HostnamesAnswer(Answer):
     """The nodes, or why they are not known."""
 
-    hosts: Annotated[tuple[str, ...] | None, "host names, in the order of the answers"]
-    nodes: Annotated[tuple[str, ...] | None, "the nodes on them"]
-    error: Annotated[str | None, "why nothing is known; null: it is"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
+    hosts: Annotated[tuple[str, ...] | None, "host names, in the order of the answers"] = None
+    nodes: Annotated[tuple[str, ...] | None, "the nodes on them"] = None
+    error: Annotated[str | None, "why nothing is known; null: it is"] = None
 
 
-@question("discovery.aws.hostnames", pages=[_PAGE])
-def answer_hostnames(asked: AskHostnames) -> HostnamesAnswer:
+@question("discovery.aws.hostnames", "Pages of instances, and how they are named.", pages=[_PAGE])
+def answer_hostnames(
+    about: aws.Names,
+    *,
+    pages: Annotated[tuple[str, ...], "answers of DescribeInstances, in XML"],
+    states: Annotated[
+        tuple[str, ...] | None, "which count (ours); null: the server has sorted them out"
+    ] = aws.STATES,
+) -> HostnamesAnswer:
     """The nodes, from pages of instances."""
-    states = None if asked.variant is Variant.REAL else asked.states
+    counted = None if about.variant is Variant.REAL else states
     try:
-        found = tuple(one for page in asked.pages for one in hosts(page, asked.paths, states))
+        found = tuple(one for page in pages for one in hosts(page, about.paths, counted))
     except Refused as refused:
-        return HostnamesAnswer(
-            hosts=None, nodes=None, error=refused.why, rule="D1", why="an error is not a list"
-        )
-    paths = ", ".join(".".join(path) for path in asked.paths)
+        return HostnamesAnswer(error=refused.why, rule="D1", why="an error is not a list")
+    paths = ", ".join(".".join(path) for path in about.paths)
     why = f"what stands at {paths}; what leads nowhere is skipped"
-    return HostnamesAnswer(hosts=found, nodes=asked.nodes(found), error=None, rule="D1", why=why)
+    return HostnamesAnswer(hosts=found, nodes=about.nodes(found), rule="D1", why=why)
 
 
 @frozen(kw_only=True)
-class AskGroup:
-    """Pages of instances in groups, and the id of this instance."""
-
-    instance: Annotated[str, "this instance's id"]
-    pages: Annotated[tuple[str, ...], "answers of DescribeAutoScalingInstances, in XML"]
-
-
-@frozen(kw_only=True)
-class GroupAnswer:
+class GroupAnswer(Answer):
     """Its own group."""
 
-    group: Annotated[str | None, "its name; null: none, or not known"]
-    instances: Annotated[tuple[str, ...], "ids of all in it"]
-    next_token: Annotated[str | None, "what asks for the page after the last; null: there is none"]
-    error: Annotated[str | None, "why nothing is known; null: it is"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
+    group: Annotated[str | None, "its name; null: none, or not known"] = None
+    instances: Annotated[tuple[str, ...], "ids of all in it"] = ()
+    next_token: Annotated[
+        str | None, "what asks for the page after the last; null: there is none"
+    ] = None
+    error: Annotated[str | None, "why nothing is known; null: it is"] = None
 
 
-@question("discovery.aws.group", instance="i-1", pages=[_GROUPS])
-def answer_group(asked: AskGroup) -> GroupAnswer:
+@question(
+    "discovery.aws.group",
+    "Pages of instances in groups, and the id of this instance.",
+    instance="i-1",
+    pages=[_GROUPS],
+)
+def answer_group(
+    *,
+    instance: Annotated[str, "this instance's id"],
+    pages: Annotated[tuple[str, ...], "answers of DescribeAutoScalingInstances, in XML"],
+) -> GroupAnswer:
     """Its own autoscaling group, from pages of instances."""
     try:
-        group = group_of(asked.pages, asked.instance)
-        token = next_token(asked.pages[-1]) if asked.pages else None
-        ids = members_of(asked.pages, group) if group is not None else ()
+        group = group_of(pages, instance)
+        token = next_token(pages[-1]) if pages else None
+        ids = members_of(pages, group) if group is not None else ()
     except Refused as refused:
-        return GroupAnswer(
-            group=None,
-            instances=(),
-            next_token=None,
-            error=refused.why,
-            rule="D1",
-            why="an error is not a list",
-        )
-    why = "no page names the instance" if group is None else f"{asked.instance} is in {group}"
-    return GroupAnswer(group=group, instances=ids, next_token=token, error=None, rule="D1", why=why)
+        return GroupAnswer(error=refused.why, rule="D1", why="an error is not a list")
+    why = "no page names the instance" if group is None else f"{instance} is in {group}"
+    return GroupAnswer(group=group, instances=ids, next_token=token, rule="D1", why=why)
 
 
 @frozen(kw_only=True)
-class RegionAnswer:
+class RegionAnswer(Answer):
     """The region."""
 
     region: Annotated[str | None, "null: not set"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
 @question("discovery.aws.region", zone="eu-west-1b")
@@ -229,29 +198,28 @@ def answer_region(asked: RegionFacts) -> RegionAnswer:
     return RegionAnswer(region=found, rule="D1", why=f"said by {who}")
 
 
-@frozen(kw_only=True)
-class AskList(aws.Aws):
-    """A whole listing: metadata, group, instances."""
-
-    node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"
-    access_key: Annotated[str | None, "null: the role's are asked for"] = None
-    secret_key: Annotated[str | None, "of the key"] = None
-    answers: Annotated[tuple[Served, ...], "one for each request, in their order"] = ()
-
-
 @question(
-    "discovery.aws.list", instance_tags={"service": "rabbitmq"}, answers=[{"body": _PAGE}], **_KEYS
+    "discovery.aws.list",
+    "A whole listing: metadata, group, instances.",
+    instance_tags={"service": "rabbitmq"},
+    answers=[{"body": _PAGE}],
+    **_KEYS,
 )
-def answer_list(asked: AskList) -> Exchanged:
+def answer_list(
+    about: aws.Aws,
+    *,
+    node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost",
+    access_key: Annotated[str | None, "null: the role's are asked for"] = None,
+    secret_key: Annotated[str | None, "of the key"] = None,
+    answers: Annotated[tuple[Served, ...], "one for each request, in their order"] = (),
+) -> Exchanged:
     """A whole listing: metadata, group, instances."""
     keys = None
-    if asked.access_key is not None and asked.secret_key is not None:
-        keys = Signing(
-            access_key=asked.access_key, secret_key=asked.secret_key, region="", service=""
-        )
-    names = aws.Names(variant=asked.variant, node=asked.node)
-    backend = aws.AwsBackend(asked, names, Metadata(), keys, asked.region)
-    return played(backend.list_nodes(), asked.answers, "D1")
+    if access_key is not None and secret_key is not None:
+        keys = Signing(access_key=access_key, secret_key=secret_key, region="", service="")
+    names = aws.Names(variant=about.variant, node=node)
+    backend = aws.AwsBackend(about, names, Metadata(), keys, about.region)
+    return played(backend.list_nodes(), answers, "D1")
 
 
 AWS_QUESTIONS: tuple[Question[Any, Any], ...] = (

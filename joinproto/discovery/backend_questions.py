@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from attrs import frozen
 
-from joinproto.ask.question import Question, question
+from joinproto.ask.question import Answer, Question, question
 from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import consul, dns, k8s, proxy
 from joinproto.discovery.answers import Failed, Listed, Selected
@@ -49,55 +49,46 @@ def _node(node: str) -> None:
 
 
 @frozen(kw_only=True)
-class AskName:
-    """A host, and the node that asks."""
-
-    host: Annotated[str, "a host name, or an IPv4 address"]
-    node: Annotated[str, "this node, whose prefix is taken"] = "rabbit@localhost"
-    long_names: Annotated[bool, "whether names keep their dots"] = False
-
-
-@frozen(kw_only=True)
-class NameAnswer:
+class NameAnswer(Answer):
     """The node on a host."""
 
     node: Annotated[str, "its name"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
-@question("discovery.name", host="node1.eng.example.local", node="rabbit@node2")
-def answer_name(asked: AskName) -> NameAnswer:
+@question(
+    "discovery.name",
+    "A host, and the node that asks.",
+    host="node1.eng.example.local",
+    node="rabbit@node2",
+)
+def answer_name(
+    *,
+    host: Annotated[str, "a host name, or an IPv4 address"],
+    node: Annotated[str, "this node, whose prefix is taken"] = "rabbit@localhost",
+    long_names: Annotated[bool, "whether names keep their dots"] = False,
+) -> NameAnswer:
     """The node on a host."""
-    _node(asked.node)
-    if not asked.host or "@" in asked.host:
-        raise DoesNotFit("host", f"expected a host, found {asked.host!r}", next="as host1.example")
-    found = node_of(prefix_of(asked.node), asked.host, long_names=asked.long_names)
-    cut = not found.endswith(f"@{asked.host}")
+    _node(node)
+    if not host or "@" in host:
+        raise DoesNotFit("host", f"expected a host, found {host!r}", next="as host1.example")
+    found = node_of(prefix_of(node), host, long_names=long_names)
+    cut = not found.endswith(f"@{host}")
     why = "short names end at the first dot" if cut else "its own prefix stands before the host"
     return NameAnswer(node=found, rule="D1", why=why)
 
 
 @frozen(kw_only=True)
-class AskDns(dns.Dns):
-    """A name that has the addresses of all nodes."""
-
-    answers: Annotated[tuple[dns.LookedUp, ...], "one for each look-up, in their order"] = ()
-
-
-@frozen(kw_only=True)
-class DnsAnswer:
+class DnsAnswer(Answer):
     """What is looked up, and what follows."""
 
     lookups: Annotated[tuple[dns.Lookup, ...], "in their order; each takes one answer"]
     nodes: Annotated[tuple[str, ...] | None, "who is there; null: not known"] = None
     error: Annotated[str | None, "why it failed; null: it did not"] = None
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
 @question(
     "discovery.dns",
+    "A name that has the addresses of all nodes.",
     hostname="discovery.eng.example.local",
     answers=[
         {"values": ["192.168.100.1"]},
@@ -105,10 +96,14 @@ class DnsAnswer:
         {"values": ["node1.eng.example.local."]},
     ],
 )
-def answer_dns(asked: AskDns) -> DnsAnswer:
+def answer_dns(
+    about: dns.Dns,
+    *,
+    answers: Annotated[tuple[dns.LookedUp, ...], "one for each look-up, in their order"] = (),
+) -> DnsAnswer:
     """What is looked up, and who is there."""
-    _node(asked.node)
-    result, given = played_with(dns.list_nodes(asked), asked.answers)
+    _node(about.node)
+    result, given = played_with(dns.list_nodes(about), answers)
     lookups = tuple(given.asked)
     match result:
         case None:
@@ -129,13 +124,11 @@ class AskEndpoints(k8s.K8s):
 
 
 @frozen(kw_only=True)
-class PodAnswer:
+class PodAnswer(Answer):
     """Which pods are there, by their names."""
 
     nodes: Annotated[tuple[str, ...] | None, "the seed, or all pods; null: not known"]
     error: Annotated[str | None, "why nothing is known; null: it is"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
 @question("discovery.k8s.pod", node="rabbit@rabbit-server-2.rabbit-nodes.default")
@@ -165,13 +158,11 @@ class AskConsul(Consul):
 
 
 @frozen(kw_only=True)
-class AddressAnswer:
+class AddressAnswer(Answer):
     """What is registered as the address, and under which id."""
 
     address: Annotated[str | None, "null: none is sent, Consul takes its agent's"]
     id: Annotated[str, "of the service"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
 @question("discovery.consul.address", **_REAL, svc_addr_auto=True, svc_addr_use_nodename=True)
@@ -247,40 +238,42 @@ def _exchange(
         return played(flow(make(asked)), asked.answers, rule)
 
     return Question(
-        name=name, about=about, asks=asks, answers=Exchanged, answer=answer, example=example
+        name=name,
+        about=about,
+        asks=asks,
+        answers=Exchanged,
+        answer=answer,
+        function=answer,
+        example=example,
     )
 
 
 @frozen(kw_only=True)
-class AskProxy(proxy.Proxies):
-    """Which way a request goes."""
-
-    scheme: Annotated[str, "of the request: http or https"] = "http"
-    host: Annotated[str, "of the request"]
-
-
-@frozen(kw_only=True)
-class ProxyAnswer:
+class ProxyAnswer(Answer):
     """Through which proxy, if any."""
 
     proxy: Annotated[str | None, "as http://host:port; null: directly"]
     error: Annotated[str | None, "why the setting cannot be read; null: it can"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
 
 
 @question(
     "discovery.proxy",
+    "Which way a request goes.",
     http_proxy="192.168.0.98",
     exclusions=["169.254.169.254"],
     host="169.254.169.254",
 )
-def answer_proxy(asked: AskProxy) -> ProxyAnswer:
+def answer_proxy(
+    about: proxy.Proxies,
+    *,
+    scheme: Annotated[str, "of the request: http or https"] = "http",
+    host: Annotated[str, "of the request"],
+) -> ProxyAnswer:
     """Through which proxy a request goes, if any."""
-    if asked.scheme not in ("http", "https"):
-        raise DoesNotFit("scheme", f"expected http or https, found {asked.scheme!r}", next="http")
+    if scheme not in ("http", "https"):
+        raise DoesNotFit("scheme", f"expected http or https, found {scheme!r}", next="http")
     try:
-        found = proxy.way(asked, asked.scheme, asked.host)
+        found = proxy.way(about, scheme, host)
     except Refused as refused:
         return ProxyAnswer(proxy=None, error=refused.why, rule="D1", why="the setting is wrong")
     return ProxyAnswer(proxy=found.proxy, error=None, rule="D1", why=found.why)

@@ -6,9 +6,12 @@ Source: discovery, D4; the shipped one as read from the code that shipped.
 from __future__ import annotations
 
 from enum import Enum
+from typing import Annotated
 
 from attrs import field, frozen
 
+from joinproto.ask.question import ByCase, Named, Why
+from joinproto.codec.json_form import Key
 from joinproto.discovery.answers import Answer, Failed, Selected
 from joinproto.discovery.releases import LATEST, Release
 from joinproto.discovery.round import named
@@ -116,12 +119,16 @@ class Check:
 
 
 @frozen
-class CleanupResult:
-    """What is done, and with whom."""
+class CleanupResult(ByCase):
+    """What becomes of them."""
 
-    action: Action
-    case: Case[Action]
-    nodes: tuple[str, ...]
+    action: Annotated[Action, Key("deed"), "what is done"]
+    case: Annotated[Named[Case[Action]], "the case of the table"]
+    nodes: Annotated[tuple[str, ...], "with whom"]
+
+    @property
+    def why(self) -> Why:
+        return WHY[self.case.name]
 
 
 def check(about: Check, whose: str) -> CleanupResult:

@@ -6,10 +6,12 @@ Source: discovery, D6; what operators met with (docs/discovery.md, the table of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from attrs import field, frozen
 
+from joinproto.ask.question import Rule, Why
+from joinproto.codec.json_form import Last
 from joinproto.discovery import classic, conf, risks
 from joinproto.discovery.configuration import BACKEND, Configuration, variable
 from joinproto.discovery.found import Found, Origin, SettingEffect
@@ -28,21 +30,32 @@ from joinproto.errors import nearest
 
 @frozen(kw_only=True)
 class Linted:
-    """All settings of discovery, and all problems in the order of their lines.
+    """What becomes of the file.
 
     `accepted`: the schemas accept the file; what the code then does with it may still end the boot.
     `needs`: plugins without which it does not start, where it is not said which are enabled.
     """
 
-    settings: tuple[Found, ...]
-    problems: tuple[Problem, ...]
+    settings: Annotated[tuple[Found, ...], Last(1), "of discovery, in the order of the file"]
+    problems: Annotated[tuple[Problem, ...], Last(1), "in the order of their lines"]
     accepted: bool
     needs: tuple[str, ...] = ()
+    rule: Rule = "D6"
 
     @property
-    def starts(self) -> bool:
+    def starts(self) -> Annotated[bool, "whether a node with it starts"]:
         """Whether a node with this file starts."""
         return not any(one.severity is Severity.ERROR for one in self.problems)
+
+    @property
+    def why(self) -> Why:
+        errors = sum(one.severity is Severity.ERROR for one in self.problems)
+        others = len(self.problems) - errors
+        if errors:
+            return f"{errors} lines keep the node from starting; {others} other problems"
+        are = "are" if len(self.needs) > 1 else "is"
+        enabled = f", if {' and '.join(self.needs)} {are} enabled" if self.needs else ""
+        return f"it starts{enabled}; {others} problems"
 
 
 @frozen(kw_only=True)

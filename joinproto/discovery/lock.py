@@ -6,9 +6,12 @@ Source: discovery, D3.
 from __future__ import annotations
 
 from enum import Enum
+from typing import Annotated
 
 from attrs import frozen
 
+from joinproto.ask.question import Rule, Why
+from joinproto.codec.json_form import Key
 from joinproto.discovery import rules, values
 from joinproto.discovery.releases import Release
 
@@ -25,12 +28,13 @@ class Guard(Enum):
 
 @frozen
 class Guarded:
-    """`delay`: least and most seconds; empty: none."""
+    """What is done against the race."""
 
-    guard: Guard
-    retries: int | None
-    delay: tuple[int, ...]
-    why: str
+    guard: Annotated[Guard, Key("lock"), "what keeps two nodes apart"]
+    retries: Annotated[int | None, "tries for the lock; null: none is taken"]
+    delay: Annotated[tuple[int, ...], "least and most seconds before the start; none: at once"]
+    why: Why
+    rule: Rule = "D3"
 
 
 LOCKED_TRIES = 10

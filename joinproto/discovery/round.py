@@ -9,6 +9,7 @@ from typing import Annotated
 
 from attrs import field, frozen
 
+from joinproto.ask.question import ByCase, Named, Why
 from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
 from joinproto.discovery.boot import FIRST, TABLES, WHY, Peer, Rules, Step
@@ -45,15 +46,15 @@ class Round:
 
 
 @frozen
-class Decision:
-    """What is done, whom with, and why.  `gave_up`: the rounds are over, it stands alone."""
+class Decision(ByCase):
+    """What the node does next."""
 
-    step: Step
-    case: Case[Step]
-    node: str | None
-    why: str
-    order: tuple[str, ...]
-    gave_up: bool = False
+    step: Annotated[Step, "what the node does"]
+    case: Annotated[Named[Case[Step]], "the case of the rules' table"]
+    node: Annotated[str | None, "whom it joins"]
+    why: Why
+    order: Annotated[tuple[str, ...], "those that answer, the best first"]
+    gave_up: Annotated[bool, "no try was left, and it stands alone for that"] = False
 
 
 def decide(about: Round, rules: Rules) -> Decision:

@@ -11,9 +11,11 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping
+from typing import Annotated
 
 from attrs import evolve, frozen
 
+from joinproto.codec.json_form import Key
 from joinproto.discovery.exchange import Argument, Header, Request, Signing, escaped
 
 ALGORITHM = "AWS4-HMAC-SHA256"
@@ -22,14 +24,14 @@ TIME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 
 @frozen(kw_only=True)
 class Signed:
-    """A signature, and how it came about.  `headers`: to be sent, `Authorization` the last."""
+    """A signature, and how it came about.  `headers`: `Authorization` is the last."""
 
-    canonical: str
-    to_sign: str
-    signed_headers: str
-    signature: str
-    authorization: str
-    headers: tuple[Header, ...]
+    canonical: Annotated[str, Key("canonical_request"), "what is hashed first"]
+    to_sign: Annotated[str, Key("string_to_sign"), "what is signed"]
+    signed_headers: Annotated[str, "their names, sorted"]
+    signature: Annotated[str, "in hexadecimal"]
+    authorization: Annotated[str, "the header's value"]
+    headers: Annotated[tuple[Header, ...], "all that are sent, in their order"]
 
 
 def host_header(request: Request) -> str:

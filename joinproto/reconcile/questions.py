@@ -9,42 +9,27 @@ from typing import Annotated
 
 from attrs import asdict, frozen
 
-from joinproto.ask.question import question
-from joinproto.codec.json_form import AtLeast
+from joinproto.ask.question import Answer, Rule, question, refuse_twice
+from joinproto.codec.json_form import AtLeast, Last
 from joinproto.codec.strict import DoesNotFit
-from joinproto.reconcile import timers
 from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.explain import why, would_change
-from joinproto.reconcile.queue import Node, Queue, Settings, Situation, Target, Variant
+from joinproto.reconcile.queue import WHOSE, Node, Queue, Settings, Situation, Target, Variant
 from joinproto.reconcile.tables import CANDIDATES, Action
-from joinproto.reconcile.target import RULE, wanted
-from joinproto.reconcile.timers import Event, Timers
+from joinproto.reconcile.target import Wanted, wanted
+from joinproto.reconcile.timers import Event, Look, Timers, looks
 
 
-@frozen(kw_only=True)
-class AskTarget(Target):
-    """Who wants how many replicas of one queue."""
-
-    variant: Annotated[
-        Variant, "whose rules: the design's, those of the broker that shipped, ours"
-    ] = Variant.OURS
-
-
-@frozen(kw_only=True)
-class TargetAnswer:
-    """How many replicas are kept."""
-
-    target: Annotated[int, "0: no target, nothing is added"]
-    said_by: Annotated[str | None, "what decided; null: nothing"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
-
-
-@question("reconcile.target", variant="seed", argument=3, policy=5)
-def answer_target(asked: AskTarget) -> TargetAnswer:
+@question(
+    "reconcile.target",
+    "Who wants how many replicas of one queue.",
+    variant="seed",
+    argument=3,
+    policy=5,
+)
+def answer_target(target: Target, variant: WHOSE = Variant.OURS) -> Wanted:
     """How many replicas a queue is to have, and who says so."""
-    found = wanted(asked, asked.variant)
-    return TargetAnswer(target=found.count, said_by=found.said_by, rule=RULE, why=found.why)
+    return wanted(target, variant)
 
 
 @frozen(kw_only=True)
@@ -53,16 +38,14 @@ class AskQueue(Queue):
 
     nodes: Annotated[tuple[Node, ...], "of the cluster; none: not known"]
     settings: Annotated[Settings, "what holds for all queues"] = Settings()
-    variant: Annotated[
-        Variant, "whose rules: the design's, those of the broker that shipped, ours"
-    ] = Variant.OURS
+    variant: WHOSE = Variant.OURS
     at: Annotated[str | None, "who evaluates; null: the leader"] = None
     dice: Annotated[int, AtLeast(0), "which candidate a random placement takes"] = 0
 
     def situation(self) -> Situation:
         """Return what is evaluated; raises `UsageProblem` for nodes or members told twice."""
-        _once("nodes", [node.name for node in self.nodes])
-        _once("members", list(self.members or ()))
+        refuse_twice("nodes", [node.name for node in self.nodes])
+        refuse_twice("members", list(self.members or ()))
         self._check_names()
         told = asdict(self, recurse=False)
         more = {one: told.pop(one) for one in ("nodes", "settings", "variant", "at", "dice")}
@@ -108,7 +91,7 @@ class AskQueue(Queue):
 
 
 @frozen(kw_only=True)
-class QueueAnswer:
+class QueueAnswer(Answer):
     """What the evaluation does, and why."""
 
     action: Annotated[Action, "what is done now"]
@@ -116,10 +99,8 @@ class QueueAnswer:
     candidates: Annotated[tuple[str, ...], "who could take a replica"]
     target: Annotated[int, "how many are wanted"]
     survives: Annotated[int, "failures that the queue survives now; below 0: no majority runs"]
-    rule: Annotated[str, "the rule that decided"]
-    case: Annotated[str, "the case of the variant's table"]
-    why: Annotated[str, "the reason, in a sentence"]
-    would_change: Annotated[str | None, "what would make this a change; null: it is one"]
+    case: Annotated[str, Last(8), "the case of the variant's table"]
+    would_change: Annotated[str | None, Last(10), "what would make this a change; null: it is one"]
 
 
 @question(
@@ -157,36 +138,11 @@ def answered(found: Decision) -> QueueAnswer:
 
 
 @frozen(kw_only=True)
-class AskTimer:
-    """When evaluations happen, for a list of timed events."""
-
-    variant: Annotated[
-        Variant, "whose rules: the design's, those of the broker that shipped, ours"
-    ] = Variant.OURS
-    pace: Annotated[Timers, "how often"] = Timers()
-    events: Annotated[tuple[Event, ...], "what happens, and when"] = ()
-    until: Annotated[float, AtLeast(0), "seconds that are looked at"] = 3600.0
-    queue: Annotated[str, "whose turn: sets the first look (seed, ours)"] = ""
-    changes: Annotated[
-        tuple[float, ...], "for each, the first look from this second on changes something"
-    ] = ()
-
-
-@frozen(kw_only=True)
-class LookAnswer:
-    """One evaluation."""
-
-    at: Annotated[float, "seconds from the start"]
-    because: Annotated[str, "interval, change, or the event"]
-
-
-@frozen(kw_only=True)
-class TimerAnswer:
+class TimerAnswer(Answer):
     """All evaluations in their order."""
 
-    looks: Annotated[tuple[LookAnswer, ...], "in their order"]
-    rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason, in a sentence"]
+    looks: Annotated[tuple[Look, ...], "in their order"]
+    rule: Rule = "Q2"
 
 
 WHEN = {
@@ -194,41 +150,35 @@ WHEN = {
     Variant.REAL: "one timer a node; an event arms it anew",
     Variant.OURS: "each queue looks once in an interval, and an event brings that forward",
 }
+PACE = Timers()
 
 
 @question(
     "reconcile.timer",
+    "When evaluations happen, for a list of timed events.",
     variant="real",
     pace={"interval": 50, "trigger_interval": 10},
     events=[{"at": 1, "what": "node_down"}],
     until=120,
 )
-def answer_timer(asked: AskTimer) -> TimerAnswer:
+def answer_timer(
+    variant: WHOSE = Variant.OURS,
+    pace: Annotated[Timers, "how often"] = PACE,
+    events: Annotated[tuple[Event, ...], "what happens, and when"] = (),
+    until: Annotated[float, AtLeast(0), "seconds that are looked at"] = 3600.0,
+    queue: Annotated[str, "whose turn: sets the first look (seed, ours)"] = "",
+    changes: Annotated[
+        tuple[float, ...], "for each, the first look from this second on changes something"
+    ] = (),
+) -> TimerAnswer:
     """When evaluations happen, for a list of timed events."""
-    if asked.pace.interval == 0:
+    if pace.interval == 0:
         raise DoesNotFit("pace.interval", "expected more than 0", next="null: the default")
-    if asked.until / max(asked.pace.between(asked.variant), 1e-9) > 1e5:
+    if until / max(pace.between(variant), 1e-9) > 1e5:
         raise DoesNotFit("until", "more than 100,000 looks", next="less time or a longer interval")
-    found = timers.looks(
-        asked.variant,
-        asked.pace,
-        asked.events,
-        asked.until,
-        queue=asked.queue,
-        changes=asked.changes,
-    )
-    looks = tuple(LookAnswer(at=one.at, because=one.because) for one in found)
-    off = "reconciliation is switched off"
-    return TimerAnswer(
-        looks=looks, rule="Q2", why=WHEN[asked.variant] if asked.pace.enabled else off
-    )
-
-
-def _once(field_name: str, names: list[str]) -> None:
-    for at, name in enumerate(names):
-        if name in names[:at]:
-            place = f"{field_name}[{at}]"
-            raise DoesNotFit(place, f"{name!r} is there twice", next="name each once")
+    found = looks(variant, pace, events, until, queue=queue, changes=changes)
+    why = WHEN[variant] if pace.enabled else "reconciliation is switched off"
+    return TimerAnswer(looks=tuple(found), why=why)
 
 
 QUESTIONS = (

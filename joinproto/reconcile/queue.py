@@ -22,6 +22,7 @@ class Variant(Enum):
     OURS = "ours"
 
 
+WHOSE = Annotated[Variant, "whose rules: the design's, those of the broker that shipped, ours"]
 EVALUATING = ""
 """In the place of a leader's name: a node that evaluates the queue leads it."""
 

@@ -5,8 +5,12 @@ Source: reconciliation, Q1.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from attrs import frozen
 
+from joinproto.ask.question import Rule, Why
+from joinproto.codec.json_form import Key
 from joinproto.reconcile.queue import Target, Variant
 
 RULE = "Q1"
@@ -18,14 +22,15 @@ any number.  Looked at in 3.13.7, 4.2.9 and 4.3.5 (rabbitmq-server 17307, 17310)
 
 @frozen
 class Wanted:
-    """So many replicas, and who asks for them; 0: no target, nothing is added.
+    """How many replicas are kept.
 
     `ANY`: more than any cluster has nodes.
     """
 
-    count: int
-    said_by: str | None
-    why: str
+    count: Annotated[int, Key("target"), "0: no target, nothing is added"]
+    said_by: Annotated[str | None, "what decided; null: nothing"]
+    why: Why
+    rule: Rule = RULE
 
 
 def wanted(target: Target, variant: Variant) -> Wanted:

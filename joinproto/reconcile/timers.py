@@ -210,10 +210,10 @@ class Event:
 
 @frozen(kw_only=True)
 class Look:
-    """One evaluation, and what it comes from: the timer, or an event."""
+    """One evaluation."""
 
-    at: float
-    because: str
+    at: Annotated[float, "seconds from the start"]
+    because: Annotated[str, "interval, change, or the event"]
 
 
 def looks(

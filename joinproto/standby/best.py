@@ -13,9 +13,12 @@ Source: hot standby, H10.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from attrs import frozen
 
+from joinproto.ask.question import NAME, Rule, Why
+from joinproto.codec.json_form import Key, Last
 from joinproto.standby.broker import Mark, Store
 from joinproto.standby.messages import View
 
@@ -24,13 +27,18 @@ NO_VIEW = View()
 
 @frozen
 class Best:
-    """`store`: None where there is none.  `needs`: whose stores would prove it, or better it."""
+    """Which one to start from."""
 
-    store: Store | None
-    proven: bool
-    needs: tuple[str, ...]
-    case: str
-    why: str
+    store: Annotated[Store | None, Key("best"), NAME, "the broker; null: none can be named"]
+    proven: Annotated[bool, "whether no other store can be better"]
+    needs: Annotated[tuple[str, ...], Last(1), "whose stores would prove it, or better it"]
+    case: Annotated[str, Last(8), "in a few words"]
+    why: Why
+    rule: Rule = "H10"
+
+    @property
+    def mark(self) -> Annotated[bool, "whether its store must be marked clean first"]:
+        return self.store is not None and self.store.mark is Mark.DIRTY
 
 
 def best(stores: Sequence[Store], missing: Sequence[str] = (), chain: View = NO_VIEW) -> Best:

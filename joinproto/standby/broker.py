@@ -6,11 +6,13 @@ Source: hot standby, H1, H2, H10.
 from __future__ import annotations
 
 from enum import Enum
+from operator import attrgetter
 from typing import Annotated
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from joinproto.codec.json_form import AtLeast
+from joinproto.codec.json_form import AtLeast, Written
+from joinproto.codec.malformed import Refusal
 
 
 class Variant(Enum):
@@ -41,6 +43,25 @@ WORDS = {word: role for role, word in SHIPPED.items()} | {role.value: role for r
 def word_of(role: Role, variant: Variant) -> str:
     """Return the variant's word for a role."""
     return SHIPPED.get(role, role.value) if variant is Variant.REAL else role.value
+
+
+def _role_of(word: str | None) -> Role | None:
+    if word is None or word in WORDS:
+        return WORDS.get(word or "")
+    raise Refusal(f"{word!r} is not a status", next=f"write one of {', '.join(WORDS)}")
+
+
+AS_WORD = Written(str, attrgetter("value"), _role_of)
+"""A role as people write it, in either broker's words."""
+WORD_OR_NULL = evolve(AS_WORD, kind=str | None)
+STATUS = (
+    "connecting, catchup, backup, recovering, primary, standalone, stopped;"
+    " or joining, ready, active, as the shipped broker calls them"
+)
+WHOSE = Annotated[Variant, "whose rules: the document's, those of the broker that shipped, ours"]
+GENERATION = Annotated[int, AtLeast(0), "of the last primary it knows; 0: none"]
+NUMBER = Annotated[int, AtLeast(0), "of the last view it knows in that generation"]
+WAS_PRIMARY = Annotated[bool, "whether it was that primary"]
 
 
 class Mark(Enum):

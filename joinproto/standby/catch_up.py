@@ -11,6 +11,7 @@ from typing import Annotated
 
 from attrs import frozen
 
+from joinproto.ask.question import Rule, Why
 from joinproto.codec.json_form import AtLeast
 from joinproto.standby.broker import Variant
 
@@ -36,19 +37,15 @@ class Message:
 
 @frozen
 class Exchange:
-    """`replaced`: the backup's queue is another one under this name, and goes as a whole.
+    """What they exchange."""
 
-    `drops`: by the backup, `sends`: by the primary, both in order; `keeps`: as they are.
-    `loses`: what the primary has and the backup does not have after it.
-    """
-
-    replaced: bool
-    drops: tuple[str, ...]
-    sends: tuple[str, ...]
-    keeps: tuple[str, ...]
-    loses: tuple[str, ...]
-    rule: str
-    why: str
+    replaced: Annotated[bool, "the backup's queue goes as a whole"]
+    drops: Annotated[tuple[str, ...], "what the backup gives up"]
+    sends: Annotated[tuple[str, ...], "what the primary sends, in its order"]
+    keeps: Annotated[tuple[str, ...], "what the backup keeps"]
+    loses: Annotated[tuple[str, ...], "what the primary has and the backup does not in the end"]
+    rule: Annotated[Rule, "the rule that decided, or the document's limit"]
+    why: Why
 
 
 def catch_up(

@@ -5,63 +5,98 @@ Source: hot standby, H2, H3, H8.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from attrs import frozen
 
+from joinproto.ask.question import ByCase, Named, Why
+from joinproto.codec.json_form import Key, Last
 from joinproto.machine.evaluate import members_of
 from joinproto.machine.tables import Case
-from joinproto.standby.broker import Mark, Role, Variant, word_of
+from joinproto.standby.broker import (
+    AS_WORD,
+    GENERATION,
+    NUMBER,
+    STATUS,
+    WAS_PRIMARY,
+    WHOSE,
+    WORD_OR_NULL,
+    Mark,
+    Role,
+    Variant,
+    word_of,
+)
 from joinproto.standby.tables import AHEAD, BETTER, TABLES, WHY, Row, Verdict
 
+OCF_SUCCESS, OCF_ERR_GENERIC = 0, 1
 BETTER_REAL = frozenset(Role) - {Role.CONNECTING, Role.STOPPED}
 BETTER_OURS = frozenset({Role.BACKUP, Role.RECOVERING, Role.PRIMARY})
 
 
 @frozen(kw_only=True)
 class Peer:
-    """Another broker.  `role`: None: it did not answer.
+    """Another broker.
 
-    `generation`, `number`: of the youngest view that it knows; `lost`: it follows no broker now,
-    and its role is what it was before.
+    `generation`, `number`: of the youngest view that it knows.
     """
 
-    name: str
-    role: Role | None
-    generation: int = 0
-    number: int = 0
-    was_primary: bool = False
-    lost: bool = False
+    name: Annotated[str, "of the broker"]
+    role: Annotated[
+        Role | None, Key("status"), WORD_OR_NULL, f"{STATUS}; null: it does not answer"
+    ] = None
+    generation: Annotated[GENERATION, "of the last primary it knows"] = 0
+    number: NUMBER = 0
+    was_primary: WAS_PRIMARY = False
+    lost: Annotated[bool, "its primary is gone: its status is what it was before (ours)"] = False
 
 
 @frozen(kw_only=True)
 class Promotion:
-    """`generation`, `number`: of the youngest view that it knows.
+    """A broker that is told to be primary.
 
-    `expected`: backups that were up to date at the last primary, and should come back.
+    `generation`, `number`: of the youngest view that it knows.
     """
 
-    me: str
-    role: Role
-    variant: Variant
-    mark: Mark = Mark.CLEAN
-    generation: int = 0
-    number: int = 0
-    was_primary: bool = False
-    dropped: bool = False
-    proven: bool = False
-    peers: tuple[Peer, ...] = ()
-    expected: tuple[str, ...] = ()
+    variant: WHOSE = Variant.OURS
+    me: Annotated[str, Key("name"), "of the broker"]
+    role: Annotated[Role, Key("status"), AS_WORD, STATUS]
+    mark: Annotated[Mark, Key("store"), "what its disk says of its last end"] = Mark.CLEAN
+    generation: GENERATION = 0
+    number: NUMBER = 0
+    was_primary: WAS_PRIMARY = False
+    dropped: Annotated[bool, "the primary went on without it, and it knows"] = False
+    proven: Annotated[
+        bool, "all stores were seen after a total failure, and its own is the last primary's (ours)"
+    ] = False
+    peers: Annotated[tuple[Peer, ...], "the others, as far as they were asked"] = ()
+    expected: Annotated[
+        tuple[str, ...], "backups that were up to date at the last primary, without the dead one"
+    ] = ()
 
 
 @frozen
-class Promoted:
-    """`generation`: that it writes before it serves; `waits_for`: H8, before it is primary."""
+class Promoted(ByCase):
+    """What it answers, and what it is then."""
 
-    verdict: Verdict
-    case: Case[Verdict]
+    verdict: Annotated[Verdict, "refused: the manager's script fails; ignored: nothing to do"]
+    case: Annotated[Named[Case[Verdict]], "the case of the variant's table"]
     role: Role
-    generation: int | None
-    waits_for: tuple[str, ...]
-    why: str
+    generation: Annotated[
+        int | None, Last(1), "that it writes before it serves; null: there is none"
+    ]
+    waits_for: Annotated[
+        tuple[str, ...], Last(1), "backups that must catch up before it is primary"
+    ]
+    why: Why
+    variant: Variant
+
+    @property
+    def exit(self) -> Annotated[int, "of the manager's script, as OCF has them"]:
+        return OCF_ERR_GENERIC if self.verdict is Verdict.REFUSED else OCF_SUCCESS
+
+    @property
+    def status(self) -> Annotated[str, "what it is then, in the variant's words"]:
+        return word_of(self.role, self.variant)
 
 
 def promote(about: Promotion) -> Promoted:
@@ -79,14 +114,15 @@ def promote(about: Promotion) -> Promoted:
     )
     if case.outcome is not Verdict.ACCEPTED:
         kept = about.generation if about.variant is Variant.OURS else None
-        return Promoted(case.outcome, case, about.role, kept, (), why)
+        return Promoted(case.outcome, case, about.role, kept, (), why, about.variant)
     waits = tuple(name for name in about.expected if name != about.me)
     # The document knows no state between promotion and serving: it confirms at once (LM5).
     between = Role.RECOVERING if about.variant is not Variant.SEED and waits else Role.PRIMARY
     known = [about.generation, *(peer.generation for peer in about.peers)]
     generation = max(known) + 1 if about.variant is Variant.OURS else None
     is_waiting = between is Role.RECOVERING
-    return Promoted(case.outcome, case, between, generation, waits if is_waiting else (), why)
+    waits_for = waits if is_waiting else ()
+    return Promoted(case.outcome, case, between, generation, waits_for, why, about.variant)
 
 
 def _said(names: list[str], of_one: str, of_several: str) -> str:

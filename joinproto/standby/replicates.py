@@ -6,9 +6,11 @@ Source: hot standby, H7.
 from __future__ import annotations
 
 from enum import Enum
+from typing import Annotated
 
 from attrs import frozen
 
+from joinproto.ask.question import Rule, Why
 from joinproto.standby.broker import Variant
 
 
@@ -31,11 +33,12 @@ class Default(Enum):
 
 @frozen
 class Replicates:
-    """`level`: of the queue; `message`: whether this message does."""
+    """What replicates."""
 
-    level: Level
-    message: bool
-    why: str
+    level: Annotated[Level, "of the queue"]
+    message: Annotated[bool, "whether this message does"]
+    why: Annotated[Why, "the setting that decided"]
+    rule: Rule = "H7"
 
 
 def replicates(

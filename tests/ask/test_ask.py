@@ -51,7 +51,7 @@ def test_without_a_question_all_are_listed(run: Run) -> None:
 
 
 @pytest.mark.parametrize("asked", ALL, ids=NAMES)
-def test_schema_and_code_are_in_step(asked: Question[object, object]) -> None:
+def test_schema_and_code_are_in_step(asked: Question[..., object]) -> None:
     """The example fits the input's schema, and its answer the answer's; both are printed."""
     shown = described(asked)
     fastjsonschema.compile(shown["input"])(shown["input"]["examples"][0])
@@ -164,9 +164,7 @@ def checker_of(name: str) -> Any:
 
 @pytest.mark.parametrize("asked", ALL, ids=NAMES)
 @given(data=st.data())
-def test_any_json_is_answered_or_refused(
-    asked: Question[object, object], data: st.DataObject
-) -> None:
+def test_any_json_is_answered_or_refused(asked: Question[..., object], data: st.DataObject) -> None:
     """The example with one field made something else: an answer that fits, or `DoesNotFit`."""
     field = data.draw(st.sampled_from(fields_of(asked.name)))
     value = {**asked.example, field: data.draw(JSON)}

@@ -18,7 +18,7 @@ from joinproto.discovery.contract import Variant
 from joinproto.discovery.lint import Linted, LintInput, lint
 from joinproto.discovery.lock import Guard, guard
 from joinproto.discovery.problem import Severity
-from joinproto.discovery.questions import AskBoot, answer_boot, conf_answer
+from joinproto.discovery.questions import answer_boot
 from joinproto.discovery.releases import release
 
 REPORTS = Path(__file__).parent / "reports"
@@ -78,7 +78,7 @@ def test_the_next_release_starts(name: str, at: str) -> None:
 @pytest.mark.parametrize("name", ["F04a.json", "F04b.json"])
 def test_until_3_12_a_node_joins_the_first_that_has_its_tables(name: str) -> None:
     """Not itself, and not by when it started (cluster-operator 662)."""
-    asked = fitted(AskBoot, parse((REPORTS / name).read_bytes()))
+    asked = fitted(answer_boot.asks, parse((REPORTS / name).read_bytes()))
     told = answer_boot.answer(asked)
 
     expected = {"F04a.json": "rabbit@p2", "F04b.json": "rabbit@p1"}[name]
@@ -262,7 +262,7 @@ def test_without_plugins_the_answer_says_what_it_depends_on() -> None:
     cleanup = f"{F}.dns.hostname = a.example\n{F}.node_cleanup.only_log_warning = true\n"
 
     def why(text: str, **given: object) -> str:
-        return conf_answer(lint(text, LintInput(**given))).why  # type: ignore[arg-type]
+        return lint(text, LintInput(**given)).why  # type: ignore[arg-type]
 
     assert why(consul).startswith("it starts, if rabbitmq_peer_discovery_consul is enabled;")
     assert "if rabbitmq_peer_discovery_common is enabled" in why(cleanup)

@@ -26,7 +26,7 @@ from joinproto.cli.commands.clusterer_run import (
     status,
 )
 from joinproto.cli.options import AS_JSON
-from joinproto.clusterer.ask_config import AskRead, CompareAnswer, ReadAnswer, answer_read, compared
+from joinproto.clusterer.ask_config import CompareAnswer, ReadAnswer, answer_read, compared
 from joinproto.clusterer.plan import plan as planned
 from joinproto.clusterer.plan_start import Up
 from joinproto.clusterer.reading import Release
@@ -85,7 +85,7 @@ def options(command: Any) -> Any:
 @click.argument("file")
 def validate(file: str, release: str, as_json: bool) -> int:
     """Read a config; exit code 1 where it is not valid, with its first error."""
-    answer = answer_read.answer(AskRead(text=text_of(file), release=Release(release)))
+    answer = answer_read(text=text_of(file), release=Release(release))
     if as_json:
         click.echo(printed(Validated(file, answer)))
         return int(answer.error is not None)

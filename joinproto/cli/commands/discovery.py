@@ -21,14 +21,9 @@ from joinproto.discovery.contract import Variant
 from joinproto.discovery.keys import Owner
 from joinproto.discovery.lint import LintInput, lint
 from joinproto.discovery.problem import Problem, Severity
-from joinproto.discovery.questions import (
-    AskBoot,
-    BootAnswer,
-    ConfAnswer,
-    answer_boot,
-    conf_answer,
-)
+from joinproto.discovery.questions import answer_boot
 from joinproto.discovery.releases import release
+from joinproto.discovery.round import Decision
 from joinproto.discovery.rules import PODS, RETRIES
 from joinproto.discovery.values import K8S
 from joinproto.errors import UsageProblem
@@ -47,11 +42,6 @@ INCOMPLETE = 3
 @click.group(epilog=EXAMPLE)
 def discovery() -> None:
     """How a node that starts finds its peers, and whether two of them found two clusters."""
-
-
-@frozen
-class Lint(ConfAnswer):
-    """`discovery lint --json`: each setting of discovery, and what is wrong with the file."""
 
 
 @discovery.command("lint")
@@ -82,11 +72,11 @@ def lint_command(
     )
     found = lint(file.read(), given)
     if as_json:
-        click.echo(printed(conf_answer(found)))
+        click.echo(printed(found))
     else:
         for problem in found.problems:
             click.echo(_as_text(file.name, problem))
-        click.echo(f"{given.release}: {conf_answer(found).why}")
+        click.echo(f"{given.release}: {found.why}")
     bad = (Severity.ERROR, Severity.UNSAFE)
     return int(any(problem.severity in bad for problem in found.problems))
 
@@ -201,8 +191,8 @@ class Booted:
     """`discovery boot --json`: what the backend said, and what the node does."""
 
     nodes: Annotated[tuple[str, ...] | None, "whom the backend named; null: not known"]
-    now: Annotated[BootAnswer, "what this round ends with"]
-    at_last: Annotated[BootAnswer, "what the last round ends with, if all are like this one"]
+    now: Annotated[Decision, "what this round ends with"]
+    at_last: Annotated[Decision, "what the last round ends with, if all are like this one"]
     seconds: Annotated[float | None, "until that, at least; null: it tries without end"]
 
 
@@ -246,7 +236,7 @@ def boot_command(
     return 0
 
 
-def _said(answer: BootAnswer) -> str:
+def _said(answer: Decision) -> str:
     whom = f" {answer.node}" if answer.node else ""
     return f"{answer.step.value}{whom}: {answer.why} ({answer.rule})"
 
@@ -271,7 +261,7 @@ def booted(text: bytes, node: str, at: str, seen: dict[str, Any], expected: int 
         "expected": expected,
     }
     rounds = [
-        answer_boot.answer(fitted(AskBoot, {**asked, "tries_left": left}))
+        answer_boot.answer(fitted(answer_boot.asks, {**asked, "tries_left": left}))
         for left in (None if endless else limit, None if endless else 0)
     ]
     again = rounds[0].step in (Step.RETRY, Step.WAIT)
