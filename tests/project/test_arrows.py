@@ -160,8 +160,7 @@ OURS: Mapping[str, set[str]] = {
     # What pytest loads in each of its runs.
     "joinproto.cli.pytest_plugin": {"joinproto"},
     # Names of before.
-    **{f"joinproto.{old}": {"joinproto"} for old in ("checking", "contrib", "drivers", "tables")},
-    "joinproto.clusterer.running": {"joinproto"},
+    "joinproto.checking": {"joinproto"},
     "joinproto.__main__": {"joinproto"},
     "joinproto": {"joinproto"},
     "joinproto_worlds": {"joinproto"},
@@ -249,8 +248,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.apps.reconcile": ATTRS | {"httpx", "prometheus_client"},
     "joinproto.apps.discovery": ATTRS | {"anyio", "dns", "httpx"},
     "joinproto.apps.contrib": BASE | {"amqtt", "anyio", "prometheus_client"},
-    **{f"joinproto.{old}": set() for old in ("checking", "contrib", "drivers", "tables")},
-    "joinproto.clusterer.running": set(),
+    "joinproto.checking": set(),
     "joinproto.__main__": {"click"},
     "joinproto": BASE,
     "joinproto.check": BASE,

@@ -1,1 +1,0 @@
-"""The old name of `joinproto.machine`; it goes with the next version."""
