@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from attrs import evolve, field, frozen
 
-from joinproto.codec.json_form import AtLeast, Count
+from joinproto.codec.json_form import AtLeast, Count, filled
 from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.discovery import values
 from joinproto.discovery.boot import Rules, rules_of
@@ -214,7 +214,9 @@ def facts_of(start: Start) -> tuple[Any, tuple[str, ...]]:
     is_counted = tries == 0 or (start.tries is not None and start.tries <= TRIES_COUNTED)
     is_ours = told is None
     is_by_name = not is_ours and BY_NAME.holds(release(start.release))
-    facts = Facts(
+    facts = filled(
+        Facts,
+        start,
         names=tuple(sorted(names)) if is_by_name else names,
         rules=Rules.OURS if is_ours else rules_of(release(start.release)),
         backend=_kind(start, told),
@@ -222,15 +224,9 @@ def facts_of(start: Start) -> tuple[Any, tuple[str, ...]]:
         gives_up=tries is not None and not is_counted,
         told=tuple((name, one.answer()) for name, one in sorted(start.answers.items())),
         groups=tuple(frozenset(group) for group in start.cut),
-        partial_lists=start.partial_lists,
-        fails=start.fails,
-        stale=start.stale,
-        lapses=start.lapses,
-        wipes=start.wipes,
         registers_late=_or(start.registers_late, told.registers_late if told else False),
         locks=_or(start.locks, told.locks if told else False),
         is_global=start.locks is None and told is not None and told.locks and told.is_global,
-        expires=start.expires,
         expected=start.expected or 0,
     )
     return facts, () if told is None else told.words

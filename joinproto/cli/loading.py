@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,11 +10,12 @@ import click
 from joinproto.check.memory import parse_size
 from joinproto.check.options import FLAGS, Words
 from joinproto.cli import completing
+from joinproto.cli.options import FILE, option
 from joinproto.errors import UsageProblem
 
 
 def _number(flag: str, least: int, about: str) -> Callable[..., Any]:
-    return click.option(flag, type=click.IntRange(min=least), metavar="N", help=about)
+    return option(flag, about, click.IntRange(min=least), metavar="N")
 
 
 _SIZES = (
@@ -23,50 +23,44 @@ _SIZES = (
     _number("--wait-for", 1, "How many must be there before they serve."),
     _number("--crashes", 0, "Crashes in one run, at most."),
     _number("--partitions", 0, "Splits of the network in one run, at most."),
-    click.option("--lose/--no-lose", default=None, help="Whether messages may be lost."),
-    click.option(
-        "--register",
-        type=click.Choice(["atomic", "votes"]),
-        help="How members agree on what is so.",
-    ),
+    option("--lose/--no-lose", "Whether messages may be lost.", default=None),
+    option("--register", "How members agree on what is so.", click.Choice(["atomic", "votes"])),
 )
-_MUTANT = click.option(
+_MUTANT = option(
     "--mutant",
+    "The world with a mistake built in.",
     metavar="NAME",
-    help="The world with a mistake built in.",
     shell_complete=completing.mutants,
 )
-_MORE = click.option(
-    "--set",
-    "more",
+_MORE = option(
+    ("--set", "more"),
+    "Another parameter of the world's function.",
     metavar="NAME=VALUE",
     multiple=True,
-    help="Another parameter of the world's function.",
 )
 
 
 _LIMITS = (
     _number("--max-states", 1, "Stop after so many states."),
-    click.option("--max-memory", metavar="SIZE", help="Stop at so much memory: 500M, 2G."),
-    click.option(
+    option("--max-memory", "Stop at so much memory: 500M, 2G.", metavar="SIZE"),
+    option(
         "--max-seconds",
-        type=click.FloatRange(min=0, min_open=True),
+        "Stop after so many seconds.",
+        click.FloatRange(min=0, min_open=True),
         metavar="S",
-        help="Stop after so many seconds.",
     ),
 )
 
 
 _REPORTS = (
-    click.option(
-        "--report",
-        "reports",
-        type=click.Path(path_type=Path),
+    option(
+        ("--report", "reports"),
+        "Write a report: .xml (JUnit), .sarif or sarif.json, .md; several times.",
+        FILE,
         metavar="FILE",
         multiple=True,
-        help="Write a report: .xml (JUnit), .sarif or sarif.json, .md; several times.",
     ),
-    click.option("--github", is_flag=True, help="Print annotations for GitHub, on standard error."),
+    option("--github", "Print annotations for GitHub, on standard error.", is_flag=True),
 )
 
 
@@ -102,8 +96,8 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with(options: Sequence[Any], command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(options):
-        command = option(command)
+    for add in reversed(options):
+        command = add(command)
     return command
 
 
@@ -119,6 +113,15 @@ def given(arguments: dict[str, Any]) -> dict[str, Any]:
             raise click.UsageError(f"{name} is given twice")
         found[name] = Words(value)
     return {name: value for name, value in found.items() if value is not None}
+
+
+def limits(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Take the options that end a search early out of a command's arguments; return them."""
+    return {
+        "states_max": arguments.pop("max_states"),
+        "memory_max_bytes": bytes_of(arguments.pop("max_memory")),
+        "seconds_max": arguments.pop("max_seconds"),
+    }
 
 
 def bytes_of(max_memory: str | None) -> int | None:

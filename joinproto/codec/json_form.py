@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import attrs
 
@@ -48,12 +48,14 @@ __all__ = [
     "Written",
     "canonical_hash",
     "encoded",
+    "filled",
     "printed",
     "read",
     "schema_of",
 ]
 
 Schema = dict[str, Any]
+T = TypeVar("T")
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 _FORM = Codec(described=True)
 
@@ -66,6 +68,20 @@ def encoded(value: Any) -> Any:
 def printed(value: Any) -> str:
     """Return a value as the one line that a command prints."""
     return json.dumps(encoded(value))
+
+
+def filled(cls: type[T], *sources: object, **given: Any) -> T:
+    """Return a value of an attrs class: fields as given, others from the first source that has one.
+
+    A source has a field where it has an attribute of its name.  Raises `TypeError` for a field
+    without a default that neither has.
+    """
+    kind: Any = cls
+    for name in (one.name for one in attrs.fields(kind)):
+        source = next((one for one in sources if hasattr(one, name)), None)
+        if source is not None and name not in given:
+            given[name] = getattr(source, name)
+    return cls(**given)
 
 
 def read(kind: Any, tree: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from joinproto.codec.json_form import filled
 from joinproto.prove import printed, show
 from joinproto.prove.bounded import STEPS_MAX, Searched
 from joinproto.prove.link.lookup import Lookup
@@ -18,14 +19,14 @@ def outcome_told(
     """Return one obligation; `shown`: with the state that speaks against it."""
     obligation, against = outcome.obligation, outcome.against if shown else None
     subject = obligation.subject
-    return printed.Obligation(
+    return filled(
+        printed.Obligation,
+        outcome,
         layer=obligation.layer.name,
         obligation=obligation.words,
         kind=obligation.kind.value,
         step=None if obligation.step is None else obligation.step.name,
         subject=None if subject is None else subject.name,
-        result=outcome.result,
-        seconds=outcome.seconds,
         against=None if against is None else show.told(obligation, against),
         second=second,
     )
@@ -64,20 +65,14 @@ def link_lines(found: Found) -> Iterator[str]:
 
 def link_told(found: Found) -> printed.Linked:
     one = found.rejected
-    return printed.Linked(
-        world=found.world,
+    return filled(
+        printed.Linked,
+        found,
         layer=found.layer.name,
         result="accepted" if one is None else "rejected",
-        steps=found.steps,
-        pictures=found.pictures,
         used=dict(found.used),
         unused=tuple(found.unused),
-        seconds=found.seconds,
-        rejected=None
-        if one is None
-        else printed.Rejected(
-            one.level, one.action, one.member, one.message, tuple(one.changes), one.run
-        ),
+        rejected=None if one is None else filled(printed.Rejected, one, changes=tuple(one.changes)),
     )
 
 
@@ -120,13 +115,12 @@ def search_lines(searched: Searched) -> Iterator[str]:
 
 def search_told(searched: Searched) -> printed.Searched:
     run = searched.run
-    return printed.Searched(
+    return filled(
+        printed.Searched,
+        searched,
+        searched.world,
         world=searched.world.name,
-        about=searched.world.about,
-        claim=searched.world.claim,
-        is_as_expected=searched.is_as_expected,
         steps=None if run is None else len(run.steps),
-        seconds=searched.seconds,
         run=tuple(
             printed.PrintedStep(step.name, {str(var): str(one) for var, one in values.items()})
             for step, values in ([] if run is None else run.steps)

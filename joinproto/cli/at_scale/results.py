@@ -9,7 +9,7 @@ from attrs import frozen
 
 from joinproto.cli.at_scale.run import Run
 from joinproto.cli.at_scale.stories import Shape, Story
-from joinproto.codec.json_form import Count, Seconds
+from joinproto.codec.json_form import Count, Seconds, filled
 from joinproto.errors import EnvironmentProblem
 
 HOUR = 3600.0
@@ -47,25 +47,19 @@ class Outcome:
     def of(cls, run: Run, cpu_seconds: float, *, is_one_blow: bool) -> Self:
         below, shape = run.below_seconds, run.shape
         mean = sum(below) / max(1, len(below))
-        return cls(
+        return filled(
+            cls,
+            run,
             way=run.way.value,
-            copies_at_once=run.copies_at_once,
-            copies_in_all=run.copies_in_all,
             queues_below=len(below),
             below_hours=sum(below) / HOUR,
             below_mean=mean,
             below_longest=max(below, default=0.0),
             below_least=least(run) if is_one_blow and below else None,
             beyond_interval_mean=max(0.0, mean - shape.failure_interval),
-            unmended=run.unmended,
-            changes=run.changes,
-            for_nothing=run.for_nothing,
-            cancelled=run.cancelled,
-            bytes_copied=run.bytes_copied,
             peak_copies_of_a_node=run.peak_of_a_node,
             peak_bytes_of_a_node=run.peak_of_a_node * shape.rate,
             peak_bytes=run.peak * shape.rate,
-            evaluations=run.evaluations,
             cpu_seconds=cpu_seconds,
         )
 

@@ -16,6 +16,7 @@ import click
 from joinproto.ask.catalogue import question, questions
 from joinproto.ask.question import Question
 from joinproto.cli import completing
+from joinproto.cli.options import option
 from joinproto.codec.json_form import encoded, schema_of
 from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.errors import JoinprotoError, UsageProblem
@@ -31,7 +32,7 @@ REFUSED = 2
 @click.command(epilog=EXAMPLE)
 @click.argument("name", metavar="[QUESTION]", required=False, shell_complete=completing.questions)
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True), required=False)
-@click.option("--schema", is_flag=True, help="Print what goes in and what comes out.")
+@option("--schema", "Print what goes in and what comes out.", is_flag=True)
 def ask(name: str | None, file: str | None, schema: bool) -> int:
     """Ask for one decision of a system.
 

@@ -16,7 +16,7 @@ from joinproto.check.chance import Chance, ClaimChance, Weight
 from joinproto.check.chance import chance as chance_of
 from joinproto.cli import loading
 from joinproto.cli.interrupting import interruptible
-from joinproto.cli.options import AS_JSON
+from joinproto.cli.options import AS_JSON, option
 from joinproto.cli.output import Terminal, alone_on_stdout
 from joinproto.cli.searching import watched
 from joinproto.cli.show.amounts import count, duration
@@ -41,19 +41,17 @@ VERDICTS = {
 @click.command(epilog=EXAMPLE)
 @loading.target()
 @loading.world_options
-@click.option(
-    "--weight",
-    "weights",
+@option(
+    ("--weight", "weights"),
+    "Draw steps that begin with these words in proportion to W; others have 1.",
     metavar="STEP=W",
     multiple=True,
-    help="Draw steps that begin with these words in proportion to W; others have 1.",
 )
-@click.option(
-    "--delay",
-    "delays",
+@option(
+    ("--delay", "delays"),
+    "Such a step takes (A + B) / 2 seconds on average; others take 1.",
     metavar="STEP=A..Bs",
     multiple=True,
-    help="Such a step takes (A + B) / 2 seconds on average; others take 1.",
 )
 @loading.limit_options
 @AS_JSON
@@ -67,11 +65,7 @@ def chance(
     claim is broken.  --weight and --delay say what is likelier; the last one that fits a step
     counts.  STEP is how a step begins in a run that `joinproto check` shows: crash, a: crash.
     """
-    limits = {
-        "states_max": arguments.pop("max_states"),
-        "memory_max_bytes": loading.bytes_of(arguments.pop("max_memory")),
-        "seconds_max": arguments.pop("max_seconds"),
-    }
+    limits = loading.limits(arguments)
     options = loading.given(arguments)
     given = (*map(Weight.read, weights), *map(Weight.of_delay, delays))
     with alone_on_stdout(as_json):

@@ -29,7 +29,7 @@ from joinproto.check.parameters import takes_text
 from joinproto.check.problems import ModelProblem
 from joinproto.check.report import PropertyResult, Report
 from joinproto.cli import completing, loading
-from joinproto.cli.options import AS_JSON, PlaceType
+from joinproto.cli.options import AS_JSON, FILE, PlaceType, option
 from joinproto.cli.output import Terminal, alone_on_stdout, is_terminal
 from joinproto.cli.reports.verdicts import Outcome, Verdict, verdict_of
 from joinproto.cli.reports.write import refuse_folder, refuse_unknown, reporting
@@ -68,59 +68,52 @@ class Checked:
 @click.command(cls=WorldCommand, epilog=EXAMPLE)
 @loading.target(required=False)
 @loading.world_options
-@click.option(
+@option(
     "--engine",
-    type=click.Choice(["auto", "local", "spark"]),
+    "Where to search: here, or on Spark.",
+    click.Choice(["auto", "local", "spark"]),
     default="auto",
-    help="Where to search: here, or on Spark.",
 )
-@click.option("--master", metavar="URL", help="Spark's master.")
-@click.option("--resume", is_flag=True, help="Go on with the search in --out, on Spark.")
-@click.option(
-    "--out", type=PlaceType(), metavar="DIR", help="Keep all results: DIR, or s3://BUCKET/PATH."
-)
-@click.option(
-    "--states/--no-states", default=True, help="With --out: write every state, as a table."
-)
-@click.option("--edges", is_flag=True, help="With --out: write every step, too.")
+@option("--master", "Spark's master.", metavar="URL")
+@option("--resume", "Go on with the search in --out, on Spark.", is_flag=True)
+@option("--out", "Keep all results: DIR, or s3://BUCKET/PATH.", PlaceType(), metavar="DIR")
+@option("--states/--no-states", "With --out: write every state, as a table.", default=True)
+@option("--edges", "With --out: write every step, too.", is_flag=True)
 @loading.limit_options
-@click.option(
-    "--symmetry/--no-symmetry", default=False, help="One state for each renaming of members."
-)
-@click.option("--strict", is_flag=True, help="Exit 1 where something was never exercised.")
-@click.option("--expect", type=click.Choice(["holds", "violated"]), help="Exit 0 where it ends so.")
-@click.option(
+@option("--symmetry/--no-symmetry", "One state for each renaming of members.", default=False)
+@option("--strict", "Exit 1 where something was never exercised.", is_flag=True)
+@option("--expect", "Exit 0 where it ends so.", click.Choice(["holds", "violated"]))
+@option(
     "--trace",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the run found: .html, .json, .itf.json, .txt, or .py, a test."
+    "Write the run found: .html, .json, .itf.json, .txt, or .py, a test."
     "  Without a run: .html, .json and .txt hold the report.",
+    FILE,
+    metavar="FILE",
 )
-@click.option(
+@option(
     "--witness",
+    "Show the shortest run that reaches this `sometimes`.",
     metavar="CLAIM",
-    help="Show the shortest run that reaches this `sometimes`.",
     shell_complete=completing.sometimes,
 )
-@click.option(
+@option(
     "--workers",
-    type=click.IntRange(1, 64),
+    "So many threads search; default: one for each processor.",
+    click.IntRange(1, 64),
     metavar="N",
-    help="So many threads search; default: one for each processor.",
 )
-@click.option(
+@option(
     "--cache/--no-cache",
+    "Take members' answers from the last run of the same code, and keep them; a tier never does.",
     default=True,
-    help="Take members' answers from the last run of the same code, and keep them;"
-    " a tier never does.",
 )
-@click.option(
+@option(
     "--verify/--no-verify",
+    "Ask a model of your own again in a fresh process, at the same time.",
     default=True,
-    help="Ask a model of your own again in a fresh process, at the same time.",
 )
-@click.option("--tier", type=click.Choice(["quick", "long"]), help="Worlds of seconds, or minutes.")
-@click.option("--estimate/--no-estimate", default=None, help="Say first how long it may take.")
+@option("--tier", "Worlds of seconds, or minutes.", click.Choice(["quick", "long"]))
+@option("--estimate/--no-estimate", "Say first how long it may take.", default=None)
 @loading.report_options
 @AS_JSON
 def check(

@@ -25,7 +25,7 @@ from joinproto.cli.commands.clusterer_run import (
     silent_as_text,
     status,
 )
-from joinproto.cli.options import AS_JSON
+from joinproto.cli.options import AS_JSON, option
 from joinproto.clusterer.ask_config import CompareAnswer, ReadAnswer, answer_read, compared
 from joinproto.clusterer.plan import plan as planned
 from joinproto.clusterer.plan_start import Up
@@ -71,11 +71,11 @@ for _command in (node, apply, status):
 
 def options(command: Any) -> Any:
     """Add what every command takes."""
-    release = click.option(
+    release = option(
         "--release",
-        type=click.Choice([one.value for one in Release]),
+        "seed: shutdown_timeout is required; head: there is none.",
+        click.Choice([one.value for one in Release]),
         default=Release.SEED.value,
-        help="seed: shutdown_timeout is required; head: there is none.",
     )
     return AS_JSON(release(command))
 
@@ -113,8 +113,8 @@ def compare(a: str, b: str, release: str, as_json: bool) -> int:
     epilog="Example: joinproto clusterer plan cluster.config new.config --status status.json"
 )
 @options
-@click.option("--status", metavar="FILE", help="JSON: node to off, reset or blank; else ready.")
-@click.option("--to", metavar="HOST:PORT", help="Ask this running node, and those that it knows.")
+@option("--status", "JSON: node to off, reset or blank; else ready.", metavar="FILE")
+@option("--to", "Ask this running node, and those that it knows.", metavar="HOST:PORT")
 @with_proof
 @click.argument("configs", nargs=-1, required=True, metavar="[CURRENT] NEW")
 def plan(
@@ -183,7 +183,7 @@ def json_of(file: str, *, next: str) -> Any:
 
 @clusterer.command(epilog="Example: joinproto clusterer run two-younger-at-once --seeds 20")
 @click.argument("story")
-@click.option("--seeds", type=click.IntRange(min=0), default=0, help="Try so many other orders.")
+@option("--seeds", "Try so many other orders.", click.IntRange(min=0), default=0)
 @AS_JSON
 def run(story: str, seeds: int, as_json: bool) -> int:
     """Play a story: what each of its steps comes to.

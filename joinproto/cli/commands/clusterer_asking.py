@@ -14,6 +14,7 @@ from typing import Any
 import click
 from attrs import frozen
 
+from joinproto.cli.options import option
 from joinproto.clusterer.config import Config, Held
 from joinproto.clusterer.plan import Plan
 from joinproto.clusterer.plan import plan as planned
@@ -73,7 +74,7 @@ def with_proof(command: Callable[..., int]) -> Callable[..., int]:
         ("--certificate", "A certificate that names `operator`, for nodes with TLS."),
         ("--secret-file", "The nodes' secret_file, if they have one."),
     ):
-        proves = click.option(name, type=file, help=about)(proves)
+        proves = option(name, about, file)(proves)
     return proves
 
 

@@ -20,7 +20,7 @@ from joinproto.cli.commands.clusterer_asking import (
     with_proof,
 )
 from joinproto.cli.commands.clusterer_files import config_of, text_of
-from joinproto.cli.options import AS_JSON
+from joinproto.cli.options import AS_JSON, option
 from joinproto.clusterer.plan import Plan
 from joinproto.clusterer.reading import Release
 from joinproto.codec.json_form import printed
@@ -29,7 +29,7 @@ from joinproto.errors import PeerError, UsageProblem
 from joinproto.net.addresses import Address
 
 LOOK_SECONDS = 0.5
-TO = click.option("--to", required=True, metavar="HOST:PORT", help="Where the node answers.")
+TO = option("--to", "Where the node answers.", required=True, metavar="HOST:PORT")
 
 NODE_EXAMPLE = """\b
 Example:
@@ -48,15 +48,15 @@ Example:
 
 
 @click.command(epilog=NODE_EXAMPLE)
-@click.option(
+@option(
     "--config",
+    "The node's own settings, TOML.",
+    click.Path(dir_okay=False, path_type=Path),
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The node's own settings, TOML.",
 )
-@click.option("--given", metavar="FILE", help="A cluster config for this start, if it is younger.")
-@click.option("--check", "only_check", is_flag=True, help="Only read the files.")
-@click.option("--verbose", is_flag=True, help="Show more.")
+@option("--given", "A cluster config for this start, if it is younger.", metavar="FILE")
+@option(("--check", "only_check"), "Only read the files.", is_flag=True)
+@option("--verbose", "Show more.", is_flag=True)
 def node(config: Path, given: str | None, only_check: bool, verbose: bool) -> int:
     """Run a node: it manages a service here, and reaches the cluster config with the others.
 
@@ -104,8 +104,8 @@ class Applied:
 @click.argument("config")
 @TO
 @with_proof
-@click.option("--yes", is_flag=True, help="Go on although data are lost.")
-@click.option("--wait", type=click.FloatRange(0), help="Seconds until all its nodes are ready.")
+@option("--yes", "Go on although data are lost.", is_flag=True)
+@option("--wait", "Seconds until all its nodes are ready.", click.FloatRange(0))
 @AS_JSON
 def apply(
     config: str, to: str, proving: Proving, yes: bool, wait: float | None, as_json: bool

@@ -22,7 +22,7 @@ from joinproto.check.cover import cover as runs_of
 from joinproto.check.report import Trace
 from joinproto.cli import loading
 from joinproto.cli.interrupting import interruptible
-from joinproto.cli.options import AS_JSON
+from joinproto.cli.options import AS_JSON, COUNT, FOLDER, option
 from joinproto.cli.output import alone_on_stdout
 from joinproto.cli.searching import watched
 from joinproto.cli.show.amounts import count, duration, plural
@@ -43,29 +43,19 @@ Examples:
 @click.command(epilog=EXAMPLE)
 @loading.target()
 @loading.world_options
-@click.option(
+@option(
     "--goal",
-    type=click.Choice(["rows", "edges", "pairs"]),
-    default="rows",
-    show_default=True,
-    help="Take each row of the tables, each step, or each pair of steps.",
+    "Take each row of the tables, each step, or each pair of steps.",
+    click.Choice(["rows", "edges", "pairs"]),
+    usual="rows",
 )
-@click.option(
-    "--since", metavar="COMMIT", help="Only what takes a row near lines that changed since then."
-)
-@click.option(
-    "--steps",
-    "steps_max",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="A run of so many steps goes no further.",
-)
-@click.option(
+@option("--since", "Only what takes a row near lines that changed since then.", metavar="COMMIT")
+@option(("--steps", "steps_max"), "A run of so many steps goes no further.", COUNT, usual=100)
+@option(
     "--out",
+    "Write each run into a new folder: N.json for Replay, N.itf.json for others.",
+    FOLDER,
     metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Write each run into a new folder: N.json for Replay, N.itf.json for others.",
 )
 @loading.limit_options
 @AS_JSON
@@ -84,11 +74,7 @@ def cover(
     members as they are now.  A row is a rule that a step follows; a pair is two steps one after the
     other, by whose they are and what they do; a step that changes nothing is in no run.
     """
-    limits = {
-        "states_max": arguments.pop("max_states"),
-        "memory_max_bytes": loading.bytes_of(arguments.pop("max_memory")),
-        "seconds_max": arguments.pop("max_seconds"),
-    }
+    limits = loading.limits(arguments)
     options = loading.given(arguments)
     changed = None if since is None else _texts_changed(since)
     with alone_on_stdout(as_json):

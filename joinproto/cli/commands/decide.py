@@ -9,8 +9,8 @@ from typing import Annotated, BinaryIO
 import click
 from attrs import frozen
 
-from joinproto.cli.options import AS_JSON
-from joinproto.codec.json_form import Key, printed
+from joinproto.cli.options import AS_JSON, option
+from joinproto.codec.json_form import Key, filled, printed
 from joinproto.decide_json import read_members
 from joinproto.errors import UsageProblem
 from joinproto.join.rules import ChainRules
@@ -49,7 +49,7 @@ class Decided:
 
 @click.command(epilog=EXAMPLE)
 @click.argument("file", type=click.File("rb"))
-@click.option("--rules", default="note", show_default=True, help=f"One of: {', '.join(RULESETS)}.")
+@option("--rules", f"One of: {', '.join(RULESETS)}.", usual="note")
 @AS_JSON
 def decide(file: BinaryIO, rules: str, as_json: bool) -> int:
     """Judge a set of members, as it is at one moment.
@@ -63,21 +63,14 @@ def decide(file: BinaryIO, rules: str, as_json: bool) -> int:
     asked = RULESETS[rules]
     members = read_members(file.read(), for_chain=isinstance(asked, ChainRules))
     verdict = verdict_of(asked, members)
-    if as_json:
-        click.echo(printed(_told(verdict)))
-    else:
-        click.echo(_as_text(verdict))
+    click.echo(printed(_told(verdict)) if as_json else _as_text(verdict))
     return 0
 
 
 def _told(verdict: Verdict) -> Decided:
     initial = None if verdict.initial is None else str(verdict.initial)
-    return Decided(verdict.rules, initial, tuple(map(_judged, verdict.outcomes)))
-
-
-def _judged(one: MemberVerdict) -> MemberOutcome:
-    return MemberOutcome(
-        id=one.id, outcome=one.outcome, sources=one.sources, reason=one.reason, rule=one.rule
+    return Decided(
+        verdict.rules, initial, tuple(filled(MemberOutcome, one) for one in verdict.outcomes)
     )
 
 

@@ -17,10 +17,10 @@ from joinproto.check.report import FailedRun, Report
 from joinproto.check.small_first import check
 from joinproto.check.world import World
 from joinproto.cli import completing, loading
-from joinproto.cli.options import AS_JSON
+from joinproto.cli.options import AS_JSON, COUNT, option
 from joinproto.cli.output import Terminal, alone_on_stdout
 from joinproto.cli.show.amounts import count, plural
-from joinproto.codec.json_form import Count, printed
+from joinproto.codec.json_form import Count, filled, printed
 from joinproto.errors import UsageProblem
 
 EXAMPLE = """\b
@@ -82,21 +82,14 @@ class Differences:
 @loading.target()
 @click.argument("other", metavar="[OTHER]", required=False, shell_complete=completing.worlds)
 @loading.options_but_mutant
-@click.option(
-    "--mutant",
-    "mutants",
+@option(
+    ("--mutant", "mutants"),
+    "A mistake built in: of the second world; twice: of the first, and of the second.",
     metavar="NAME",
     multiple=True,
-    help="A mistake built in: of the second world; twice: of the first, and of the second.",
     shell_complete=completing.mutants,
 )
-@click.option(
-    "--max-states",
-    type=click.IntRange(min=1),
-    default=20_000,
-    show_default=True,
-    help="Refuse a world with more states.",
-)
+@option("--max-states", "Refuse a world with more states.", COUNT, usual=20_000)
 @AS_JSON
 def diff(
     target: str,
@@ -175,18 +168,8 @@ def _told(
         )
         steps = tuple(step.label for step in parting.steps)
         parts = PartingOfBoth(steps=steps, only_first=first, only_second=second)
-    return Differences(
-        first=names[0],
-        second=names[1],
-        same=same,
-        states=found.states,
-        states_only=found.states_only,
-        steps=found.steps,
-        steps_only=found.steps_only,
-        left_out=found.left_out,
-        claims=claims,
-        parts=parts,
-    )
+    both = {"first": names[0], "second": names[1]}
+    return filled(Differences, found, **both, same=same, claims=claims, parts=parts)
 
 
 def _print(

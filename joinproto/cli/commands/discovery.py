@@ -13,7 +13,7 @@ import click
 from attrs import frozen
 
 from joinproto.cli.first_start import NODES_MAX, Start, searched, start_of
-from joinproto.cli.options import AS_JSON
+from joinproto.cli.options import AS_JSON, COUNT, option
 from joinproto.codec.json_form import printed
 from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.discovery.boot import Step
@@ -46,10 +46,10 @@ def discovery() -> None:
 
 @discovery.command("lint")
 @click.argument("file", type=click.File("rb"))
-@click.option("--release", "at", default="head", help="Whose settings: 3.7 to 4.3.")
-@click.option("--plugins", help="The plugins that are enabled, with commas; default: any.")
-@click.option("--node", help="The node's own name, as rabbit@host1.")
-@click.option("--variable", "variables", multiple=True, metavar="NAME=VALUE", help="Of the node.")
+@option(("--release", "at"), "Whose settings: 3.7 to 4.3.", default="head")
+@option("--plugins", "The plugins that are enabled, with commas; default: any.")
+@option("--node", "The node's own name, as rabbit@host1.")
+@option(("--variable", "variables"), "Of the node.", multiple=True, metavar="NAME=VALUE")
 @AS_JSON
 def lint_command(
     file: BinaryIO,
@@ -133,9 +133,9 @@ def _given(at: str, node: str | None) -> LintInput:
 
 @discovery.command("list")
 @click.argument("file", type=click.File("rb"))
-@click.option("--release", "at", default="head", help="Whose settings: 3.7 to 4.3.")
-@click.option("--node", help="The node's own name, as rabbit@host1; default: of this machine.")
-@click.option("--real", is_flag=True, help="Ask as the release does, its defects included.")
+@option(("--release", "at"), "Whose settings: 3.7 to 4.3.", default="head")
+@option("--node", "The node's own name, as rabbit@host1; default: of this machine.")
+@option("--real", "Ask as the release does, its defects included.", is_flag=True)
 @AS_JSON
 def list_command(file: BinaryIO, at: str, node: str | None, real: bool, as_json: bool) -> int:
     """Ask the backend of a rabbitmq.conf who is there; nothing is written.
@@ -158,8 +158,8 @@ def list_command(file: BinaryIO, at: str, node: str | None, real: bool, as_json:
 
 @discovery.command("conformance")
 @click.argument("server")
-@click.option("--release", "at", default="4.0", help="Of a file: whose settings.")
-@click.option("--node", help="Of a file: this node's name, which is to be listed.")
+@option(("--release", "at"), "Of a file: whose settings.", default="4.0")
+@option("--node", "Of a file: this node's name, which is to be listed.")
 @AS_JSON
 def conformance(server: str, at: str, node: str | None, as_json: bool) -> int:
     """Say whether a server answers as a backend must.
@@ -198,14 +198,14 @@ class Booted:
 
 @discovery.command("boot")
 @click.argument("file", type=click.File("rb"))
-@click.option("--node", required=True, help="The node's own name, as rabbit@host1.")
-@click.option("--release", "at", default="head", help="Whose rules: 3.7 to 4.3, or ours.")
-@click.option(
+@option("--node", "The node's own name, as rabbit@host1.", required=True)
+@option(("--release", "at"), "Whose rules: 3.7 to 4.3, or ours.", default="head")
+@option(
     "--seen",
-    type=click.File("rb"),
-    help="Who answers: a JSON object, name to what it says (ask discovery.boot --schema).",
+    "Who answers: a JSON object, name to what it says (ask discovery.boot --schema).",
+    click.File("rb"),
 )
-@click.option("--expected", type=click.IntRange(1), help="Ours: how many members there will be.")
+@option("--expected", "Ours: how many members there will be.", COUNT)
 @AS_JSON
 def boot_command(
     file: BinaryIO,
@@ -296,19 +296,14 @@ def _fields() -> str:
 
 @discovery.command("would-it-split", epilog=_fields())
 @click.argument("file", type=click.File("rb"))
-@click.option(
-    "--release", "at", help="Whose rules: 3.7 to 4.3, or ours; else as FILE says, or head."
-)
-@click.option(
+@option(("--release", "at"), "Whose rules: 3.7 to 4.3, or ours; else as FILE says, or head.")
+@option(
     "--nodes",
-    type=click.IntRange(1, NODES_MAX),
-    default=3,
-    show_default=True,
-    help="Of a rabbitmq.conf without a list of nodes: how many start.",
+    "Of a rabbitmq.conf without a list of nodes: how many start.",
+    click.IntRange(1, NODES_MAX),
+    usual=3,
 )
-@click.option(
-    "--max-seconds", type=click.FloatRange(0), default=300.0, show_default=True, help="To search."
-)
+@option("--max-seconds", "To search.", click.FloatRange(0), usual=300.0)
 @AS_JSON
 def would_it_split(
     file: BinaryIO, at: str | None, nodes: int, max_seconds: float, as_json: bool

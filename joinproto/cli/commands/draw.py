@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from joinproto.cli import completing
 from joinproto.cli.diagrams.catalog import FORMATS, Drawing, drawings, machine_drawing
-from joinproto.cli.options import AS_JSON
+from joinproto.cli.options import AS_JSON, option
 from joinproto.codec.json_form import Absent, printed
 from joinproto.errors import EnvironmentProblem, UsageProblem, did_you_mean
 
@@ -50,10 +50,10 @@ Examples:
 """
 )
 @click.argument("what", required=False, shell_complete=completing.drawings)
-@click.option("--format", "form", type=click.Choice(FORMATS), default="mermaid", show_default=True)
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write a file.")
-@click.option("--member", metavar="NAME", help="Of a world: a member like this one.")
-@click.option("--by", metavar="ATTRIBUTE", help="Of a world: what is a member's phase.")
+@option(("--format", "form"), "", click.Choice(FORMATS), usual="mermaid")
+@option("--out", "Write a file.", click.Path(path_type=Path, dir_okay=False))
+@option("--member", "Of a world: a member like this one.", metavar="NAME")
+@option("--by", "Of a world: what is a member's phase.", metavar="ATTRIBUTE")
 @AS_JSON
 def draw(
     what: str | None,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from joinproto.cli import completing, loading
+from joinproto.cli.options import FILE, option
 from joinproto.errors import not_installed
 
 if TYPE_CHECKING:
@@ -41,23 +42,18 @@ Examples:
     shell_complete=completing.worlds,
 )
 @loading.world_options
-@click.option(
-    "--world", metavar="WORLD|FILE.py", help="With runs or logs: the world that they are of."
+@option("--world", "With runs or logs: the world that they are of.", metavar="WORLD|FILE.py")
+@option(
+    "--patterns", "With logs of another program: which line tells which step.", FILE, metavar="FILE"
 )
-@click.option(
-    "--patterns",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="With logs of another program: which line tells which step.",
-)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Listen there.")
-@click.option(
+@option("--port", "Listen there.", click.IntRange(0, 65535), default=0, metavar="N")
+@option(
     "--export",
-    type=click.Path(path_type=Path, dir_okay=False),
+    "Write one file with all states that works from disk, and end.",
+    click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.html",
-    help="Write one file with all states that works from disk, and end.",
 )
-@click.option("--open/--no-open", "opens", default=True, help="Open the page in a browser.")
+@option(("--open/--no-open", "opens"), "Open the page in a browser.", default=True)
 def explore(
     targets: tuple[str, ...],
     world: str | None,

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from joinproto.check import catalogue
 from joinproto.cli import loading
-from joinproto.cli.options import AS_JSON
+from joinproto.cli.options import AS_JSON, COUNT, FOLDER, option
 from joinproto.cli.output import alone_on_stdout
 from joinproto.cli.show.amounts import count, plural
 from joinproto.codec.json_form import printed
@@ -52,19 +52,8 @@ class ExportedWorld:
 @click.command(epilog=EXAMPLE)
 @loading.target()
 @loading.world_options
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    help="The folder for the files.",
-)
-@click.option(
-    "--max-states",
-    type=click.IntRange(min=1),
-    default=100_000,
-    show_default=True,
-    help="Refuse a world with more states.",
-)
+@option("--out", "The folder for the files.", FOLDER, required=True)
+@option("--max-states", "Refuse a world with more states.", COUNT, usual=100_000)
 @AS_JSON
 def export(target: str, out: Path, max_states: int, as_json: bool, **arguments: Any) -> int:
     """Write a world as TLA+, so that another checker can search it.

@@ -14,12 +14,12 @@ from joinproto.check import catalogue
 from joinproto.check.entry import Entry
 from joinproto.check.options import listed
 from joinproto.cli import completing
-from joinproto.cli.options import AS_JSON
+from joinproto.cli.options import AS_JSON, FILE, option
 from joinproto.cli.output import Terminal
 from joinproto.cli.own_words import nearest_worlds, text_of
 from joinproto.cli.show.amounts import plural
 from joinproto.cli.show.pieces import Piece, Role, line
-from joinproto.codec.json_form import Count, printed
+from joinproto.codec.json_form import Count, filled, printed
 from joinproto.errors import UsageProblem, did_you_mean
 from joinproto_worlds import entries
 from joinproto_worlds.policy import entries as policies
@@ -37,9 +37,9 @@ Examples:
 
 @click.command(epilog=EPILOG)
 @click.argument("name", required=False, shell_complete=completing.families)
-@click.option("--grep", metavar="TEXT", help="Those that say TEXT, or most of its words.")
-@click.option("--expect", type=click.Choice(["holds", "violated"]), help="Those that must end so.")
-@click.option("--html", type=click.Path(path_type=Path), help="Write them all as a page.")
+@option("--grep", "Those that say TEXT, or most of its words.", metavar="TEXT")
+@option("--expect", "Those that must end so.", click.Choice(["holds", "violated"]))
+@option("--html", "Write them all as a page.", FILE)
 @AS_JSON
 def models(
     name: str | None, grep: str | None, expect: str | None, html: Path | None, as_json: bool
@@ -230,19 +230,13 @@ class Models:
 
 def _told(item: Entry) -> Listed:
     least, most = item.members
-    return Listed(
-        name=item.name,
+    return filled(
+        Listed,
+        item,
         family=entries.family_of(item),
-        expected=item.expected,
         members=item.usual,
-        about=item.about,
         members_least=least,
         members_most=most,
-        tier=item.tier,
-        steps=item.steps,
-        mutants=item.mutants,
-        happened=item.happened,
-        link=item.link,
         options={
             name: _default(value)
             for name, value in catalogue.parameters(item).items()

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import click
 from attrs import frozen
 
-from joinproto.cli.options import AS_JSON, config_of
+from joinproto.cli.options import AS_JSON, config_of, option
 from joinproto.codec.json_form import Absent, printed
 
 CONFIG = config_of("node")
@@ -26,10 +26,8 @@ class Ended:
 
 @click.command(epilog="Example: joinproto node --config node.toml")
 @CONFIG
-@click.option("--verbose", is_flag=True, help="Show more.")
-@click.option(
-    "--check", "only_check", is_flag=True, help="Only read the configuration and its files."
-)
+@option("--verbose", "Show more.", is_flag=True)
+@option(("--check", "only_check"), "Only read the configuration and its files.", is_flag=True)
 @AS_JSON
 def node(config: Path, verbose: bool, only_check: bool, as_json: bool) -> int:
     """Run a member, with a small replicated log behind it.

@@ -20,7 +20,7 @@ from click.core import ParameterSource
 from joinproto.check import ModelProblem, World, check
 from joinproto.check.report import Report
 from joinproto.cli import loading
-from joinproto.cli.options import AS_JSON
+from joinproto.cli.options import AS_JSON, FILE, option
 from joinproto.cli.show.amounts import count, plural
 from joinproto.codec.json_form import Merged, printed
 from joinproto.errors import UsageProblem
@@ -67,51 +67,32 @@ def left_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ("--writes", 4, 2, "Writes in a run"),
     ):
         kind = click.IntRange(1 if name == "--ends" else 0, most)
-        add = click.option(name, type=kind, default=usual, help=f"{about}: {usual}.")
+        add = option(name, f"{about}: {usual}.", kind, default=usual)
         command = add(command)
     return command
 
 
 @policy.command("check", epilog=EXAMPLE)
 @click.argument("target", metavar="POLICY")
-@click.option(
-    "--world",
-    type=click.Choice(WORLDS),
-    default="galera",
-    show_default=True,
-    help="Whose nodes and disks.",
-)
-@click.option(
-    "--ask",
-    "asks",
-    type=click.Choice(ASKS),
+@option("--world", "Whose nodes and disks.", click.Choice(WORLDS), usual="galera")
+@option(
+    ("--ask", "asks"),
+    "What it is asked; else choose-founder, and of a Python file what it has functions for.",
+    click.Choice(ASKS),
     multiple=True,
-    help="What it is asked; else choose-founder, and of a Python file what it has functions for.",
 )
-@click.option("--all-answer", is_flag=True, help="No run in which a node does not answer.")
+@option("--all-answer", "No run in which a node does not answer.", is_flag=True)
 @left_options
-@click.option(
-    "--answered", "acts", type=click.IntRange(1, 3), default=1, help="Answers acted on: 1."
+@option(("--answered", "acts"), "Answers acted on: 1.", click.IntRange(1, 3), default=1)
+@option(
+    "--answer-seconds", "An answer later than this is none.", click.FloatRange(0.01), usual=SECONDS
 )
-@click.option(
-    "--answer-seconds",
-    type=click.FloatRange(0.01),
-    default=SECONDS,
-    show_default=True,
-    help="An answer later than this is none.",
-)
-@click.option(
-    "--trace",
-    type=click.Path(path_type=Path),
+@option("--trace", "Write the run that defeats it.", FILE, metavar="FILE")
+@option(
+    ("--report", "page"),
+    "Write a page for a reviewer, as Markdown: rule, run, what to write instead.",
+    FILE,
     metavar="FILE",
-    help="Write the run that defeats it.",
-)
-@click.option(
-    "--report",
-    "page",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write a page for a reviewer, as Markdown: rule, run, what to write instead.",
 )
 @loading.limit_options
 @AS_JSON
@@ -194,13 +175,13 @@ def _command(target: str) -> str:
     """Return the command line that checks the policy again."""
     context = click.get_current_context()
     words = ["joinproto policy check", typed(target)]
-    for option in context.command.params:
-        name = option.name or ""
+    for param in context.command.params:
+        name = param.name or ""
         if name in ("target", "trace", "page", "as_json"):
             continue
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             value = context.params[name]
-            flag = max(option.opts, key=len)
+            flag = max(param.opts, key=len)
             every = value if isinstance(value, tuple) else (value,)
             words += [flag if each is True else f"{flag} {typed(str(each))}" for each in every]
     return " ".join(words)

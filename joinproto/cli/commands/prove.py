@@ -20,7 +20,7 @@ from attrs import define, field
 
 from joinproto.cli import completing
 from joinproto.cli.interrupting import Interrupt, interruptible
-from joinproto.cli.options import AS_JSON
+from joinproto.cli.options import AS_JSON, FOLDER, option
 from joinproto.cli.output import Terminal, error_stream, is_terminal
 from joinproto.cli.show import pieces
 from joinproto.codec import json_form
@@ -55,26 +55,19 @@ INVARIANT = "the invariant holds at the beginning, and each step keeps it"
 
 @click.command(epilog=EXAMPLE)
 @click.argument("claim", required=False, shell_complete=completing.claims)
-@click.option(
+@option(
     "--without",
+    "Leave out a part of the invariant.",
     metavar="CONJUNCT",
-    help="Leave out a part of the invariant.",
     shell_complete=completing.conjuncts,
 )
-@click.option("--link", is_flag=True, help="Hold the steps of the shipped code against it, too.")
-@click.option("--mutant", metavar="NAME", help="With --link: code with a mistake built in.")
-@click.option("--search", is_flag=True, help="Look for runs that break it, a rule left out.")
-@click.option(
-    "--second", type=click.Choice(["cvc5"]), help="Ask this solver, too; both must prove all."
-)
-@click.option(
-    "--smt",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Write each obligation as SMT-LIB 2.6 into a new folder.",
-)
-@click.option("--proofs", is_flag=True, help="With both: write cvc5's proofs (CPC) there, too.")
-@click.option("--verbose", "-v", is_flag=True, help="Print every obligation.")
+@option("--link", "Hold the steps of the shipped code against it, too.", is_flag=True)
+@option("--mutant", "With --link: code with a mistake built in.", metavar="NAME")
+@option("--search", "Look for runs that break it, a rule left out.", is_flag=True)
+@option("--second", "Ask this solver, too; both must prove all.", click.Choice(["cvc5"]))
+@option("--smt", "Write each obligation as SMT-LIB 2.6 into a new folder.", FOLDER, metavar="DIR")
+@option("--proofs", "With both: write cvc5's proofs (CPC) there, too.", is_flag=True)
+@option(("--verbose", "-v"), "Print every obligation.", is_flag=True)
 @AS_JSON
 def prove(claim: str | None, **options: Any) -> int:
     """Prove what holds for any number of members, views and ballots.
@@ -253,17 +246,9 @@ class _Run:
         self.later(rows.end)
 
     def _finding(self, rows: _Rows, finding: Finding, second: printed.Answer | None) -> None:
-        self.told.append(
-            printed.Obligation(
-                layer=TABLES,
-                obligation=finding.words,
-                kind="is so of the shipped tables",
-                result=finding.result,
-                seconds=finding.seconds,
-                example=finding.example,
-                second=second,
-            )
-        )
+        kind = "is so of the shipped tables"
+        more = {"obligation": finding.words, "kind": kind, "second": second}
+        self.told.append(json_form.filled(printed.Obligation, finding, layer=TABLES, **more))
         of = finding.words.split(": ")[1]
         of = DIFFERENCES if of.startswith("the note") else of
         rows.add(of, finding.result, second, finding.seconds, finding.words)

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from joinproto.check.events import plain
 from joinproto.cli import completing
-from joinproto.cli.options import AS_JSON, PlaceType
+from joinproto.cli.options import AS_JSON, COUNT, PlaceType, option
 from joinproto.cli.output import Terminal
 from joinproto.cli.show.pieces import Piece, Role, line
 from joinproto.codec.json_form import Count, Seconds, printed
@@ -101,24 +101,21 @@ class Described:
 @click.command(epilog=EXAMPLE)
 @click.argument("folder", metavar="DIR", type=PlaceType())
 @click.argument("sql", metavar="[SQL]", required=False)
-@click.option(
-    "--ask",
-    "name",
+@option(
+    ("--ask", "name"),
+    "A question that is ready.",
     metavar="NAME",
-    help="A question that is ready.",
     shell_complete=completing.queries,
 )
-@click.option(
-    "--rows", "rows_max", type=click.IntRange(min=1), default=1000, help="At most so many rows."
-)
-@click.option("--to", "condition", metavar="CONDITION", help="The shortest run to such a state.")
-@click.option(
+@option(("--rows", "rows_max"), "At most so many rows.", COUNT, default=1000)
+@option(("--to", "condition"), "The shortest run to such a state.", metavar="CONDITION")
+@option(
     "--engine",
-    type=click.Choice(["auto", "duckdb", "spark"]),
+    "What answers; auto: DuckDB, or Spark with --master.",
+    click.Choice(["auto", "duckdb", "spark"]),
     default="auto",
-    help="What answers; auto: DuckDB, or Spark with --master.",
 )
-@click.option("--master", metavar="URL", help="Spark's master.")
+@option("--master", "Spark's master.", metavar="URL")
 @AS_JSON
 def query(
     folder: Place,

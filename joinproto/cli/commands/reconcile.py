@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 
 from joinproto.cli.commands.reconcile_run import run
 from joinproto.cli.commands.reconcile_simulate import results, simulate
-from joinproto.cli.options import AS_JSON
+from joinproto.cli.options import AS_JSON, option
 from joinproto.cli.placing import function_of
 from joinproto.codec.json_form import AtLeast, Count, Merged, printed
 from joinproto.codec.strict import DoesNotFit, fitted, parse
@@ -88,14 +88,12 @@ reconcile.add_command(results)
 
 
 def _options(command: Any) -> Any:
-    for option in (
+    for add in (
         AS_JSON,
-        click.option(
-            "--placement", metavar="MODULE:NAME", help="Your function that chooses a node."
-        ),
+        option("--placement", "Your function that chooses a node.", metavar="MODULE:NAME"),
         click.argument("state", type=click.File("rb")),
     ):
-        command = option(command)
+        command = add(command)
     return command
 
 
@@ -126,10 +124,7 @@ def plan(state: BinaryIO, placement: str | None, as_json: bool) -> int:
     """Say what all queues together would do, in which order, and what that moves."""
     situations, limits = read_state(state.read())
     found = planned(situations, limits, function_of(placement))
-    if as_json:
-        click.echo(printed(Planned.of(found)))
-    else:
-        click.echo(_as_text(found))
+    click.echo(printed(Planned.of(found)) if as_json else _as_text(found))
     return 0
 
 

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from joinproto.cli.finite import Finite
+from joinproto.cli.options import COUNT, FILE, Finite, option
 from joinproto.cli.placing import function_of
 from joinproto.errors import EnvironmentProblem, StoreError, StoreUnreadable, UsageProblem
 from joinproto.net.secret import warn_if_public
@@ -36,69 +36,49 @@ DAY = 86_400.0
 
 
 @click.command(epilog=EXAMPLE)
-@click.option("--url", "urls", multiple=True, required=True, help="A node's management API.")
-@click.option("--user", default="guest", show_default=True, help="With the tag monitoring.")
-@click.option("--password-file", type=click.Path(path_type=Path), help=f"Else ${PASSWORD}.")
-@click.option("--target", type=click.IntRange(0), help="Replicas where no queue or policy says.")
-@click.option("--zone", "zones", multiple=True, metavar="NODE=ZONE", help="What fails together.")
-@click.option("--apply", is_flag=True, help="Add and remove replicas; else only say it.")
-@click.option("--state", type=click.Path(path_type=Path), help="Remembers what was begun.")
-@click.option("--failure-interval", type=Finite(0), default=60.0, show_default=True)
-@click.option(
-    "--interval",
-    type=Finite(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Seconds between two looks at a queue.",
+@option(("--url", "urls"), "A node's management API.", multiple=True, required=True)
+@option("--user", "With the tag monitoring.", usual="guest")
+@option("--password-file", f"Else ${PASSWORD}.", FILE)
+@option("--target", "Replicas where no queue or policy says.", click.IntRange(0))
+@option(("--zone", "zones"), "What fails together.", multiple=True, metavar="NODE=ZONE")
+@option("--apply", "Add and remove replicas; else only say it.", is_flag=True)
+@option("--state", "Remembers what was begun.", FILE)
+@option("--failure-interval", "", Finite(0), usual=60.0)
+@option("--interval", "Seconds between two looks at a queue.", Finite(0, min_open=True), usual=60.0)
+@option(
+    "--trigger-interval", "Seconds from an event, or a change, to a look.", Finite(0), usual=10.0
 )
-@click.option(
-    "--trigger-interval",
-    type=Finite(0),
-    default=10.0,
-    show_default=True,
-    help="Seconds from an event, or a change, to a look.",
-)
-@click.option(
+@option(
     "--poll",
-    type=Finite(0, DAY, min_open=True),
-    default=5.0,
-    show_default=True,
-    help="Seconds between two readings of the broker.",
+    "Seconds between two readings of the broker.",
+    Finite(0, DAY, min_open=True),
+    usual=5.0,
 )
-@click.option(
+@option(
     "--settle",
-    type=Finite(0),
-    default=60.0,
-    show_default=True,
-    help="Seconds after its tool's end until a change without a trace is tried again.",
+    "Seconds after its tool's end until a change without a trace is tried again.",
+    Finite(0),
+    usual=60.0,
 )
-@click.option("--keep", is_flag=True, help="Drop no replica, not even of nodes that left.")
-@click.option(
+@option("--keep", "Drop no replica, not even of nodes that left.", is_flag=True)
+@option(
     "--placement",
+    "random, least-loaded, zone-aware, or your own MODULE:FUNCTION.",
+    usual="zone-aware",
     metavar="NAME",
-    default="zone-aware",
-    show_default=True,
-    help="random, least-loaded, zone-aware, or your own MODULE:FUNCTION.",
 )
-@click.option(
-    "--copies-at-once",
-    type=click.IntRange(1),
-    default=2,
-    show_default=True,
-    help="Copies that a node takes part in at a time.",
-)
-@click.option("--copies-in-all", type=click.IntRange(1), help="Copies of all nodes at a time.")
-@click.option("--metrics-port", type=click.IntRange(1, 65535), help="Prometheus, on 127.0.0.1.")
-@click.option("--rabbitmq-queues", default="rabbitmq-queues", show_default=True)
-@click.option("--rabbitmq-streams", default="rabbitmq-streams", show_default=True)
-@click.option(
+@option("--copies-at-once", "Copies that a node takes part in at a time.", COUNT, usual=2)
+@option("--copies-in-all", "Copies of all nodes at a time.", COUNT)
+@option("--metrics-port", "Prometheus, on 127.0.0.1.", click.IntRange(1, 65535))
+@option("--rabbitmq-queues", "", usual="rabbitmq-queues")
+@option("--rabbitmq-streams", "", usual="rabbitmq-streams")
+@option(
     "--timeout",
-    type=Finite(0, DAY, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Seconds that a tool may take; the API: a sixth.",
+    "Seconds that a tool may take; the API: a sixth.",
+    Finite(0, DAY, min_open=True),
+    usual=60.0,
 )
-@click.option("--once", is_flag=True, help="One round, in which each queue is looked at.")
+@option("--once", "One round, in which each queue is looked at.", is_flag=True)
 def run(**options: Any) -> int:
     """Keep a minimum of replicas in a running RabbitMQ; without --apply, say what would be done.
 

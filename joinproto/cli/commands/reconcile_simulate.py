@@ -16,9 +16,8 @@ from joinproto.cli.at_scale.many import Job, ManyRuns, ask, jobs, make, played, 
 from joinproto.cli.at_scale.results import Compared, Outcome, draw
 from joinproto.cli.at_scale.run import Run
 from joinproto.cli.at_scale.stories import Care, Shape, Story
-from joinproto.cli.finite import Finite
 from joinproto.cli.interrupting import interruptible
-from joinproto.cli.options import AS_JSON
+from joinproto.cli.options import AS_JSON, COUNT, FILE, Finite, option
 from joinproto.cli.output import error_stream
 from joinproto.cli.show.amounts import duration
 from joinproto.cli.show.progress import Progress
@@ -49,45 +48,39 @@ TITLES = (
 
 
 @click.command(epilog=EXAMPLE)
-@click.option(
+@option(
     "--story",
-    type=click.Choice([one.value for one in Story]),
-    default="rack",
-    show_default=True,
-    help="A rack fails, a rolling restart, or both each day.",
+    "A rack fails, a rolling restart, or both each day.",
+    click.Choice([one.value for one in Story]),
+    usual="rack",
 )
-@click.option("--days", type=click.IntRange(1), default=1, show_default=True)
-@click.option(
-    "--way",
-    "ways",
+@option("--days", "", COUNT, usual=1)
+@option(
+    ("--way", "ways"),
+    "events, periodic, ours; without it all.",
+    click.Choice([one.value for one in Care]),
     multiple=True,
-    type=click.Choice([one.value for one in Care]),
-    help="events, periodic, ours; without it all.",
 )
-@click.option("--queues", type=click.IntRange(1), default=100_000, show_default=True)
-@click.option("--nodes", type=click.IntRange(1), default=100, show_default=True)
-@click.option("--zones", type=click.IntRange(1), default=10, show_default=True)
-@click.option("--replicas", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--bytes-mean", type=Finite(1), default=100e6, show_default=True)
-@click.option("--failure-interval", type=Finite(0), default=60.0, show_default=True)
-@click.option("--interval", type=Finite(1), default=60.0, show_default=True)
-@click.option(
-    "--copies-at-once",
-    "copies",
-    type=click.IntRange(1),
+@option("--queues", "", COUNT, usual=100_000)
+@option("--nodes", "", COUNT, usual=100)
+@option("--zones", "", COUNT, usual=10)
+@option("--replicas", "", COUNT, usual=3)
+@option("--bytes-mean", "", Finite(1), usual=100e6)
+@option("--failure-interval", "", Finite(0), usual=60.0)
+@option("--interval", "", Finite(1), usual=60.0)
+@option(
+    ("--copies-at-once", "copies"),
+    "Ours: of a node; may be given again.  The others: as many as its link carries, 25.",
+    COUNT,
+    usual=(8,),
     multiple=True,
-    default=(8,),
-    show_default=True,
-    help="Ours: of a node; may be given again.  The others: as many as its link carries, 25.",
 )
-@click.option("--copies-in-all", type=click.IntRange(1), help="Ours: of all nodes together.")
-@click.option("--seed", type=int, default=1, show_default=True)
-@click.option(
-    "--seeds", type=click.IntRange(1), default=1, help="With --out: so many, from --seed."
-)
-@click.option("--picture", type=click.Path(path_type=Path), help="A .png or .svg to draw.")
-@click.option("--out", type=click.Path(path_type=Path), help="Many runs, on Spark: a new folder.")
-@click.option("--master", default="local[*]", show_default=True, help="With --out: Spark's.")
+@option("--copies-in-all", "Ours: of all nodes together.", COUNT)
+@option("--seed", "", int, usual=1)
+@option("--seeds", "With --out: so many, from --seed.", COUNT, default=1)
+@option("--picture", "A .png or .svg to draw.", FILE)
+@option("--out", "Many runs, on Spark: a new folder.", FILE)
+@option("--master", "With --out: Spark's.", usual="local[*]")
 @AS_JSON
 def simulate(**options: Any) -> int:
     """Simulate many queues on many nodes, looked after by events, periodically, and as ours.
@@ -169,7 +162,7 @@ def _on_spark(master: str, folder: Path, asked: list[Any] | None, *, as_json: bo
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--master", default="local[*]", show_default=True, help="Spark's.")
+@option("--master", "Spark's.", usual="local[*]")
 @AS_JSON
 def results(folder: Path, master: str, as_json: bool) -> int:
     """Summarize the runs in a folder of `simulate --out`, by way and limit.

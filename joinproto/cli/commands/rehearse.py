@@ -24,7 +24,7 @@ from joinproto.cli.rehearse.search import (
     proposers,
     rehearse,
 )
-from joinproto.codec.json_form import printed
+from joinproto.codec.json_form import filled, printed
 from joinproto.errors import UsageProblem
 from joinproto.recovery import schema, show
 from joinproto.recovery.found import Format, Found
@@ -145,22 +145,10 @@ def _sentence(outcomes: Sequence[Outcome]) -> str:
 
 
 def _told(outcome: Outcome) -> schema.Rehearsed:
-    starts = (
-        schema.Start(
-            kind=start.kind.lower(),
-            members=tuple(start.members),
-            seq=start.frame,
-            is_served=start.is_served,
-        )
-        for start in outcome.starts
+    starts = tuple(
+        filled(schema.Start, one, kind=one.kind.lower(), seq=one.frame) for one in outcome.starts
     )
-    return schema.Rehearsed(
-        choice=outcome.choice.name,
-        marks=tuple(outcome.choice.marks),
-        starts=tuple(starts),
-        waits=tuple(outcome.waits),
-        aborts=tuple(outcome.aborts),
-        loses=outcome.loses,
-        is_whole=outcome.is_whole,
-        states=outcome.states,
+    choice = outcome.choice
+    return filled(
+        schema.Rehearsed, outcome, choice=choice.name, marks=tuple(choice.marks), starts=starts
     )

@@ -26,7 +26,7 @@ from joinproto.cli.rehearse.standby import (
     rehearse,
     scene_of,
 )
-from joinproto.codec.json_form import printed
+from joinproto.codec.json_form import filled, printed
 from joinproto.errors import UsageProblem
 from joinproto.recovery import schema, show
 from joinproto.recovery.brokers import chain_of, kept_of
@@ -150,28 +150,16 @@ def _not_searched(scene: StandbyScenario) -> Iterator[str]:
 
 
 def _told(outcome: Outcome, broken: Sequence[str]) -> schema.Rehearsed:
-    starts = (
-        schema.Start(
-            kind="promotion",
-            members=start.members,
-            seq=None,
-            is_served=start.is_served,
-            primary=start.primary,
-            loses=bool(start.lost),
-        )
-        for start in outcome.starts
-    )
-    return schema.Rehearsed(
+    return filled(
+        schema.Rehearsed,
+        outcome,
         choice=outcome.choice.name,
         marks=outcome.choice.marks,
-        starts=tuple(starts),
-        waits=outcome.waits,
-        aborts=tuple(broken),
-        loses=outcome.loses,
-        is_whole=outcome.is_whole,
-        states=outcome.states,
-        refuses=tuple(
-            schema.Refusal(member=one.name, rule=one.rule, why=one.why) for one in outcome.refused
+        starts=tuple(
+            filled(schema.Start, one, kind="promotion", seq=None, loses=bool(one.lost))
+            for one in outcome.starts
         ),
+        aborts=tuple(broken),
+        refuses=tuple(filled(schema.Refusal, one, member=one.name) for one in outcome.refused),
         lost=tuple(_what(one) for start in outcome.starts for one in start.lost),
     )

@@ -10,15 +10,16 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import click
-from attrs import define, evolve, field, frozen
+from attrs import evolve, frozen
 
 from joinproto.check import catalogue
 from joinproto.check.loaded import Loaded
 from joinproto.check.simulate import ClaimMet, Simulation, Stride
 from joinproto.check.simulate import simulate as walk
 from joinproto.cli import loading
-from joinproto.cli.options import AS_JSON
-from joinproto.cli.output import Terminal, alone_on_stdout, error_stream
+from joinproto.cli.options import AS_JSON, COUNT, option
+from joinproto.cli.output import Terminal, alone_on_stdout
+from joinproto.cli.searching import watched
 from joinproto.cli.show.amounts import count, duration, plural, short
 from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
 from joinproto.cli.warming import warm_up
@@ -64,48 +65,35 @@ class Simulated:
 @click.command(epilog=EXAMPLE)
 @loading.target()
 @loading.world_options
-@click.option(
+@option(
     "--runs",
-    type=click.IntRange(min=1),
+    "How many runs.",
+    COUNT,
     metavar="N",
     show_default="1000; of a swarm: as many as there is time for",
-    help="How many runs.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    metavar="S",
-    default=0,
-    show_default=True,
-    help="The same seed gives the same runs.",
-)
-@click.option(
+@option("--seed", "The same seed gives the same runs.", click.IntRange(min=0), usual=0, metavar="S")
+@option(
     "--steps",
-    type=click.IntRange(min=1, max=STEPS_MOST),
+    "Steps of one run, at most.",
+    click.IntRange(min=1, max=STEPS_MOST),
     metavar="K",
     show_default="100",
-    help="Steps of one run, at most.",
 )
-@click.option(
+@option(
     "--of-all",
+    "Count all states, however many, to say which part of them the runs met.",
     is_flag=True,
-    help="Count all states, however many, to say which part of them the runs met.",
 )
-@click.option("--swarm", is_flag=True, help="Run real members; each run draws its configuration.")
-@click.option(
+@option("--swarm", "Run real members; each run draws its configuration.", is_flag=True)
+@option(
     "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    "Of a swarm: how long runs are begun.",
+    click.FloatRange(min=0, min_open=True),
     metavar="T",
     show_default="60",
-    help="Of a swarm: how long runs are begun.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="J",
-    show_default="1",
-    help="Of a swarm: on how many cores.",
-)
+@option("--jobs", "Of a swarm: on how many cores.", COUNT, metavar="J", show_default="1")
 @AS_JSON
 def simulate(
     target: str,
@@ -140,10 +128,7 @@ def simulate(
     with alone_on_stdout(as_json):
         loaded = catalogue.load(target, options)
         found = _walk(loaded, runs, seed, steps, of_all)
-    if as_json:
-        click.echo(printed(Simulated(found, loaded.options)))
-    else:
-        click.echo(_text(loaded, found))
+    click.echo(printed(Simulated(found, loaded.options)) if as_json else _text(loaded, found))
     if found.trace is not None:
         return 1
     return 3 if found.stopped_by else 0
@@ -163,29 +148,18 @@ def _swarm(
 
 
 def _walk(loaded: Loaded, runs: int, seed: int, steps: int, of_all: bool) -> Simulation:
-    from joinproto.check.engine import telling_of_compilation
-
-    progress = _Progress()
-
-    def tell(text: str) -> None:
-        progress.close()
-        click.echo(text, err=True)
-
-    try:
-        with telling_of_compilation(tell), loaded.at_work():
-            warm_up()
-            known = _known_count(loaded)
-            found = walk(
-                loaded.world,
-                runs=runs,
-                seed=seed,
-                steps_max=steps,
-                count_max=0 if known is not None else None if of_all else COUNT_MAX,
-                progress=progress,
-            )
-            return found if known is None else evolve(found, states=known)
-    finally:
-        progress.close()
+    with watched() as (progress, _), loaded.at_work():
+        warm_up()
+        known = _known_count(loaded)
+        found = walk(
+            loaded.world,
+            runs=runs,
+            seed=seed,
+            steps_max=steps,
+            count_max=0 if known is not None else None if of_all else COUNT_MAX,
+            progress=lambda stride: progress.say(stride.seconds, lambda: _walked(stride)),
+        )
+        return found if known is None else evolve(found, states=known)
 
 
 def _known_count(loaded: Loaded) -> int | None:
@@ -200,31 +174,12 @@ def _known_count(loaded: Loaded) -> int | None:
     return found if isinstance(found, int) else None
 
 
-@define
-class _Progress:
-    """One line on standard error, on a terminal, a few times a second."""
-
-    _last: float = field(init=False, default=0.5)
-    _written: int = field(init=False, default=0)
-
-    def __call__(self, stride: Stride) -> None:
-        if stride.seconds - self._last < 0.2 or not error_stream().isatty():
-            return
-        self._last = stride.seconds
-        text = (
-            f"{short(stride.runs)} of {short(stride.runs_wanted)} runs"
-            f", {short(stride.steps)} steps, {short(stride.distinct)} distinct"
-            f", {duration(stride.seconds)}"
-        )[: Terminal.now().width - 1]
-        error_stream().write("\r" + text.ljust(self._written))
-        error_stream().flush()
-        self._written = len(text)
-
-    def close(self) -> None:
-        if self._written:
-            error_stream().write("\r" + " " * self._written + "\r")
-            error_stream().flush()
-            self._written = 0
+def _walked(stride: Stride) -> str:
+    return (
+        f"{short(stride.runs)} of {short(stride.runs_wanted)} runs"
+        f", {short(stride.steps)} steps, {short(stride.distinct)} distinct"
+        f", {duration(stride.seconds)}"
+    )
 
 
 # -- as text ---------------------------------------------------------------------------

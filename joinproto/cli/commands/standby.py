@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from joinproto.cli.main import LazyGroup, Row
-from joinproto.cli.options import AS_JSON, config_of
+from joinproto.cli.options import AS_JSON, config_of, option
 from joinproto.errors import MisuseError, not_installed
 
 HERE = "joinproto.cli.commands.standby"
@@ -52,8 +52,8 @@ CONFIG = config_of("broker")
 
 @click.command(epilog="Example: joinproto standby run --config broker.toml")
 @CONFIG
-@click.option("--verbose", is_flag=True, help="Show more.")
-@click.option("--check", "only_check", is_flag=True, help="Only read the configuration.")
+@option("--verbose", "Show more.", is_flag=True)
+@option(("--check", "only_check"), "Only read the configuration.", is_flag=True)
 def run(config: Path, verbose: bool, only_check: bool) -> int:
     """Run a broker until SIGTERM stops it; a second one ends it at once.
 
@@ -96,10 +96,8 @@ def promote(config: Path, as_json: bool) -> int:
     Where the manager is built in, the chain of views has to take the promotion, too.
     """
     found = _ask(config, "promote")
-    if as_json:
-        click.echo(json.dumps(found))
-    else:
-        click.echo(f"{found['verdict']} ({found['rule']}): {found['why']}")
+    text = f"{found['verdict']} ({found['rule']}): {found['why']}"
+    click.echo(json.dumps(found) if as_json else text)
     return 1 if found["verdict"] == "refused" else 0
 
 

@@ -16,7 +16,8 @@ from joinproto.check.files import is_file, load_module
 from joinproto.cli.interrupting import interruptible
 from joinproto.cli.output import error_stream
 from joinproto.cli.show.amounts import count, duration, plural, short
-from joinproto.codec.json_form import Count, Seconds
+from joinproto.cli.show.progress import Progress
+from joinproto.codec.json_form import Count, Seconds, filled
 from joinproto.join.member import Member
 from joinproto.swarm.many import Tally, many
 from joinproto.swarm.oracle import CLAIMS
@@ -35,9 +36,6 @@ STORY_LINES = 60
 """Of a story so many lines are printed, the last ones; --json has all."""
 
 INTERRUPTED = 3
-
-LINE_SECONDS = 10.0
-"""So often a line tells how far it is where standard error is no terminal."""
 
 NO_PROOF = "a simulation is not a proof: it says nothing of the runs it did not take"
 
@@ -88,15 +86,14 @@ def simulate_swarm(
     start = member_of(target)
     if runs is None and seconds is None:
         seconds = SECONDS
-    progress = _Progress()
-    with interruptible() as interrupt:
+    with interruptible() as interrupt, Progress(error_stream()) as progress:
         found = many(
             seed=seed,
             runs=runs,
             seconds=seconds,
             jobs=jobs,
             start=start,
-            tell=progress,
+            tell=lambda tally: progress.say(tally.seconds, lambda: _counted(tally)),
             interrupted=interrupt.was_asked,
         )
     report = Report(target, seed, jobs, found, interrupt.asked)
@@ -106,33 +103,15 @@ def simulate_swarm(
         smallest = shrink(failed[0], play, seconds=seconds_each)
         told = run(smallest.scenario, start=start, tells=True)
         report.shrunk[claim] = told if told.claim == claim else smallest
-    progress.close()
     return report
 
 
-@define
-class _Progress:
-    """How far it is, on standard error: one line on a terminal, else a line now and then."""
-
-    _last: float = field(init=False, default=0.0)
-
-    def __call__(self, tally: Tally) -> None:
-        stream = error_stream()
-        on_terminal = stream.isatty()
-        if tally.seconds - self._last < (0.2 if on_terminal else LINE_SECONDS):
-            return
-        self._last = tally.seconds
-        told = (
-            f"{short(tally.runs)} runs, {short(tally.events)} events,"
-            f" {short(tally.violations)} violations, {short(tally.stuck)} stuck,"
-            f" {duration(tally.seconds)}"
-        )
-        stream.write(f"\r{told}  " if on_terminal else f"{told}\n")
-        stream.flush()
-
-    def close(self) -> None:
-        if self._last and error_stream().isatty():
-            error_stream().write("\n")
+def _counted(tally: Tally) -> str:
+    return (
+        f"{short(tally.runs)} runs, {short(tally.events)} events,"
+        f" {short(tally.violations)} violations, {short(tally.stuck)} stuck,"
+        f" {duration(tally.seconds)}"
+    )
 
 
 @frozen
@@ -193,19 +172,13 @@ class Swarm:
 def told(report: Report) -> Swarm:
     """Return the report for a program."""
     tally = report.tally
-    return Swarm(
+    return filled(
+        Swarm,
+        report,
+        tally,
         world=report.target,
         result="violated" if tally.broken else "not-violated",
-        seed=report.seed,
-        jobs=report.jobs,
-        runs=tally.runs,
-        events=tally.events,
-        violations=tally.violations,
-        stuck=tally.stuck,
-        configurations=tally.configurations,
-        opened=tally.opened,
         acknowledged=tally.acked,
-        seconds=tally.seconds,
         interrupted=report.is_interrupted,
         claims=tuple(Claim(name, means, tally.broken[name]) for name, means in CLAIMS.items()),
         failures=tuple(

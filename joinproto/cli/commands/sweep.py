@@ -15,7 +15,7 @@ from joinproto.check.report import Report
 from joinproto.cli.show.amounts import count, duration, plural
 from joinproto.cli.show.findings import not_exercised
 from joinproto.cli.show.pieces import visible
-from joinproto.codec.json_form import Count, Seconds
+from joinproto.codec.json_form import Count, Seconds, filled
 from joinproto.errors import UsageProblem
 
 RUNS_MOST = 100
@@ -112,20 +112,9 @@ def swept(
 def row(options: Mapping[str, Any], report: Report) -> SweepSearch:
     """Return what there is to say of one search."""
     fails = [item.name for item in report.properties if item.result in ("violated", "not-reached")]
-    return SweepSearch(
-        dict(options),
-        report.result,
-        report.distinct,
-        report.generated,
-        report.depth,
-        tuple(fails),
-        report.seconds,
-        report.stopped_by,
-        report.beyond,
-        report.reductions,
-        tuple(not_exercised(report)),
-        report.notes,
-    )
+    idle = tuple(not_exercised(report))
+    own = {"options": dict(options), "broken": tuple(fails), "not_exercised": idle}
+    return filled(SweepSearch, report, **own)
 
 
 def text(found: Sweep) -> str:

@@ -25,7 +25,7 @@ from joinproto.check.options import words_of
 from joinproto.check.report import Report
 from joinproto.cli.reports.verdicts import verdict_of
 from joinproto.cli.show.amounts import count, duration, plural
-from joinproto.codec.json_form import Count, Seconds
+from joinproto.codec.json_form import Count, Seconds, filled
 from joinproto.errors import EnvironmentProblem
 from joinproto_worlds import entries
 
@@ -81,22 +81,16 @@ class Ending:
 
     def told(self) -> Ended:
         """Return what a program reads."""
-        report = self.report
-        return Ended(
+        trace = self.report.trace
+        return filled(
+            Ended,
+            self,
+            self.report,
             world=self.item.name,
-            mutant=self.mutant,
-            members=report.members,
-            result=report.result,
-            expected=self.expected,
             as_expected=not self.wrong,
-            distinct=report.distinct,
-            generated=report.generated,
-            depth=report.depth,
-            seconds=report.seconds,
-            property=None if report.trace is None else report.trace.property,
+            property=None if trace is None else trace.property,
             trace_length=self.steps,
             trace_length_expected=self.steps_expected,
-            stopped_by=report.stopped_by,
         )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from joinproto.cli import loading
-from joinproto.cli.options import AS_JSON
+from joinproto.cli.options import AS_JSON, COUNT, FILE, option
 from joinproto.cli.output import alone_on_stdout
 from joinproto.codec.json_form import printed
 
@@ -26,22 +26,16 @@ Examples:
 """
 )
 @click.argument("logs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--world", metavar="WORLD|FILE.py[::NAME]", help="A model of the program whose logs these are."
-)
-@click.option(
-    "--patterns",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A TOML file that says which log line tells which step.",
+@option("--world", "A model of the program whose logs these are.", metavar="WORLD|FILE.py[::NAME]")
+@option(
+    "--patterns", "A TOML file that says which log line tells which step.", FILE, metavar="FILE"
 )
 @loading.world_options
-@click.option(
+@option(
     "--max-states",
-    type=click.IntRange(min=1),
-    default=100_000,
-    show_default=True,
-    help="With --world: stop if more states than this are possible.",
+    "With --world: stop if more states than this are possible.",
+    COUNT,
+    usual=100_000,
 )
 @AS_JSON
 def validate(
