@@ -13,31 +13,15 @@ from typing import Any, TypeAlias
 import z3
 from attrs import define, field
 
+from joinproto.prove import logic
 from joinproto.prove.layer import Layer, Step
-from joinproto.prove.logic import (
-    After,
-    And,
-    Atom,
-    Every,
-    Formula,
-    Function,
-    Not,
-    Or,
-    Relation,
-    Same,
-    Some,
-    Sort,
-    Term,
-    Value,
-    Var,
-)
 from joinproto.prove.structure import Rows, Structure, Thing
 
 Choice: TypeAlias = tuple[tuple[Thing, Any], ...]
 """Things, each with the condition under which it is the one that is meant."""
 
-Env: TypeAlias = Mapping[Var, Choice]
-Cells: TypeAlias = dict[tuple[Relation, tuple[Thing, ...]], Any]
+Env: TypeAlias = Mapping[logic.Var, Choice]
+Cells: TypeAlias = dict[tuple[logic.Relation, tuple[Thing, ...]], Any]
 """Whether a relation holds of a row, in one state."""
 
 
@@ -46,15 +30,15 @@ class Finite:
     """`sizes`: how many things of each sort.  `given`: rigid relations that are known."""
 
     layer: Layer
-    sizes: Mapping[Sort, int]
-    given: Mapping[Relation, Rows] = field(factory=dict)
+    sizes: Mapping[logic.Sort, int]
+    given: Mapping[logic.Relation, Rows] = field(factory=dict)
     context: Any = field(factory=z3.Context)
     true: Any = field(init=False)
     false: Any = field(init=False)
-    things: dict[Sort, tuple[Thing, ...]] = field(init=False)
+    things: dict[logic.Sort, tuple[Thing, ...]] = field(init=False)
     solver: Any = field(init=False)
     rigid: Cells = field(factory=dict, init=False)
-    values: dict[Function, dict[Thing, Choice]] = field(factory=dict, init=False)
+    values: dict[logic.Function, dict[Thing, Choice]] = field(factory=dict, init=False)
     _count: int = field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -76,17 +60,17 @@ class Finite:
         self._count += 1
         return z3.Bool(f"bit{self._count}", self.context)
 
-    def choice(self, sort: Sort) -> Choice:
+    def choice(self, sort: logic.Sort) -> Choice:
         """Return one thing of this sort, whichever."""
         found = tuple((thing, self.bit()) for thing in self.things[sort])
         bits = [bit for _, bit in found]
         self.solver.add(z3.PbEq([(bit, 1) for bit in bits], 1))
         return found
 
-    def choices(self, variables: Sequence[Var]) -> dict[Var, Choice]:
+    def choices(self, variables: Sequence[logic.Var]) -> dict[logic.Var, Choice]:
         return {var: self.choice(var.sort) for var in variables}
 
-    def cells(self, relations: Sequence[Relation]) -> Cells:
+    def cells(self, relations: Sequence[logic.Relation]) -> Cells:
         """Return any rows of these relations; those that are given as they are."""
         found: Cells = {}
         for relation in relations:
@@ -97,7 +81,7 @@ class Finite:
                     found[relation, row] = self.bit()
         return found
 
-    def rows_of(self, relation: Relation) -> Iterator[tuple[Thing, ...]]:
+    def rows_of(self, relation: logic.Relation) -> Iterator[tuple[Thing, ...]]:
         return product(*(self.things[sort] for sort in relation.sorts))
 
     def constant(self, value: bool) -> Any:
@@ -105,10 +89,12 @@ class Finite:
 
     # -- reading ---------------------------------------------------------------------------
 
-    def read(self, formula: Formula, cells: Cells, env: Env, after: Cells | None = None) -> Any:
+    def read(
+        self, formula: logic.Formula, cells: Cells, env: Env, after: Cells | None = None
+    ) -> Any:
         """Return the formula of the state with these cells; `After` is read in `after`."""
         match formula:
-            case Atom(relation, terms):
+            case logic.Atom(relation, terms):
                 where = self.rigid if relation.rigid else cells
                 ways = product(*(self._term(term, env) for term in terms))
                 return self._or(
@@ -117,26 +103,26 @@ class Finite:
                     )
                     for way in ways
                 )
-            case Same(left, right):
+            case logic.Same(left, right):
                 return self._or(
                     self._and([bit, other_bit])
                     for one, bit in self._term(left, env)
                     for other, other_bit in self._term(right, env)
                     if one == other
                 )
-            case Not(inner):
+            case logic.Not(inner):
                 return self._not(self.read(inner, cells, env, after))
-            case And(parts):
+            case logic.And(parts):
                 return self._and(self.read(part, cells, env, after) for part in parts)
-            case Or(parts):
+            case logic.Or(parts):
                 return self._or(self.read(part, cells, env, after) for part in parts)
-            case Every(var, body):
+            case logic.Every(var, body):
                 return self._and(
                     self.read(body, cells, more, after) for more in self._all(var, env)
                 )
-            case Some(var, body):
+            case logic.Some(var, body):
                 return self._or(self.read(body, cells, more, after) for more in self._all(var, env))
-            case After(inner) if after is not None:
+            case logic.After(inner) if after is not None:
                 return self.read(inner, after, env)
         raise TypeError(f"no meaning for {formula!r}: teach it to finite.py")
 
@@ -159,14 +145,14 @@ class Finite:
     def _just(self, thing: Thing) -> Choice:
         return ((thing, self.constant(True)),)
 
-    def _all(self, var: Var, env: Env) -> Iterator[Env]:
+    def _all(self, var: logic.Var, env: Env) -> Iterator[Env]:
         for thing in self.things[var.sort]:
             yield {**env, var: self._just(thing)}
 
-    def _term(self, term: Term, env: Env) -> Choice:
-        if isinstance(term, Var):
+    def _term(self, term: logic.Term, env: Env) -> Choice:
+        if isinstance(term, logic.Var):
             return env[term]
-        assert isinstance(term, Value)
+        assert isinstance(term, logic.Value)
         return tuple(
             (value, self._and([bit, value_bit]))
             for thing, bit in self._term(term.argument, env)
@@ -202,7 +188,7 @@ class Finite:
     def structure(self, model: Any, cells: Cells) -> Structure:
         """Return the state that these cells are in the model."""
         every = {**self.rigid, **cells}
-        rows: dict[Relation, set[tuple[Thing, ...]]] = {
+        rows: dict[logic.Relation, set[tuple[Thing, ...]]] = {
             relation: set() for relation in self.layer.relations
         }
         for (relation, row), cell in every.items():

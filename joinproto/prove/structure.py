@@ -12,29 +12,13 @@ from typing import Any, TypeAlias
 
 from attrs import evolve, field, frozen
 
+from joinproto.prove import logic
 from joinproto.prove.layer import Step
-from joinproto.prove.logic import (
-    After,
-    And,
-    Atom,
-    Every,
-    Formula,
-    Function,
-    Not,
-    Or,
-    Relation,
-    Same,
-    Some,
-    Sort,
-    Term,
-    Value,
-    Var,
-)
 from joinproto.prove.miniscope import miniscoped
 
 Thing: TypeAlias = Hashable
 Rows: TypeAlias = frozenset[tuple[Thing, ...]]
-Env: TypeAlias = dict[Var, Thing]
+Env: TypeAlias = dict[logic.Var, Thing]
 Test: TypeAlias = Callable[["Structure", Env], bool]
 
 
@@ -42,19 +26,21 @@ Test: TypeAlias = Callable[["Structure", Env], bool]
 class Structure:
     """`things` of each sort, the rows of which each relation holds, the functions' values."""
 
-    things: Mapping[Sort, tuple[Thing, ...]]
-    rows: Mapping[Relation, Rows]
-    values: Mapping[Function, Mapping[Thing, Thing]] = field(factory=dict)
+    things: Mapping[logic.Sort, tuple[Thing, ...]]
+    rows: Mapping[logic.Relation, Rows]
+    values: Mapping[logic.Function, Mapping[Thing, Thing]] = field(factory=dict)
 
-    def holds(self, formula: Formula, env: Mapping[Var, Thing] | None = None) -> bool:
+    def holds(self, formula: logic.Formula, env: Mapping[logic.Var, Thing] | None = None) -> bool:
         """Return whether the formula holds here; its free variables are in `env`."""
         return compiled(formula)(self, dict(env or {}))
 
-    def holds_for_step(self, formula: Formula, after: Structure) -> bool:
+    def holds_for_step(self, formula: logic.Formula, after: Structure) -> bool:
         """Return whether a claim about the step from here to `after` holds."""
         return _compile(miniscoped(formula), after)(self, {})
 
-    def rows_of(self, relation: Relation, of: tuple[Var, ...], formula: Formula, env: Env) -> Rows:
+    def rows_of(
+        self, relation: logic.Relation, of: tuple[logic.Var, ...], formula: logic.Formula, env: Env
+    ) -> Rows:
         """Return the rows of which `formula` holds."""
         test = compiled(formula)
         rows = product(*(self.things[var.sort] for var in of))
@@ -75,10 +61,10 @@ class Structure:
         return evolve(self, rows={**self.rows, **changed})
 
 
-_COMPILED: dict[int, tuple[Formula, Test]] = {}
+_COMPILED: dict[int, tuple[logic.Formula, Test]] = {}
 
 
-def compiled(formula: Formula) -> Test:
+def compiled(formula: logic.Formula) -> Test:
     """Return the formula as a function; made once for each formula object."""
     known = _COMPILED.get(id(formula))
     if known is None or known[0] is not formula:
@@ -86,43 +72,43 @@ def compiled(formula: Formula) -> Test:
     return known[1]
 
 
-def _term(term: Term) -> Callable[[Structure, Env], Any]:
-    if isinstance(term, Value):
+def _term(term: logic.Term) -> Callable[[Structure, Env], Any]:
+    if isinstance(term, logic.Value):
         inner, function = _term(term.argument), term.function
         return lambda state, env: state.values[function][inner(state, env)]
     return lambda _, env: env[term]
 
 
-def _compile(formula: Formula, after: Structure | None) -> Test:
+def _compile(formula: logic.Formula, after: Structure | None) -> Test:
     match formula:
-        case Atom(relation, terms):
-            if all(isinstance(term, Var) for term in terms):
+        case logic.Atom(relation, terms):
+            if all(isinstance(term, logic.Var) for term in terms):
                 return lambda state, env: tuple([env[t] for t in terms]) in state.rows[relation]  # type: ignore[index]  # all are variables
             read = [_term(term) for term in terms]
             return lambda state, env: tuple([f(state, env) for f in read]) in state.rows[relation]
-        case Same(left, right):
+        case logic.Same(left, right):
             one, other = _term(left), _term(right)
             return lambda state, env: bool(one(state, env) == other(state, env))
-        case Not(inner):
+        case logic.Not(inner):
             test = _compile(inner, after)
             return lambda state, env: not test(state, env)
-        case And(parts):
+        case logic.And(parts):
             tests = [_compile(part, after) for part in parts]
             return lambda state, env: all(test(state, env) for test in tests)
-        case Or(parts):
+        case logic.Or(parts):
             tests = [_compile(part, after) for part in parts]
             return lambda state, env: any(test(state, env) for test in tests)
-        case Every(var, body):
+        case logic.Every(var, body):
             test = _compile(body, after)
             return lambda state, env: all(
                 test(state, {**env, var: thing}) for thing in state.things[var.sort]
             )
-        case Some(var, body):
+        case logic.Some(var, body):
             test = _compile(body, after)
             return lambda state, env: any(
                 test(state, {**env, var: thing}) for thing in state.things[var.sort]
             )
-        case After(inner) if after is not None:
+        case logic.After(inner) if after is not None:
             test = _compile(inner, None)
             return lambda _, env: test(after, env)
     raise TypeError(f"no meaning for {formula!r}: teach it to structure.py")

@@ -7,26 +7,10 @@ from typing import Any
 
 import z3
 
+from joinproto.prove import logic
 from joinproto.prove.layer import Step, Update
-from joinproto.prove.logic import (
-    After,
-    And,
-    Atom,
-    Every,
-    Formula,
-    Function,
-    Not,
-    Or,
-    Relation,
-    Same,
-    Some,
-    Sort,
-    Term,
-    Value,
-    Var,
-)
 
-Env = Mapping[Var, Any]
+Env = Mapping[logic.Var, Any]
 
 
 class Reader:
@@ -37,7 +21,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.context = z3.Context()
-        self._sorts: dict[Sort, Any] = {}
+        self._sorts: dict[logic.Sort, Any] = {}
         self._declared: dict[Any, Any] = {}
         self._count = 0
 
@@ -49,12 +33,12 @@ class Reader:
         reader._count = self._count
         return reader
 
-    def sort(self, sort: Sort) -> Any:
+    def sort(self, sort: logic.Sort) -> Any:
         if sort not in self._sorts:
             self._sorts[sort] = z3.DeclareSort(sort.name, self.context)
         return self._sorts[sort]
 
-    def relation(self, relation: Relation, state: int = 0) -> Any:
+    def relation(self, relation: logic.Relation, state: int = 0) -> Any:
         key = (relation, 0 if relation.rigid else state)
         if key not in self._declared:
             sorts = [self.sort(sort) for sort in relation.sorts]
@@ -62,73 +46,78 @@ class Reader:
             self._declared[key] = z3.Function(name, *sorts, z3.BoolSort(self.context))
         return self._declared[key]
 
-    def function(self, function: Function) -> Any:
+    def function(self, function: logic.Function) -> Any:
         if function not in self._declared:
             self._declared[function] = z3.Function(
                 function.name, self.sort(function.of), self.sort(function.gives)
             )
         return self._declared[function]
 
-    def constant(self, var: Var) -> Any:
+    def constant(self, var: logic.Var) -> Any:
         """Return a constant of the variable's sort that nothing else is called."""
         self._count += 1
         return z3.Const(f"{var.name}!{self._count}", self.sort(var.sort))
 
-    def constants(self, variables: tuple[Var, ...]) -> dict[Var, Any]:
+    def constants(self, variables: tuple[logic.Var, ...]) -> dict[logic.Var, Any]:
         return {var: self.constant(var) for var in variables}
 
-    def term(self, term: Term, env: Env) -> Any:
-        if isinstance(term, Value):
+    def term(self, term: logic.Term, env: Env) -> Any:
+        if isinstance(term, logic.Value):
             return self.function(term.function)(self.term(term.argument, env))
         return env[term]
 
     def read(
-        self, formula: Formula, env: Env, *, state: int = 0, step: tuple[Step, Env] | None = None
+        self,
+        formula: logic.Formula,
+        env: Env,
+        *,
+        state: int = 0,
+        step: tuple[Step, Env] | None = None,
     ) -> Any:
         """Return the formula for Z3.
 
         `step`: read `formula` in the state that this step, with these parameters, leads to.
         """
         match formula:
-            case Atom(relation, terms):
+            case logic.Atom(relation, terms):
                 found = [self.term(term, env) for term in terms]
                 if step is not None and relation in step[0].updates:
                     return self._updated(step[0].updates[relation], found, step[1], state)
                 return self.relation(relation, state)(*found)
-            case Same(left, right):
+            case logic.Same(left, right):
                 return self.term(left, env) == self.term(right, env)
-            case Not(inner):
+            case logic.Not(inner):
                 return z3.Not(self.read(inner, env, state=state, step=step))
-            case And(parts):
+            case logic.And(parts):
                 read = [self.read(part, env, state=state, step=step) for part in parts]
                 return z3.And(*read) if read else z3.BoolVal(True, self.context)
-            case Or(parts):
+            case logic.Or(parts):
                 read = [self.read(part, env, state=state, step=step) for part in parts]
                 return z3.Or(*read) if read else z3.BoolVal(False, self.context)
-            case Every(var, body):
+            case logic.Every(var, body):
                 bound = self.constant(var)
                 return z3.ForAll(
                     [bound], self.read(body, {**env, var: bound}, state=state, step=step)
                 )
-            case Some(var, body):
+            case logic.Some(var, body):
                 bound = self.constant(var)
                 return z3.Exists(
                     [bound], self.read(body, {**env, var: bound}, state=state, step=step)
                 )
         raise TypeError(f"no meaning for {formula!r}: teach it to to_z3.py")
 
-    def read_step_claim(self, formula: Formula, step: Step, params: Env, env: Env) -> Any:
+    def read_step_claim(self, formula: logic.Formula, step: Step, params: Env, env: Env) -> Any:
         """Return a claim about a step: `After` means the state that `step` leads to."""
         match formula:
-            case After(inner):
+            case logic.After(inner):
                 return self.read(inner, env, step=(step, params))
-            case Not(inner):
+            case logic.Not(inner):
                 return z3.Not(self.read_step_claim(inner, step, params, env))
-            case And(parts):
+            case logic.And(parts):
                 return z3.And(*[self.read_step_claim(p, step, params, env) for p in parts])
-            case Or(parts):
+            case logic.Or(parts):
                 return z3.Or(*[self.read_step_claim(p, step, params, env) for p in parts])
-            case Every(var, body):
+            case logic.Every(var, body):
                 bound = self.constant(var)
                 inside = self.read_step_claim(body, step, params, {**env, var: bound})
                 return z3.ForAll([bound], inside)
