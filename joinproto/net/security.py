@@ -1,15 +1,17 @@
-"""How the two sides of a connection prove who they are, as settings say it, for all systems."""
+"""Settings of connections for all systems: proofs of identity, and what must fit together."""
 
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from itertools import combinations
 from pathlib import Path
 
 from attrs import frozen
 
 from joinproto.errors import UsageProblem
+from joinproto.net.addresses import Address
 from joinproto.net.secret import read_secret
 from joinproto.net.tls import TlsFiles
 
@@ -54,3 +56,62 @@ class Proofs:
                 mode = stat.S_IMODE(path.stat().st_mode)
                 if mode & 0o007:
                     yield f"security.{name} {path}: all may read it (mode {mode:o}); chmod o= it"
+
+
+def require_times(silence: float, heartbeat: float, ends: str) -> None:
+    """Raise `UsageProblem` where one lost heartbeat `ends` something; both in seconds."""
+    if silence < 2 * heartbeat:
+        raise UsageProblem(
+            f"timing.silence is {silence} s, timing.heartbeat {heartbeat} s: one lost heartbeat"
+            f" would end {ends}",
+            next="set silence to several heartbeats",
+        )
+
+
+def require_apart(ports: Mapping[str, Address | None]) -> None:
+    """Raise `UsageProblem` for two listeners on one port; None: it does not listen."""
+    there = [(name, at) for name, at in ports.items() if at is not None]
+    for (one, here), (other, elsewhere) in combinations(there, 2):
+        if here.clashes(elsewhere):
+            raise UsageProblem(
+                f"{one} {here} and {other} {elsewhere} are one port", next="give each its own port"
+            )
+
+
+def require_distinct(named: Mapping[str, Address], what: str) -> None:
+    """Raise `UsageProblem` for one address of two; the names are as the file has them."""
+    names: dict[Address, str] = {}
+    for name, at in named.items():
+        if names.setdefault(at, name) != name:
+            raise UsageProblem(
+                f"{names[at]} and {name} have one address, {at}",
+                next=f"give each {what} its own HOST:PORT",
+            )
+
+
+def require_protected(
+    ports: Mapping[str, Address | None],
+    insecure: Collection[str],
+    *,
+    proved: Collection[str],
+    next_of: Callable[[str], str],
+) -> None:
+    """Raise `UsageProblem` for ports that others reach and nothing protects, unless that is said.
+
+    Args:
+        ports: where each listens; None: it does not.
+        insecure: names of ports that the file says may be unprotected.
+        proved: names of ports at which only members of the cluster are let in.
+        next_of: returns what to do about the port of a name.
+    """
+    if unknown := sorted({*insecure} - {*ports}):
+        *names, last = ports
+        raise UsageProblem(
+            f"insecure names {', '.join(unknown)}", next=f"name {', '.join(names)} or {last}"
+        )
+    for name, at in ports.items():
+        if at is not None and not at.is_loopback and name not in {*insecure, *proved}:
+            raise UsageProblem(
+                f"{name} {at} can be reached from other machines, and nothing protects it",
+                next=next_of(name),
+            )

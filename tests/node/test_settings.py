@@ -93,7 +93,11 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
         ("wait_for = 2", "wait_for = 4", "there are 3 electors"),
         ("127.0.0.1:7201", "127.0.0.1:7101", "listen 127.0.0.1:7101 and clients"),
         ("[members]", 'http = "localhost:7201"\n[members]', "clients 127.0.0.1:7201 and http"),
-        ('c = "127.0.0.1:7103"', 'c = "127.0.0.1:7102"', "members.b and c have one address"),
+        (
+            'c = "127.0.0.1:7103"',
+            'c = "127.0.0.1:7102"',
+            "members.b and members.c have one address",
+        ),
         ('c = "127.0.0.1:7103"', 'c = "127.0.0.1:7101"', "members.c and a have one address"),
         ("127.0.0.1:7201", "0.0.0.0:7201", "clients 0.0.0.0:7201 can be reached from other"),
         ("[members]", 'http = "[::]:7301"\n[members]', "http [::]:7301 can be reached from other"),

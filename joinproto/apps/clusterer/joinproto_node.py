@@ -13,7 +13,6 @@ import json
 import logging
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -29,7 +28,8 @@ from joinproto.apps.clusterer.keeping.electors import ElectorsFile, electors_of
 from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus, empty
 from joinproto.clusterer.messages import Boot
 from joinproto.durable.filesystem import REAL, put, reason
-from joinproto.errors import StoreError, StoreWriteFailed
+from joinproto.errors import EnvironmentProblem, StoreError, StoreWriteFailed
+from joinproto.host.process.control import ask_control
 from joinproto.net.addresses import Address
 
 log = logging.getLogger("joinproto.clusterer")
@@ -201,16 +201,9 @@ class JoinprotoNode:
 
     def _asked(self) -> dict[str, Any] | None:
         """Return what it says at its control socket; None: it does not answer."""
-        try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
-                link.settimeout(SOCKET_SECONDS)
-                link.connect(str(self.data.resolve() / "control.sock"))
-                link.sendall(b"status\n")
-                with link.makefile("rb") as lines:
-                    found = json.loads(lines.readline())
-        except (OSError, ValueError):
-            return None
-        return found if isinstance(found, dict) else None
+        with suppress(EnvironmentProblem):
+            return ask_control(self.data.resolve() / "control.sock", "status", SOCKET_SECONDS)
+        return None
 
     @staticmethod
     def _until(seconds: float, says: Callable[[], bool]) -> bool:

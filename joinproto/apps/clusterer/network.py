@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 from attrs import Factory, define, field, frozen
@@ -34,6 +34,7 @@ from joinproto.clusterer.messages import (
     Told,
 )
 from joinproto.clusterer.reading import Release
+from joinproto.codec.marks import Duration
 from joinproto.errors import UsageProblem
 from joinproto.host.failures import only_one
 from joinproto.host.ports import Came, Channel, Down, Item, Up
@@ -57,15 +58,14 @@ Operator = Callable[[Mapping[str, Any], Callable[[], bool]], Any]
 
 @frozen(kw_only=True)
 class Timing:
-    """Seconds: between two rounds, pokes of a node that is away, boots that failed, signs of life;
-    until a peer counts as lost; until a node that was told to stop ends, whatever hangs."""
+    """In seconds."""
 
-    poll: float = 0.5
-    poke: float = 2.0
-    retry: float = 5.0
-    heartbeat: float = 1.0
-    silence: float = 5.0
-    stop: float = 300.0
+    poll: Annotated[Duration, "between two rounds of a node that waits"] = 0.5
+    poke: Annotated[Duration, "between two looks for members that are away"] = 2.0
+    retry: Annotated[Duration, "until a boot that failed is tried again"] = 5.0
+    heartbeat: Annotated[Duration, "between two signs of life"] = 1.0
+    silence: Annotated[Duration, "after which a peer is lost"] = 5.0
+    stop: Annotated[Duration, "until a node that is told to stop ends, whatever hangs"] = 300.0
 
 
 @frozen(kw_only=True)

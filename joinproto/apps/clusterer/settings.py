@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from attrs import asdict, field, frozen
+from attrs import field, frozen
 
 from joinproto.apps.clusterer.channel import ANY
 from joinproto.apps.clusterer.commands import Commands
@@ -23,24 +23,12 @@ from joinproto.codec.strict import DoesNotFit
 from joinproto.errors import UsageProblem
 from joinproto.net.addresses import Address
 from joinproto.net.secret import read_secret
-from joinproto.net.security import Proofs
+from joinproto.net.security import Proofs, require_times
 from joinproto.net.tls import TlsFiles
 
 TOLD = "docs/clusterer.md has a file"
 Words = tuple[str, ...]
 Command = Annotated[Words, Sized(1, 1_000)]
-
-
-@frozen(kw_only=True)
-class TimingFile:
-    """In seconds."""
-
-    poll: Annotated[Duration, "between two rounds of a node that waits"] = 0.5
-    poke: Annotated[Duration, "between two looks for members that are away"] = 2.0
-    retry: Annotated[Duration, "until a boot that failed is tried again"] = 5.0
-    heartbeat: Annotated[Duration, "between two signs of life"] = 1.0
-    silence: Annotated[Duration, "after which a peer is lost"] = 5.0
-    stop: Annotated[Duration, "until a node that is told to stop ends, whatever hangs"] = 300.0
 
 
 @frozen(kw_only=True)
@@ -109,7 +97,7 @@ class NodeFile:
     secret_file: Annotated[str | None, "as security.secret_file"] = None
     security: Annotated[Proofs, "how nodes and operators prove who they are"] = Proofs()
     insecure: Annotated[bool, "other machines may reach the port, which nothing protects"] = False
-    timing: Annotated[TimingFile, "in seconds"] = TimingFile()
+    timing: Annotated[Timing, "in seconds"] = Timing()
     service: Annotated[Any, "a table: what the node manages"] = None
 
 
@@ -150,10 +138,7 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
             " can wipe this node",
             next="[security]; or a firewall before it, and insecure = true",
         )
-    if file.timing.silence < 2 * file.timing.heartbeat:
-        raise DoesNotFit(
-            "timing.silence", "less than two heartbeats", next="several times timing.heartbeat"
-        )
+    require_times(file.timing.silence, file.timing.heartbeat, "a connection")
     data = top / file.data
     return Settings(
         node=file.node,
@@ -164,7 +149,7 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         secret=secret,
         tls=tls,
         events=None if file.events is None else top / file.events,
-        timing=Timing(**asdict(file.timing)),
+        timing=file.timing,
         service=_service(file.service, file.node, data, top),
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -27,8 +26,8 @@ from joinproto.host.eventlog import EventLog, open_log
 from joinproto.host.failures import NotActive, only_one
 from joinproto.host.ports import Host
 from joinproto.host.process.control import serve_control
-from joinproto.host.process.ending import END_SECONDS, end_at_once, end_within
-from joinproto.host.process.exits import AT_ONCE, BUG, with_code
+from joinproto.host.process.ending import END_SECONDS, end_within, stop_signals
+from joinproto.host.process.exits import AT_ONCE, BUG, raising_with_code, with_code
 from joinproto.host.process.http import http_server
 from joinproto.host.process.notify import keep_watchdog, notify
 from joinproto.join.config import Config
@@ -57,14 +56,8 @@ def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> in
     sys.setswitchinterval(SWITCH_SECONDS)
     node = Node(settings, front or (lambda: ClientPort(settings.clients, settings.reads)))
     try:
-        anyio.run(node.run)
-    except BaseException as error:
-        found = only_one(error)
-        if isinstance(found, JoinprotoError):
-            raise with_code(found, node.teller.reason) from error
-        if found is error:
-            raise
-        raise found from error
+        with raising_with_code(lambda: node.teller.reason):
+            anyio.run(node.run)
     finally:
         for call_off in node.limits:
             call_off()
@@ -218,22 +211,15 @@ class Node:
             await cluster.halt()
 
     async def _obey_signals(self, cluster: Cluster, all_of_it: anyio.CancelScope) -> None:
-        """The first signal ends it in order, a second one at once."""
-        stopping = False
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async with anyio.create_task_group() as tasks:
-                async for number in signals:
-                    if stopping:
-                        end_at_once(AT_ONCE, f"{number.name} again")
-                    stopping = True
-                    notify("STOPPING=1")
-                    leaves = self.settings.stop is Stopping.LEAVE
-                    does = "leaves the cluster" if leaves else "stops, and stays a member"
-                    log.info("%s: %s; once more ends at once", number.name, does)
-                    if leaves:
-                        tasks.start_soon(self._leave, cluster, all_of_it)
-                    else:
-                        tasks.start_soon(self._go_away, cluster)
+        async with anyio.create_task_group() as tasks:
+            async for number in stop_signals():
+                leaves = self.settings.stop is Stopping.LEAVE
+                does = "leaves the cluster" if leaves else "stops, and stays a member"
+                log.info("%s: %s; once more ends at once", number.name, does)
+                if leaves:
+                    tasks.start_soon(self._leave, cluster, all_of_it)
+                else:
+                    tasks.start_soon(self._go_away, cluster)
 
     async def _go_away(self, cluster: Cluster) -> None:
         self._end_within(END_SECONDS, AT_ONCE)
@@ -271,14 +257,14 @@ class Node:
     async def _control(
         self, cluster: Cluster, replicated: ReplicatedLog, transport: TcpTransport
     ) -> None:
-        async def status() -> Mapping[str, Any]:
+        def status() -> Mapping[str, Any]:
             found = None if self.finding is None else self.finding.seen
             return status_of(cluster, replicated, transport.peers, found)
 
         async def shutdown() -> Mapping[str, Any]:
             with suppress(NotActive):
                 await cluster.shutdown_cluster()
-            return await status()
+            return status()
 
         await serve_control(self.settings.control, {"status": status, "shutdown": shutdown})
 

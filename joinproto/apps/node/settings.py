@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
@@ -16,12 +16,6 @@ from joinproto.apps.node.discovery_file import (
     discovery_of,
     require_expected,
 )
-from joinproto.apps.node.sanity import (
-    require_apart,
-    require_protected,
-    require_times,
-    warnings_of,
-)
 from joinproto.codec import toml_file
 from joinproto.codec.marks import AtLeast, Duration
 from joinproto.errors import UsageProblem
@@ -30,7 +24,13 @@ from joinproto.host.process.control import require_place
 from joinproto.join.config import Config, TotalFailure
 from joinproto.net.addresses import Address
 from joinproto.net.network import Network
-from joinproto.net.security import Proofs
+from joinproto.net.security import (
+    Proofs,
+    require_apart,
+    require_distinct,
+    require_protected,
+    require_times,
+)
 
 EVENTS_BYTES_MIN = 2**20
 TOLD = "docs/running.md names all fields, and shows a whole file"
@@ -170,7 +170,7 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
             f"no address of the electors {', '.join(missing)}",
             next="name each member and its HOST:PORT under [members]",
         )
-    require_times(timing)
+    require_times(timing.silence, timing.heartbeat, "a connection")
     if len(set(file.electors)) < len(file.electors):
         twice = sorted({name for name in file.electors if file.electors.count(name) > 1})
         raise UsageProblem(f"electors: {', '.join(twice)} twice", next="name each elector once")
@@ -183,8 +183,12 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
     listen, clients = Address.parse_local(file.listen), Address.parse_local(file.clients)
     http = None if file.http is None else Address.parse_local(file.http)
     addresses = {name: Address.parse(text) for name, text in file.members.items()}
-    require_apart(listen, clients, http, addresses, file.member)
-    require_protected(security, clients, http)
+    ports = {"listen": listen, "clients": clients, "http": http}
+    require_apart(ports)
+    others = {f"members.{name}": at for name, at in addresses.items() if name != file.member}
+    own = {file.member: addresses.get(file.member, listen)}
+    require_distinct(others | own, "member")
+    require_protected(ports, security.insecure, proved={"listen"}, next_of=_how_to_protect)
     found = _discovery(file, listen, addresses)
     config = Config(
         member=file.member,
@@ -229,8 +233,20 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         log=file.log,
         testing=file.testing,
         discovery=found,
-        warnings=tuple(warnings_of(security, top)),
+        warnings=tuple(_warnings(security, top)),
     )
+
+
+def _how_to_protect(name: str) -> str:
+    own = f'`insecure = ["{name}"]` under [security]'
+    return f"listen on 127.0.0.1, or say that it is meant so: {own}"
+
+
+def _warnings(security: Security, top: Path) -> Iterator[str]:
+    yield from security.warnings(top)
+    if security.insecure:
+        ports = ", ".join(security.insecure)
+        yield f"security.insecure: {ports}: open to any machine that reaches it"
 
 
 def _electors(file: NodeFile) -> frozenset[str]:

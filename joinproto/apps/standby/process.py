@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import socket
-from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
-from typing import Any
+from functools import partial
 
 import anyio
 from attrs import define
@@ -22,12 +20,11 @@ from joinproto.apps.standby.performing import Helper
 from joinproto.apps.standby.reporting import change_setting, numbers_of, status_of
 from joinproto.apps.standby.service import MakesPort
 from joinproto.apps.standby.settings import Settings
-from joinproto.errors import EnvironmentProblem, JoinprotoError
+from joinproto.errors import EnvironmentProblem
 from joinproto.host.eventlog import open_log
-from joinproto.host.failures import only_one
 from joinproto.host.process.control import serve_control
-from joinproto.host.process.ending import END_SECONDS, end_at_once, end_within
-from joinproto.host.process.exits import AT_ONCE, with_code
+from joinproto.host.process.ending import END_SECONDS, end_within, stop_signals
+from joinproto.host.process.exits import AT_ONCE, raising_with_code
 from joinproto.host.process.notify import keep_watchdog, notify
 
 log = logging.getLogger("joinproto.standby")
@@ -45,16 +42,8 @@ def run_broker(settings: Settings, makes_port: MakesPort) -> int:
 
     Exit codes: 0 in order, 4 the machine, 5 this store must not run here, 143 at once.
     """
-    process = Process(settings, makes_port)
-    try:
-        anyio.run(process.run, backend="asyncio")
-    except BaseException as error:
-        found = only_one(error)
-        if isinstance(found, JoinprotoError):
-            raise with_code(found, None) from error
-        if found is error:
-            raise
-        raise found from error
+    with raising_with_code(lambda: None):
+        anyio.run(Process(settings, makes_port).run, backend="asyncio")
     return 0
 
 
@@ -152,30 +141,14 @@ class Process:
             core.tick()
 
     async def _obey_signals(self, core: Core) -> None:
-        """The first signal ends it in order, a second one at once."""
-        is_stopping = False
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async for number in signals:
-                if is_stopping:
-                    end_at_once(AT_ONCE, f"{number.name} again")
-                is_stopping = True
-                notify("STOPPING=1")
-                log.info("%s: stops in order; once more ends at once", number.name)
-                end_within(END_SECONDS, AT_ONCE)
-                await core.stop()
+        async for number in stop_signals():
+            log.info("%s: stops in order; once more ends at once", number.name)
+            end_within(END_SECONDS, AT_ONCE)
+            await core.stop()
 
     async def _control(self, core: Core) -> None:
-        async def status() -> Mapping[str, Any]:
-            return status_of(core)
-
-        async def promote() -> Mapping[str, Any]:
-            return await core.promote()
-
-        async def demote() -> Mapping[str, Any]:
-            return await core.demote()
-
-        async def change(words: str) -> Mapping[str, Any]:
-            return change_setting(core, words)
-
-        answers = {"status": status, "promote": promote, "demote": demote}
-        await serve_control(self.settings.control, answers, told={"set": change})
+        await serve_control(
+            self.settings.control,
+            {"status": partial(status_of, core), "promote": core.promote, "demote": core.demote},
+            with_words={"set": partial(change_setting, core)},
+        )

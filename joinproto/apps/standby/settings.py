@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,12 +14,17 @@ from joinproto.errors import UsageProblem
 from joinproto.host.process.control import require_place
 from joinproto.net.addresses import Address
 from joinproto.net.network import Network
-from joinproto.net.security import Proofs
+from joinproto.net.security import (
+    Proofs,
+    require_apart,
+    require_distinct,
+    require_protected,
+    require_times,
+)
 from joinproto.net.tls import TlsFiles
 from joinproto.standby.catch_up import Order
 from joinproto.standby.replicates import Default, Level
 
-PORTS = ("clients", "peers", "http", "chain")
 TOLD = "docs/standby.md shows a whole file"
 VERSIONS = (2, 2)
 """Of sessions between brokers.  1, which has no proofs, is what the first releases speak."""
@@ -162,7 +167,7 @@ def read_settings(path: Path) -> Settings:
 def settings_of(file: BrokerFile, top: Path) -> Settings:
     """Return the settings; `top`: what paths are relative to.  Raises `UsageProblem`."""
     _require_names(file)
-    _require_times(file.timing)
+    require_times(file.timing.silence, file.timing.heartbeat, "a session")
     brokers = {name: Address.parse(text) for name, text in file.brokers.items()}
     clients = Address.parse_local(file.clients)
     http = None if file.http is None else Address.parse_local(file.http)
@@ -174,10 +179,13 @@ def settings_of(file: BrokerFile, top: Path) -> Settings:
         "chain": chain.get(file.broker),
     }
     secret, tls = file.security.secret(top), file.security.tls(top)
-    _require_ports(file, ports, proved={"peers", "chain"} if secret or tls else set())
-    rooms = {"brokers": brokers, "chain": chain}
-    _require_own(
-        {f"{room}.{name}": at for room, all_ in rooms.items() for name, at in all_.items()}
+    require_apart(ports)
+    proved = {"peers", "chain"} if secret or tls else set[str]()
+    require_protected(ports, file.insecure, proved=proved, next_of=_how_to_protect)
+    tables = {"brokers": brokers, "chain": chain}
+    require_distinct(
+        {f"{table}.{name}": at for table, all_ in tables.items() for name, at in all_.items()},
+        "broker",
     )
     control = top / file.data / "control.sock" if file.control is None else top / file.control
     require_place(control)
@@ -230,17 +238,6 @@ def _chain(file: BrokerFile) -> dict[str, Address]:
     return {name: Address.parse(text) for name, text in file.chain.items()}
 
 
-def _require_own(named: Mapping[str, Address]) -> None:
-    where: dict[Address, str] = {}
-    for name, at in named.items():
-        if at in where:
-            raise UsageProblem(
-                f"{where[at]} and {name} have one address, {at}",
-                next="give each broker its own HOST:PORT",
-            )
-        where[at] = name
-
-
 def _require_names(file: BrokerFile) -> None:
     for name in (file.broker, file.cluster, *file.brokers, *file.queues):
         if not name or not name.isprintable() or len(name) > 200:
@@ -255,39 +252,6 @@ def _require_names(file: BrokerFile) -> None:
         )
 
 
-def _require_ports(
-    file: BrokerFile, ports: Mapping[str, Address | None], *, proved: Set[str]
-) -> None:
-    """`proved`: ports at which only brokers of the cluster are let in."""
-    unknown = sorted(set(file.insecure) - set(PORTS))
-    if unknown:
-        raise UsageProblem(
-            f"insecure names {', '.join(unknown)}", next=f"name {' or '.join(PORTS)}"
-        )
-    there = [(name, at) for name, at in ports.items() if at is not None]
-    for at, (name, here) in enumerate(there):
-        for other, elsewhere in there[:at]:
-            if here.clashes(elsewhere):
-                raise UsageProblem(
-                    f"{other} {elsewhere} and {name} {here} are one port",
-                    next="give each its own port",
-                )
-        if not here.is_loopback and name not in {*file.insecure, *proved}:
-            raise UsageProblem(
-                f"{name} {here} can be reached from other machines, and nothing protects it",
-                next=_how_to_protect(name),
-            )
-
-
 def _how_to_protect(name: str) -> str:
     proof = "a secret_file or TLS under [security], " if name in ("peers", "chain") else ""
     return f'{proof}127.0.0.1, or say that it is meant so: insecure = ["{name}"]'
-
-
-def _require_times(timing: Timing) -> None:
-    if timing.silence < 2 * timing.heartbeat:
-        raise UsageProblem(
-            f"timing.silence is {timing.silence} s, timing.heartbeat {timing.heartbeat} s: one"
-            " lost heartbeat would end a session",
-            next="set silence to several heartbeats",
-        )

@@ -27,20 +27,24 @@ SECONDS = 10.0
 PATH_BYTES_MAX = 107
 """What the system takes as the path of a socket, without the byte that ends it."""
 LINE_MAX = 1_000
-Answer = Callable[[], Awaitable[Mapping[str, Any]]]
-Told = Callable[[str], Awaitable[Mapping[str, Any]]]
+Reply = Mapping[str, Any]
+Answer = Callable[..., Reply | Awaitable[Reply]]
 
 
 async def serve_control(
     path: Path,
     answers: Mapping[str, Answer],
     *,
-    told: Mapping[str, Told] | None = None,
+    with_words: Mapping[str, Answer] | None = None,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
     """Answer until cancelled; raises as `make_room` does.
 
-    `told`: requests that are followed by a blank and something for their answer.
+    Args:
+        path: of the socket.
+        answers: request to what answers it.
+        with_words: requests that are followed by a blank and words, which their answer is given.
+        task_status: told once the socket is there.
     """
     make_room(path)
     try:
@@ -61,7 +65,8 @@ async def serve_control(
             with suppress(OSError, anyio.BrokenResourceError, anyio.IncompleteRead, TimeoutError):
                 with anyio.fail_after(SECONDS):
                     line = await BufferedByteReceiveStream(stream).receive_until(b"\n", LINE_MAX)
-                    found = await _answered(line.decode("utf-8", "replace"), answers, told or {})
+                    text = line.decode("utf-8", "replace")
+                    found = await _answered(text, answers, with_words or {})
                     await stream.send(json.dumps(found).encode() + b"\n")
 
     try:
@@ -75,14 +80,16 @@ async def serve_control(
 
 
 async def _answered(
-    line: str, answers: Mapping[str, Answer], told: Mapping[str, Told]
-) -> Mapping[str, Any]:
+    line: str, answers: Mapping[str, Answer], with_words: Mapping[str, Answer]
+) -> Reply:
+    request, _, words = line.partition(" ")
     if line in answers:
-        return await answers[line]()
-    request, _, rest = line.partition(" ")
-    if request in told:
-        return await told[request](rest)
-    return {"error": "no such request"}
+        found = answers[line]()
+    elif request in with_words:
+        found = with_words[request](words)
+    else:
+        return {"error": "no such request"}
+    return await found if isinstance(found, Awaitable) else found
 
 
 def make_room(path: Path) -> None:
@@ -142,20 +149,19 @@ def _identity(path: Path) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def ask_control(path: Path, request: str) -> dict[str, Any]:
+def ask_control(path: Path, request: str, seconds: float = SECONDS) -> dict[str, Any]:
     """Return what the node at this socket answers; raises `EnvironmentProblem` if none does."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
-            link.settimeout(SECONDS)
+            link.settimeout(seconds)
             link.connect(os.fspath(path))
             link.sendall(request.encode() + b"\n")
             with link.makefile("rb") as lines:
                 said = lines.readline()
-        found = json.loads(said)
-    except (OSError, ValueError) as error:
+        return dict(json.loads(said))
+    except (OSError, ValueError, TypeError) as error:
         why = getattr(error, "strerror", None) or "no answer"
         raise EnvironmentProblem(
             f"no node answers at {path}: {why}",
             next="look whether the node runs, and whether --config is its configuration",
         ) from error
-    return dict(found)

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+
+import anyio
+
+from joinproto.host.process.exits import AT_ONCE
+from joinproto.host.process.notify import notify
 
 log = logging.getLogger("joinproto.node")
 
@@ -34,3 +40,15 @@ def end_at_once(code: int, why: str) -> None:
     last.start()
     last.join(LAST_WORDS_SECONDS)
     os._exit(code)
+
+
+async def stop_signals() -> AsyncIterator[signal.Signals]:
+    """Yield the signal that asks for an end in order; a second one ends the process at once."""
+    is_stopping = False
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for number in signals:
+            if is_stopping:
+                end_at_once(AT_ONCE, f"{number.name} again")
+            is_stopping = True
+            notify("STOPPING=1")
+            yield number

@@ -14,8 +14,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 from joinproto.errors import JoinprotoError, StoreError, StoreInUse, StoreWriteFailed
-from joinproto.host.failures import ASKS_OPERATOR, Aborted, NotActive
+from joinproto.host.failures import ASKS_OPERATOR, Aborted, NotActive, only_one
 from joinproto.machine.vocabulary import Reason
 
 TOO_LATE = 3
@@ -38,3 +41,20 @@ def with_code(error: JoinprotoError, reason: Reason | None) -> JoinprotoError:
         case StoreError():
             error.code = MUST_NOT_RUN
     return error
+
+
+@contextmanager
+def raising_with_code(reason: Callable[[], Reason | None]) -> Iterator[None]:
+    """Raise what ends a process by itself, out of its group of errors, and with its exit code.
+
+    `reason`: returns why the next view is waited for.
+    """
+    try:
+        yield
+    except BaseException as error:
+        found = only_one(error)
+        if isinstance(found, JoinprotoError):
+            raise with_code(found, reason()) from error
+        if found is error:
+            raise
+        raise found from error
