@@ -21,7 +21,7 @@ from joinproto.errors import JoinprotoError
 STATES_MAX = 500_000
 SECONDS_MAX = 2.0
 SIZES_MAX = 8
-"""So many sizes below the one asked for are looked at; the smallest take no time."""
+"""Sizes below the requested one that are searched; the smallest take no time."""
 
 TABLES_BYTES = 80_000
 """What the tables take before the first state, so that small sizes do not mislead."""

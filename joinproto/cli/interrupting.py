@@ -26,7 +26,7 @@ class Interrupt:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """Yield what a search asks now and then; in a thread of its own nothing is caught."""
+    """Yield the flag that a search polls; outside the main thread no signal is caught."""
     found = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield found

@@ -1,4 +1,4 @@
-"""What `check` and `simulate` share on the terminal: width, colours, and who may print."""
+"""What `check` and `simulate` share on the terminal: width, colours, and what goes to stdout."""
 
 from __future__ import annotations
 

@@ -15,10 +15,10 @@ from math import log
 from joinproto.check.entry import Entry
 
 FOUND_MAX = 8
-"""So many worlds at most are shown, of one incident one."""
+"""Worlds that are shown at most; one for each incident."""
 
 PART_MIN = 0.3
-"""Of the weight of all words that are asked for and known, a world must have this part."""
+"""A world must have at least this share of the weight of all known words of the query."""
 
 BEST_MIN = 0.6
 """And this part of what the nearest world has."""
@@ -77,7 +77,7 @@ _CLASS = {word: group.split()[0] for group in _SAME for word in group.split()}
 
 
 def text_of(item: Entry) -> str:
-    """Return all that is said of a world, in small letters."""
+    """Return all texts of a world in lower case."""
     return " ".join((item.name, item.about, *item.mutants, item.happened)).lower()
 
 

@@ -1,4 +1,4 @@
-"""`--placement MODULE:NAME`: the user's own function, held to what it has to answer."""
+"""`--placement MODULE:NAME`: the user's own function, with its answers checked."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ class ClaimItem(pytest.Item):
     parent: WorldNode
 
     def setup(self) -> None:
-        """Search the world; what cannot be said of the claim is an error."""
+        """Search the world; an undetermined claim is an error."""
         with _told_as(pytest.fail.Exception, pytrace=False):
             found = self.parent.judged(self.name)
         if found.verdict == "undetermined":
@@ -229,7 +229,7 @@ class ClaimItem(pytest.Item):
 
 @contextmanager
 def _told_as(kind: Callable[..., BaseException], **more: Any) -> Iterator[None]:
-    """While it lasts: what is wrong with a model is told as pytest's own error, in words."""
+    """Turn errors of a model into pytest's own errors, in words."""
     try:
         yield
     except Exception as error:

@@ -5,7 +5,7 @@
     report.html    the same as a page: claims, coverage, growth, the run
     levels.csv     depth, distinct states
     states/        every state, as Parquet (docs/spark.md), where pyarrow is installed
-    search/        what Spark's engine goes on from, growth.json in it
+    search/        what Spark's engine continues from, growth.json in it
     trace.*        where a run was found: .html, .txt, .itf.json, and test_trace.py
 
 A folder belongs to one run.  The same run writes it again; any other is refused, because a

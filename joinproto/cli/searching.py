@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spark_explore.places import Place
 
 WORKERS_MOST = 16
-"""Of those that were not asked for."""
+"""Workers that search by default, at most."""
 SECONDS_WORTH_SAYING = 2.0
 """A search that takes less is over before its estimate is read."""
 

@@ -1,4 +1,4 @@
-"""`joinproto check WORLD --help`: the command's help, then what that world can be told."""
+"""`joinproto check WORLD --help`: the command's help, then that world's parameters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WorldCommand(click.Command):
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help; what is wrong with the name of the world comes first."""
+        """Write the help; an error in the world's name comes first."""
         target = ctx.meta.get("world")
         if isinstance(target, str):
             try:

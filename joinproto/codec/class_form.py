@@ -124,7 +124,8 @@ def take_object(cls: type, parts: Sequence[Part], part_of: Callable[[Part], Take
 def take_object_of_people(
     cls: type, parts: Sequence[Part], part_of: Callable[[Part], Take]
 ) -> Take:
-    """What people wrote: defaults may be left out, no key is unknown, all faults are told."""
+    """Input of people: defaults may be left out, unknown keys are refused, all faults are
+    listed."""
     rows = [(one.argument, one.key, part_of(one), _may_be_absent(one)) for one in parts]
     keys = [part.key for part in parts]
 

@@ -109,7 +109,7 @@ class Codec:
     `described`: of a class only what says what it is (`parts_of`), with properties; else all its
     fields, in the order of `orders` or of the class.
     `people`: people write the trees.  Then an unknown key is an error, what has a default may be
-    left out, and all faults of an object are told at once.
+    left out, and all faults of an object are listed at once.
     `words`: what errors call the types of a tree.
     `items_max`: of one list or object.  `int_max`: the largest number; None: no limit.
     """

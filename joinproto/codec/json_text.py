@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from joinproto.codec.malformed import Malformed, Verbatim, shown
 
 DIGITS_MAX = 18
-"""Of a whole number that a person writes: what fits 64 bits."""
+"""Digits of a whole number that a person writes: it fits 64 bits."""
 
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _ASCII = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode

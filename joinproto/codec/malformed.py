@@ -1,4 +1,4 @@
-"""What no correct member makes: how it is noticed, and how it is said.
+"""Input that no correct member makes: how it is detected and reported.
 
 `Malformed` is neutral, because what decides does not know where a value came from.  A caller that
 let the value in does, and turns it into the error of the person who must act: `PeerError`
@@ -25,7 +25,7 @@ FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Malformed(ValueError):
-    """Something that no correct member makes: what, what was found, what was expected.
+    """Input that no correct member makes: the field, what was found, what was expected.
 
     `what`: the path to it, as far as it is known (`within`).  `others`: what else was found.
     """
@@ -104,7 +104,7 @@ def require(what: str, holds: bool, found: object, expected: str) -> None:
 
 def require_type(what: str, value: object, kind: type, *, or_none: bool = False) -> None:
     """Raise `Malformed` unless `value` is a `kind`; a bool is no int."""
-    # Every field of every value that is made is asked for: words only where it is wrong.
+    # Called for every field of every value: texts are made for bad ones only.
     if isinstance(value, kind) and (kind is not int or type(value) is int):
         return
     if value is not None or not or_none:

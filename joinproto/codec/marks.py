@@ -55,14 +55,14 @@ class Sized:
 
 @frozen
 class Digits:
-    """So many digits behind the point are printed."""
+    """Number of digits behind the point."""
 
     digits: int
 
 
 @frozen
 class Absent:
-    """This value is left out of an object; what is left out is read as the default."""
+    """This value is omitted from an object; a missing field is read as its default."""
 
     value: Any = None
 
@@ -151,7 +151,7 @@ def _fields(cls: type) -> tuple[Part, ...]:
 
 @cache
 def parts_of(cls: type) -> tuple[Part, ...]:
-    """Return what says of itself what it is: fields, properties, then what is `Last`."""
+    """Return the described parts of a class: fields, properties, then those marked `Last`."""
     parts = (*_fields(cls), *(Part(name, hint, "", NOTHING) for name, hint in _properties(cls)))
     kept = [one for one in parts if one.mark(str) is not None or one.mark(Merged)]
     return tuple(sorted(kept, key=lambda one: last.place if (last := one.mark(Last)) else 0))

@@ -16,7 +16,7 @@ SCHEMA = "--schema prints what fits"
 
 
 class DoesNotFit(UsageProblem):
-    """Input that is not what was asked for; `path`: of the field at fault, "" for the whole."""
+    """Input that does not fit; `path`: of the field at fault, "" for the whole."""
 
     def __init__(self, path: str, message: str, *, next: str) -> None:
         super().__init__(message, next=next)
@@ -24,7 +24,7 @@ class DoesNotFit(UsageProblem):
 
     @classmethod
     def of_fault(cls, fault: Malformed, *, next: str = SCHEMA) -> DoesNotFit:
-        """Return the error for what a codec found; `next`: where nothing better can be said."""
+        """Return the error for what a codec found; `next`: the advice where the codec has none."""
         path, _, about = fault.what.partition(", ")
         match fault:
             case Missing():

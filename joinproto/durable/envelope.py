@@ -32,7 +32,7 @@ FORMAT = 2
 2: the journal may begin with a base that stands for dropped frames (`joinproto/log`).
 
 A field that may be ignored needs no new number: unknown fields are kept.  Everything else
-does, because an older version must not go on with half of what a store promised.
+does, because an older version must not continue with half of what a store promised.
 """
 
 FILE_BYTES_MAX = 64 << 20

@@ -20,7 +20,7 @@ from joinproto.errors import StoreWriteFailed
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # O_NOFOLLOW: a link in the place of a file would let a process choose which file we write.
-# O_NONBLOCK: a pipe in the place of a file would let us wait for ever.
+# O_NONBLOCK: a pipe in the place of a file would let us wait forever.
 PLAIN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -76,7 +76,7 @@ class FileSystem(Protocol):
         """Remove a name."""
 
     def lock(self, file: int, *, shared: bool) -> bool:
-        """Take the lock of an open file; return False at once if another one has it."""
+        """Take the lock of an open file; return False at once if another process has it."""
 
     def close(self, file: int) -> None:
         """Close a file or a directory; a lock goes with it."""
@@ -191,7 +191,7 @@ class RealFileSystem:
         os.unlink(name, dir_fd=directory)
 
     def lock(self, file: int, *, shared: bool) -> bool:
-        """Take the lock of an open file; return False at once if another one has it."""
+        """Take the lock of an open file; return False at once if another process has it."""
         try:
             fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -237,7 +237,7 @@ def write_all(files: FileSystem, file: int, data: bytes) -> None:
     while rest:
         written = files.write(file, rest)
         if written <= 0:
-            # No error and no progress: to go on would be to go on for ever.
+            # No error and no progress: to continue would be to continue forever.
             raise OSError(NO_PROGRESS)
         rest = rest[written:]
 
@@ -394,9 +394,9 @@ def reason(error: OSError) -> str:
 
 
 def let_go(files: FileSystem, *opened: int) -> None:
-    """Close what was only read or locked: whatever the system says, it is closed after this.
+    """Close a file that was only read or locked; errors of the system are ignored.
 
-    A negative number stands for what was never opened, and is left out.
+    Negative numbers stand for files that were never opened, and are skipped.
     """
     for file in opened:
         if file >= 0:

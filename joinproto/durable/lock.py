@@ -1,6 +1,6 @@
 """The lock: one process at a time has a store, or a record, open for writing.
 
-A file of its own, because the record's file is another one after each write.  The lock is
+A separate file, because each write replaces the record's file.  The lock is
 the kernel's (`flock`) and ends with the process, so there are no stale locks: what the
 file says is for messages only.  It is never removed: a process that waits for the lock of a
 removed file would hold a lock that no other process sees.
@@ -52,7 +52,7 @@ class Holder:
 
 @frozen
 class LockReport:
-    """Whether the lock is held, by whom, and what is in the way of knowing."""
+    """Whether the lock is held, its holder, and why that is unknown."""
 
     state: LockState
     holder: Holder | None = None

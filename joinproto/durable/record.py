@@ -1,13 +1,13 @@
 """A record: one value in a file that is replaced whole, with a checksum and the one before it.
 
     NAME             what the record says
-    NAME.previous    what it said before; for people: nothing goes on from it
+    NAME.previous    the record before; for people: no process continues from it
 
 A file is an envelope (`envelope.py`) around a payload of its system's.
 
 Two names rather than two slots used in turn, because then a damaged file says by its name
 which one it is.  With slots in turn a damaged one may be the newer or the older: its owner
-would have to stop for both.  From the previous file nothing goes on: what was promised since
+would have to stop for both.  From the previous file nothing continues: what was promised since
 would be forgotten.
 
 A write is a whole new file next to the old one, then its name, then the names:
@@ -184,7 +184,7 @@ def judge(path: Path, raw: bytes, kind: Kind[T]) -> Slot[T]:
 
 
 def refusal(slots: Slots[T], kind: Kind[T]) -> StoreError | None:
-    """Return why nothing may go on from these files, or None if it may."""
+    """Return why no process may continue from these files; None: it may."""
     current, previous = slots.current, slots.previous
     match current.validity:
         case Validity.VALID:
@@ -223,7 +223,7 @@ def refusal(slots: Slots[T], kind: Kind[T]) -> StoreError | None:
 
 
 def problems(slots: Slots[T], kind: Kind[T]) -> tuple[str, ...]:
-    """Return what is wrong with either file, one sentence each, the worst first."""
+    """Return the faults of both files, one sentence each, the worst first."""
     found = [
         f"{slot.path.name}: {slot.validity.value}: {slot.problem}"
         for slot in (slots.current, slots.previous)
@@ -314,7 +314,7 @@ class Record(Generic[T]):
     ended: str = ""
 
     def read(self) -> Slots[T]:
-        """Return what is there; raises `StoreError` where nothing may go on from it."""
+        """Return the record; raises `StoreError` where no process may continue from it."""
         slots = read_slots(self.files, self.room, self.path, self.kind)
         refused = refusal(slots, self.kind)
         if refused is not None and not isinstance(refused, StoreMissing):
@@ -331,7 +331,7 @@ class Record(Generic[T]):
                 self.files.unlink(self.room, name)
 
     def make_durable(self) -> None:
-        """Make durable what was read, before anybody acts on it; raises `OSError`."""
+        """Make the record that was read durable before it is used; raises `OSError`."""
         # A process renames, and is killed before the fsync of the directory.  The next one reads
         # the new record from memory and promises by it; then the power fails, and the disk has
         # the old one.  Or an operator has copied a file here.

@@ -6,7 +6,7 @@
         await cluster.stop(timeout=10)
 
 All tasks live inside the block.  Where the member fails the block is cancelled, and the failure
-comes out of it.  A block that is left without `stop` ends the member as a crash would: safe, and
+is raised from it.  A block that is left without `stop` ends the member as a crash would: safe, and
 the others have to notice.
 """
 
@@ -161,7 +161,7 @@ class Cluster:
         return self.engine.ended
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Do something on the member's event loop, and return what comes out of it."""
+        """Call `work` on the member's event loop, and return its result."""
         done = anyio.Event()
         result: list[T] = []
         failed: list[Exception] = []
@@ -191,14 +191,14 @@ class Cluster:
         return result[0]
 
     def nudge(self) -> None:
-        """Have the service do soon what was handed to it outside of a step; never waits.
+        """Schedule a step for work that the service got outside of one; never waits.
 
         For a service whose methods may be called between steps, as the log's `submit`.
         """
         self._inbox.bell.ring()
 
     async def leave(self) -> None:
-        """Ask the others to go on without this member; `wait_ended` tells when they do."""
+        """Ask the others to continue without this member; `wait_ended` tells when they do."""
         await self.call(self.engine.member.leave)
 
     async def shutdown_cluster(self) -> None:
@@ -208,7 +208,7 @@ class Cluster:
     async def stop(self, *, timeout: float = 10.0) -> Stop | Abort | None:  # noqa: ASYNC109
         """Leave in order, or after `timeout` seconds without; returns how it ended, None: not.
 
-        Serves no client any more when it returns.
+        No client is served when it returns.
         """
         with anyio.move_on_after(timeout):
             try:
@@ -228,7 +228,7 @@ class Cluster:
     async def halt(self) -> None:
         """End here and now, and be away: it stays a member and an elector, and comes back.
 
-        Serves no client any more when it returns, and the others know that it is gone.  Raises
+        No client is served when it returns, and the others know that it is gone.  Raises
         what the member failed with.
         """
         self._close()

@@ -1,6 +1,6 @@
 """Brings a member's questions to the register outside, and the answers back to its event loop.
 
-One write and one read are under way at most, and of those that wait only the latest is asked: a
+One write and one read are under way at most, and of those that wait only the latest is sent: a
 register that hangs collects no questions.  A missing answer is not reported: the member
 asks again with its next heartbeat, or closes in time.  Source: join protocol, 3.7.
 """

@@ -1,8 +1,8 @@
 """The engine: one member and its host's ports, without threads and without waiting.
 
 It does what `docs/embedding.md` asks of a host.  A driver hands it what happens, and runs what
-it yields, which is whatever blocks; the anyio driver in a worker thread, another one at once.
-Everything happens on one event loop, so nothing is told to the member while a frame is written.
+it yields, which is all blocking work; the anyio driver does so in a worker thread.
+Everything happens on one event loop, so the member gets no event while a frame is written.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Engine:
 
     @property
     def deadline(self) -> float | None:
-        """Return when `step` is to be called although nothing happened."""
+        """Return when `step` must be called although nothing happened."""
         due = [at for at in (self.member.it.deadline, self.host.service.deadline) if at is not None]
         return min(due, default=None)
 
@@ -115,7 +115,7 @@ class Engine:
                 yield from self._perform()
 
     def close(self, why: Closing) -> None:
-        """Serve no client any more, whatever the member says; for a driver that ends."""
+        """Stop serving clients, whatever the member says; for a driver that ends."""
         if self.opened is not None:
             self.opened = None
             self.host.service.close(why)
@@ -262,7 +262,7 @@ class Engine:
         self.member.update_done(position)
 
     def give_up_on(self, peer: str, why: str) -> None:
-        """Take `peer` for lost: an update from it does not go on."""
+        """Treat `peer` as lost: an update from it ends."""
         log.warning("%s: %s", peer, why)
         self.host.transport.drop(peer, why)
         # The transport will tell it, too; a second time does no harm.

@@ -1,7 +1,7 @@
 """Event logs as files: what they are called, and which of them go when they are too many.
 
 MEMBER-TIME-PID.jsonl          the first file of a run of a process
-MEMBER-TIME-PID.part2.jsonl    where it goes on
+MEMBER-TIME-PID.part2.jsonl    where it continues
 MEMBER-TIME-PID.cut.jsonl      its last file (or .part2.cut): the rest could not be written
 """
 

@@ -1,4 +1,4 @@
-"""The event log: what a member was told, and what it asked for, as lines of JSON.
+"""The event log: the events and effects of a member as lines of JSON.
 
 One file for each run of a process, and further ones where it grows; the oldest go when they are
 too much.  A line is in the file before what it says is done, so that a process that is killed has
@@ -58,7 +58,7 @@ class FileLog:
 
     The file has its name once the first line is in it: an empty log is none.  `bytes_max`: what
     all files of this member may take.  `is_needed`: where a line cannot be written the member
-    ends; else the log does, and the member goes on.
+    ends; else the log does, and the member continues.
     """
 
     file: int

@@ -1,4 +1,4 @@
-"""What comes out of a driver's block where a member fails."""
+"""Errors that a driver's block raises when a member fails."""
 
 from __future__ import annotations
 

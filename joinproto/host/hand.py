@@ -1,7 +1,7 @@
-"""A thread for work that blocks: who asks waits for a moment, then does something else.
+"""A thread for work that blocks: the caller waits for a moment, then does something else.
 
 An fsync takes less time than to come back to the loop: then the answer is there at once.  Where a
-disk hangs, the loop goes on.
+disk hangs, the loop continues.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What waits for a member, in order: many put in, one takes out, and who finds it full waits.
+"""The queue of a member's events: many producers, one consumer; a full one blocks producers.
 
 As a memory stream of anyio, which transports may be given as well, but without a turn of the
 loop for each item.
@@ -89,7 +89,7 @@ class Inbox:
                 return
 
     def take(self, most: int) -> list[Item]:
-        """Take out what is there, at most so many."""
+        """Take out at most `count` items."""
         if len(self._items) <= most:
             items = list(self._items)
             self._items.clear()
@@ -100,7 +100,7 @@ class Inbox:
         return items
 
     def close(self) -> None:
-        """Take no more: who waits for room is told."""
+        """Close it: producers that wait for room get an error."""
         self._is_closed = True
         self._items.clear()
         self._tell_of_room()

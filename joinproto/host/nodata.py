@@ -1,4 +1,4 @@
-"""A service without data: it knows who is active, and who goes first; nothing is replicated."""
+"""A service without data: it knows the active members and their order; nothing is replicated."""
 
 from __future__ import annotations
 

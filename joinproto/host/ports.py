@@ -45,7 +45,7 @@ class Brief:
 
 
 class Channel(Enum):
-    """To whom bytes on a connection belong; the value is their first byte."""
+    """The receiver of bytes on a connection; the value is their first byte."""
 
     MEMBER = b"m"  # a message of the protocol
     HOST = b"h"  # the host's own: frames, updates
@@ -64,7 +64,7 @@ class Up:
 
 @frozen
 class Down:
-    """`peer` is not heard of any more."""
+    """The connection to `peer` is lost."""
 
     peer: str
 
@@ -149,14 +149,14 @@ class Service(Protocol):
     def peer_down(self, peer: str) -> None: ...
 
     def learned(self, view: View) -> None:
-        """A view is on the disk: what was to be done in the former one is void."""
+        """A view is on the disk: effects of the former one are void."""
 
     def work(self) -> Iterator[Work]:
-        """Do what has come together: yield what blocks, go on when it is done."""
+        """Process what was collected: yield blocking work, continue when it is done."""
 
     @property
     def deadline(self) -> float | None:
-        """When `work` is to be called, whatever else happens."""
+        """Return when `work` must be called, whatever else happens."""
 
 
 @runtime_checkable
@@ -223,7 +223,7 @@ class QuickInbox(Inbox, Protocol):
 
 
 class Transport(Protocol):
-    """How bytes travel.  Nothing is lost on a connection; a lost connection is told."""
+    """The transport.  Nothing is lost on a connection; a lost connection is reported."""
 
     async def run(
         self,
@@ -237,7 +237,7 @@ class Transport(Protocol):
         """Send, if there is a connection; never waits."""
 
     async def farewell(self) -> None:
-        """Return when what was sent has arrived, or when it is not worth waiting for."""
+        """Return when sent bytes have arrived, or the transport gives up."""
 
     def drop(self, peer: str, why: str) -> None:
         """Give up the connection to a peer that says what no correct one says."""

@@ -1,4 +1,4 @@
-"""A member, and the event log of all that it is told and that it asks for.
+"""A member, and the log of all its events and effects.
 
 A line is written before its call or its action; what is in a line, `joinproto/cli/validate` reads
 back.

@@ -2,7 +2,7 @@
 
 Blocking work is begun on a helper thread (`WorkerThread`) and waited for a moment; where it takes
 longer,
-the loop goes on meanwhile.  What comes while a step is not over waits for it.
+the loop continues.  Events that come during a step wait for its end.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from joinproto.host.ports import Brief, Gathering, Work
 STEP_ITEMS = 512
 QUICK_SECONDS = 0.02
 SLOW_SECONDS = 0.25
-"""So long nothing is waited for after something took longer than `QUICK_SECONDS`."""
+"""Time without such waits after work took longer than `QUICK_SECONDS`."""
 
 
 class Alarm:
-    """Rings when the engine is to be asked, although nothing has happened."""
+    """A timer for the engine's next step without an event."""
 
     def __init__(self) -> None:
         self._set_to: float | None = None
@@ -83,7 +83,7 @@ class Stepper:
         while True:
             work = self._blocks or self._go_on()
             while work is not None:
-                # Not abandoned when cancelled: who ends here knows what is on the disk.
+                # Not abandoned when cancelled, so that it is known what is on the disk.
                 await to_thread.run_sync(work)
                 work = self._go_on()
             self._blocks = None
@@ -106,7 +106,7 @@ class Stepper:
         return True
 
     def _go_on(self) -> Work | None:
-        """Do a step, or go on with one; return what is to be done before that is called again."""
+        """Begin or continue a step; return the blocking work to do before the next call."""
         engine, gathering = self._engine, self._gathering
         try:
             if self._steps is None:
@@ -135,7 +135,7 @@ class Stepper:
         return None
 
     def _rest_of(self, work: Work) -> Work | None:
-        """Begin it, where that may be enough; return what is to be waited for, None: it is done."""
+        """Begin the work, and wait a moment; return what to wait for, None: it is done."""
         if not isinstance(work, Brief):
             return work
         began = self._engine.now()

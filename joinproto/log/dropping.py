@@ -1,10 +1,10 @@
 """Dropping the first frames of a journal: a shorter one is written next to it, and takes its place.
 
-    frames.floor        the snapshot that is to stand for the dropped frames
+    frames.floor        the snapshot that will stand for the dropped frames
     frames.log.new      its bytes, then copies of all frames behind it
 
 Each piece is copied between two steps of the log, and is on the disk before the next one; the
-last pieces, with all that was appended meanwhile, in one step with the rename.  So a crash
+last pieces, with all that was appended since, in one step with the rename.  So a crash
 leaves the whole journal, or the shorter one, and what is in the way of a step is short.
 Before the rename the metadata gets a format that earlier versions refuse by its number.
 """
@@ -74,7 +74,7 @@ class _Copy:
             self._give_up(reason(error))
 
     def finish(self, before: Callable[[], None]) -> None:
-        """Copy what is left, and take the journal's place."""
+        """Copy the rest, and replace the journal."""
         try:
             self._go_on()
             while not self.problem and not self._is_all:

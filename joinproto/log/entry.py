@@ -1,4 +1,4 @@
-"""What a frame of the log holds: who submitted it, as which number, and its data.
+"""What a frame of the log holds: its submitter, its number there, and its data.
 
 The origin is one run of one member.  Its numbers grow, so a frame that is submitted twice is
 ordered once, and a member that submitted it recognizes it in the journal.

@@ -12,7 +12,7 @@ from joinproto.log.messages import Frames, Kept, write
 
 
 class Following:
-    """Of one log.  `append`: writes frames to the journal."""
+    """The following side of one log.  `append`: writes frames to the journal."""
 
     def __init__(
         self, loop: EventLoop, journal: Journal, append: Callable[[list[Frame]], Iterator[Work]]
@@ -30,7 +30,7 @@ class Following:
         return bool(self._incoming)
 
     def void(self) -> None:
-        """Forget what was not written: its view is over."""
+        """Discard frames that were not written: their view is over."""
         self._incoming.clear()
 
     def work(self) -> Iterator[Work]:

@@ -79,7 +79,8 @@ def keeper_of(journal: Journal, application: object, keeping: Keeping) -> Keeper
 
 
 class Keeper:
-    """For one journal and one application.  `snapshot`: the last frame in one, 0: there is none."""
+    """Makes snapshots of one journal and one application.  `snapshot`: the last frame in one, 0:
+    there is none."""
 
     def __init__(self, journal: Journal, application: Remembering, keeping: Keeping) -> None:
         self.journal = journal

@@ -168,7 +168,7 @@ class Piece:
 
 @frozen
 class Rest:
-    """To the sequencer: order nothing more in this view; the cluster is to be closed."""
+    """To the sequencer: order nothing more in this view; the cluster shuts down."""
 
     view: Id
 

@@ -23,11 +23,12 @@ SMALL_BYTES = 64 * 2**10
 """What is written in about the time of its fsync."""
 
 GATHER_SECONDS = 0.05
-"""Where frames are committed within this time, those that come meanwhile wait for it."""
+"""If a commit takes less than this, frames that come during it wait for its end."""
 
 
 class Ordering:
-    """Of one log; `sequencer` is there while this member orders the frames of its view.
+    """The ordering side of one log; `sequencer` is there while this member orders the frames of
+    its view.
 
     `append`: writes frames to the journal; `commit`: told the last frame that all members have;
     `rested`: called when they all have the same, where this member asked for it.
@@ -71,7 +72,7 @@ class Ordering:
         self.sequencer = None
 
     def learned(self) -> None:
-        """There is a next view: what came for this one before it opened is void."""
+        """Discard frames for this view that came before it opened: there is a next view."""
         self._early.clear()
 
     def peer_up(self, peer: str) -> None:
@@ -121,7 +122,7 @@ class Ordering:
         """Write what clients want written, and send it."""
         while self.sequencer is not None and self._intake.queue and not self._intake.is_shut:
             sequencer = self.sequencer
-            self._count(sequencer)  # who waits for an answer does not wait for the next fsync, too
+            self._count(sequencer)  # clients do not wait for the next fsync, too
             if self._gathers(sequencer):
                 return
             view = str(sequencer.view.id)

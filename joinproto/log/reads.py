@@ -36,7 +36,7 @@ class _Group:
 
 
 class Reads:
-    """Of one log, and only while it is open: `void` ends all that wait."""
+    """Reads of one log, only while it is open: `void` ends all that wait."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

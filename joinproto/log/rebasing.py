@@ -70,7 +70,7 @@ class BasePieces:
         remove(self.journal.files, self.journal.room, NEW)
 
     def finish(self, before: Callable[[], None]) -> None:
-        """Take the journal's place, if it is what was said; `before` is called before that.
+        """Replace the journal if the base is as announced; `before` is called first.
 
         Raises `StoreWriteFailed`.
         """

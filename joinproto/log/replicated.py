@@ -54,7 +54,7 @@ JournalFrame: TypeAlias = Frame
 """A frame of the journal, with what its view and its place are."""
 
 REST_SECONDS = 5.0
-"""So long a close waits for the frames to come to rest; then it is asked for all the same."""
+"""How long a close waits until no frame is pending; then the cluster is closed all the same."""
 
 
 class Application(Protocol):
@@ -152,7 +152,7 @@ class ReplicatedLog:
 
         It is on its way with the next `work`, together with all others that came until then.
         `lost`: is called in the place of `done` where no member can tell any more whether the frame
-        is in the log: the others went on without this member, and dropped their frames.
+        is in the log: the others continued without this member, and dropped their frames.
         """
         self._hand_in(self.submissions.add(body, done, lost))
 
@@ -184,7 +184,7 @@ class ReplicatedLog:
             self.submissions.queue(number)
 
     def _hand_in_all(self) -> None:
-        """Submit again what is not in the journal; in order, so that each is taken once."""
+        """Submit frames again that are not in the journal, in order, so that each is taken once."""
         self._release()
         self.submissions.unqueue()
         for number in self.submissions.unwritten():
@@ -352,7 +352,7 @@ class ReplicatedLog:
         self.reads.release(self.committed, self.loop)
 
     def _was_based(self, common: int) -> None:
-        """The journal has another base: the state goes on from there."""
+        """The journal has another base: the state continues from there."""
         if self._keeper is not None:
             self.applied = self._keeper.take_base()
         self.submissions.was_cut(common)

@@ -28,14 +28,14 @@ class Intake:
     """What was handed in to the sequencer of one view: each frame once.
 
     It outlives the sequencer: a member that hears no majority serves no client for a while, and
-    then goes on in the same view, where others submit again what they got no answer to.
+    then continues in the same view, where others submit again what they got no answer to.
     """
 
     view: ViewId
     queue: deque[bytes] = field(factory=deque)
     size: int = 0  # bytes in the queue
-    is_shut: bool = False  # no more is ordered: the cluster is to be closed
-    askers: set[str] = field(factory=set)  # who is to be told when all have the same frames
+    is_shut: bool = False  # no more is ordered: the cluster shuts down
+    askers: set[str] = field(factory=set)  # peers to tell when all have the same frames
     _seen: dict[str, set[int]] = field(factory=dict)
     _settled: dict[str, int] = field(factory=dict)
 
@@ -75,7 +75,8 @@ class _Peer:
 
 
 class Sequencer:
-    """For one view, from its opening to its end.  `committed`: the last frame that all have."""
+    """The sequencer of one view, from its opening to its end.  `committed`: the last frame that
+    all have."""
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class Sequencer:
         """Send what is about to be written here, so that all disks are written at once.
 
         Nothing is committed before it is on its own disk as well, and nothing else ever has
-        these numbers in this view: a process that has not written them goes on in a later one.
+        these numbers in this view: a process that has not written them continues in a later one.
         """
         message = Frames(str(self.view.id), frames[0].seq, tuple(frame.data for frame in frames))
         for peer in self._peers.values():

@@ -106,12 +106,12 @@ class Submissions:
             self._written.append((frame.seq, entry.number))
 
     def was_cut(self, last: int) -> None:
-        """The journal ends with frame `last`: what was behind it is not written any more."""
+        """The journal ends with frame `last`: later frames will not be written."""
         while self._written and self._written[-1][0] > last:
             self._pending[self._written.pop()[1]].seq = None
 
     def give_up(self) -> None:
-        """Tell that no member can know any more whether what is not written is in the log.
+        """Report pending submissions as lost: no member can know whether they are in the log.
 
         Perhaps it is among dropped frames; submitted again it could be in the log twice.
         """

@@ -7,11 +7,11 @@
                some frames                 <-     and so on, to the end it was told of
 
 The joiner asks for each piece when the one before is on its disk, so nothing piles up.  Its
-data is good at each moment, and after a crash it goes on where it was.
+data is good at each moment, and after a crash it continues where it was.
 
 A source that dropped its first frames says so (`HaveFrom`).  A joiner that lacks some of these
 fetches the base that stands for them into a file of its own, which then takes the place of its
-journal by one rename: its data ends behind the base, and goes on from there as above.
+journal by one rename: its data ends behind the base, and continues from there as above.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Updates:
             self.void()
 
     def hear(self, peer: str, message: Have | HaveFrom | Piece | BasePiece) -> None:
-        """Something comes from a source; from another one than the present it is late."""
+        """Handle a message of a source; one of a former source is late."""
         update = self.update
         if update is not None and update.source == peer and update.view.id == message.view:
             self._heard.append(message)
@@ -99,7 +99,7 @@ class Updates:
         return self._stalls_at
 
     def work(self) -> Iterator[Work]:
-        """Put what came on the disk, and ask for more."""
+        """Write received frames, and ask for more."""
         # While an answer of this member counts, its data stands still.
         while self._heard and self.update is not None and not self.loop.is_frozen:
             message = self._heard.popleft()
@@ -207,7 +207,7 @@ class Updates:
     # -- the source ----------------------------------------------------------------------------
 
     def serve(self, update: ServeUpdate) -> None:
-        """Let a member have the data.  It asks; who may be answered is looked at each time."""
+        """Prepare to serve an update; each request is checked again."""
 
     def answer(self, peer: str, message: Ask | Fetch | FetchBase) -> None:
         """Answer a joiner; only a member that is ready in the view that both know."""

@@ -1,4 +1,4 @@
-"""Addresses as text, and who calls whom."""
+"""Addresses as text, and which member calls which."""
 
 from __future__ import annotations
 

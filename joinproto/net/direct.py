@@ -1,4 +1,4 @@
-"""TCP under asyncio without a task between the socket and who takes the bytes.
+"""TCP under asyncio without a task between the socket and its reader.
 
 A `Direct` is a stream like any other as long as a peer greets on it.  `divert` then hands
 over what comes by a call, in the turn of the loop in which it came: of a write's time in a node
@@ -57,7 +57,7 @@ class Direct(asyncio.BufferedProtocol, ByteStream):
         self._is_full = False
         self._came: Callable[[bytes], None] | None = None
         self._failure: Exception | None = None
-        self._changed: anyio.Event | None = None  # made by who waits: the loop cannot
+        self._changed: anyio.Event | None = None  # made by a waiting task: the loop cannot
 
     # -- what the loop calls -------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ class Direct(asyncio.BufferedProtocol, ByteStream):
     # -- without a task ------------------------------------------------------------------------
 
     def divert(self, came: Callable[[bytes], None]) -> None:
-        """Hand over what comes from now on; what `came` raises comes out of `until_lost`."""
+        """Hand over what comes from now on; `until_lost` raises what `came` raises."""
         self._came = came
         if self._held:
             data = bytes(self._held)
@@ -261,7 +261,7 @@ async def listening(
         for one in getattr(listener, "listeners", [listener]):
             # The listener closes its own.
             copy = socket.socket(fileno=socket.dup(one.extra(SocketAttribute.raw_socket).fileno()))
-            # Known before it starts, as starting waits: cancelled there, it would listen for ever.
+            # Known before it starts, as starting waits: cancelled there, it would listen forever.
             server = await loop.create_server(
                 protocol, sock=copy, backlog=BACKLOG, start_serving=False
             )

@@ -1,4 +1,4 @@
-"""Who is let in: a peer greets, proves who it is, and has a few seconds for it.
+"""Accepting peers: a peer greets, proves its identity, and has a few seconds for it.
 
 A peer that is not proved yet costs little: a small greeting, a few seconds, one of `STRANGERS_MAX`
 places, and when these are taken, the oldest goes.
@@ -41,7 +41,7 @@ class Proved:
 
 @define
 class Door:
-    """`taken`: see `Identity`; `refusals` are told whom it turned away, and why."""
+    """`taken`: see `Identity`; `refusals` records the peers that were refused, and why."""
 
     network: Network
     tls: Contexts | None
@@ -60,7 +60,8 @@ class Door:
     ) -> Proved | None:
         """Return who is there, None where it is turned away; raises nothing of the connection's.
 
-        `dialled`: whom this side has called.  `stranger`: of a peer that has called; it is
+        `dialled`: the member that this side has called.  `stranger`: of a peer that has called;
+        it is
         cancelled where too many others come before it is proved.
         """
         if stranger is not None:

@@ -1,4 +1,4 @@
-"""A connection to a proved peer: bodies go out as sealed frames, what comes goes to the member.
+"""A connection to a proved peer: bodies go out as sealed frames, received ones go to the member.
 
 A peer that sends more than the member takes waits for itself, and nothing of it is lost.
 """
@@ -25,7 +25,7 @@ CLOSED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceErro
 
 
 class Delivery:
-    """Tells the member what came.  One that has ended hears nothing more."""
+    """Passes received bodies to the member, until it has ended."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
@@ -76,7 +76,7 @@ class Link:
     """`silence`: seconds after which a peer that says nothing is given up.
 
     `why`: why it ended; `refused`: what its peer said that no member says, empty if nothing.
-    `is_replaced`: there is a newer connection to this peer, so what comes here is not told.
+    `is_replaced`: there is a newer connection to this peer, so bodies that come here are dropped.
     """
 
     peer: str
@@ -90,7 +90,7 @@ class Link:
     refused: str = ""
     is_replaced: bool = False
     _heard_at: float = field(init=False)
-    _late: deque[Item] = field(factory=deque)  # what came and found no room at the member
+    _late: deque[Item] = field(factory=deque)  # items that found no room at the member
     _is_late: anyio.Event = field(factory=anyio.Event)
     _kept: list[bytes] = field(factory=list)
     _bytes_kept: int = 0
@@ -121,7 +121,7 @@ class Link:
         self.scope.cancel()
 
     async def carry(self, left: Iterable[bytes]) -> None:
-        """Tell what is `left` of the greeting and what comes, until the connection ends.
+        """Pass on the bodies `left` by the greeting and all that follow, until the end.
 
         Raises nothing of the connection's: look at `why` and `refused`.
         """
@@ -152,7 +152,7 @@ class Link:
             await anyio.sleep(max(left, WATCH_SECONDS))
 
     def _hand_over(self, bodies: Iterable[bytes]) -> None:
-        """Tell the member; what is right and comes before something that is not, as well."""
+        """Pass bodies on, also correct ones that come before a bad one."""
         items: list[Item] = []
         try:
             for body in bodies:

@@ -34,7 +34,7 @@ class Pipe(Protocol):
     def go_on(self) -> None: ...
 
     async def run(self, came: Callable[[bytes], None]) -> None:
-        """Hand over what comes, and raise how it ended, or what `came` raises."""
+        """Pass received bytes to `came`; raise how the connection ended, or what `came` raises."""
 
 
 def pipe_of(stream: ByteStream) -> Pipe:

@@ -10,7 +10,7 @@ from joinproto.net.lines import one_line
 
 LINES_PER_SECOND = 5
 AGAIN_SECONDS = 60.0
-"""After which the same is said again of the same."""
+"""Time after which the same refusal is logged again."""
 KNOWN_MAX = 256
 
 
@@ -22,7 +22,7 @@ class Refused(Exception):
 class Refusals:
     """Counts refusals, and logs the first few of each second, each only once a minute.
 
-    The rest is told as a number, with the next one that is logged.
+    The others are counted, and logged with the next one.
     """
 
     log: logging.Logger
@@ -33,7 +33,7 @@ class Refusals:
     _known: dict[tuple[str, str], float] = field(factory=dict)
 
     def say(self, now: float, whom: str, why: str) -> None:
-        """Note that `whom` was refused; `now` in seconds."""
+        """Note that the peer `whom` was refused; `now` in seconds."""
         self.count += 1
         if int(now) != self._second:
             self._second, self._lines = int(now), 0

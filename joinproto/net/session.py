@@ -51,7 +51,7 @@ FRAME_BYTES_MAX = BYTES_MAX + 1_024
 
 @frozen(kw_only=True)
 class Identity:
-    """Who this side is.  `secret`: of the cluster, empty for none.
+    """The identity of this side.  `secret`: of the cluster, empty for none.
 
     `admits`: asked about the name that the other side has; returns why it is refused, or "".
     `run`: of this process, empty to say none.  `taken`: asked about the name and the run of a
@@ -72,7 +72,7 @@ class Identity:
 
 @define
 class Session:
-    """The state of one connection.  `dials`: whom this side has called, None: it was called.
+    """The state of one connection.  `dials`: the member that was called; None: the peer called.
 
     `peer`: who is there, None until it is proved; `run`: as which process, empty: it does not
     say.  `version`: what both speak.  `called`: under which name this side was called.
@@ -101,7 +101,7 @@ class Session:
             self._say(self._mine)
 
     def take_out(self) -> bytes:
-        """Return the bytes that are to be sent now."""
+        """Return the bytes to send now."""
         out, self.out = bytes(self.out), bytearray()
         return out
 

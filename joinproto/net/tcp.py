@@ -3,7 +3,7 @@
 One connection for two members, made by the one that `addresses.dials` says.  A connection on
 which nothing comes for `silence` seconds is given up: a member sends heartbeats, so it is a
 half-open one, or its member hangs.  A peer that reads too slowly is given up when
-`queue_bytes` wait for it.  Both are told as `Down`.
+`queue_bytes` wait for it.  Both are reported as `Down`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from joinproto.net.tls import Contexts
 log = logging.getLogger(__name__)
 
 OUT_OF_TURN_SECONDS = 8.0
-"""After which a member calls one that ought to call it: that one may not know of it."""
+"""Delay before a member calls a peer that should call it: the peer may not know of it."""
 FAREWELL_SECONDS = 1.0
 
 
@@ -65,7 +65,7 @@ class TcpTransport:
 
     @property
     def peers(self) -> list[str]:
-        """Return the names of those to whom there is a connection."""
+        """Return the names of connected peers."""
         return sorted(self._links)
 
     # -- the port ------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class TcpTransport:
     async def farewell(self) -> None:
         """Return when the peers have all that was sent to them, or after a second.
 
-        There are no connections from then on: who has said farewell does not call again.
+        There are no connections from then on: a member that said farewell does not call again.
         """
         self._is_over = True
         self.flush()
@@ -264,7 +264,7 @@ class TcpTransport:
             elif not self._is_second(proved):
                 await self._live(proved, whom, met)
         finally:
-            # At once: who is given up may not even take a farewell.
+            # At once: a peer that was given up may not even read a farewell.
             await anyio.aclose_forcefully(stream)
 
     def _taken(self, name: str, run: str) -> str:

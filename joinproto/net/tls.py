@@ -84,7 +84,7 @@ class TlsFiles:
 class Contexts:
     """The contexts of both sides, read again when the files have changed.
 
-    A renewed certificate counts for the next connection; those that stand go on.  Files that do
+    A renewed certificate counts for the next connection; those that stand continue.  Files that do
     not fit, as while they are being replaced, leave all as it was.
     """
 

@@ -20,7 +20,7 @@ from joinproto.prove.logic import Relation, Sort, Var
 from joinproto.prove.structure import Rows, Structure, Thing
 
 STEPS_MAX = 12
-"""Of a run; with three electors that takes about 20 seconds."""
+"""Steps of a run; with three electors that takes about 20 seconds."""
 
 
 Taken: TypeAlias = list[tuple[Step, Any, Mapping[Var, Any]]]

@@ -1,4 +1,4 @@
-"""Formulas as data: what a protocol's states are, and what is said about them.
+"""Formulas as data: what a protocol's states are, and claims about them.
 
 Two short readers exist: `to_z3.py` for any number of members, `structure.py` for one given
 state.  Nothing is computed here.

@@ -1,4 +1,4 @@
-"""What is to be proved of a layer, and the proving.
+"""The obligations of a layer, and their proofs.
 
     the invariant holds at the beginning; each step keeps each conjunct; each claim follows
     some state of the invariant is worth something, and in some every step can be taken
@@ -44,7 +44,7 @@ class Kind(Enum):
 class Obligation:
     """`step`: None at the beginning and where a claim follows; `subject`: conjunct or claim.
 
-    `subject` None: the step alone, or the layer's lively state, is to be possible.
+    `subject` None: the step alone, or the layer's lively state, must be possible.
     """
 
     layer: Layer
@@ -148,7 +148,7 @@ class Query:
 
     @classmethod
     def of(cls, obligation: Obligation) -> Query:
-        """Return the question; `sat` is bad news, but where something is to be possible."""
+        """Return the question; `sat` is a failure, except where something must be possible."""
         layer, step, subject = obligation.layer, obligation.step, obligation.subject
         given, axioms, invariant = _given(layer)
         reader = given.copied()

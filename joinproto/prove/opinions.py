@@ -1,4 +1,4 @@
-"""What becomes of each question besides asking Z3: cvc5 is asked, and files are written.
+"""Further uses of each question to Z3: cvc5 is asked, and files are written.
 
 cvc5 works in a process of its own while Z3 goes on, so its answers come later.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SolverQuestion(Protocol):
-    """What a solver was asked, or None where none was."""
+    """The question to a solver; None: no solver was asked."""
 
     @property
     def script(self) -> Script | None: ...
@@ -93,7 +93,7 @@ class Opinions:
             )
 
     def of(self, asked: SolverQuestion) -> Pending | None:
-        """Ask cvc5, if it is to be asked; without it, write what is to be written."""
+        """Ask cvc5, if it is to be asked; without it, write the files that are wanted."""
         script = asked.script if self.second or self.folder is not None else None
         if script is None:
             return None

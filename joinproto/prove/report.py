@@ -47,7 +47,7 @@ def opinion_lines(opinions: Opinions) -> Iterator[str]:
 
 
 def link_lines(found: Found) -> Iterator[str]:
-    """Yield what is said of one world in the words of one layer."""
+    """Yield the lines about one world in the words of one layer."""
     about = f"{found.world}, {found.layer.name}"
     counts = f"{found.steps:,} distinct steps of the code, {found.pictures:,} in these words"
     if found.rejected is None:

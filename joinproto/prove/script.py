@@ -23,7 +23,7 @@ class Script:
 
     @classmethod
     def of(cls, solver: Any, words: str, expected: Verdict) -> Script:
-        """Return what was asserted in this solver of Z3's."""
+        """Return the assertions of this solver of Z3's."""
         _, _, asserted = solver.to_smt2().partition("(set-info :status unknown)\n")
         head = (
             f"; joinproto: {words}\n"

@@ -22,7 +22,7 @@ PLAIN: Mapping[str, str] = {}
 THOROUGH = {"enum-inst": "true"}
 MODELS = {"finite-model-find": "true"}
 ATTEMPTS = {"unsat": (PLAIN, MODELS, THOROUGH), "sat": (MODELS, PLAIN, THOROUGH)}
-"""By what is expected: the first attempt answers nearly always."""
+"""Options of each attempt, by the expected answer; the first one nearly always answers."""
 
 
 @frozen

@@ -18,7 +18,7 @@ from joinproto.prove.layer import Claim, Conjunct, Layer, Step
 from joinproto.prove.logic import TRUE, Sort
 
 THINGS_MAX = 3
-"""Of each sort."""
+"""Things of each sort, at most."""
 
 
 def smallest(

@@ -207,7 +207,8 @@ def belongs(group: Group, rows: Rows, row: Row, me: Row) -> Any:
 
 
 class Few(Rows):
-    """So many places, each taken or free; a row is the number of a place.  Place 0 is taken."""
+    """A fixed number of places, each taken or free; a row is the number of a place.  Place 0 is
+    taken."""
 
     def __init__(self, kind: type[Any], places: int) -> None:
         self.context = z3.Context()

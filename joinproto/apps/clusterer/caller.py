@@ -33,7 +33,7 @@ class Caller:
         self._bodies.extend(self.guest.left)
 
     async def hear(self) -> None:
-        """Read until the connection ends; what is wrong with a frame is raised by `body`."""
+        """Read until the connection ends; `body` raises for a bad frame."""
         try:
             while len(self._bodies) < BODIES_MAX:
                 data = await self.guest.stream.receive(RECEIVE_BYTES)

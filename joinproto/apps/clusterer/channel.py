@@ -14,7 +14,7 @@ from joinproto.net.session import TAG_BYTES, Identity, Session
 
 CLUSTER = "joinproto-clusterer"
 VERSIONS = (2, 2)
-"""Of connections.  1: the Clusterer's own ones, of its first releases."""
+"""Versions of connections that are spoken.  Version 1 was the Clusterer's own."""
 EARLIER = "the first version of connections between nodes is not spoken: upgrade all nodes at once"
 ANY = "*"
 OPERATOR = "operator"

@@ -1,6 +1,6 @@
 """A service behind commands of the operator's: start, stop, wipe, status, and maybe join.
 
-What they are told is in their environment: CLUSTERER_NODE, CLUSTERER_DATA, and for start and join
+Their input is in their environment: CLUSTERER_NODE, CLUSTERER_DATA, and for start and join
 CLUSTERER_HOW (join, found, own, first), CLUSTERER_NODES, CLUSTERER_RAM, CLUSTERER_RUNNING,
 CLUSTERER_MEMBERS and CLUSTERER_FORGET, names with commas between.
 """
@@ -29,7 +29,7 @@ OUTPUT_BYTES_MAX = 65_536
 @frozen(kw_only=True)
 class Commands:
     """Each command as a list of words; `status` ends with 0 where the service runs, else with
-    another code, and what it prints as KEY=VALUE lines is told to the other nodes' commands as
+    another code.  Its KEY=VALUE lines are passed to the other nodes' commands as
     CLUSTERER_SAYS_KEY_OF_NODE.  PAUSED=yes: something else has stopped it, and will start it again.
     `join` None: `start`, with CLUSTERER_HOW=join.
     """
@@ -72,10 +72,10 @@ class Commands:
         return ServiceStatus(runs=code == 0, paused=paused, says=says if code == 0 else {})
 
     def forget(self, nodes: frozenset[str]) -> None:
-        """The next start is told of the members that are left."""
+        """Do nothing: the next start gets the remaining members."""
 
     def end(self) -> None:
-        """Nothing of it runs here."""
+        """Do nothing: no process of the service belongs to this node."""
 
     def _run(self, what: str, words: Sequence[str], told: Mapping[str, str]) -> None:
         code, out = self._end(what, words, told)
@@ -89,7 +89,7 @@ class Commands:
         own = {"NODE": self.node, "DATA": str(self.data)} | dict(told)
         environment = {**os.environ, **self.environment}
         environment |= {f"CLUSTERER_{key}": value for key, value in own.items()}
-        # A file, not a pipe: a service that a command starts may keep its output open for ever.
+        # A file, not a pipe: a service that a command starts may keep its output open forever.
         with tempfile.TemporaryFile() as out:
             try:
                 process = subprocess.Popen(

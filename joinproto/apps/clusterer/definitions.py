@@ -2,7 +2,7 @@
 
 After a power cut the lists of nodes that ran are equal where the data are not: each node wrote its
 log up to two seconds late.  The node that starts first decides what is kept, and the others take
-it.  So a node that is to be first asks all that went down with it what they hold: only who has all
+it.  So a node that would be first asks all that went down with it what they hold: only one with all
 that is defined on any of them goes.  Where no node has all, a person chooses (`chosen`).
 
     one has all that is defined on any        it goes first, and the others wait for it
@@ -37,7 +37,7 @@ ENTRIES_MAX = 40_000
 
 
 def held(data: Path) -> Mapping[str, str]:
-    """Return what the tables in a data directory hold, as other nodes are told; {}: of Khepri."""
+    """Return the contents of the tables in a data directory, for other nodes; {}: Khepri."""
     raw = gather(data, host="", kind=Format.RABBITMQ, logs=False)
     if raw.problem:
         return {TABLES: DAMAGED, "why": raw.problem} if data.exists() else {TABLES: NONE}

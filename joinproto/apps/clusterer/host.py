@@ -1,7 +1,7 @@
 """The host of a node: real time, disk, network and service around the steps of `coordinator`.
 
 One event after the other; what a step asks for is done in its order, each before the next one.  A
-boot alone is under way while the node goes on.
+boot alone is under way while the node continues.
 
 Source: Clusterer, U1 to U7; the real coordinator.
 """
@@ -79,7 +79,7 @@ LOOKS = (
 
 @frozen
 class NodeFailed:
-    """Something of the node's own has ended that must not: its clock, or a boot."""
+    """An internal task (the clock or a boot) ended unexpectedly."""
 
     error: BaseException
 
@@ -88,7 +88,7 @@ class NodeFailed:
 class ConfigRequest:
     """An operator's config, and where its answer goes; None: it is not valid.
 
-    `is_gone`: the operator waits no more, so that nothing is to be done: he has been told so.
+    `is_gone`: the operator no longer waits, and was told that nothing was done.
     """
 
     config: Config | None
@@ -286,7 +286,7 @@ class Host(Ports[Awaitable[None]]):
         self.begun = False
 
     async def _booting(self, boots: BootBroker) -> None:
-        """Boot the service; what comes of it is an event like others."""
+        """Boot the service, and post the result as an event."""
         booting = Booting(
             how=boots.how,
             nodes=boots.nodes,
@@ -303,7 +303,7 @@ class Host(Ports[Awaitable[None]]):
             self.begun = True
             await self._call(lambda: self.service.boot(booting))
         except ServiceFailed as error:
-            # Who lets another one go first keeps no node waiting meanwhile.
+            # A node that lets another go first does not keep others waiting.
             self._lets_go = self.timing.retry if isinstance(error, NotFirst) else 0.0
             await self._failed(error.message)
             return
@@ -321,7 +321,7 @@ class Host(Ports[Awaitable[None]]):
         self.post(BootFailed())
 
     async def _forget(self, left: frozenset[str]) -> None:
-        """Have the service forget who was left out; that may have to wait until those are off."""
+        """Have the service forget nodes that were left out, once they are off."""
         for _ in range(FORGET_TRIES):
             try:
                 await self._call(lambda: self.service.forget(still_left(self.state, left)))
@@ -336,7 +336,7 @@ class Host(Ports[Awaitable[None]]):
     # -- time --------------------------------------------------------------------------------
 
     async def _look(self) -> None:
-        """See whether the service still runs; one that ended by itself ends the node."""
+        """Check that the service still runs; the node ends with it."""
         try:
             found: ServiceStatus = await self._call(self.service.status)
         except ServiceFailed as error:
@@ -378,7 +378,7 @@ class Host(Ports[Awaitable[None]]):
 def _watched(
     post: Callable[[NodeFailed], None], work: Coroutine[Any, Any, None]
 ) -> asyncio.Task[None]:
-    """Begin it; what it raises ends the node, which would else wait without a word."""
+    """Start a task; an error in it ends the node, which would otherwise hang silently."""
 
     def look(task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:

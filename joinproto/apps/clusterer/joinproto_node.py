@@ -225,7 +225,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Say what is wrong with a file as the service's failure: then it is tried again."""
+    """Raise a file's error as `ServiceFailed`, so that the boot is tried again."""
     try:
         yield
     except StoreWriteFailed as error:

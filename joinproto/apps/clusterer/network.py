@@ -1,8 +1,8 @@
 """What nodes say to each other: one connection with each, whichever side called, or silence.
 
 The connections are those of all systems (`joinproto/net/tcp.py`).  A question that was not answered
-is asked once more after a connection broke; where a node cannot be reached, that is told as
-silence.  A peer of which nothing is heard for `silence` seconds is lost, however the connection
+is asked once more after a connection broke; a node that cannot be reached is reported as
+silence.  A peer that sends nothing for `silence` seconds is lost, however the connection
 looks.  A node that is busy with its broker answers late, and is not lost.
 
 Source: Clusterer, U7; the real one's monitors.
@@ -82,7 +82,7 @@ class MessageReceiver:
 
 @define(eq=False)
 class Peer:
-    """Another node.  `unanswered`: what was asked of it, and how often it was sent.
+    """Another node.  `unanswered`: open questions, each with how often it was sent.
 
     `is_there`: there is a connection; `is_met`: and on it, it has said who it is.
     """
@@ -169,7 +169,7 @@ class Network:
         return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """What a task raises that is not expected ends the node, which would else wait for ever."""
+        """Report an unexpected error, which ends the node instead of hanging it."""
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.heard.broke(error)
@@ -188,7 +188,7 @@ class Network:
             self._gone(peer)
 
     def _gone(self, peer: Peer) -> None:
-        """No node can be reached there: what was said and asked is lost."""
+        """Drop messages and questions for a node that cannot be reached."""
         asked = [content for content, _ in peer.unanswered.values()]
         rest = [one for one in peer.outbox if type(one) not in _ANSWER_OF.values()]
         peer.outbox.clear()
@@ -240,7 +240,7 @@ class Network:
                 peer.address = _reached(said.listen, self._transport.host_of(peer.name))
 
     def _lost_connection(self, peer: Peer) -> None:
-        """What is not answered is asked once more, on another connection; then it is silence."""
+        """Ask open questions once more on another connection; then report silence."""
         self.heard.down(peer.name)
         for key, (content, sent) in list(peer.unanswered.items()):
             if sent > 1:
@@ -336,7 +336,7 @@ async def _request(caller: Caller) -> bytes:
 
 
 class _Opened:
-    """Told by the transport that its port is open."""
+    """Learns from the transport that its port is open."""
 
     def __init__(self, opened: asyncio.Future[None]) -> None:
         self._opened = opened

@@ -36,7 +36,7 @@ log = logging.getLogger("joinproto.clusterer")
 SAID_CHARS_MAX = 400
 LOOK_SECONDS = 2.0
 PAUSE_SECONDS = 10.0
-"""Between two looks for a pause: each one starts an Erlang VM."""
+"""Between two checks for a pause: each one starts an Erlang VM."""
 ERL_LAST = "ERL_ZFLAGS"
 """What Erlang puts behind all its other words."""
 DECISION_MS = 10_000

@@ -1,4 +1,4 @@
-"""The port behind which a managed service stands, and what it is told when it boots.
+"""The interface of a managed service, and the input of a boot.
 
 They are called from one thread at a time, may take as long as they need, and raise
 `ServiceFailed`.  Each may be called again after a crash in the middle of it, and must then come to
@@ -22,16 +22,16 @@ from joinproto.errors import PeerError
 
 
 class ServiceFailed(PeerError):
-    """The service did not do what it was told; a boot is tried again."""
+    """The service failed a request; a boot is tried again."""
 
 
 @frozen(kw_only=True)
 class Booting:
-    """How the service is to boot.
+    """How the service must boot.
 
     `nodes`, `ram`: of the config.  `running`: other nodes of the config whose service runs with it,
     and what each says of itself.  `members`: of the former cluster; `forget`: those of them that do
-    not count any more.
+    no longer count.
     """
 
     how: Boot
@@ -61,16 +61,16 @@ class Service(Protocol):
         """Return when it runs.  With `Boot.JOIN` there are no data, and others run."""
 
     def stop(self, *, leaves: bool) -> None:
-        """Return when it does not run any more.  `leaves`: the next config does without it."""
+        """Return when it has stopped.  `leaves`: the next config does not have it."""
 
     def wipe(self) -> None:
         """Throw the data away; it does not run."""
 
     def status(self) -> ServiceStatus:
-        """Return what there is; it should not take long."""
+        """Return the status; it should not take long."""
 
     def forget(self, nodes: frozenset[str]) -> None:
-        """The config does without these former members any more; it runs."""
+        """Remove these former members, which the config no longer has; it runs."""
 
     def end(self) -> None:
         """The node's process ends, after a stop."""

@@ -1,4 +1,4 @@
-"""Messages as bytes: one JSON object in each frame, and nothing is taken that is not as written.
+"""Messages as bytes: one JSON object in each frame, read strictly.
 
 A connection that is proved (`channel.py`) begins with a hello of either side; an operator's has no
 node.
@@ -39,14 +39,15 @@ from joinproto.net.refused import Refused
 
 PROTOCOL = "joinproto-clusterer"
 VERSIONS = (1, 1)
-"""Of the protocol: the oldest and the newest that this program speaks."""
+"""Versions of the protocol: the oldest and the newest that this program speaks."""
 FRAME_BYTES_MAX = 2**20
 NAME_CHARS_MAX = 255
 
 
 @frozen(kw_only=True)
 class Hello:
-    """Who speaks.  `node` None: an operator.  `run`: of its process; `listen`: where it answers.
+    """The greeting of one side.  `node` None: an operator.  `run`: of its process; `listen`:
+    where it answers.
 
     `newest`: version that it speaks; of a hello that was taken, the newest that both speak.
     """

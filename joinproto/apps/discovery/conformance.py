@@ -117,7 +117,7 @@ async def require_answer(port: Served, server: str) -> None:
 
 
 def unreached(server: str, why: str) -> EnvironmentProblem:
-    """Return what is said of a server of which nothing can be said."""
+    """Return the report about a server that does not answer."""
     return EnvironmentProblem(
         f"{server} gives no answer, so nothing is known of it: {why}",
         next="look whether it runs, and whether it is reached from here",

@@ -1,6 +1,6 @@
-"""Several addresses of one service: where one gives no answer, the next is asked.
+"""Several addresses of one service: if one does not answer, the next one is tried.
 
-What one of them answers is taken, an error as well; only 503, which says that this one cannot
+An answer counts, even an error; only 503, which says that this one cannot
 serve, is as good as no answer.
 """
 
@@ -24,7 +24,7 @@ class Address:
 
 @define(eq=False)
 class Failover:
-    """See the head of this file.  The one that answered last is asked first."""
+    """A client over several addresses.  The one that answered last comes first."""
 
     exchange: Exchange
     addresses: list[Address]

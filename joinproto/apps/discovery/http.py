@@ -104,14 +104,14 @@ class Http:
 
     def _client(self, scheme: str, proxy: str | None) -> httpx.AsyncClient:
         if (scheme, proxy) not in self.clients:
-            # Authorities are read where they are asked for: it is half of a client's cost.
+            # Read only on use: this is half of a client's cost.
             is_https = scheme == "https"
             self.clients[scheme, proxy] = httpx.AsyncClient(
                 proxy=proxy,
                 verify=(self.tls or ssl.create_default_context()) if is_https else False,
                 trust_env=False,
                 timeout=None,
-                # A connection that was kept may have died meanwhile: that would be an error.
+                # A pooled connection may have died, which would be an error.
                 limits=httpx.Limits(max_keepalive_connections=0),
             )
         return self.clients[scheme, proxy]

@@ -1,4 +1,4 @@
-"""The backend of a file, ready to be asked: what the machine knows is added to the settings."""
+"""The backend of a file, opened: its settings are completed with facts of this machine."""
 
 from __future__ import annotations
 

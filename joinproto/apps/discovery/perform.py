@@ -17,7 +17,7 @@ R = TypeVar("R")
 Exchange = Callable[[Request], Awaitable[Response | Broken]]
 """Sends one request; comes back within its seconds, whatever the server does."""
 LAST_SECONDS, LAST_REQUESTS = 3.0, 2
-"""For what a flow that is given up still takes back."""
+"""For the cleanup of a flow that was cancelled."""
 
 
 async def _nobody(effect: object) -> Any:
@@ -26,7 +26,7 @@ async def _nobody(effect: object) -> Any:
 
 @frozen
 class Acting:
-    """The ports of a client.  `waits`: false: what is taken back is not waited for."""
+    """The ports of a client.  `waits`: false: cleanup is not awaited."""
 
     exchange: Exchange = _nobody
     look_up: Callable[[Lookup], Awaitable[LookedUp]] = _nobody

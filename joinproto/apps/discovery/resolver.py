@@ -28,7 +28,7 @@ class Resolver:
     seconds: float = 5.0
 
     async def look(self, lookup: Lookup) -> LookedUp:
-        """Return what came of it."""
+        """Return the answer."""
         got = await self._looked(lookup)
         told = got.error or f"{len(got.values)} found"
         log.debug("DNS %s %s: %s", lookup.kind.value, lookup.name, told)

@@ -12,7 +12,7 @@ An answer that begins with `no` says why not: `no not-active suspended` and the 
 nothing was written.  `no unconfirmed` answers who reads while too many members are of a version
 that cannot confirm it.  A connection that ends without an answer leaves open whether it was.
 
-Who is slow costs little: an answer is made and sent in pieces, few are made at once, and who does
+A slow client costs little: answers are made and sent in pieces, few at once.  A client that does
 not take one in time, or does not end its line, or says nothing for long, is cut off.
 """
 
@@ -53,7 +53,7 @@ PENDING_BYTES_MAX = 16 * 2**20
 NO_SUCH_COMMAND = b"no such command: append TEXT, read [FIRST], get SEQ, quit\n"
 BUFFER_BYTES = 64 * 2**10
 LOOK_SECONDS = 1.0
-"""How often is looked for those who are slow."""
+"""How often slow clients are looked for."""
 
 
 @define
@@ -143,7 +143,7 @@ class ClientPort:
                     client.cut()
 
     async def _watch(self) -> None:
-        """Cut off who is slow, or says nothing for long."""
+        """Cut off clients that are slow, or idle for long."""
         while True:
             await anyio.sleep(min(LOOK_SECONDS, SLOW_SECONDS / 4, IDLE_SECONDS / 4))
             now = time.monotonic()
@@ -166,7 +166,7 @@ class ClientPort:
         self._clients.pop(client, None)
 
     def _has_room(self) -> bool:
-        """Return whether one more may come; who says nothing for long makes room."""
+        """Return whether one more may come; a client that is idle for long makes room."""
         if len(self._clients) < CLIENTS_MAX:
             return True
         idle = [one for one in self._clients if one.idle_since is not None]

@@ -41,7 +41,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_served = False  # a line is, and its answer is not complete
         self._is_full = False  # some of an answer is not taken
         self._is_ended = False  # it says nothing more
-        self._is_over = False  # nothing it says is heard any more
+        self._is_over = False  # its further lines are ignored
         self._is_lost = False
         self._goes_on = False
         self._changed: anyio.Event | None = None
@@ -119,14 +119,14 @@ class Connection(asyncio.BufferedProtocol):
         """Say that the answer to the line is complete."""
         self._is_served = False
         if not self._goes_on:
-            # Not at once: who answers is in the middle of something.
+            # Not at once: the caller is in the middle of a line.
             if self._held or self._is_ended:
                 asyncio.get_running_loop().call_soon(self._go_on)
             else:
                 self.idle_since = time.monotonic()
 
     def end(self) -> None:
-        """Hear nothing more, and close once the answers are taken."""
+        """Read no more, and close once the answers are sent."""
         self._is_over = True
         self._held.clear()
         self.transport.close()

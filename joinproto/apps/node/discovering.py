@@ -2,7 +2,7 @@
 
 What follows from a round is the table `discovery-ours` (docs/discovery.md).  Until it says *found*
 the member has stand-ins for electors, with whom no member founds; a cluster that is there takes it
-in meanwhile.  Then it starts anew, in the same process, with those that were listed: all of them
+in before that.  Then it starts anew, in the same process, with those that were listed: all of them
 must answer before a view is proposed, and a majority must vote for it (join protocol, 3.4), or the
 register takes the first (3.7).
 """
@@ -32,20 +32,20 @@ from joinproto.net.tcp import TcpTransport
 log = logging.getLogger("joinproto.node")
 
 LIST_SECONDS = 30.0
-"""For one round, with all requests that it takes."""
+"""For one round, with all of its requests."""
 UNREGISTER_SECONDS = 3.0
 REFUSED_ROUNDS, REFUSED_SECONDS = 5, 5.0
-"""So often and so long a list is too long, before a node that no member answers gives up."""
+"""Rounds and seconds with too long a list, before a node that no member answers gives up."""
 BOUND_ROUNDS = 4
-"""So many rounds another member's founding is waited for, before it founds by itself."""
+"""Rounds that it waits for another member's founding, before it founds by itself."""
 STEADY_ROUNDS = 2
-"""So often a list must be the same before other electors are taken."""
+"""Rounds with the same list before the electors are changed."""
 SOON_SECONDS, MAX_SECONDS = 0.3, 60.0
 AWAY_SHOWN = 8
 CALLED_MAX = 64
-"""So many names of a list are called at a time: the next ones in the next round."""
+"""Names of a list that are called in one round; the next ones follow in the next."""
 MISSED_MAX = 10
-"""So many rounds one is called on that is not listed any more: lists come and go."""
+"""Rounds that a member is still called after it left the list: lists come and go."""
 CALM = 5
 """A member looks so many times more seldom than one that has no view yet."""
 
@@ -120,7 +120,7 @@ class Discovering:
     # -- looking -------------------------------------------------------------------------------
 
     async def look(self, cluster: Cluster, transport: TcpTransport) -> None:
-        """Look until the member is to start anew with `electors`.
+        """Look until the member must start anew with `electors`.
 
         Raises `UsageProblem` where only an operator can help.
         """
@@ -164,7 +164,7 @@ class Discovering:
         electors = frozenset(named(answer))
         if electors == self.electors:
             return False
-        # Who has answered a founding may be part of it soon: it would only be in its way.
+        # A member that answered a founding may soon be part of it, and would be in its way.
         bound = cluster.engine.member.it.record.promised is not None
         rounds = self._for(" ".join(sorted(electors)))
         if rounds < (STEADY_ROUNDS if self.electors else 1) + (BOUND_ROUNDS if bound else 0):
@@ -182,7 +182,7 @@ class Discovering:
     def _call(self, answer: Answer, cluster: Cluster, transport: TcpTransport) -> None:
         """Call who is listed, and no other member for long.
 
-        D5: who is in a cluster knows the others by its view, whatever the backend says.
+        D5: a member of a cluster knows the others by its view, whatever the backend says.
         """
         view = cluster.engine.member.it.view
         seats = frozenset() if view is None else view.members | view.electors

@@ -1,4 +1,4 @@
-"""`[discovery]` in node.toml: which backend names the peers, and who keeps the view chain.
+"""`[discovery]` in node.toml: which backend names the peers, and what keeps the view chain.
 
 The settings below it are those of RabbitMQ's guide, without `cluster_formation.`; they are read
 and judged as `joinproto discovery lint` does (docs/discovery.md).
@@ -34,7 +34,7 @@ PLACES = {"etcd.host", "etcd.endpoints.1", "consul.host"}
 class DiscoveryFile:
     """The table as it stands.
 
-    `expected`: how many members found the cluster.  `register`: who chooses the views, `votes` of
+    `expected`: how many members found the cluster.  `register`: what chooses the views, `votes` of
     the electors, or a key of `etcd` or `consul`.  `port`: on which the others listen, unless
     `[members]` says so; None: as this one.  `interval`: seconds between two rounds.  `nameserver`:
     HOST:PORT that the backend `dns` asks; None: the system's.

@@ -66,9 +66,9 @@ def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> in
 
 @define
 class Node:
-    """One run.  `code`: how it ended.  `is_away`: it was told to end, and did not leave; `gone`:
+    """One run.  `code`: how it ended.  `is_away`: it was asked to end, and did not leave; `gone`:
     the others know.  `limits`: what calls off the hard limits of its end.  `finding`: None: the
-    file names its peers; `is_anew`: it goes on as a member with other electors.
+    file names its peers; `is_anew`: it continues as a member with other electors.
     """
 
     settings: Settings
@@ -108,7 +108,7 @@ class Node:
             tasks.cancel_scope.cancel()
 
     async def _run_member(self, config: Config) -> None:
-        """Run a member until it has ended, or goes on with other electors."""
+        """Run a member until it has ended, or continues with other electors."""
         settings = self.settings
         with ExitStack() as stack:
             disk = open_disk(settings.data, config.member, config.cluster_name)
@@ -168,7 +168,7 @@ class Node:
 
     @contextmanager
     def _ending(self, cluster: Cluster) -> Iterator[None]:
-        """Whatever comes out of the block is soon the end of the process, and with its code."""
+        """End the process soon after the block, with the exit code of its error."""
         try:
             yield
         except BaseException as error:
@@ -204,7 +204,7 @@ class Node:
             log.info("stopped; it stays a member of its view, and comes back when it is started")
 
     async def _find(self, finding: Discovering, cluster: Cluster, transport: TcpTransport) -> None:
-        """Look for peers; end the member where it is to go on with other electors."""
+        """Look for peers; end the member when it must restart with other electors."""
         await finding.look(cluster, transport)
         if not self.is_away:
             self.is_anew = True

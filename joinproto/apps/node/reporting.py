@@ -50,7 +50,7 @@ class Reporter:
                 log.warning("refused %s: %s", peer, what)
 
     def see_who_is_away(self, away: list[str]) -> None:
-        """Tell to whom there is no connection, while no client is served; [] when all is well."""
+        """Log the missing connections while no client is served; []: none is missing."""
         if tuple(away) == self._away:
             return
         self._away = tuple(away)

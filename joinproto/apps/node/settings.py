@@ -44,7 +44,7 @@ class Stopping(Enum):
 
 
 class Reads(Enum):
-    """What is asked before a client is told what is committed."""
+    """What must confirm a read before it is answered."""
 
     CONFIRMED = "confirmed"  # a majority: all that was acknowledged before is in the answer
     LOCAL = "local"  # no member: see `ReplicatedLog.barrier` for what may be missing, and how long
@@ -59,8 +59,8 @@ class OnFull(Enum):
 
 @frozen(kw_only=True)
 class Timing:
-    """Seconds.  `patience`: until it goes on without those who do not answer.  `silence`: after
-    which a peer that is not heard of is taken for lost.  `wait`, `leave`: limits for becoming
+    """Seconds.  `patience`: until it continues without those who do not answer.  `silence`: after
+    which a peer that sends nothing counts as lost.  `wait`, `leave`: limits for becoming
     active and for leaving in order; 0: none.
     """
 
@@ -250,7 +250,7 @@ def _warnings(security: Security, top: Path) -> Iterator[str]:
 
 
 def _electors(file: NodeFile) -> frozenset[str]:
-    """Return the electors; stand-ins for those that are to be found, who never answer."""
+    """Return the electors; stand-ins, which never answer, for those that must be found."""
     if file.discovery is None:
         if not file.electors:
             raise UsageProblem(

@@ -14,7 +14,7 @@ from joinproto.errors import PeerError, UsageProblem
 from joinproto.reconcile.reading import COLUMNS, Facts, HalfAnswer, facts_of
 
 BYTES_MAX = 256 * 2**20
-"""Of one answer; 100,000 queues take a ninth of it."""
+"""Limit of one answer; 100,000 queues take a ninth of it."""
 WHOLE = 6.0
 """A whole answer takes so many times the time that a server may be silent."""
 
@@ -89,7 +89,7 @@ def _both(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; of a list that is there twice, all that is in either.
 
     RabbitMQ 3.10 tells `members` twice while its two registers of them differ, as just after a
-    node was forgotten.  Who is a member, the leader is asked before anything is done.
+    node was forgotten.  The leader is asked for its members before anything is done.
     """
     found: dict[str, Any] = {}
     for name, value in pairs:

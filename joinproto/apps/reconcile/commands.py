@@ -1,6 +1,6 @@
 """`rabbitmq-queues` and `rabbitmq-streams`: what a leader says, and changes of members.
 
-What a command did is not taken from its exit code: the leader is asked afterwards.
+The exit code of a command is not trusted: the leader is asked afterwards.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The record of changes that were begun: each is written before, and struck out at its end.
 
-A keeper that starts anew reads it, and asks the leaders what became of what is left in it; so no
+A keeper that starts anew reads it, and asks the leaders about the intents in it; so no
 change is begun twice.  Two keepers with one file are refused; two with two files are not noticed.
 """
 
@@ -91,7 +91,8 @@ class Journal:
         return cls(path, record.Record(files, room, path.parent, kind), lock)
 
     def read(self) -> dict[Key, Intent]:
-        """Return what was begun and has not ended; it is durable.  Raises `StoreError`."""
+        """Return the intents that were begun and have not ended; they are durable.  Raises
+        `StoreError`."""
         found = self._record.read().current.contents
         try:
             self._record.recover()

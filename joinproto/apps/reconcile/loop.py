@@ -56,7 +56,7 @@ class Loop:
         self.state = State(self.keeper, applies=self.journal is not None)
 
     def start(self) -> None:
-        """Take up what was begun before."""
+        """Resume intents of an earlier run."""
         if self.journal is not None:
             self.hear(Start(self.journal.read()))
 

@@ -90,7 +90,7 @@ class Reporter:
         self._read.set(now)
 
     def _lacking(self) -> float:
-        # Asked by the thread that serves the metrics: a copy, as the loop goes on.
+        # Asked by the thread that serves the metrics: a copy, as the loop continues.
         return sum(isinstance(at, Key) and not said[-1] for at, said in list(self._said.items()))
 
     def _tell(self, event: str, key: Key | None, **more: object) -> None:

@@ -88,7 +88,7 @@ class Acting:
             core.view_written(view)
 
     def has_view(self, view: View) -> Iterator[Work]:
-        """Have our own store keep a view that all others have whom it concerns."""
+        """Store a view that all brokers in it already have."""
         if self.core.serves:
             yield self._to_keep(view=view)
             self._say_view(view)
@@ -152,7 +152,7 @@ class Acting:
     # -- the end of a turn -------------------------------------------------------------------
 
     def turn_ends(self) -> Iterator[Work]:
-        """Have what was done on the disk; then do what waits for that."""
+        """Make pending changes durable; then run the effects that wait for them."""
         core = self.core
         answers, self._once_written = self._once_written, []
         outbox, self._outbox = self._outbox, []

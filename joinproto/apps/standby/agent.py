@@ -5,7 +5,7 @@
                            6 wrong configuration; 7 not running; 8 running as primary; 9 a primary
                            that does not answer
 
-A refused promotion is 1, so that the manager goes on to the next broker.  Where Pacemaker's tools
+A refused promotion is 1, so that the manager continues to the next broker.  Where Pacemaker's tools
 are there, each monitor also says how good a primary this one would be (`crm_attribute
 --promotion`), without which Pacemaker promotes no broker.
 
@@ -42,7 +42,7 @@ TIMEOUT = "OCF_RESKEY_CRM_meta_timeout"
 """Milliseconds that the manager gives an action."""
 DEFAULT_SECONDS = 20.0
 STOP_SHARE = 0.6
-"""Of the time for `stop`, after which the process is killed: a failed stop costs the machine."""
+"""Share of the time for `stop` before the process is killed: a failed stop costs the machine."""
 PAUSE_SECONDS = 0.05
 
 
@@ -63,7 +63,7 @@ class Exit(IntEnum):
 
 PRIMARY = (Role.PRIMARY.value, Role.RECOVERING.value)
 SCORES = {Role.PRIMARY: 1_000, Role.RECOVERING: 1_000, Role.BACKUP: 100, Role.CONNECTING: 10}
-"""Who would be a good primary; others get no score, and are never promoted."""
+"""Brokers that may be promoted; others get no score."""
 
 
 @frozen
@@ -149,7 +149,7 @@ class Agent:
         return ActionResult(code, "runs, and does not answer")
 
     def promote(self) -> ActionResult:
-        """Tell it to be primary; a refusal fails, so that the manager tries another one."""
+        """Promote it; a refusal fails, so that the manager tries another broker."""
         found = self._ask("promote")
         if found is None:
             return ActionResult(Exit.NOT_RUNNING, "does not run")

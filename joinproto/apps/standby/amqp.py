@@ -53,7 +53,7 @@ def _nothing() -> None:
 
 
 def _answer(link: Link) -> None:
-    """Take a link as it was asked for."""
+    """Accept a link as requested."""
     link.source.copy(link.remote_source)
     link.target.copy(link.remote_target)
     link.snd_settle_mode = link.remote_snd_settle_mode
@@ -107,7 +107,7 @@ class Consumer:
             self.sent[delivery.tag] = (delivery, held)
 
     def gone(self) -> None:
-        """Give back what was not settled."""
+        """Return unsettled messages to the queue."""
         self.is_gone = True
         self.queue.remove(self)
         self.queue.give_back([held for _, held in self.sent.values()])
@@ -140,7 +140,7 @@ class ClientPort(EnginePort):
         if not self._asks_where or refusal.primary is None:
             # Without an answer: Proton's client begins its list of addresses anew at each
             # connection that was opened, and does not see the end of one that was closed by a
-            # frame.  So it would call the first backup of the list for ever, or wait for ever.
+            # frame.  So it would call the first backup of the list forever, or wait forever.
             self._wire.abort()
             return
         where = refusal.primary

@@ -23,7 +23,7 @@ class Publishing:
 
 @define
 class Work:
-    """On one queue."""
+    """Changes of one queue."""
 
     puts: list[Publishing] = field(factory=list)
     takes: list[tuple[Held, Callable[[], None]]] = field(factory=list)
@@ -42,7 +42,7 @@ class Work:
 
 @define
 class TouchedQueues:
-    """Of all queues, in the order in which they were touched."""
+    """Changes of all queues, in the order in which they were touched."""
 
     work: dict[str, Work] = field(factory=dict)
 

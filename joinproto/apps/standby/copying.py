@@ -26,7 +26,7 @@ COPY_AT_ONCE = 100
 
 @define
 class CopyRate:
-    """Of one backup.  `per_second`: messages; None: as many as its connection takes."""
+    """The copy to one backup.  `per_second`: messages; None: as many as its connection takes."""
 
     per_second: float | None
     _at: float | None = None

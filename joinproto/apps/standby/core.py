@@ -130,7 +130,7 @@ class Core:
         self.events.write(kind, broker=self.settings.broker, **facts)
 
     def _fail(self, error: BaseException) -> None:
-        # After a failed write nothing is confirmed any more: the process ends.
+        # After a failed write nothing more is confirmed: the process ends.
         log.error("%s", error)
         self.failure = self.failure or error
         self.ended.set()
@@ -225,7 +225,7 @@ class Core:
         self.links.look()
 
     async def demote(self) -> dict[str, Any]:
-        """Do so once all that clients asked for is done; return what it is then."""
+        """Run it after all pending requests of clients; return the state after it."""
         if self.serves:
             self.turn_ends()
             await self._line.settled()

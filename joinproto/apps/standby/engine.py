@@ -81,7 +81,7 @@ class EnginePort(asyncio.Protocol, ABC):
         self._engine.unbind()
 
     def soon(self) -> None:
-        """Have what is to be sent go out at the end of this turn of the loop."""
+        """Send pending bytes at the end of this turn of the loop."""
         if not self._is_due:
             self._is_due = True
             asyncio.get_running_loop().call_soon(self.flush)

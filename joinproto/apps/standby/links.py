@@ -1,6 +1,6 @@
-"""Links between brokers over their sessions: who is there, whom this one follows.
+"""Links between brokers over their sessions: which are there, and which one is followed.
 
-Each broker tells each other one what it is, as often as that changes.  A backup that hears of a
+Each broker reports its state to all others whenever it changes.  A backup that hears of a
 primary makes a link to it; frames of a link that is over are left out, by its name.
 
 Source: hot standby, H2, H3, H8, H9.
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 log = logging.getLogger("joinproto.standby")
 
 ASK_SECONDS = 1.0
-"""How long a promotion waits for the answers of those to whom there is a session."""
+"""How long a promotion waits for the answers of brokers with a session."""
 LENGTH_BYTES = 4
 
 
 @define
 class Other:
-    """Of another broker: where clients find it, and how often it has answered."""
+    """Another broker: where clients find it, and how often it has answered."""
 
     public: Address
     answers: int = 0
@@ -64,7 +64,7 @@ class Outgoing:
 
 @define(eq=False)
 class Links:
-    """All of one broker."""
+    """All links of one broker."""
 
     core: Core
     peers: Peers = field(init=False)
@@ -234,7 +234,7 @@ class Links:
         self.tell_all()
 
     async def ask_all(self) -> None:
-        """Return when all to whom there is a session have answered, or do not."""
+        """Return when all brokers with a session have answered, or after `ASK_SECONDS`."""
         asked = {name: other.answers for name, other in self.others.items()}
         for name in asked:
             self.peers.send(name, "ask", {})

@@ -1,8 +1,9 @@
 """The manager that is built in: each broker is a member of the view chain, too.
 
 The members keep one log, in which each frame is a view of hot standby, and all read it in one
-order (`joinproto/log`): that is the chain (`joinproto/standby/chain.py`).  Who is cut off from a
-majority writes nothing there, and so drops no broker and is not promoted.  No device fences: an old
+order (`joinproto/log`): that is the chain (`joinproto/standby/chain.py`).  A broker that is cut
+off from a
+majority writes nothing there: it drops no broker and is not promoted.  No device fences: an old
 primary confirms what all of its last view have, or nothing.
 
 Source: hot standby, H2 to H4, H8; join protocol, section 3.
@@ -57,12 +58,12 @@ log = logging.getLogger("joinproto.standby")
 
 KEPT_FRAMES = 1_000
 ANSWER_SECONDS = 5.0
-"""How long a promotion that was asked for waits for the chain."""
+"""How long a requested promotion waits for the chain."""
 
 
 @define(eq=False)
 class Manager:
-    """Of one broker.  An application of the log (`Remembering`)."""
+    """The manager of one broker; an application of the log (`Remembering`)."""
 
     core: Core
     managing: Managing = Managing()
@@ -241,7 +242,7 @@ class Manager:
     # -- who is promoted -------------------------------------------------------------------
 
     async def promote(self) -> Answer:
-        """Ask the chain that this broker be primary; return what came of it."""
+        """Ask the chain to make this broker primary; return the answer."""
         found = would(self.managing, self.core.state, self._event(), is_open=self.is_open)
         if not found.is_accepted:
             return found

@@ -34,7 +34,7 @@ COUNTERS = {
 
 @frozen
 class BrokerCollector(Collector):
-    """Reads the broker when it is asked, so nothing is counted twice."""
+    """Reads the broker on each request, so nothing is counted twice."""
 
     facts: Callable[[], dict[str, Any]]
 

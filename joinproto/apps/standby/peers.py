@@ -1,6 +1,6 @@
 """Sessions with other brokers: one connection for each pair, over the mesh of all systems.
 
-Who calls, proofs of identity, TLS and the end of a silent connection are `joinproto/net/tcp.py`'s.
+Calls, proofs of identity, TLS and the end of silent connections are in `joinproto/net/tcp.py`.
 A body on it is a line of JSON, and bytes behind it: a message's body is never encoded twice.  It is
 no AMQP link, because what goes over it is no message of a client: roles, generations and
 identities, in one order with the messages themselves, so that a backup does one thing after the
@@ -41,7 +41,7 @@ HELLO = "hello"
 
 @frozen
 class Envelope:
-    """What is said at once.  `facts`: its line of JSON; `body`: the bytes behind it."""
+    """One message.  `facts`: its line of JSON; `body`: the bytes behind it."""
 
     kind: str
     facts: Mapping[str, Any]
@@ -62,7 +62,7 @@ class Envelope:
 
     @classmethod
     def parse(cls, data: bytes) -> Envelope:
-        """Return what was said; raises `Refused`."""
+        """Return the message in these bytes; raises `Refused`."""
         line, newline, body = data.partition(b"\n")
         try:
             facts = json.loads(line)

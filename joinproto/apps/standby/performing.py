@@ -45,7 +45,7 @@ class Worker(Protocol):
 
 
 class AtOnce:
-    """In the thread of the caller."""
+    """Runs work in the thread of the caller."""
 
     def do(self, work: Work, done: Done) -> None:
         try:
@@ -58,7 +58,7 @@ class AtOnce:
 
 @define(eq=False)
 class Helper:
-    """On a thread of its own, which is waited for a moment, as by `joinproto/host/stepper.py`."""
+    """Runs work on a thread, and waits for it a moment, as `joinproto/host/stepper.py`."""
 
     _hand: WorkerThread = field(factory=WorkerThread)
     _slow_until: float = 0.0
@@ -108,7 +108,7 @@ class TaskQueue:
         self._rest()
 
     async def settled(self) -> None:
-        """Wait until nothing is to be done any more."""
+        """Wait until all work is done."""
         while self._is_busy or self._waiting:
             future = asyncio.get_running_loop().create_future()
             self._settled.append(future)

@@ -36,7 +36,7 @@ QUEUED_MAX = 1_024
 
 
 def run_broker(settings: Settings, makes_port: MakesPort) -> int:
-    """Run until it is told to end; return the exit code, or raise with one.
+    """Run until a signal ends it; return the exit code, or raise with one.
 
     `makes_port` is called for each connection of a client.
 

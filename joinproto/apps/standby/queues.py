@@ -1,4 +1,4 @@
-"""A queue as its consumers see it: what is ready, and who is next.  No I/O.
+"""A queue as its consumers see it: what is ready, and which consumer is next.  No I/O.
 
 Only confirmed messages stand here, so no consumer gets what a failover could still lose.  In
 turns: each consumer with credit gets the message that is in front.
@@ -28,7 +28,7 @@ class Held:
 
 
 class MessageTaker(Protocol):
-    """Who takes messages."""
+    """A consumer."""
 
     @property
     def credit(self) -> int:

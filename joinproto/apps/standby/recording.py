@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 Spans: TypeAlias = Mapping[str, Sequence[Sequence[int]]]
-"""By GENERATION.BROKER: first and last number of each stretch."""
+"""GENERATION.BROKER to the first and last number of each stretch."""
 
 STRETCH_MOST = 10_000_000
 """A file with longer lines is no log of a broker."""

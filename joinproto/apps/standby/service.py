@@ -43,7 +43,7 @@ class Service(Commits, Protocol):
 
     @property
     def message_bytes_max(self) -> int:
-        """The longest message that is taken."""
+        """The longest message that is accepted."""
 
     def makes_room(self) -> bool:
         """Return whether there is room for one more connection."""
@@ -72,7 +72,8 @@ class Port(Protocol):
     began: float
 
     def refuse(self, refusal: Refusal) -> None:
-        """End the connection of an ordinary client, who may be told of the primary (H11)."""
+        """End the connection of an ordinary client, with the primary's address if it is known
+        (H11)."""
 
     def drop(self) -> None:
         """End it at once."""

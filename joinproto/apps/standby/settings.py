@@ -27,7 +27,7 @@ from joinproto.standby.replicates import Default, Level
 
 TOLD = "docs/standby.md shows a whole file"
 VERSIONS = (2, 2)
-"""Of sessions between brokers.  1, which has no proofs, is what the first releases speak."""
+"""Versions of sessions between brokers.  Version 1 has no proofs."""
 EARLIER = "the first version of sessions between brokers is not spoken: upgrade all brokers at once"
 UNSENT_BYTES_MAX = 256 << 20
 """A broker that leaves so much unread is left: it comes back, and catches up."""
@@ -53,7 +53,7 @@ class Defaults:
 @frozen(kw_only=True)
 class Timing:
     """Seconds.  `backups`: that a new primary waits for those that were up to date (H8) before it
-    goes on without them.  `heartbeat`, `silence`: of sessions with other brokers; a primary goes
+    continues without them.  `heartbeat`, `silence`: of sessions with other brokers; a primary goes
     on without a backup whose session is over.  `retry`: between two attempts to reach one.
     """
 
@@ -109,7 +109,7 @@ class Settings:
     `secret`, `tls`: how they prove to each other who they are.
 
     `chain`: where they call each other as members of the view chain; empty: the manager is outside.
-    `continues`: after a total failure it goes on by itself, where all stores were seen and one is
+    `continues`: after a total failure it continues by itself, where all stores were seen and one is
     proven to be the last primary's.
     """
 

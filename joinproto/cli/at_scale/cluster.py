@@ -13,7 +13,7 @@ from joinproto.reconcile.queue import Node
 
 @frozen
 class Copy:
-    """A replica that is being copied, or is to be."""
+    """A replica that is being copied, or waits for it."""
 
     queue: int
     source: int
@@ -75,7 +75,7 @@ class Cluster:
     def shortlist(self, queue: int) -> tuple[Node, ...]:
         """Return the members, and of each zone the least loaded node that has no replica.
 
-        A choice by zone and load comes to one of these, so the others need not be looked at.
+        A choice by zone and load always takes one of these.
         """
         own = self.members[queue]
         nodes = [self._node(node) for node in own]
@@ -96,7 +96,7 @@ class Cluster:
         self.loaded(node, -1)
 
     def loaded(self, node: int, more: int) -> None:
-        """Note that a node is to have so many replicas more."""
+        """Note that a node will have `more` replicas more."""
         machine = self.machines[node]
         machine.load += more
         heapq.heappush(self._least[machine.zone], (machine.load, node))

@@ -70,7 +70,7 @@ def jobs(
 def played(
     job: Job, goes_on: Callable[[float], bool] = lambda part: True
 ) -> tuple[Run, Outcome] | None:
-    """Return the run, and what came of it; None where `goes_on` ended it (see `Run.play`)."""
+    """Return the run and its outcome; None where `goes_on` ended it (see `Run.play`)."""
     began = time.process_time()
     until = job.days * 24 * HOUR
     run = Run(job.shape, job.way, job.copies_at_once, until, job.copies_in_all)

@@ -34,7 +34,7 @@ class Moment:
 
 
 EVENTS_BETWEEN = 2_000
-"""After so many it says how far it is."""
+"""Events between two reports of progress."""
 
 
 @define
@@ -235,7 +235,7 @@ class Run:
         if queue in self.below_since:
             self._plan(queue, self.now + self.shape.trigger_interval)
         elif self.way is Care.OURS:
-            self._decide(queue)  # who died is dropped as soon as another one is there
+            self._decide(queue)  # a dead replica is dropped once its successor is there
 
     def _end(self, queue: int) -> None:
         """Free both ends for others."""
@@ -263,7 +263,8 @@ class Run:
     def _park(self, node: int, copy: Copy) -> None:
         """Let a copy wait for a node.
 
-        Ours: who has least to spare goes first, and of these the smallest (Q5): of all orders this
+        Ours: the queue with least to spare goes first, and of these the smallest (Q5): of all
+        orders this
         one has the least time below in all.
         """
         self._order += 1

@@ -403,7 +403,7 @@ def _check_tier(tier: Literal["quick", "long"], settings: Settings) -> int:
 
     refuse_too_little(settings.memory_bytes, resident_bytes())
     workers, limits = settings.at_once(), settings.limits()
-    # Small worlds are searched one beside the other, large ones by all workers together.
+    # Small worlds are searched side by side, large ones by all workers together.
     beside = workers if tier == "quick" else 1
     with watched() as (progress, _):
         warm_up(workers=workers // beside)

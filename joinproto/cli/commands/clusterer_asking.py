@@ -85,7 +85,7 @@ def chances() -> list[Choose]:
 
 @frozen
 class Answers:
-    """What the nodes say.  `found`: the whole answer of the one that was asked first."""
+    """Answers of nodes.  `found`: the whole answer of the first node."""
 
     found: Mapping[str, Any]
     said: Mapping[str, NodeSaid]
@@ -96,7 +96,7 @@ class Answers:
         return Release(self.found["release"])
 
     def plan(self, new: Config) -> Plan:
-        """Return what a config does that is given to the node that was asked first."""
+        """Return the plan of a config that is given to the first node."""
         names = self.current.nodes | new.nodes | set(self.said)
         now = as_said(names, self.said, self.release)
         statuses: dict[str, Up] = {}

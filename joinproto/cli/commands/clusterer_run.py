@@ -1,4 +1,4 @@
-"""`joinproto clusterer node`, `apply` and `status`: nodes that run, and a word with them."""
+"""`joinproto clusterer node`, `apply` and `status`: run nodes, and talk to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`joinproto decide`: what becomes of each member of a given set.
+"""`joinproto decide`: the outcome for each member of a given set.
 
 Exit code 0 whatever the verdict; 2 where the input cannot be judged.
 """

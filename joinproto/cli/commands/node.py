@@ -1,4 +1,4 @@
-"""`joinproto node`, `status` and `shutdown`: a member on this machine, and a word with it."""
+"""`joinproto node`, `status` and `shutdown`: run a member on this machine, and talk to it."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class _Run:
                 first.wait()
 
     def _run(self) -> int:
-        # z3 is loaded here, so that a missing extra is told by its name.
+        # z3 is loaded here, so that the error names the missing extra.
         from joinproto.prove import report
         from joinproto.prove.opinions import Opinions
         from joinproto.prove.version import leave_ctrl_c, solver_version
@@ -310,7 +310,7 @@ class _Run:
         self._lines(["", line] if self.told else [line])
 
     def say_row(self, result: str, seconds: float, words: str) -> None:
-        """Print one line of what was asked, wrapped behind its time."""
+        """Print the line of one answer, wrapped behind its time."""
         if not self.as_json:
             text = pieces.line(f"{WORDS[result]} {seconds:7.3f} s  {words}")
             click.echo(self.terminal.paragraph(text, indent=21))
@@ -318,7 +318,7 @@ class _Run:
 
 @define
 class _Rows:
-    """Answers by what was asked for: a line each; with --verbose, a line for each answer."""
+    """Answers by claim, a line each; with --verbose, a line for each answer."""
 
     run: _Run
     found: dict[str, tuple[str, float]] = field(factory=dict)
@@ -331,7 +331,8 @@ class _Rows:
     def add(
         self, of: str, result: str, second: printed.Answer | None, seconds: float, words: str
     ) -> None:
-        """Note an answer, of both solvers if there are two; what is not proved is said at once."""
+        """Note an answer, of both solvers if there are two; one that is not proved is printed at
+        once."""
         if second not in (None, "proved") or (second == "proved" != result):
             words += f"; {self.run.second}: {second}"
             result = max(result, second, key=["proved", "unknown", "fails"].index)

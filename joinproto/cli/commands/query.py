@@ -163,7 +163,7 @@ def query(
 
 @frozen
 class _Answer:
-    """How an answer is told: by which engine, since when."""
+    """How an answer is printed: its form, engine and start time."""
 
     as_json: bool
     engine: Engine

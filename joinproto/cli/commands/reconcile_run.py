@@ -93,7 +93,7 @@ def run(**options: Any) -> int:
 
 
 def _run(options: dict[str, Any]) -> int:
-    # httpx is loaded here, so that a missing extra is told by its name.
+    # httpx is loaded here, so that the error names the missing extra.
     from joinproto.apps.reconcile.api import Api
     from joinproto.apps.reconcile.commands import Tools
     from joinproto.apps.reconcile.journal import Journal

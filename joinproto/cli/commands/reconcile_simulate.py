@@ -145,7 +145,7 @@ def _played(asked: Sequence[Job]) -> list[tuple[Run, Outcome]]:
 
 
 def _on_spark(master: str, folder: Path, asked: list[Any] | None, *, as_json: bool) -> int:
-    """Play what is asked, if anything, and tell what lies in the folder."""
+    """Play the runs that are asked for, if any, and print the folder's results."""
     from spark_explore.session import explained, open_session
 
     session = open_session(master)

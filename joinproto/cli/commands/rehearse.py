@@ -105,7 +105,7 @@ def _absent(scene: DiskScenario, stores: Sequence[Found]) -> set[str]:
 def _lines(outcome: Outcome) -> list[str]:
     """Return the ways in which it can go, one line each."""
     lines = list(_starts(outcome))
-    # Who has not answered yet is waited for first; that is news only where no broker goes on.
+    # Members that have not answered are waited for first: print it only where none continues.
     if outcome.waits and not outcome.starts:
         lines += [f"waits ({case})" for case in outcome.waits]
     if not lines:

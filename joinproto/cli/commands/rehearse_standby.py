@@ -49,7 +49,7 @@ def rehearse_brokers(judgement: Judgement, *, states_max: int, as_object: bool) 
         click.echo(printed(evolve(told(judgement), rehearsal=rehearsal)))
     else:
         click.echo(_text(judgement, scene, outcomes))
-    # Who is not here may have been primary last, and confirmed what no member here knows of.
+    # An absent broker may have been primary last, and confirmed messages that none here has.
     is_sure = not judgement.missing and all(one.is_whole and not one.loses for one in outcomes)
     return 0 if is_sure else UNPROVEN
 
@@ -103,7 +103,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield f"no broker serves{waits}"
     serving = {start.primary for start in outcome.starts}
     for refused in outcome.refused:
-        # Whether it serves depends on who is up when it is told.
+        # Whether it serves depends on which others are up.
         word = "or " if refused.name in serving else ""
         yield f"{word}{refused.name} refuses ({refused.rule}): {refused.why}"
     if not outcome.is_whole:

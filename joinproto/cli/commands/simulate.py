@@ -35,14 +35,14 @@ Examples:
 """
 
 IDLE_MAX = 15
-"""Of what no run exercised, so many are listed; --json has all."""
+"""Items that no run exercised: at most this many are listed; --json has all."""
 
 RUNS, STEPS = 1000, 100
 
 STEPS_MOST = 1_000_000
 
 COUNT_MAX = 1_000
-"""So many states are counted without being asked for: it takes a fraction of a second."""
+"""States that are counted by default: it takes a fraction of a second."""
 
 MARKS = {
     "violated": Piece("VIOLATED", Role.BAD),

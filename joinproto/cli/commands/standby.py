@@ -1,4 +1,4 @@
-"""`joinproto standby`: a broker of hot standby on this machine, and a word with it."""
+"""`joinproto standby`: run a broker of hot standby on this machine, and talk to it."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ SHRINKING_SECONDS = 20.0
 """For each claim that was broken; a quarter of it after a request to stop."""
 
 STORY_LINES = 60
-"""Of a story so many lines are printed, the last ones; --json has all."""
+"""Lines of a story that are printed, the last ones; --json has all."""
 
 INTERRUPTED = 3
 

@@ -53,7 +53,7 @@ class Sweep:
 
 
 def _values(name: str, value: Any, is_text: Callable[[str], bool]) -> list[Any] | None:
-    """Return what a parameter is told in the searches; None: it has one value."""
+    """Return a parameter's values in the searches; None: it has one value."""
     if not isinstance(value, Words):
         return None
     if value.strip().startswith(EACH):
@@ -110,7 +110,7 @@ def swept(
 
 
 def row(options: Mapping[str, Any], report: Report) -> SweepSearch:
-    """Return what there is to say of one search."""
+    """Return the row of one search."""
     fails = [item.name for item in report.properties if item.result in ("violated", "not-reached")]
     idle = tuple(not_exercised(report))
     own = {"options": dict(options), "broken": tuple(fails), "not_exercised": idle}

@@ -19,7 +19,7 @@ from joinproto.cli.diagrams.graph import Edge, Graph
 from joinproto.errors import UsageProblem, did_you_mean
 
 STATES_MAX = 6_000
-"""So many states are looked at; the first ones, which show most arrows."""
+"""States that are looked at: the first ones, which show most arrows."""
 
 PHASES = ("phase", "state", "status", "role", "mode")
 PHASES_MAX = 12

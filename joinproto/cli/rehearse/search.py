@@ -34,13 +34,13 @@ from joinproto_worlds.join.register import Register
 from joinproto_worlds.join.words import REGISTER
 
 PAIRS_MAX = 4
-"""Of more stores than this, only single marks and all together are tried."""
+"""With more stores than this, only single marks and all together are tried."""
 
 AUTOMATIC = "automatic"
 """The name of the choice without a mark, and with `total_failure = automatic` everywhere."""
 
 PROPOSERS_MAX = 3
-"""With more members than this only the lowest proposes, for whom the others wait.
+"""With more members than this only the lowest proposes, and the others wait.
 
 With fewer each does, in a search of its own: that rivals do no harm, `join-rivals` shows.
 """
@@ -231,7 +231,7 @@ def _one_successor(history: History) -> bool:
 
 @define(eq=False)
 class _Recorder:
-    """A claim that always holds, and remembers what it was asked about."""
+    """A claim that always holds, and records the states that it judges."""
 
     active: set[Name] = field(factory=set)
     known: set[Name] = field(factory=set)

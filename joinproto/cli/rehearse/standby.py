@@ -89,7 +89,7 @@ class StandbyScenario:
 
     @property
     def barred(self) -> tuple[Refused, ...]:
-        """Return whom the manager that is built in never promotes, with its reasons."""
+        """Return the brokers that the built-in manager never promotes, with its reasons."""
         if not self.is_built_in:
             return ()
         first, found = self.chain.primary, []
@@ -125,7 +125,7 @@ def _confirmed(views: Mapping[str, View], chain: View) -> tuple[Confirmed, ...]:
     found: list[Confirmed] = []
     for (generation, primary), one in sorted(last.items()):
         there = frozenset(one.members)
-        # Who is only expected did not follow this primary, so it still has what it had.
+        # A broker that is only expected did not follow this primary, so its data are unchanged.
         follow = {name for name in there if name in views and views[name].age >= (generation, 0)}
         for at, old in enumerate(found):
             if old.generation < generation:
@@ -345,7 +345,7 @@ def _refused(it: Played) -> list[Refused]:
 
 @define(eq=False)
 class _Recorder:
-    """A claim that always holds, and remembers what it was asked about."""
+    """A claim that always holds, and records the states that it judges."""
 
     starts: set[tuple[str, tuple[str, ...]]] = field(factory=set)
     served: set[str] = field(factory=set)

@@ -1,6 +1,6 @@
 """Where in the code a claim and each step of a run are written.
 
-A run is taken again with the members' real code, and the line in which a member goes on after it
+A run is taken again with the members' real code, and the line in which a member continues after it
 chose its arm is the place of the step.  Where the arm is a row of a decision table, the row is told
 as well.
 """
@@ -121,7 +121,7 @@ class _Again:
         return None
 
     def place(self, move: Move, asked: Sequence[Any]) -> Place | None:
-        """Return where the first member of a move that has code for it goes on."""
+        """Return where the first member of a move that has code for it continues."""
         for name, outcome in move.outcomes:
             for code, local, event, answer in asked:
                 if code.name == name and answer is outcome:
@@ -132,7 +132,7 @@ class _Again:
 
 
 def _line_taken(code: MemberCode, call: Callable[[], Any]) -> Place | None:
-    """Return the line at which a member's method goes on, once its arm is chosen."""
+    """Return the line at which a member's method continues, once its arm is chosen."""
     kind = getattr(code.objects, "kind", None)
     # As they are written: a mutation that is built in wraps a method.
     methods = [inspect.unwrap(getattr(kind, name, _no_method)) for name in _METHODS]

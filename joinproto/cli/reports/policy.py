@@ -16,7 +16,7 @@ SOURCE_LINES_MAX = 80
 LANGUAGES = {".py": "python", ".sh": "sh", ".c": "c", ".go": "go", ".rb": "ruby"}
 
 COMPILED = (".c", ".go", ".rs")
-"""Of a program, its source may lie next to it."""
+"""The source of a program may lie next to it."""
 
 HARMS = {
     "no acknowledged write is lost": (

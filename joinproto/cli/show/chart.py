@@ -6,7 +6,7 @@
 An arrow stands in the row of the step that receives the message; the text says which step
 sent it.  Left of the steps' numbers a bracket holds the cycle, right of them a thick line
 the time while the network is split.  Where there are too many members for the width, the
-text goes on without lifelines.
+text continues without lifelines.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TEXT_GOOD = 42
 """Cells next to the lifelines: what there must be, and what there should be."""
 
 STEPS_PER_HEAD = 12
-"""After so many steps the names of the members are written again: about one screen."""
+"""Steps between two lines with the members' names: about one screen."""
 
 
 def chart(trace: Trace, *, width: int = 80, glyphs: Glyphs = BOXES, paint: Paint = plain) -> str:
@@ -177,7 +177,7 @@ class _Chart:
         number: str = "",
         mark: str = "",
     ) -> Iterator[list[Piece]]:
-        """Yield `row` with the first text right of it; the lifelines go on next to the rest."""
+        """Yield `row` with the first text right of it; the lifelines continue next to the rest."""
         room = self.width - self.gutter - (self.lanes.width + 1 if self.lanes else 0)
         for text in texts:
             line_ = self.glyphs.line(text.line)

@@ -20,7 +20,7 @@ from joinproto.cli.show.story import Story
 
 @frozen
 class Drawing:
-    """The chart as one SVG element, and the width below which it is to be scrolled."""
+    """The chart as one SVG element, and the width below which it scrolls."""
 
     svg: Markup
     width_min: float

@@ -1,4 +1,4 @@
-"""One step in the drawn chart: its arrow, its marks, and what is said at the lifelines."""
+"""One step in the drawn chart: its arrow, its marks, and the texts at the lifelines."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class _Step:
             yield _cross(stop, y)
 
     def _message_label(self, message: MessageText) -> Line:
-        """Return what stands at an arrow: what becomes of the message, and its sending."""
+        """Return the texts at an arrow: the message's fate, and its sending."""
         step = self.moment.step
         parts = [Piece(visible(message.content), Role.MESSAGE)]
         if self.moment.is_lost or self.moment.is_doubled:
@@ -185,7 +185,7 @@ class _Step:
 
     @property
     def _acts_at(self) -> float:
-        """Return where the eye is to be when the step is shown."""
+        """Return the point to scroll to when the step is shown."""
         step = self.moment.step
         member = step.member if step is not None else None
         return self.plan.x(member) if member in self.plan.story.lifelines else self._middle

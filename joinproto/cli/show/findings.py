@@ -1,4 +1,4 @@
-"""What a report says, in words, before anybody lays it out: for the terminal and the page."""
+"""The findings of a report in words, without layout: for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LIMITS = {
 
 @frozen
 class Fact:
-    """A heading and what there is to say under it."""
+    """A heading and the lines under it."""
 
     heading: str
     text: str
@@ -152,7 +152,7 @@ def _what_was_shown(report: Report) -> str:
 
 
 def left_out(report: Report) -> bool:
-    """Return whether the world had the search go on from some of its states alone."""
+    """Return whether the world had the search continue from some of its states alone."""
     return FOUND_FIRST in report.reductions or report.beyond > 0
 
 
@@ -175,7 +175,7 @@ def ended_early(report: Report) -> str:
 
 
 def remark(item: PropertyResult) -> str:
-    """Return what there is to say of a property next to its mark."""
+    """Return the remark on a property next to its mark."""
     words = []
     if item.trace_length is not None:
         words.append(f"in {plural(item.trace_length, 'step')}")

@@ -51,7 +51,7 @@ def itf(trace: Trace, *, source: str = "") -> dict[str, Any]:
         "states": [_state(moment, variables, typed) for moment in story.moments],
     }
     if trace.loop_at is not None:
-        # The last state is the one at `loop_at` once more; from there the run goes on with
+        # The last state is the one at `loop_at` once more; from there the run continues with
         # the state after it.  So every step keeps its state, and the loop has no seam.
         out["loop"] = min(trace.loop_at + 1, len(trace.steps))
     return out

@@ -24,7 +24,7 @@ def text(value: str) -> Markup:
     """Return `value` escaped, for a place between tags or within quotes."""
     if isinstance(value, Markup):
         return value
-    # A lone surrogate cannot be written in any encoding; it is told as an escape.
+    # A lone surrogate cannot be written in any encoding; it is written as an escape.
     clean = value.encode("utf-8", "backslashreplace").decode("utf-8")
     return Markup(html.escape(clean, quote=True))
 

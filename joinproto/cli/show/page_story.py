@@ -16,7 +16,7 @@ from joinproto.cli.show.story import Change, Moment, Story
 from joinproto.cli.show.words import closing, cycle_begins, cycle_ends, fairness, sentence, told
 
 FEW = 5
-"""So many members' states stand below one another; more of them stand closer."""
+"""With more members than this, their states stand closer."""
 
 
 def in_words(story: Story) -> Markup:

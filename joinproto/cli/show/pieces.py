@@ -1,4 +1,4 @@
-"""Text in pieces, each with its role: what the words say, before anybody lays them out.
+"""Text in pieces, each with its role: the words, without layout.
 
 The terminal gives a role a colour, the page a class.  Every line is complete without
 either: a role adds, it never says anything alone.
@@ -44,7 +44,7 @@ class Piece:
 
 @frozen
 class Line:
-    """One statement.  `member`: whom it is about, where it is about one."""
+    """One statement.  `member`: the one that it is about, if any."""
 
     pieces: tuple[Piece, ...]
     member: str | None = None

@@ -43,7 +43,7 @@ PITCH_MIN = 110
 """From one lifeline to the next, by the number of members; more of them stand closer."""
 
 NARROW = 500
-"""Of a drawing for a narrow screen, where the lifelines leave that room."""
+"""Width of texts on a narrow screen, where the lifelines leave that room."""
 NARROW_PITCH_MIN = 80
 
 
@@ -155,7 +155,7 @@ class Plan:
             self._notice(end)
 
     def _blocks(self, moment: Moment) -> Iterator[Block]:
-        """Yield what is said at the lifelines: in a joint step at each, else at one."""
+        """Yield the texts at the lifelines: in a joint step at each, else at one."""
         statements = told(moment)
         if moment.is_joint:
             yield from self._joint_blocks(moment, statements)

@@ -1,4 +1,4 @@
-"""A run as a story: next to each step what it changed, who is down, who is apart.
+"""A run as a story: next to each step its changes, and the members that are down or cut off.
 
 A trace holds whole states.  People ask what changed; this is the one place that says so,
 for the chart, the page and the formats alike.
@@ -98,7 +98,7 @@ class Moment:
         return step is not None and step.member is None and step.action == DOUBLE
 
     def addressees(self, among: Sequence[str]) -> tuple[str, ...]:
-        """Return whom the message of the step goes to, of those `among`: all others or one."""
+        """Return the addressees of the step's message among `among`: all others or one."""
         step = self.step
         if step is None or step.message is None:
             return ()

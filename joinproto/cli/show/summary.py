@@ -23,7 +23,7 @@ from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
 WIDTH_MIN = 40
 
 IDLE_MAX = 30
-"""Of what was never exercised, so many are listed; the JSON report has them all."""
+"""Items never exercised: at most this many are listed; the JSON report has all."""
 
 
 def summary(

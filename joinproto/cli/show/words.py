@@ -1,4 +1,4 @@
-"""How a run is said: one sentence for each step, then what it changed, sent and used.
+"""A run in words: one sentence for each step, then what it changed, sent and used.
 
 Short main clauses, present tense, the member first.  A reader who wants the exact label of a
 step, as a replay takes it, finds it in `Step.label`.
@@ -89,7 +89,7 @@ def _again(steps: int, loop_at: int) -> str:
 
 
 def verdict(trace: Trace) -> Line:
-    """Return what is to be said of the property where the run ends."""
+    """Return the remark on the property where the run ends."""
     name = f"“{visible(trace.property)}”"
     if isinstance(trace, FailedRun):
         return line(Piece(f"here {visible(trace.property)}", Role.BAD))
@@ -244,7 +244,7 @@ def cycle_ends(story: Story) -> Line | None:
 
 
 def closing(story: Story) -> Iterator[Line]:
-    """Yield what is to be said below the run."""
+    """Yield the remarks below the run."""
     yield verdict(story.trace)
     if story.under_way:
         under_way = (

@@ -16,7 +16,7 @@ from joinproto.codec.json_form import Absent
 from joinproto.errors import UsageProblem
 
 OPTIONS_MAX = 10
-"""So many of the steps that were possible are named."""
+"""Possible steps that are named at most."""
 
 
 @frozen
@@ -62,7 +62,7 @@ class Followed:
 
 
 def follow(world: World, patterns: Patterns, logs: Sequence[Path], *, states_max: int) -> Followed:
-    """Follow the logs through the world.  A line that does not fit is told, and left out then.
+    """Follow the logs through the world.  A line that does not fit is reported, then skipped.
 
     Raises `UsageProblem` for logs and patterns, `ModelProblem` for the world.
     """

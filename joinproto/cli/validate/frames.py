@@ -1,4 +1,4 @@
-"""The frames that the logs show: who had which since when, and what a store's journal held.
+"""The frames that the logs show: which store had which since when, and what its journal held.
 
 What grows with their number lies in a file (`spill.py`); in memory there are stretches.
 """

@@ -1,4 +1,4 @@
-"""The history: what the replayed members show of the views, the frames and who served when.
+"""The history: what the replayed members show of the views, the frames, and which served when.
 
 It grows with the views and with how often a member began to serve, not with the events.
 """
@@ -21,7 +21,7 @@ from joinproto.join.view import Kind, Position, Seat, View
 from joinproto.machine.vocabulary import Store
 
 VIEWS_LOOKED_AT = 50
-"""Of a record that a process starts with, so many views are taken down, the last ones."""
+"""Views that are noted of a record at a process's start, the last ones."""
 
 
 @frozen
@@ -81,7 +81,7 @@ class History:
                 journal = self.journals[seen.run.store_id]
                 journal.frames = cut(journal.frames, line["last"])
             case "based":
-                # Dropped frames that came in one piece: what is in them cannot be told apart.
+                # Dropped frames that came in one piece: their contents are not in the log.
                 journal = self.journals[seen.run.store_id]
                 journal.is_whole, journal.frames = True, None
                 for view, first, last in line["runs"]:
@@ -203,7 +203,7 @@ class History:
     # -- what follows --------------------------------------------------------------------------
 
     def is_logged(self, seat: Seat) -> bool:
-        """Return whether it can be told what this member did and did not."""
+        """Return whether there is a log of this member."""
         return seat.member in self.logged
 
     def is_early(self, seat: Seat, seq: int) -> bool:

@@ -120,13 +120,13 @@ def _judged(runs: list[Run], history: History) -> Verdict:
 
 @define
 class _Messages:
-    """What a member received, another one has sent; if not, a log is cut, or a peer lied.
+    """Each received message was sent by another member; if not, a log is cut, or a peer lied.
 
     Of messages only hashes are kept, each once: members say the same again and again.
     """
 
     sent: set[int] = Factory(set)
-    received: dict[int, tuple[str, str]] = Factory(dict)  # from whom, and what is said of it
+    received: dict[int, tuple[str, str]] = Factory(dict)  # its sender, and a description
 
     def look(self, seen: MemberThen) -> None:
         line, own = seen.line, seen.run.member

@@ -1,6 +1,6 @@
 """Event logs, read: each run of one member is a file or a few, and whole up to its end.
 
-Lines are read when they are asked for, and forgotten.  A process that is killed leaves no last
+Lines are read on demand, and not kept.  A process that is killed leaves no last
 line, and its next run tells what was on the disk.  So the middle of a line at the end is an error,
 unless a later run of the same store is there, too.
 
@@ -29,7 +29,7 @@ AGAIN = "give the whole log, as the member wrote it"
 _JSON = json.JSONDecoder()
 
 COARSE_NS = 20_000_000
-"""So much may the time of a file's last change be behind the clock."""
+"""The time of a file's last change may lag behind the clock by this much."""
 
 
 @frozen
@@ -184,7 +184,7 @@ def _begun(parts: tuple[Path, ...], until: Moment) -> Run | None:
 
 
 def no_start(path: Path, why: object) -> UsageProblem:
-    """Return what is wrong with a log whose first line makes no member."""
+    """Return the error for a log whose first line makes no member."""
     return UsageProblem(
         f"{path}: its first line is not the start of a member: {why}",
         next="give the log as the member wrote it",

@@ -109,7 +109,7 @@ class Patterns:
                 if (here := self._time(text, place)) is not None:
                     has_zones.setdefault(here.tzinfo is not None, place)
                     here = here if here.tzinfo is not None else here.replace(tzinfo=UTC)
-                    # A log is in order, even where the clock was set back meanwhile.
+                    # A log is in order, even where the clock was set back.
                     time = here if time is None else max(time, here)
                 found += self._told(log, number, text, time)
         if len(logs) > 1:

@@ -54,7 +54,7 @@ def no_split_brain(history: History) -> Iterator[str]:
 
 
 def no_wrong_store(history: History) -> Iterator[str]:
-    """Who serves is a member of the view, and all who do have one initial signature."""
+    """A member that serves is in the view, and all that serve have one initial signature."""
     initial: dict[str, set[ViewId | None]] = defaultdict(set)
     for opening in history.openings:
         if opening.seat not in opening.view.members:
@@ -66,7 +66,7 @@ def no_wrong_store(history: History) -> Iterator[str]:
 
 
 def no_stale_source(history: History) -> Iterator[str]:
-    """Who is ready has, where its view starts, every frame that was committed before."""
+    """A ready member has every frame that was committed before its view starts."""
     yield from _missing(
         history, [(view, history.held.get(view.id, set())) for view in _known(history)]
     )
@@ -157,7 +157,7 @@ def dirty_before_serving(history: History) -> Iterator[str]:
 
 
 def signature_never_changes(history: History) -> Iterator[str]:
-    """S1."""
+    """A store keeps its initial signature (S1)."""
     for store, signatures in history.signatures.items():
         if len(signatures) > 1:
             yield f"store {store} has had {', '.join(map(short, sorted(signatures, key=str)))}"

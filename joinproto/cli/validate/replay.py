@@ -1,6 +1,6 @@
-"""Replay: the member of this version is told what the real one was told, and must ask the same.
+"""Replay: the member of this version gets the same events, and must ask for the same actions.
 
-Everything that a member asks for follows from its start and from what it is told, so the first
+All actions of a member follow from its start and its events, so the first
 line that differs is where the real run left the protocol, or where the log was changed.  A log may
 leave fields of what it asked for out: then they are taken for what they must have been, and that
 is said.
@@ -55,7 +55,7 @@ class MemberThen:
 Look = Callable[[MemberThen], None]
 
 Assumed = Counter[str]
-"""What was not in the logs, and was taken for what it must have been; how often."""
+"""Facts that the logs lack and that were assumed, with how often."""
 
 _decode = lru_cache(maxsize=256)(decode)  # the same message comes again and again, a value
 
@@ -123,7 +123,7 @@ def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -
         member.advance(member.poll())
         return None
     if kind in _TOLD and (batch := member.poll()):
-        # Duty 3: whole batches, in order, before anything else is told.
+        # Duty 3: whole batches, in order, before the next event.
         return "a batch is left out", kind, _as_json(batch_as_json(batch, member.config.member))
     match kind:
         case "receive":

@@ -44,7 +44,7 @@ class Spill:
             self._file.close()
 
     def chunk(self, key: tuple[int, int]) -> array[int]:
-        """Return the chunk, to be read and changed before another one is asked for."""
+        """Return the chunk, to read and change before the next call."""
         found = self._kept.get(key)
         if found is not None:
             self._kept.move_to_end(key)

@@ -61,9 +61,10 @@ class Log:
 
 @define
 class Story:
-    """What all logs say together.  `served`: who, and what it had, by generation.
+    """The logs together.  `served`: by generation, the primary and its messages.
 
-    `confirmed`, `taken`, `forgotten`: messages confirmed to publishers, taken by anybody, and those
+    `confirmed`, `taken`, `forgotten`: messages confirmed to publishers, taken by a consumer, and
+    those
     whose acknowledgement was confirmed, with their generations.
     """
 

@@ -97,7 +97,7 @@ class Index:
     # -- writing -------------------------------------------------------------------------------
 
     def begin(self, after: Sequence[Stretch], count: int, *, start: int, first: int) -> None:
-        """Keep the first `count` blocks, and go on with what follows them in the journal.
+        """Keep the first `count` blocks, and continue with what follows them in the journal.
 
         `start`, `first`: byte and number of the first frame of the journal.
         """
@@ -111,7 +111,7 @@ class Index:
                 self._checksum = stretch.checksum
 
     def wrote(self, data: bytes) -> None:
-        """Count what was written behind the others in the journal."""
+        """Count records that were appended to the journal."""
         if self._file >= 0:
             self._checksum = crc32(data, self._checksum)
 
@@ -143,7 +143,7 @@ class Index:
     def cut(self, last_seq: int, *, start: int, first: int) -> tuple[int, int]:
         """Forget the blocks that reach behind this frame; return byte and frame behind the rest.
 
-        `start`, `first`: of the journal.  `begin` is to be told what follows there.
+        `start`, `first`: of the journal.  `begin` must be called with what follows.
         """
         while self._blocks and self._blocks[-1][0] > last_seq:
             self._blocks.pop()

@@ -82,7 +82,7 @@ RECENT_BYTES = 8 * 2**20
 
 @frozen(kw_only=True)
 class Replacement:
-    """Another journal, open and durable, that is to take this one's place.
+    """Another journal, open and durable, that will replace this one.
 
     `name`: next to it.  `runs`: of all its frames, those in its base included; `offsets`: of the
     frames behind that; `end`: behind the last one.
@@ -332,7 +332,7 @@ class Journal:
         return 0 if self.base is None else self.base.size
 
     def _index_from(self, start: int, first: int) -> None:
-        """Have the index go on with what is behind its last block; it is taken apart again."""
+        """Have the index continue with what is behind its last block; it is taken apart again."""
         rest: list[Stretch] = []
         try:
             while start < self._end:
@@ -408,7 +408,7 @@ def _count(runs: list[Run], frame: Frame) -> None:
 
 
 def _write_again(journal: Journal) -> None:
-    """Make durable what was read, which may be in memory only, before anybody hears of it."""
+    """Make the frames that were read durable before they are used; they may be in memory only."""
     # The process before this one appended, its fsync failed, and the system dropped what it
     # could not write, but still shows it.  Then the next fsync is a success that means
     # nothing.  So what no later record calls durable is written anew.

@@ -92,7 +92,7 @@ class _Found:
     def take(self, stretch: Stretch) -> None:
         views = stretch.views
         if self.views and views[0][0] == self.views[-1][0]:
-            views = views[1:]  # it goes on
+            views = views[1:]  # it continues
         self.views += views
         self.offsets += stretch.offsets
         self.end, self.last = stretch.end, stretch.last
@@ -177,7 +177,7 @@ def _is_as_then(read: Read, stretch: Stretch, found: _Found) -> bool:
 def read_stretch(
     read: Read, start: int, first: int, size: int, piece_bytes: int = PIECE_BYTES
 ) -> tuple[Stretch | None, str]:
-    """Return the whole records from `start` on in about so many bytes, and what is wrong.
+    """Return the whole records in about so many bytes from `start` on, and the first fault.
 
     None: there is no whole record.  `first`: the number that the first one must have.
     """

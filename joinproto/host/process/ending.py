@@ -33,8 +33,8 @@ def end_within(seconds: float, code: int) -> Callable[[], None]:
 
 
 def end_at_once(code: int, why: str) -> None:
-    """Exit, and say why, if anybody reads that."""
-    # Who should read may hang as well, and the log has a lock.
+    """Exit, and log why."""
+    # The reader of the log may hang as well, and the log has a lock.
     last = threading.Thread(target=log.error, args=("%s: ends at once, with code %d", why, code))
     last.daemon = True
     last.start()

@@ -33,7 +33,7 @@ Facts = Callable[[], dict[str, Any]]
 
 
 class _NodeCollector(Collector):
-    """Reads the node when it is asked, so nothing is counted twice."""
+    """Reads the node on each request, so nothing is counted twice."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts

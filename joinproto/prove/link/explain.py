@@ -14,7 +14,7 @@ from joinproto.prove.logic import Var
 from joinproto.prove.structure import Structure, Thing
 
 STEPS_MAX = 9
-"""So many steps of the relation in one of the code, at most."""
+"""Steps of the relation that one step of the code makes, at most."""
 
 
 @frozen

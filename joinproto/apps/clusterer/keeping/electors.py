@@ -1,4 +1,4 @@
-"""Who votes, of a `joinproto node` that a node runs as its service: `DATA-electors.json`.
+"""The electors of a `joinproto node` that runs as a service: `DATA-electors.json`.
 
 A record (`joinproto/durable/record.py`); a node has it to itself.
 

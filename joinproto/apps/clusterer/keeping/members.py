@@ -1,4 +1,4 @@
-"""What a node remembers besides its config: who its broker ran with, and whether its data count.
+"""A node's memory besides its config: its broker's last peers, and whether its data count.
 
 A record (`joinproto/durable/record.py`), `DATA-cluster.members`; a node has it to itself.
 

@@ -59,12 +59,12 @@ def _pieces(
 
 
 def clear(journal: Journal) -> None:
-    """Remove what is left where a process ended meanwhile."""
+    """Remove leftovers of a process that ended in the middle."""
     remove(journal.files, journal.room, FILE, FLOOR, *LEFTOVERS)
 
 
 def _nothing() -> None:
-    """Nothing is to be done on the disk."""
+    """Do nothing on the disk."""
 
 
 def _framed(data: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """The two files of a broker's metadata: the current one, and the one before.  No I/O.
 
-A broker never goes on from the previous one: it would have forgotten its generation, or that it
+A broker never continues from the previous one: it would have forgotten its generation, or that it
 was dropped.
 """
 
