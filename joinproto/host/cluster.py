@@ -161,7 +161,7 @@ class Cluster:
         return self.engine.ended
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Call `work` on the member's event loop, and return its result."""
+        """Call `function` on the member's event loop, and return its result."""
         done = anyio.Event()
         result: list[T] = []
         failed: list[Exception] = []

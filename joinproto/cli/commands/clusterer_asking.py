@@ -67,6 +67,7 @@ def with_proof(command: Callable[..., int]) -> Callable[..., int]:
     ) -> int:
         return command(proving=Proving(secret_file, certificate, key, ca), **more)
 
+    found: Callable[..., Any] = proves
     file = click.Path(dir_okay=False, path_type=Path)
     for name, about in (
         ("--ca", "The CA of all nodes; with --certificate and --key."),
@@ -74,8 +75,8 @@ def with_proof(command: Callable[..., int]) -> Callable[..., int]:
         ("--certificate", "A certificate that names `operator`, for nodes with TLS."),
         ("--secret-file", "The nodes' secret_file, if they have one."),
     ):
-        proves = option(name, about, file)(proves)
-    return proves
+        found = option(name, about, file)(found)
+    return found
 
 
 def chances() -> list[Choose]:
