@@ -1,12 +1,14 @@
 """The page's server answers this machine's own page, and no other."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -160,3 +162,41 @@ def test_ctrl_c_ends_it_while_an_expression_never_ends() -> None:
     assert 0 == process.returncode
     assert "Traceback" not in told
     assert [503] == answers
+
+
+def test_the_list_of_processes_shows_no_token(tmp_path: Path) -> None:
+    """The browser gets a file that only its user can read; it leads to the page."""
+    browser, arguments = tmp_path / "browser", tmp_path / "arguments"
+    browser.write_text(
+        f'#!/bin/sh\necho "$@" > {arguments}.part && mv {arguments}.part {arguments}\n'
+    )
+    browser.chmod(0o700)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "joinproto", "explore", "docs/examples/my_first_try.py"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "BROWSER": str(browser)},
+    )
+    assert process.stdout is not None
+    try:
+        process.stdout.readline()
+        address = process.stdout.readline().strip()
+        until = time.monotonic() + 60
+        while not arguments.exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        given = arguments.read_text().strip()
+        file = Path(given.removeprefix("file://"))
+        text = file.read_text()
+        modes = [one.stat().st_mode & 0o777 for one in (file, file.parent)]
+        status, _, _ = request(address, f"/{address.rstrip('/').rpartition('/')[2]}/")
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+    finally:
+        process.kill()
+        process.stdout.close()
+
+    assert address.rstrip("/").rpartition("/")[2] not in given
+    assert f"url={address}" in text
+    assert [0o600, 0o700] == modes
+    assert 200 == status
+    assert not file.exists()

@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+import html
+import os
 import secrets
 import webbrowser
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -89,16 +93,37 @@ def explore(
     click.echo(f"explore {session.now.loaded.words}")
     click.echo(f"  {listening.address}")
     click.echo("  Ctrl-C ends it")
-    if opens:
-        webbrowser.open(listening.address)
     try:
         # The server raises Ctrl-C again once it has ended.
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt), leading_to(listening.address) as file:
+            if opens:
+                webbrowser.open(file.as_uri())
             listening.run()
     finally:
         if session.deep is not None:
             session.deep.close()
     return 0
+
+
+@contextmanager
+def leading_to(address: str) -> Iterator[Path]:
+    """Yield a file that only this user can read, and that leads a browser to `address`.
+
+    All users of a machine see the arguments of its processes.  A browser that is started with the
+    address itself would show them the token.
+    """
+    # The folder has mode 0700 from the start.
+    with TemporaryDirectory(prefix="joinproto-explore-") as folder:
+        file = Path(folder) / "open.html"
+        place = html.escape(address)
+        text = (
+            f'<!DOCTYPE html><meta charset="utf-8"><title>joinproto explore</title>'
+            f'<meta http-equiv="refresh" content="0; url={place}">'
+            f'<a href="{place}">joinproto explore</a>\n'
+        )
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+            out.write(text)
+        yield file
 
 
 def _exported(session: Session, file: Path) -> int:
