@@ -21,14 +21,18 @@ first met; a run is a list of them, and the page keeps it.  Verbs, with what the
     follow   start, keys, end                a run by the content of its steps (a shared address)
     columns  columns [{name, where}]         columns of the user's, shown in each state from now on
     inject   kind, member, to, start, keys   a fault that the world does not have, and the run again
+    disks    member, start, keys             older copies of a disk, and values to edit it with
     search   seconds                         searches on, breadth first, for so long, 5 s at most
     nearest  where | claim, seconds          the shortest run to such a state, from the beginning
     pattern  steps [text], seconds           the shortest run with such steps, in this order
     levels                                   how many states each level has
     cover                                    how often rows and steps were taken, never first
     graph    by [attribute], nodes_max       the graph of what was searched, projected
+    way      id | row                        the shortest run to a state of it
     reload                                   loads the model file again if it changed
     compare  options | target                another version, walked in step with this one
+    pair     start, keys, other              both after these steps, with what claims say
+    runs                                     two runs that were opened, with what claims say
 
 A **state**: `id`, `key` (by content), `members` [{`name`, `up`, `texts` {attribute: text}}],
 `monitor` (texts or null), `network` {`split`, `under_way` [{`from`, `to`, `content`}], `left`

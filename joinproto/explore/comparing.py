@@ -145,20 +145,26 @@ def _verdict(one: Opened, item: Property) -> tuple[str, Json | None]:
 
 
 def pair(session: Session, given: Json) -> Json:
-    """Return both worlds after the same steps, and which steps only one of them has then."""
+    """Return both worlds after the same steps, and which steps only one of them has then.
+
+    `other`: keys of the steps of the other world, where these are not the same.
+    """
     if session.other is None:
         raise UsageProblem("there is nothing to compare with", next='ask "compare" first')
     start, keys = number_of(given, "start"), keys_of(given)
+    their_keys = keys_of({"keys": given["other"]}) if "other" in given else keys
     sides, steps, said = [], [], []
-    for one in (session.now, session.other):
+    for one, wanted in ((session.now, keys), (session.other, their_keys)):
         with one.loaded.at_work():
-            run = follow(one.graph, start, keys)
-            at = run["ids"][-1]
-            via = (run["ids"][-2], run["steps"][-1]["index"]) if run["steps"] else None
-            state = {**one.graph.state_json(at), "claims": one.judging.claims(at, via)}
+            run = follow(one.graph, start, wanted)
+            state = one.graph.state_json(run["ids"][-1])
+            claims = _claims_at(one, run, len(run["steps"]))
             before = one.graph.state_json(run["ids"][-2]) if run["steps"] else None
-            sides.append({"fits": run["fits"], "state": state, "before": before})
-            steps.append(one.graph.steps_json(at) if run["fits"] == len(keys) else [])
+            sides.append(
+                {"fits": run["fits"], "state": {**state, "claims": claims}, "before": before}
+            )
+            at_end = run["fits"] == len(wanted)
+            steps.append(one.graph.steps_json(run["ids"][-1]) if at_end else [])
             said.append([_said(step) for step in run["steps"]])
     known = [{step["key"] for step in found} for found in steps]
     return {
@@ -170,25 +176,42 @@ def pair(session: Session, given: Json) -> Json:
     }
 
 
+def _claims_at(one: Opened, run: Json, place: int) -> list[Json]:
+    """Return what each claim says after so many steps of a run."""
+    ids = run["ids"]
+    via = (ids[place - 1], run["steps"][place - 1]["index"]) if place else None
+    return one.judging.claims(ids[place], via)
+
+
 def two_runs(session: Session, _: Json) -> Json:
-    """Return two runs next to each other: their steps, and how many of the first are the same."""
+    """Return two runs next to each other, how many of the first steps are the same, and claims.
+
+    `claims`: those of both worlds, by name and kind.  `says` of a run: after each number of steps,
+    from 0 on, what each of these claims says there: `true`, `false`, or null where it says neither,
+    or the run's world does not have it.
+    """
     if session.other is None or "other" not in session.begin:
         raise UsageProblem(
             "there are not two runs", next="joinproto explore FIRST.json SECOND.json opens two"
         )
+    worlds = session.now, session.other
+    names = list(dict.fromkeys(item.name for one in worlds for item in one.graph.world.properties))
     found = []
-    for one, keys in (
-        (session.now, session.begin["keys"]),
-        (session.other, session.begin["other"]),
-    ):
+    for one, keys in zip(worlds, (session.begin["keys"], session.begin["other"]), strict=True):
         with one.loaded.at_work():
             run = follow(one.graph, 0, keys)
+            says = []
+            for place in range(len(run["ids"])):
+                here = {claim["name"]: claim["is"] for claim in _claims_at(one, run, place)}
+                says.append([here.get(name) for name in names])
         steps = [{"key": step["key"], "text": _said(step)} for step in run["steps"]]
-        found.append({"steps": steps, "fits": run["fits"], "of": len(keys)})
+        found.append({"steps": steps, "fits": run["fits"], "of": len(keys), "says": says})
     both = zip(found[0]["steps"], found[1]["steps"], strict=False)
     common = 0
     for first, second in both:
         if first["key"] != second["key"]:
             break
         common += 1
-    return {"runs": found, "common": common}
+    kinds = {item.name: item.kind for one in worlds for item in one.graph.world.properties}
+    claims = [{"name": name, "kind": kinds[name]} for name in names]
+    return {"runs": found, "common": common, "claims": claims}

@@ -23,7 +23,7 @@ from joinproto.explore import asked
 from joinproto.explore.arguments import keys_of, list_of, number_of
 from joinproto.explore.comparing import compare, loaded_like, pair, two_runs
 from joinproto.explore.graph import Graph, Json
-from joinproto.explore.injecting import inject_here
+from joinproto.explore.injecting import disks, inject_here
 from joinproto.explore.judging import Judging, Via
 from joinproto.explore.patterns import Matching
 from joinproto.explore.reloading import reload, stamp_of
@@ -68,6 +68,12 @@ class Deep(Protocol):
 
     def nearest(self, session: Session, given: Json) -> Json | None:
         """Return what the verb `nearest` answers; None where it cannot say."""
+
+    def way(self, session: Session, row: int) -> Json | None:
+        """Return a shortest way to a row that `graph` said; None where it cannot say."""
+
+    def graph(self, by: list[str], nodes_max: int) -> Json | None:
+        """Return what the verb `graph` answers; None where it cannot say."""
 
 
 @define
@@ -141,6 +147,7 @@ class Session:
             "follow": self._follow,
             "columns": self._columns,
             "inject": partial(inject_here, self),
+            "disks": partial(disks, self),
             "reload": partial(reload, self),
             "compare": partial(compare, self),
             "pair": partial(pair, self),

@@ -77,6 +77,24 @@ def test_two_runs_are_the_same_up_to_where_they_part(tmp_path: Path) -> None:
     assert [2, 2] == [len(run["steps"]) for run in found["runs"]]
 
 
+def test_claims_are_compared_at_each_step_of_two_runs(tmp_path: Path) -> None:
+    """In the first run both found a cluster; in the second, the other hears of the founder."""
+    both = [("m1", "wait no longer"), ("m2", "wait no longer")]
+    first = written_run(tmp_path / "one.json", *both)
+    second = written_run(tmp_path / "two.json", both[0], ("m1", "receive is anybody there from m2"))
+    session = session_of([first, second], {}, world=FIRST_TRY)
+
+    found = session.answer("runs")
+
+    at = [claim["name"] for claim in found["claims"]].index("one founder")
+    says = [[here[at] for here in run["says"]] for run in found["runs"]]
+    assert [[True, True, False], [True, True, True]] == says
+    keys, other = ([step["key"] for step in run["steps"]] for run in found["runs"])
+    sides = session.answer("pair", {"keys": keys, "other": other})["sides"]
+    at_end = [{claim["name"]: claim["is"] for claim in one["state"]["claims"]} for one in sides]
+    assert [False, True] == [claims["one founder"] for claims in at_end]
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"world": "join"}', '{"trace": [1]}'])
 def test_a_file_that_holds_no_run_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "run.json"

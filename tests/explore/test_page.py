@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ pytest.importorskip("playwright", reason="pip install --group dev")
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from joinproto.check.catalogue import load
+from joinproto.cli.commands.explore import leading_to
 from joinproto.cli.exploring import session_of
 from joinproto.explore.export import export
 from joinproto.explore.session import Session
@@ -125,6 +127,18 @@ def said(page: Page, text: str) -> None:
     )
 
 
+def test_a_private_file_leads_the_browser_to_the_page(browser: Browser) -> None:
+    """The browser's command line names the file; what it asks for then comes from no page."""
+    session = Session()
+    session.answer("open", {"target": FIRST_TRY})
+    with (
+        serving(session) as address,
+        leading_to(address) as file,
+        opened(browser, file.as_uri()) as page,
+    ):
+        assert address == page.url.partition("#")[0]
+
+
 def test_a_person_walks_by_the_keyboard_alone(browser: Browser) -> None:
     with page_of(browser, FIRST_TRY) as page:
         page.keyboard.press("1")
@@ -212,6 +226,47 @@ def test_a_person_says_where_two_versions_part(browser: Browser) -> None:
         shot(page, "compare")
 
         assert "✗" in page.get_by_role("region", name="The other").inner_text()
+
+
+def test_a_person_compares_the_claims_of_two_runs(browser: Browser, tmp_path: Path) -> None:
+    both = [("m1", "wait no longer"), ("m2", "wait no longer")]
+    heard = [both[0], ("m1", "receive is anybody there from m2")]
+    runs = []
+    for name, steps in (("one.json", both), ("two.json", heard)):
+        trace = [{"member": member, "label": label} for member, label in steps]
+        (tmp_path / name).write_text(json.dumps({"world": "who-founds", "trace": trace}))
+        runs.append(str(tmp_path / name))
+    session = session_of(runs, {}, world=FIRST_TRY)
+    with serving(session) as address, opened(browser, address) as page:
+        page.get_by_role("tab", name="Compare").click()
+        page.get_by_text("Claims first differ after 2 steps: one founder.").wait_for()
+        page.locator(".two-runs tr.changed summary").first.click()
+        shot(page, "two-runs")
+        page.get_by_role("button", name="Show both there").click()
+        row = page.locator(".claims-of-both tr.changed")
+        row.wait_for()
+        shot(page, "two-runs-claims")
+
+        assert ["one founder"] == [
+            text.removesuffix("differs") for text in row.locator("th").all_inner_texts()
+        ]
+        assert ["✗ broken", "✓ holds"] == row.locator("td").all_inner_texts()
+
+
+def test_a_person_puts_back_an_older_copy_of_a_disk(browser: Browser) -> None:
+    with page_of(browser, "durable-vote") as page:
+        page.locator(".step", has_text="m1").first.click()
+        said(page, "Step 1")
+        page.get_by_role("button", name="Faults of m1").click()
+        page.get_by_role("button", name=re.compile("As after step 0")).wait_for()
+        shot(page, "disk")
+        page.get_by_role("button", name=re.compile("As after step 0")).click()
+        said(page, "the disk of m1 is as it was after step 0")
+        page.get_by_role("button", name="← Back").click()
+        said(page, "At step 2")
+        page.locator(".step", has_text="an older copy").wait_for()
+
+        assert "step 2 of 3" == page.locator(".place").inner_text()
 
 
 def test_a_person_injects_a_fault(browser: Browser) -> None:

@@ -331,6 +331,71 @@ def test_a_lost_disk_crashes_its_member_first() -> None:
     assert "injected into this world before" in blank["error"]["message"]
 
 
+def with_disk() -> tuple[Session, str, list[str]]:
+    """A run after which the first member's disk is another one than before."""
+    session = opened("durable-vote")
+    name = session.now.graph.names[0]
+    run = asked(session, "walk", id=0, seed=4, until={"where": f"disk['{name}']"})
+    return session, name, [step["key"] for step in run["steps"]]
+
+
+def disk_after(session: Session, run: dict[str, Any]) -> str:
+    texts: str = asked(session, "state", id=run["ids"][-1])["members"][0]["texts"]["vote*"]
+    return texts
+
+
+def test_an_older_copy_of_a_disk_is_put_back() -> None:
+    session, name, keys = with_disk()
+    choices = asked(session, "disks", member=name, keys=keys)
+    copy = choices["copies"][-1]
+
+    found = asked(session, "inject", kind="disk-older", member=name, keys=keys, after=copy["after"])
+
+    assert copy["texts"]["vote"] != choices["values"]["vote"][0]
+    assert (
+        f"an older copy of the disk is put back {name}"
+        == labels(found["run"])[-1].partition(": ")[2]
+    )
+    assert copy["texts"]["vote"] == disk_after(session, found["run"])
+
+
+def test_a_disk_is_edited_to_what_another_one_held() -> None:
+    session, name, keys = with_disk()
+    session.now.searching.on(1.0)
+    values = asked(session, "disks", member=name, keys=keys)["values"]["vote"]
+
+    unknown = session.answer(
+        "inject", {"kind": "disk-edited", "member": name, "values": {"vote": "m99"}}
+    )
+    found = asked(
+        session, "inject", kind="disk-edited", member=name, keys=keys, values={"vote": values[1]}
+    )
+
+    assert "'m99' is no value of a disk" in unknown["error"]["message"]
+    assert values[1] == disk_after(session, found["run"])
+    assert f"the disk of {name} says vote {values[1]}" == found["says"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"kind": "disk-older", "after": 7},
+        {"kind": "disk-older", "after": -1},
+        {"kind": "disk-older", "after": "0"},
+        {"kind": "disk-edited"},
+        {"kind": "disk-edited", "values": ["vote"]},
+        {"kind": "disk-edited", "values": {"of": "m1"}},
+    ],
+)
+def test_a_disk_that_never_was_is_refused(given: dict[str, Any]) -> None:
+    session = opened("durable-vote")
+    name = session.now.graph.names[0]
+
+    found = session.answer("inject", {"member": name, **given})
+
+    assert found["error"]["next"]
+
+
 def test_two_versions_are_walked_in_step_to_where_they_part() -> None:
     session = opened("durable-vote")
 

@@ -1,7 +1,7 @@
 // Comparing: another version of the world, walked in step with this one.
 
 import { button, fill, h, plural, problem } from "./dom.js";
-import { memberCards } from "./stateview.js";
+import { claimsOfBoth, memberCards, signOf } from "./stateview.js";
 import { saying } from "./diagram.js";
 
 export function compareTab(page, panel) {
@@ -32,10 +32,30 @@ export function compareTab(page, panel) {
   }
 
   async function see(keys, start = pair.start) {
-    pair.keys = keys;
-    pair.start = start;
+    pair = { start, keys };
     await draw();
     walk.scrollIntoView({ block: "start" });
+  }
+
+  // Both runs after so many of their own steps.
+  async function seeRuns(first, second, count) {
+    const upto = (run) => run.steps.slice(0, count).map((step) => step.key);
+    pair = { start: 0, keys: upto(first), other: upto(second) };
+    await draw();
+    walk.scrollIntoView({ block: "start" });
+  }
+
+  async function step(key) {
+    pair = { ...pair, keys: [...pair.keys, key] };
+    if (pair.other) pair.other = [...pair.other, key];
+    await draw();
+  }
+
+  async function back() {
+    const shorter = (keys) => keys.slice(0, Math.max(pair.keys.length, (pair.other || []).length) - 1);
+    pair = { ...pair, keys: shorter(pair.keys) };
+    if (pair.other) pair.other = shorter(pair.other);
+    await draw();
   }
 
   async function draw() {
@@ -43,14 +63,17 @@ export function compareTab(page, panel) {
     if (found.error) return void fill(walk, problem(found.error));
     const side = (at, title) => {
       const one = found.sides[at];
-      return h("section", { "aria-label": title }, h("h3", {}, title, one.fits < pair.keys.length ? h("span", { class: "badge down" }, `fits up to step ${one.fits}`) : null),
+      const wanted = (at === 1 && pair.other) || pair.keys;
+      return h("section", { "aria-label": title }, h("h3", {}, title, one.fits < wanted.length ? h("span", { class: "badge down" }, `fits up to step ${one.fits}`) : null),
         h("ul", { class: "claims" }, one.state.claims.filter((claim) => claim.is === false && claim.kind !== "sometimes").map((claim) => h("li", { class: "bad" }, `✗ ${claim.name}: ${claim.says}`))),
         memberCards(one.state, one.before));
     };
-    const list = (steps, title) => h("div", {}, h("h4", {}, title, h("span", { class: "quiet" }, ` ${steps.length}`)), h("ul", {}, steps.map((step) => h("li", {}, button(saying(step), async () => { pair.keys = [...pair.keys, step.key]; await draw(); }, { class: "step" })))));
+    const steps = Math.max(pair.keys.length, (pair.other || []).length);
+    const list = (steps, title) => h("div", {}, h("h4", {}, title, h("span", { class: "quiet" }, ` ${steps.length}`)), h("ul", {}, steps.map((one) => h("li", {}, button(saying(one), () => step(one.key), { class: "step" })))));
     fill(walk, h("h2", {}, "In step"),
-      h("div", { class: "inline" }, button("⇤ Begin", () => see([])), button("← Back", () => see(pair.keys.slice(0, -1))), h("span", { class: "place" }, `step ${pair.keys.length}`)),
-      h("ol", { class: "taken-steps" }, found.steps.map((text) => h("li", {}, text))),
+      h("div", { class: "inline" }, button("⇤ Begin", () => see([])), button("← Back", back), h("span", { class: "place" }, `step ${steps}`)),
+      pair.other ? null : h("ol", { class: "taken-steps" }, found.steps.map((text) => h("li", {}, text))),
+      h("h3", {}, "Claims here"), claimsOfBoth(found.sides[0].state.claims, found.sides[1].state.claims),
       h("div", { class: "three" }, list(found.both, "Possible in both"), list(found.only_first, "Only in this world"), list(found.only_second, "Only in the other")),
       h("div", { class: "two" }, side(0, "This world"), side(1, "The other")));
   }
@@ -73,14 +96,43 @@ export function compareTab(page, panel) {
     out, walk);
   if ((page.world.begin || {}).other) page.ask("runs").then((found) => {
     if (found.error) return void fill(out, problem(found.error));
+    runsTable(found);
     const [first, second] = found.runs;
-    const most = Math.max(first.steps.length, second.steps.length);
-    const cell = (run, at) => h("td", {}, run.steps[at] ? run.steps[at].text : at === run.steps.length && run.fits < run.of ? "✗ no longer fits" : "");
-    fill(out, h("h3", {}, "The two runs"), h("p", {}, found.common === most ? "They are the same." : `The first ${plural(found.common, "step")} are the same in both.`),
-      h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ["step", "the first", "the second", ""].map((text) => h("th", { scope: "col" }, text)))),
-        h("tbody", {}, Array.from({ length: most }, (_, at) => h("tr", { class: at === found.common ? "changed" : null }, h("td", {}, at + 1), cell(first, at), cell(second, at), h("td", {}, at === found.common ? "they part here" : "")))))));
     pair = { start: 0, keys: first.steps.slice(0, found.common).map((step) => step.key) };
+    pair.other = second.steps.slice(0, found.common).map((step) => step.key);
     draw();
   });
+
+  // Two runs, step by step, with what the claims say after each step of either.
+  function runsTable(found) {
+    const [first, second] = found.runs, names = found.claims.map((claim) => claim.name);
+    const most = Math.max(first.says.length, second.says.length);
+    const cell = (run, at) => {
+      const says = run.says[at];
+      if (!says) return h("td", {}, at === run.says.length && run.fits < run.of ? "✗ no longer fits" : "");
+      const broken = found.claims.filter((claim, i) => says[i] === false && claim.kind !== "sometimes");
+      const hold = says.filter((is) => is === true).length, asked = says.filter((is) => is !== null).length;
+      return h("td", {}, at === 0 ? "the beginning" : run.steps[at - 1].text,
+        broken.map((claim) => h("div", { class: "bad" }, `✗ broken: ${claim.name}`)),
+        h("details", { class: "quiet" }, h("summary", {}, `${hold} of ${plural(asked, "claim")} so`),
+          h("ul", { class: "claims-here" }, found.claims.map((claim, i) => says[i] === null ? null : h("li", { class: signOf(claim.kind, says[i]).name }, `${signOf(claim.kind, says[i]).sign} ${claim.name}`)))));
+    };
+    const differing = (at) => !first.says[at] || !second.says[at] ? [] : names.filter((_, i) => first.says[at][i] !== second.says[at][i]);
+    const places = Array.from({ length: most }, (_, at) => at);
+    const firstOther = places.find((at) => differing(at).length);
+    fill(out, h("h3", {}, "The two runs"),
+      h("p", {}, found.common === most - 1 ? "They have the same steps." : `The first ${plural(found.common, "step")} are the same in both.`, " ",
+        firstOther === undefined ? "No claim differs at the same step." : [`Claims first differ after ${plural(firstOther, "step")}: ${differing(firstOther).join(", ")}. `, button("Show both there", () => seeRuns(first, second, firstOther), { class: "primary" })]),
+      h("div", { class: "scroll" }, h("table", { class: "two-runs" }, h("thead", {}, h("tr", {}, ["after step", "the first", "the second", "claims that differ"].map((text) => h("th", { scope: "col" }, text)))),
+        h("tbody", {}, places.map((at) => h("tr", { class: differing(at).length || at === found.common + 1 ? "changed" : null },
+          h("th", { scope: "row" }, button(String(at), () => seeRuns(first, second, at), { class: "link", "aria-label": `Show both after step ${at}` })),
+          cell(first, at), cell(second, at),
+          h("td", {}, at === found.common + 1 ? h("div", { class: "quiet" }, "the steps part here") : null,
+            differing(at).map((name) => {
+              const i = names.indexOf(name), kind = found.claims[i].kind;
+              return h("div", {}, `${name}: ${signOf(kind, first.says[at][i]).words} | ${signOf(kind, second.says[at][i]).words}`);
+            }))))))));
+  }
+
   return { shown() {} };
 }

@@ -27,8 +27,7 @@ export function helpDialog(root) {
 export function faultDialog(page, what) {
   const out = h("div", {});
   const send = async (kind, more = {}) => {
-    const run = page.run;
-    const found = await page.ask("inject", { kind, ...more, start: run.start, keys: run.steps.slice(0, run.at).map((step) => step.key) });
+    const found = await page.ask("inject", { kind, ...more, start: page.run.start, keys: keys() });
     if (found.error) return void fill(out, problem(found.error));
     box.close();
     page.world = found.world;
@@ -41,6 +40,7 @@ export function faultDialog(page, what) {
     page.tell(h("p", {}, h("strong", {}, "A fault was injected: "), found.says, ". The world has it from now on; load the page again without it by opening the command's address."));
   };
   const parts = [];
+  const keys = () => page.run.steps.slice(0, page.run.at).map((step) => step.key);
   if (what.link) {
     const names = page.world.members.filter((name) => name !== "faults");
     const from = h("select", { "aria-label": "From" }, names.map((name) => h("option", { value: name }, name)));
@@ -49,10 +49,35 @@ export function faultDialog(page, what) {
   } else {
     const { member, texts } = what;
     const durable = Object.keys(texts).filter((name) => name.endsWith("*") && !name.includes("."));
+    const disk = h("div", { class: "stack" });
     parts.push(h("div", { class: "stack" },
       what.up ? button(`Crash ${member}`, () => send("crash", { member })) : null,
       durable.length ? [button(`Lose the disk of ${member}`, () => send("disk-lost", { member })),
-        h("p", { class: "quiet" }, what.up ? "A fault of the disk needs a stopped member, so it crashes first." : "The disk is blank when it starts again.")] : h("p", { class: "quiet" }, "It keeps nothing on disk.")));
+        h("p", { class: "quiet" }, what.up ? "A fault of the disk needs a stopped member, so it crashes first." : "The disk is blank when it starts again."), disk] : h("p", { class: "quiet" }, "It keeps nothing on disk.")));
+    if (durable.length) page.ask("disks", { member, start: page.run.start, keys: keys() }).then((found) => {
+      if (!found.error) fill(disk, diskChoices(found, member, send));
+    });
   }
   const box = dialog(page.root, what.link ? "Cut a link" : `Faults of ${what.member}`, parts, out);
+}
+
+// An older copy of a disk, and values to edit it with, as the run and the search met them.
+function diskChoices(found, member, send) {
+  const said = (texts) => Object.entries(texts).map(([name, text]) => `${name} ${text}`).join(", ");
+  const fields = Object.entries(found.values).filter(([, texts]) => texts.length > 1).map(([name, texts]) => {
+    const choice = h("select", { id: `disk-${name}` }, texts.map((text, at) => h("option", { value: text }, at === 0 ? `${text} (as it is)` : text)));
+    return { name, choice, now: texts[0] };
+  });
+  const edit = () => {
+    const values = Object.fromEntries(fields.filter(({ choice, now }) => choice.value !== now).map(({ name, choice }) => [name, choice.value]));
+    if (Object.keys(values).length) send("disk-edited", { member, values });
+  };
+  return [
+    h("h3", {}, "Put back an older copy"),
+    found.copies.length ? found.copies.slice(-6).map((copy) => button(`As after step ${copy.after}: ${said(copy.texts)}`, () => send("disk-older", { member, after: copy.after }), { class: "step" }))
+      : h("p", { class: "quiet" }, "Its disk was the same in each state of this run."),
+    h("h3", {}, "Edit the disk"),
+    fields.length ? [h("table", {}, h("tbody", {}, fields.map(({ name, choice }) => h("tr", {}, h("th", { scope: "row" }, h("label", { for: choice.id }, name)), h("td", {}, choice))))),
+      button("Write it so", edit)] : h("p", { class: "quiet" }, "No other value was met so far: search on, in See."),
+  ];
 }

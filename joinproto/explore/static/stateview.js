@@ -65,6 +65,29 @@ export function claimRows(state, before, onclaim) {
   }));
 }
 
+// How an answer of a claim is shown: not by colour alone.  "sometimes" breaks nothing where it is not so.
+export function signOf(kind, is) {
+  if (is === null || is === undefined) return { sign: "·", name: "open", words: "not asked" };
+  if (is) return { sign: "✓", name: "good", words: kind === "sometimes" ? "✓ is so" : "✓ holds" };
+  return kind === "sometimes" ? { sign: "–", name: "open", words: "– is not so" } : { sign: "✗", name: "bad", words: "✗ broken" };
+}
+
+// What claims say in two states, those that differ first.
+export function claimsOfBoth(first, second) {
+  const sides = [first, second].map((claims) => new Map(claims.map((claim) => [claim.name, claim])));
+  const rows = [...new Set([...first, ...second].map((claim) => claim.name))].map((name) => {
+    const said = sides.map((side) => side.get(name));
+    const is = said.map((claim) => (claim ? claim.is : undefined));
+    return { name, said, differs: is[0] !== is[1] };
+  });
+  rows.sort((one, other) => Number(other.differs) - Number(one.differs));
+  const cell = (claim) => claim ? h("td", { class: signOf(claim.kind, claim.is).name }, `${signOf(claim.kind, claim.is).sign} ${claim.says}`) : h("td", { class: "quiet" }, "is not claimed");
+  return h("div", { class: "scroll" }, h("table", { class: "claims-of-both" },
+    h("thead", {}, h("tr", {}, ["claim", "this world", "the other"].map((text) => h("th", { scope: "col" }, text)))),
+    h("tbody", {}, rows.map((row) => h("tr", { class: row.differs ? "changed" : null },
+      h("th", { scope: "row" }, row.name, row.differs ? h("span", { class: "badge new" }, "differs") : null), row.said.map(cell))))));
+}
+
 export function partsTree(found) {
   if (found.error) return h("p", {}, found.error.message);
   return h("div", {},
