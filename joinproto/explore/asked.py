@@ -86,7 +86,13 @@ def pattern(session: Session, given: Json) -> Json:
 
 
 def way(session: Session, given: Json) -> Json:
-    """Find a shortest run to a state that the search found."""
+    """Find a shortest run to a state that the search found; `row`: as the graph says it."""
+    if "row" in given:
+        deep, row = session.deep, number_of(given, "row")
+        found = deep.way(session, row) if deep is not None and deep.is_ready else None
+        if found is None or found.get("run", True) is None:
+            raise UsageProblem(f"row {row} is not known", next="draw the graph again")
+        return found
     return {"run": session.now.searching.way(number_of(given, "id"))}
 
 
@@ -107,9 +113,13 @@ def cover(session: Session, _: Json) -> Json:
 
 
 def graph(session: Session, given: Json) -> Json:
-    """Project what was searched."""
-    by, now = list_of(given, "by"), session.now
+    """Project what was searched: by the engine, where it has searched all."""
+    by, now, deep = list_of(given, "by"), session.now, session.deep
     nodes_max = max(1, min(number_of(given, "nodes_max", seeing.NODES_MAX), seeing.NODES_MAX))
+    if deep is not None and deep.is_ready:
+        found = deep.graph(list(map(str, by)), nodes_max)
+        if found is not None:
+            return found
     return seeing.projected(now.graph, now.judging, now.searching, list(map(str, by)), nodes_max)
 
 

@@ -111,9 +111,10 @@ class Graph:
         """Return what each member's local state says, in the world's order."""
         locals_ = self.state(at).locals
         members = zip(self.steps.codes.members, locals_, strict=True)
-        return [self._told(code, local) for code, local in members]
+        return [self.told(code, local) for code, local in members]
 
-    def _told(self, code: Any, local: Any) -> Mapping[str, str]:
+    def told(self, code: Any, local: Any) -> Mapping[str, str]:
+        """Return what one local state of a member says, attribute to text."""
         key = code.name, local
         if key not in self._texts:
             self._texts[key] = {k: str(v) for k, v in code.describe(local).items()}
@@ -128,7 +129,7 @@ class Graph:
         ]
         codes, monitor = self.steps.codes, None
         if codes.monitor is not None and state.monitor is not None:
-            monitor = dict(self._told(codes.monitor, state.monitor))
+            monitor = dict(self.told(codes.monitor, state.monitor))
         found = {
             "id": at,
             "members": members,

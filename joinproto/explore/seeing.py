@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from joinproto.check.events import plain
@@ -67,10 +67,7 @@ def projected(
         place = node_of.get(key)
         if place is None:
             if len(nodes) >= nodes_max:
-                raise UsageProblem(
-                    f"this graph has more than {nodes_max:,} nodes, which a person cannot read",
-                    next="keep less of each state, such as one attribute",
-                )
+                raise too_many_nodes(nodes_max)
             place = node_of[key] = len(nodes)
             nodes.append(_node(place, at, ", ".join(f"{n} {t}" for n, t in key if t)))
         node = nodes[place]
@@ -102,12 +99,23 @@ def _node(place: int, at: int, text: str) -> Json:
 
 def _kept(graph: Graph, at: int, by: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield member and text of what is kept of a state."""
-    beside = graph.world.beside
     for name, texts in zip(graph.names, graph.texts(at), strict=True):
-        held = [texts[one] for one in by if one in texts]
-        if "" in texts and (by and name not in beside):
-            held = ["down"]
-        yield name, " ".join(held)
+        yield name, kept_text(graph, name, texts, by)
+
+
+def kept_text(graph: Graph, name: str, texts: Mapping[str, str], by: Sequence[str]) -> str:
+    """Return what is kept of what one member's local state says."""
+    if "" in texts and by and name not in graph.world.beside:
+        return "down"
+    return " ".join(texts[one] for one in by if one in texts)
+
+
+def too_many_nodes(nodes_max: int) -> UsageProblem:
+    """Return the refusal of a graph with more nodes than that."""
+    return UsageProblem(
+        f"this graph has more than {nodes_max:,} nodes, which a person cannot read",
+        next="keep less of each state, such as one attribute",
+    )
 
 
 def _always(judging: Judging, at: int) -> Iterator[bool]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
 from types import (
     AsyncGeneratorType,
     CodeType,
@@ -45,6 +46,16 @@ _OF_PYTHON = frozenset(name for kind in _KINDS for name in dir(kind) if "_" in n
 _REFUSED = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 LENGTH_MAX = 2_000
 
+_OF_VIEW: dict[str, Callable[[View], Any]] = {
+    "view": lambda view: view,
+    "up": lambda view: view.up,
+    "disk": lambda view: view.disk,
+    "monitor": lambda view: view.monitor,
+    "split": lambda view: view.split,
+    "count": lambda view: partial(_count, view),
+}
+"""Names of an expression that stand for a part of the view that it is asked of."""
+
 Predicate = Callable[[View], Any]
 
 
@@ -63,21 +74,19 @@ def wanted(text: Any, members: tuple[str, ...]) -> Predicate:
         ) from error
     _refuse(tree, members)
     code = compile(tree, "<asked>", "eval")
+    # A search asks thousands of views: each is read for the names that occur, and no others.
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    fixed = {"__builtins__": {}, "DOWN": DOWN, "text": plain, **_BUILTINS}
+    of_view = [(name, _OF_VIEW[name]) for name in sorted(used & set(_OF_VIEW))]
+    # A member that has the name of something else is meant by `view[...]`.
+    theirs = sorted(used & set(members) - set(_OF_VIEW) - set(fixed))
 
     def ask(view: View) -> Any:
-        names: dict[str, Any] = {
-            "__builtins__": {},
-            **{name: shown for name, shown in view.items() if name.isidentifier()},
-            **_BUILTINS,
-            "DOWN": DOWN,
-            "view": view,
-            "up": view.up,
-            "disk": view.disk,
-            "monitor": view.monitor,
-            "split": view.split,
-            "count": lambda *about: _count(view, *about),
-            "text": plain,
-        }
+        names: dict[str, Any] = dict(fixed)
+        for name in theirs:
+            names[name] = view[name]
+        for name, read in of_view:
+            names[name] = read(view)
         return eval(code, names)
 
     return ask

@@ -1,12 +1,23 @@
-"""Nearest states by the engine, in a process of its own, and what the page does until then."""
+"""Nearest states and the projected graph by the engine, in a process of its own."""
 
 import time
 
 import pytest
 
+from joinproto.explore.graph import Json
 from joinproto.explore.session import Session
 
 pytestmark = [pytest.mark.landing, pytest.mark.needs("numba")]
+
+
+def nodes_of(graph: Json) -> list[tuple[str, int, bool, bool]]:
+    return sorted((o["text"], o["states"], o["first"], o["broken"]) for o in graph["nodes"])
+
+
+def edges_of(graph: Json) -> set[tuple[str, str]]:
+    """Return what leads where, by the nodes' texts."""
+    text = {node["id"]: node["text"] for node in graph["nodes"]}
+    return {(text[o["from"]], text[o["to"]]) for o in graph["edges"] if o["from"] != o["to"]}
 
 
 def test_the_engine_finds_the_states_that_plain_python_finds() -> None:
@@ -24,12 +35,18 @@ def test_the_engine_finds_the_states_that_plain_python_finds() -> None:
             time.sleep(0.05)
         assert engine.is_ready, engine.why_not
 
-        for asked in (
+        questions: tuple[Json, ...] = (
             {"where": "len(up) == len(view) - 1"},
             {"where": "all(one is not DOWN for one in view.values()) and disk['m1']"},
             {"where": 'count("nothing") > 9'},
+            {"where": "text(m1) == text(m2) and m1 is not DOWN"},
+            {"where": "any(m1 == one for one in view.values()) and m1 is DOWN"},
+            {"where": "disk['m1'] == disk['m2'] and disk['m1'] is not None"},
+            {"where": "m1.nothing_of_the_kind"},
+            *({"claim": item.name, "is": True} for item in session.now.graph.world.properties),
             *({"claim": item.name} for item in session.now.graph.world.properties),
-        ):
+        )
+        for asked in questions:
             slow = plain.answer("nearest", {**asked, "seconds": 30})
             quick = session.answer("nearest", asked)
 
@@ -39,5 +56,21 @@ def test_the_engine_finds_the_states_that_plain_python_finds() -> None:
             if slow.get("run"):
                 assert len(slow["run"]["steps"]) == len(quick["run"]["steps"]), asked
                 assert quick["run"]["same_end"], asked
+
+        plain.now.searching.on(300)
+        slow = plain.answer("graph", {"by": ["vote*"]})
+        drawn = engine.graph(["vote*"], 2_000)
+        assert drawn is not None
+        assert nodes_of(slow) == nodes_of(drawn)
+        assert edges_of(slow) == edges_of(drawn)
+        way = session.answer("way", {"row": drawn["nodes"][-1]["row"]})["run"]
+        at_end = session.answer("state", {"id": way["ids"][-1]})["members"]
+        assert drawn["nodes"][-1]["text"] == ", ".join(
+            f"{one['name']} {one['texts'].get('vote*', 'down') if one['up'] else 'down'}"
+            for one in at_end
+        )
+        refused = engine.graph(["vote*"], 2)
+        assert refused is not None
+        assert "more than 2 nodes" in refused["error"]["message"]
     finally:
         engine.close()

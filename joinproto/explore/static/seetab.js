@@ -75,15 +75,16 @@ export function seeTab(page, panel) {
 
   async function drawGraph() {
     const picked = [...by.querySelectorAll("input:checked")].map((one) => one.value);
+    fill(graph, h("p", { class: "quiet", role: "status" }, "Sorting the states…"));
     const found = await page.ask("graph", { by: picked, nodes_max: 2000 });
     if (found.error) return void fill(graph, problem(found.error));
-    const words = h("p", {}, `${plural(found.nodes.length, "node")} for ${plural(found.states, "state")}`, found.whole ? "." : " searched so far.", " The boxes with a heavy edge are where runs begin; a cross marks those in which a claim is broken.");
+    const words = h("p", {}, `${plural(found.nodes.length, "node")} for ${plural(found.states, "state")}`, found.whole ? "." : " searched so far.", found.expanded < found.states ? ` Its arrows are the steps out of ${found.expanded.toLocaleString("en")} of them, and one step into each; a step that few states have may be absent.` : "", " The boxes with a heavy edge are where runs begin; a cross marks those in which a claim is broken.");
     const chosen = h("div", { class: "chosen", "aria-live": "polite" });
     const table = h("details", { open: found.nodes.length <= 12 }, h("summary", {}, "As a table"), h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ["node", "states", "leads to"].map((text) => h("th", { scope: "col" }, text)))),
       h("tbody", {}, found.nodes.slice(0, 500).map((node) => h("tr", {}, h("td", {}, button(node.text || "(all)", () => go_to(node), { class: "link" })), h("td", { class: "number" }, node.states.toLocaleString("en")),
         h("td", {}, found.edges.filter((edge) => edge.from === node.id).slice(0, 12).map((edge) => h("div", {}, `${edge.label} → ${found.nodes[edge.to].text}`)))))))));
     async function go_to(node) {
-      const way = await page.ask("way", { id: node.example });
+      const way = await page.ask("way", node.row === undefined ? { id: node.example } : { row: node.row });
       if (way.error) return void fill(chosen, problem(way.error));
       page.adopt(way.run, "At a nearest state of that node.");
     }

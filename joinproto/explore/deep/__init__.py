@@ -1,0 +1,176 @@
+"""Questions to worlds that plain Python cannot search: the engine, in a process of its own.
+
+The process (`process.py`) searches the world to its end, notes for each state one that it was
+found from (`searched.py`), and then answers.  For a nearest state (`nearest.py`), an expression is
+asked once for each combination of what it reads, and the nearest row of one that fits is taken.
+The way back from that row is told as the keys of its steps.  The page's process follows these
+keys, so its numbers stay its own.  For the projected graph (`projected.py`), all rows are sorted
+into nodes by array operations.
+
+Rows, levels and combinations are the engine's (`joinproto/check/engine/__init__.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING, Any
+
+from attrs import Factory, define
+
+from joinproto.explore.graph import Json
+from joinproto.explore.walking import follow
+
+if TYPE_CHECKING:
+    from joinproto.explore.session import Opened, Session
+
+ANSWER_SECONDS = 60.0
+
+
+@define
+class Engine:
+    """The page's end of the other process: it is started when it is first needed."""
+
+    target: str
+    options: Mapping[str, Any]
+    begun: bool = False
+    is_over: bool = False
+    is_ready: bool = False
+    why_not: str = ""
+    last: Json = Factory(dict)
+    _process: subprocess.Popen[str] | None = None
+    _listener: threading.Thread | None = None
+    _answers: queue.Queue[Json] = Factory(queue.Queue)
+    _lock: threading.Lock = Factory(threading.Lock)
+
+    def begin(self) -> None:
+        """Start the search, unless it is under way."""
+        if self.begun or self.is_over:
+            return
+        self.begun = True
+        path = os.pathsep.join(one for one in sys.path if one)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "joinproto.explore.deep.process"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        self._send({"target": self.target, "options": {k: str(v) for k, v in self.options.items()}})
+        self._listener = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
+        self._listener.start()
+
+    def forget(self, opened: Opened) -> None:
+        """End the search: the world is another one now.  With a fault more, none can load it."""
+        same = opened.graph.world is opened.loaded.world
+        self.close()
+        self.target, self.options = opened.loaded.target, opened.loaded.options
+        self.begun, self.is_ready, self.is_over, self.last = False, False, not same, {}
+        self.why_not = (
+            "" if same else "A world with an injected fault is not searched by the engine."
+        )
+
+    def close(self) -> None:
+        """End the other process."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            assert process.stdin is not None
+            with suppress(OSError):
+                process.stdin.close()
+            if self._listener is not None:
+                self._listener.join(10)
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        with process.stdout as lines:
+            self._hear(process, lines)
+        if self._process is process and not self.is_over:
+            self.is_over, self.is_ready = True, False
+            self.why_not = self.why_not or "The engine's process ended."
+
+    def _hear(self, process: subprocess.Popen[str], lines: IO[str]) -> None:
+        for line in lines:
+            said = json.loads(line)
+            if self._process is not process:
+                return
+            if "answer" in said:
+                self._answers.put(said["answer"])
+            elif "failed" in said:
+                self.why_not, self.is_over = said["failed"], True
+            else:
+                self.last = said
+                self.is_ready = bool(said.get("ready"))
+
+    def _answer(self) -> Json:
+        """Wait for the answer, and no longer than the process lives."""
+        until = time.monotonic() + ANSWER_SECONDS
+        while True:
+            try:
+                return self._answers.get(timeout=0.2)
+            except queue.Empty:
+                if self.is_over or time.monotonic() > until:
+                    raise
+
+    def _send(self, said: Json) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(said) + "\n")
+        self._process.stdin.flush()
+
+    def progress(self) -> Json:
+        """Return what the verb `search` answers."""
+        counts = list(self.last.get("levels", []))
+        return {
+            "states": self.last.get("states", 0),
+            "levels": counts,
+            "steps": self.last.get("steps", 0),
+            "whole": self.is_ready,
+            "stopped": self.why_not,
+            "engine": True,
+        }
+
+    def searched(self) -> Json:
+        """Return how far it has come; never that all was searched, before it can be asked."""
+        states = self.last.get("states", 0)
+        return {"states": states, "levels": len(self.last.get("levels", [])), "whole": False}
+
+    def nearest(self, session: Session, given: Json) -> Json | None:
+        """Return the nearest state that is asked for, and the way there."""
+        asked = {key: given[key] for key in ("where", "claim", "is") if key in given}
+        return self._run(session, {"nearest": asked})
+
+    def way(self, session: Session, row: int) -> Json | None:
+        """Return a shortest way to the row of a node, which `graph` said."""
+        return self._run(session, {"way": row})
+
+    def graph(self, by: list[str], nodes_max: int) -> Json | None:
+        """Return the projected graph of all states; its nodes have rows in place of examples."""
+        return self._asked({"graph": {"by": by, "nodes_max": nodes_max}})
+
+    def _asked(self, asked: Json) -> Json | None:
+        with self._lock:
+            try:
+                self._send({"ask": asked})
+                return self._answer()
+            except (OSError, queue.Empty):
+                self.is_ready = False
+                return None
+
+    def _run(self, session: Session, asked: Json) -> Json | None:
+        found = self._asked(asked)
+        if found is None or "error" in found:
+            return found
+        searched = {**self.searched(), "whole": True}
+        if found.get("keys") is None:
+            return {"run": None, "searched": searched, "stopped": "", "words": found["words"]}
+        run = follow(session.now.graph, found["start"], found["keys"], found["end"])
+        return {"run": run, "searched": searched, "words": found["words"]}

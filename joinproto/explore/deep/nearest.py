@@ -1,0 +1,200 @@
+"""The nearest row with something, by array operations where they can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from joinproto.check.asking import ask, ask_of_view
+from joinproto.check.freeze import freeze
+from joinproto.check.properties import Property
+from joinproto.check.view import DOWN
+from joinproto.explore.deep.reads import Reads, reads_of
+from joinproto.explore.wanted import Predicate, answered, shown_part
+
+if TYPE_CHECKING:
+    from joinproto.check.engine.claims.judge import Judge
+    from joinproto.check.engine.shapes import Flags, Ints
+    from joinproto.explore.deep.searched import Searched
+
+_RADIX_MAX = 1 << 62
+
+
+def row_where(searched: Searched, text: str, predicate: Predicate) -> int | None:
+    """Return the nearest row in whose view an expression is true; None: there is none.
+
+    The expression is asked once for each combination of what it reads.
+    """
+    names = searched.search.tables.names
+    for place in _distinct(searched, reads_of(text, names)):
+        if answered(text, predicate, searched.view(place)):
+            return searched.nearest_row(place)
+    return None
+
+
+def row_of_claim(searched: Searched, item: Property, *, is_so: bool) -> int | None:
+    """Return the nearest row of which a claim says so; None: there is none."""
+    said = answers_of(searched, item)
+    if said is None:
+        places = range(len(searched.order))
+        found = (p for p in places if ask_of_view(item, searched.view(p)) is is_so)
+        place = next(found, None)
+    else:
+        fits = np.flatnonzero(said == is_so)
+        place = int(fits[0]) if len(fits) else None
+    return None if place is None else searched.nearest_row(place)
+
+
+# -- expressions -------------------------------------------------------------------------
+
+
+def _distinct(searched: Searched, reads: Reads) -> list[int]:
+    """Return the first place of each combination of what is read, in order.
+
+    A place is one of `Searched.order`.
+    """
+    shown = searched.shown
+    if not reads.is_known:
+        return list(range(len(shown)))
+    key = np.zeros(len(shown), np.int64)
+    room = 1
+    for part in range(shown.shape[1]):
+        classes = _classes(searched, part, reads)
+        if classes is None:
+            continue
+        count = int(classes.max(initial=0)) + 1
+        if room * count > _RADIX_MAX:
+            _, key = np.unique(key, return_inverse=True)
+            room = int(key.max(initial=0)) + 1
+        key = key * count + classes[shown[:, part]]
+        room *= count
+    _, first = np.unique(key, return_index=True)
+    places: list[int] = np.sort(first).tolist()
+    return places
+
+
+def _classes(searched: Searched, part: int, reads: Reads) -> Ints | None:
+    """Return for each observation of a part a number of what is read of it; None: nothing is."""
+    tables = searched.search.tables
+    observations = tables.shown[part]
+    every = np.arange(len(observations))
+    if part == tables.monitor:
+        return every if reads.monitor else None
+    if part >= tables.members:
+        return every if reads.split and part == tables.env_field else None
+    if reads.disk:
+        return every
+    if reads.members is not None and tables.names[part] not in reads.members:
+        return None
+    if reads.attributes is None:
+        return every
+    known: dict[Hashable, int] = {}
+    names = sorted(reads.attributes)
+    return np.array(
+        [
+            known.setdefault(_read_of(observations[number].shown, names, number), len(known))
+            for number in every.tolist()
+        ],
+        np.int64,
+    )
+
+
+def _read_of(shown: Any, names: list[str], number: int) -> Hashable:
+    """Return what these attributes of an observation are; its number where that is not known."""
+    if shown is DOWN:
+        return "down"
+    try:
+        held = tuple(_part_of(shown, name) for name in names)
+        hash(held)
+    except Exception:  # noqa: BLE001  a model's own property may raise anything
+        return number
+    return type(shown), held
+
+
+def _part_of(shown: Any, name: str) -> Hashable:
+    value = shown_part(shown, name) if isinstance(shown, dict) else getattr(shown, name, DOWN)
+    found: Hashable = freeze(value)
+    return type(value), found
+
+
+# -- claims --------------------------------------------------------------------------------
+
+
+def answers_of(searched: Searched, item: Property) -> Flags | None:
+    """Return what a claim says of each combination in `order`; None: not known by arrays."""
+    judge = searched.search.judge
+    broken = {hit.claim.property.name for hit in searched.search.found.hits}
+    if item.kind == "always" and item.scope != "step" and item.name not in broken:
+        # The search has looked for this, and not ended before it had seen all states.
+        return np.ones(len(searched.order), np.bool_)
+    if item.scope == "world":
+        bits = [one.bit for one in judge.whole if one.property.name == item.name]
+        if not bits:
+            return None
+        said: Flags = (judge.flags[searched.order] >> np.uint64(bits[0]) & np.uint64(1)).astype(
+            np.bool_
+        )
+        return said
+    if item.scope in ("each", "monitor"):
+        return _of_one(searched, judge, item)
+    if item.scope in ("pair", "beside"):
+        return _of_two(searched, item)
+    return None
+
+
+def _of_one(searched: Searched, judge: Judge, item: Property) -> Flags:
+    tables, shown = searched.search.tables, searched.shown
+    wants = item.kind == "sometimes"
+    said = np.full(len(shown), not wants)
+    for part in judge.fields_of(item):
+        observations = tables.shown[part]
+        fits = np.array(
+            [
+                _is_so(item, (observations[number].shown,)) is wants
+                for number in range(len(observations))
+            ],
+            np.bool_,
+        )
+        said[fits[shown[:, part]]] = wants
+    return said
+
+
+def _of_two(searched: Searched, item: Property) -> Flags:
+    tables, shown = searched.search.tables, searched.shown
+    wants = item.kind == "sometimes"
+    said = np.full(len(shown), not wants)
+    among = [tables.number_of[name] for name in item.among or tables.names]
+    pairs = (
+        permutations(among, 2)
+        if item.scope == "pair"
+        else ((one, tables.monitor) for one in among if tables.monitor >= 0)
+    )
+    for one, other in pairs:
+        count = len(tables.shown[other])
+        codes, which = np.unique(shown[:, one] * count + shown[:, other], return_inverse=True)
+        fits = np.array(
+            [
+                _is_so(
+                    item,
+                    (
+                        tables.shown[one][code // count].shown,
+                        tables.shown[other][code % count].shown,
+                    ),
+                )
+                is wants
+                for code in codes.tolist()
+            ],
+            np.bool_,
+        )
+        said[fits[which]] = wants
+    return said
+
+
+def _is_so(item: Property, shown: tuple[Any, ...]) -> bool | None:
+    """Return what a claim answers; None where a stopped member is not asked."""
+    if shown[0] is DOWN or (item.scope == "pair" and shown[1] is DOWN):
+        return None
+    return ask(item, item.holds, *shown)

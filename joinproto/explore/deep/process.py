@@ -1,0 +1,126 @@
+"""The process with the engine: it searches the world that the first line names, then answers."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from itertools import pairwise
+from typing import IO, Any
+
+from joinproto.check import catalogue
+from joinproto.errors import JoinprotoError
+from joinproto.explore.deep.nearest import row_of_claim, row_where
+from joinproto.explore.deep.projected import projected
+from joinproto.explore.deep.searched import Searched
+from joinproto.explore.graph import Json
+from joinproto.explore.session import Session, error_json
+from joinproto.explore.wanted import wanted
+
+MEMORY_MAX_BYTES = 1536 << 20
+
+
+def _nearest(session: Session, searched: Searched, asked: Json) -> Json:
+    """Answer the nearest state that is asked for: the keys of the way there, or null."""
+    if asked.get("where") is not None:
+        words = asked["where"]
+        row = row_where(searched, words, wanted(words, session.now.graph.names))
+    else:
+        words, _ = session.met_by(asked)
+        item = session.now.judging.item(asked.get("claim"))
+        row = row_of_claim(searched, item, is_so=bool(asked.get("is", item.kind == "sometimes")))
+    return {"keys": None, "words": words, **_way(session, searched, row)}
+
+
+def _way(session: Session, searched: Searched, row: int | None) -> Json:
+    """Return the way to a row as keys of steps, by walking next to it."""
+    if row is None:
+        return {}
+    graph, search = session.now.graph, searched.search
+    rows = searched.way(row)
+    members = len(graph.names)
+
+    def is_row(at: int, place: int) -> bool:
+        values = search.tables.values_of(search.rows()[place])
+        state = graph.state(at)
+        monitor = search.tables.monitor
+        same = tuple(values[:members]) == state.locals and values[search.tables.env_field] == (
+            state.around
+        )
+        return same and (monitor < 0 or values[monitor] == state.monitor)
+
+    runs = [([first], list[str]()) for first in graph.firsts if is_row(first, rows[0])]
+    for place in rows[1:]:
+        longer: dict[int, tuple[list[int], list[str]]] = {}
+        for ids, keys in runs:
+            for index, (_, to) in enumerate(graph.out(ids[-1])):
+                if to not in longer and is_row(to, place):
+                    key = graph.step_json(ids[-1], index)["key"]
+                    longer[to] = [*ids, to], [*keys, key]
+        runs = list(longer.values())
+    ids, keys = runs[0]
+    return {"start": graph.firsts.index(ids[0]), "keys": keys, "end": graph.key(ids[-1])}
+
+
+def _answer(session: Session, searched: Searched, asked: Json) -> Json:
+    try:
+        match asked:
+            case {"nearest": given}:
+                return _nearest(session, searched, given)
+            case {"way": int(row)} if 0 <= row < len(searched.parent):
+                return {"words": "", **_way(session, searched, row)}
+            case {"graph": {"by": by, "nodes_max": nodes_max}}:
+                return projected(session, searched, by, nodes_max)
+        raise AssertionError(f"{asked} is not asked by the page's process")
+    except JoinprotoError as problem:
+        return {"error": error_json(problem)}
+
+
+def main(source: IO[str] = sys.stdin, out: IO[str] = sys.stdout) -> int:
+    """Search the world that the first line names, and answer the lines after it."""
+    from joinproto.check.engine.search import Search
+    from joinproto.check.engine.stopping import Limits
+    from joinproto.check.options import Words
+
+    def tell(**said: Any) -> None:
+        out.write(json.dumps(said) + "\n")
+        out.flush()
+
+    asked = json.loads(source.readline())
+    options = {name: Words(text) for name, text in asked["options"].items()}
+    try:
+        loaded = catalogue.load(asked["target"], options)
+        told = time.monotonic()
+
+        def progress(tick: Any) -> None:
+            nonlocal told
+            if time.monotonic() - told > 0.3:
+                told = time.monotonic()
+                tell(states=tick.distinct, levels=[0] * tick.level, steps=tick.generated)
+
+        limits = Limits(memory_bytes=MEMORY_MAX_BYTES)
+        with loaded.at_work():
+            search = Search(loaded.world, limits, stop_at_violation=False, progress=progress)
+            found = search.run()
+            ends = search.found.levels
+            counts = [b - a for a, b in pairwise(ends)]
+            progressed = {"states": search.states.count, "levels": counts, "steps": found.generated}
+            if found.stopped_by or loaded.world.same is not None:
+                why = found.stopped_by or "the world's `same` takes several states for one"
+                tell(failed=f"The engine did not search all states: {why}.")
+                return 0
+            tell(**progressed)
+            searched = Searched(search)
+            searched.index()
+            session = Session()
+            session.opens(loaded)
+            tell(**progressed, ready=True)
+            for line in source:
+                tell(answer=_answer(session, searched, json.loads(line)["ask"]))
+    except JoinprotoError as problem:
+        tell(failed=problem.message)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
