@@ -68,7 +68,11 @@ def compare(session: Session, given: Json) -> Json:
 
 
 def _parting(now: Opened, other: Opened) -> tuple[Json | None, list[str]]:
-    """Return the shortest run on which the two part, by the keys of its steps."""
+    """Return the shortest run on which the two part, by the keys of its steps.
+
+    `only`: for each of the two, the steps that the other does not have there, with what they
+    change: steps that are called the same may lead to other states.
+    """
     from joinproto.check.diff import difference
 
     try:
@@ -80,7 +84,16 @@ def _parting(now: Opened, other: Opened) -> tuple[Json | None, list[str]]:
     steps = found.parting.steps
     keys = [key_of(step.member or "", step.label) for step in steps]
     said = [f"{step.member}: {step.label}" if step.member else step.label for step in steps]
-    return {"start": 0, "keys": keys, "steps": said}, list(found.left_out)
+    only = [
+        [{"step": one.step, "changes": list(one.changes)} for one in side]
+        for side in found.parting.only
+    ]
+    # A world may begin in several states: the run is one from where the two were compared.
+    graph, initial = now.graph, found.parting.initial
+    begins = (graph.steps.states_text(graph.state(at)) == initial for at in graph.firsts)
+    start = next((place for place, is_it in enumerate(begins) if is_it), 0)
+    run = {"start": start, "keys": keys, "steps": said, "only": only}
+    return run, list(found.left_out)
 
 
 def _said(step: Json) -> str:
@@ -106,7 +119,12 @@ def _first_difference(now: Opened, other: Opened) -> Json | None:
                 said.append(step)
             said.reverse()
             keys_there = [step["key"] for step in said]
-            return {"start": 0, "keys": keys_there, "steps": [_said(step) for step in said]}
+            return {
+                "start": 0,
+                "keys": keys_there,
+                "steps": [_said(step) for step in said],
+                "only": [],
+            }
         for key, step in keys[0].items():
             after = step["to"], keys[1][key]["to"]
             if after not in parent:

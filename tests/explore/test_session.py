@@ -404,12 +404,29 @@ def test_two_versions_are_walked_in_step_to_where_they_part() -> None:
     differ = [one for one in found["claims"] if one["first"] != one["second"]]
     assert not found["same"]
     assert ("holds", "violated") == (differ[0]["first"], differ[0]["second"])
+    assert any(one["changes"] for side in found["parting"]["only"] for one in side)
     run = differ[0]["second_run"]
     both = asked(session, "pair", **run)
     assert len(run["keys"]) == both["sides"][1]["fits"]
     assert [False] == [
         one["is"] for one in both["sides"][1]["state"]["claims"] if one["name"] == differ[0]["name"]
     ]
+
+
+def test_the_run_to_a_parting_begins_where_the_two_part() -> None:
+    """This world begins in many states, and only some of them let the mistake show."""
+    session = opened("termination")
+
+    parting = asked(session, "compare", options={"mutant": "stays-white"})["parting"]
+    both = asked(session, "pair", start=parting["start"], keys=parting["keys"])
+
+    here = {
+        f"{step['member'] or ', '.join(step['members'])}: {step['label']}" for step in both["both"]
+    }
+    assert parting["start"] > 0
+    assert {one["step"].partition(": ")[2] or one["step"] for one in parting["only"][0]} <= {
+        text.partition(": ")[2] for text in here
+    }
 
 
 def test_a_changed_file_is_loaded_again_and_a_broken_one_is_told(tmp_path: Path) -> None:

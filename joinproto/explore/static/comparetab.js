@@ -26,7 +26,9 @@ export function compareTab(page, panel) {
       found.parting ? h("div", { class: "parting" },
         h("h3", {}, found.parting.keys.length ? `They first part after ${plural(found.parting.keys.length, "step")}` : "They part at the beginning"),
         h("p", {}, "A shortest run that both have, up to where one can do what the other cannot. ", button("Walk there", () => see(found.parting.keys, found.parting.start), { class: "primary" })),
-        h("ol", {}, found.parting.steps.map((step) => h("li", {}, step)))) : null,
+        h("ol", {}, found.parting.steps.map((step) => h("li", {}, step))),
+        h("div", { class: "two" }, found.parting.only.map((only, at) => h("div", {}, h("h4", {}, ["Then only in this world", "Then only in the other"][at]),
+          only.length ? h("ul", {}, only.map((one) => h("li", {}, one.step, one.changes.map((change) => h("div", { class: "quiet" }, change))))) : h("p", { class: "quiet" }, "No step that the other does not have."))))) : null,
       found.left_out.length ? h("p", { class: "quiet" }, `Not compared: ${found.left_out.join("; ")}`) : null);
     await draw();
   }
@@ -69,13 +71,17 @@ export function compareTab(page, panel) {
         memberCards(one.state, one.before));
     };
     const steps = Math.max(pair.keys.length, (pair.other || []).length);
+    const titles = pair.other ? ["The first run", "The second run"] : ["This world", "The other"];
+    const ends = [0, 1].filter((at) => found.sides[at].fits < ((at === 1 && pair.other) || pair.keys).length);
+    page.say(`Both sides at step ${steps}.`);
+    const small = titles.map((title) => title.toLowerCase());
     const list = (steps, title) => h("div", {}, h("h4", {}, title, h("span", { class: "quiet" }, ` ${steps.length}`)), h("ul", {}, steps.map((one) => h("li", {}, button(saying(one), () => step(one.key), { class: "step" })))));
     fill(walk, h("h2", {}, "In step"),
       h("div", { class: "inline" }, button("⇤ Begin", () => see([])), button("← Back", back), h("span", { class: "place" }, `step ${steps}`)),
       pair.other ? null : h("ol", { class: "taken-steps" }, found.steps.map((text) => h("li", {}, text))),
-      h("h3", {}, "Claims here"), claimsOfBoth(found.sides[0].state.claims, found.sides[1].state.claims),
-      h("div", { class: "three" }, list(found.both, "Possible in both"), list(found.only_first, "Only in this world"), list(found.only_second, "Only in the other")),
-      h("div", { class: "two" }, side(0, "This world"), side(1, "The other")));
+      h("h3", {}, "Claims here"), ends.map((at) => h("p", { class: "quiet" }, `${titles[at]} has only the first ${plural(found.sides[at].fits, "step")} of this run: its claims are those after them.`)), claimsOfBoth(found.sides[0].state.claims, found.sides[1].state.claims, titles),
+      h("div", { class: "three" }, list(found.both, "Possible in both"), list(found.only_first, `Only in ${small[0]}`), list(found.only_second, `Only in ${small[1]}`)),
+      h("div", { class: "two" }, side(0, titles[0]), side(1, titles[1])));
   }
 
   function options() {
@@ -114,14 +120,14 @@ export function compareTab(page, panel) {
       const hold = says.filter((is) => is === true).length, asked = says.filter((is) => is !== null).length;
       return h("td", {}, at === 0 ? "the beginning" : run.steps[at - 1].text,
         broken.map((claim) => h("div", { class: "bad" }, `✗ broken: ${claim.name}`)),
-        h("details", { class: "quiet" }, h("summary", {}, `${hold} of ${plural(asked, "claim")} so`),
+        h("details", { class: "quiet" }, h("summary", {}, `${hold} of ${plural(asked, "claim")} hold`),
           h("ul", { class: "claims-here" }, found.claims.map((claim, i) => says[i] === null ? null : h("li", { class: signOf(claim.kind, says[i]).name }, `${signOf(claim.kind, says[i]).sign} ${claim.name}`)))));
     };
     const differing = (at) => !first.says[at] || !second.says[at] ? [] : names.filter((_, i) => first.says[at][i] !== second.says[at][i]);
     const places = Array.from({ length: most }, (_, at) => at);
     const firstOther = places.find((at) => differing(at).length);
     fill(out, h("h3", {}, "The two runs"),
-      h("p", {}, found.common === most - 1 ? "They have the same steps." : `The first ${plural(found.common, "step")} are the same in both.`, " ",
+      h("p", {}, found.common === most - 1 ? "They have the same steps." : found.common === 1 ? "The first step is the same in both." : `The first ${plural(found.common, "step")} are the same in both.`, " ",
         firstOther === undefined ? "No claim differs at the same step." : [`Claims first differ after ${plural(firstOther, "step")}: ${differing(firstOther).join(", ")}. `, button("Show both there", () => seeRuns(first, second, firstOther), { class: "primary" })]),
       h("div", { class: "scroll" }, h("table", { class: "two-runs" }, h("thead", {}, h("tr", {}, ["after step", "the first", "the second", "claims that differ"].map((text) => h("th", { scope: "col" }, text)))),
         h("tbody", {}, places.map((at) => h("tr", { class: differing(at).length || at === found.common + 1 ? "changed" : null },

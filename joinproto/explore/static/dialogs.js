@@ -74,7 +74,7 @@ function diskChoices(found, member, send) {
   };
   return [
     h("h3", {}, "Put back an older copy"),
-    found.copies.length ? found.copies.slice(-6).map((copy) => button(`As after step ${copy.after}: ${said(copy.texts)}`, () => send("disk-older", { member, after: copy.after }), { class: "step" }))
+    found.copies.length ? found.copies.slice(-6).map((copy) => button(`As after step ${copy.after}: ${said(copy.texts)}`, () => send("disk-older", { member, after: copy.after })))
       : h("p", { class: "quiet" }, "Its disk was the same in each state of this run."),
     h("h3", {}, "Edit the disk"),
     fields.length ? [h("table", {}, h("tbody", {}, fields.map(({ name, choice }) => h("tr", {}, h("th", { scope: "row" }, h("label", { for: choice.id }, name)), h("td", {}, choice))))),

@@ -73,7 +73,7 @@ export function signOf(kind, is) {
 }
 
 // What claims say in two states, those that differ first.
-export function claimsOfBoth(first, second) {
+export function claimsOfBoth(first, second, titles) {
   const sides = [first, second].map((claims) => new Map(claims.map((claim) => [claim.name, claim])));
   const rows = [...new Set([...first, ...second].map((claim) => claim.name))].map((name) => {
     const said = sides.map((side) => side.get(name));
@@ -83,7 +83,7 @@ export function claimsOfBoth(first, second) {
   rows.sort((one, other) => Number(other.differs) - Number(one.differs));
   const cell = (claim) => claim ? h("td", { class: signOf(claim.kind, claim.is).name }, `${signOf(claim.kind, claim.is).sign} ${claim.says}`) : h("td", { class: "quiet" }, "is not claimed");
   return h("div", { class: "scroll" }, h("table", { class: "claims-of-both" },
-    h("thead", {}, h("tr", {}, ["claim", "this world", "the other"].map((text) => h("th", { scope: "col" }, text)))),
+    h("thead", {}, h("tr", {}, ["claim", ...titles.map((title) => title.toLowerCase())].map((text) => h("th", { scope: "col" }, text)))),
     h("tbody", {}, rows.map((row) => h("tr", { class: row.differs ? "changed" : null },
       h("th", { scope: "row" }, row.name, row.differs ? h("span", { class: "badge new" }, "differs") : null), row.said.map(cell))))));
 }
