@@ -20,14 +20,25 @@ def edges_of(graph: Json) -> set[tuple[str, str]]:
     return {(text[o["from"]], text[o["to"]]) for o in graph["edges"] if o["from"] != o["to"]}
 
 
-def test_the_engine_finds_the_states_that_plain_python_finds() -> None:
+@pytest.mark.parametrize(
+    ("target", "options", "by"),
+    [
+        ("durable-vote", {}, "vote*"),
+        ("durable-vote", {"mutant": "no-persist"}, "votes"),
+        # Its broken claim is about pairs.
+        ("docs/examples/my_first_try.py", {}, "phase"),
+    ],
+)
+def test_the_engine_finds_the_states_that_plain_python_finds(
+    target: str, options: dict[str, str], by: str
+) -> None:
     """The same distance, and a run that the page can walk."""
     from joinproto.explore.deep import Engine
 
     plain, session = Session(), Session()
     for one in (plain, session):
-        one.answer("open", {"target": "durable-vote"})
-    session.deep = engine = Engine("durable-vote", {})
+        one.answer("open", {"target": target, "options": options})
+    session.deep = engine = Engine(target, options)
     engine.begin()
     try:
         until = time.monotonic() + 300
@@ -58,18 +69,18 @@ def test_the_engine_finds_the_states_that_plain_python_finds() -> None:
                 assert quick["run"]["same_end"], asked
 
         plain.now.searching.on(300)
-        slow = plain.answer("graph", {"by": ["vote*"]})
-        drawn = engine.graph(["vote*"], 2_000)
+        slow = plain.answer("graph", {"by": [by]})
+        drawn = engine.graph([by], 2_000)
         assert drawn is not None
         assert nodes_of(slow) == nodes_of(drawn)
         assert edges_of(slow) == edges_of(drawn)
         way = session.answer("way", {"row": drawn["nodes"][-1]["row"]})["run"]
         at_end = session.answer("state", {"id": way["ids"][-1]})["members"]
         assert drawn["nodes"][-1]["text"] == ", ".join(
-            f"{one['name']} {one['texts'].get('vote*', 'down') if one['up'] else 'down'}"
+            f"{one['name']} {one['texts'].get(by, 'down') if one['up'] else 'down'}"
             for one in at_end
         )
-        refused = engine.graph(["vote*"], 2)
+        refused = engine.graph([by], 2)
         assert refused is not None
         assert "more than 2 nodes" in refused["error"]["message"]
     finally:
