@@ -6,6 +6,12 @@ effects are performed one by one, in their order, by the system's own `perform`.
 order of what they carry.  Before any effect the machine may die: what the effects before it kept
 is on its disk, and nothing else.
 
+A disk has one record for each machine, and two rules of `joinproto/durable/record.py` say what a
+crash leaves of it.  A record is replaced whole, so after a torn write it reads as the older one
+(`as_torn`).  A write is durable before the next effect (`MachineWorld.sync`), so no later crash
+loses it.  A mutation leaves one of them out: then a torn record is `DAMAGED`, or a power cut takes
+back what was written since the last sync.
+
 A world lists these deaths with `deaths`.  Each is the same act again, in which the machine that
 is about to perform the effect of this number dies instead.
 """
@@ -14,7 +20,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, Generic, TypeVar, cast
+from enum import Enum
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from attrs import Factory, define, evolve, fields, frozen, has
 
@@ -23,38 +30,63 @@ Effect = TypeVar("Effect")
 Act = TypeVar("Act")
 
 
+class Damaged(Enum):
+    """What a record reads as that is neither the older nor the newer one: its reader refuses it."""
+
+    DAMAGED = "damaged"
+
+
+DAMAGED = Damaged.DAMAGED
+
+
+def as_torn(older: Any) -> Any:
+    """Return what a record reads as after a crash in the middle of its write."""
+    return older
+
+
 @frozen
 class Death(Generic[Act]):
     """An act in which a machine dies.  `at`: instead of performing this effect, counted from 0.
 
     `arrives`: what it has sent arrives, as it does where a process is killed; else it is lost, as
-    where its machine goes down.
+    where its machine goes down.  `tears`: its power is cut, so what is not synced is lost; where
+    the effect is a write, in the middle of it.
     """
 
     act: Act
     at: int
     arrives: bool = False
+    tears: bool = False
 
     def __str__(self) -> str:
-        return f"{self.act}, killed before effect {self.at}" + (
+        how = "without power at" if self.tears else "killed before"
+        return f"{self.act}, {how} effect {self.at}" + (
             "; what it sent arrives" if self.arrives else ""
         )
 
 
 @define(kw_only=True)
 class MachineWorld(ABC, Generic[Event, Effect]):
-    """Machines by name, and the links between them.
+    """Machines by name, the links between them, and what lies on their disks.
 
-    `links`: what is under way, by sender and receiver.  While something happens: `inbox`, events
+    `links`: what is under way, by sender and receiver.  `disk`: the record of each machine;
+    `unsynced`: what it reads as if the power is cut now.  While something happens: `inbox`, events
     behind the one that a machine takes; `performed`, how many effects were; `dies_at`, the number
-    of the effect that is not (-1: each is), and `arrives` of that death.
+    of the effect that is not (-1: each is), and `arrives` and `tears` of that death; `tearable`,
+    at which effects a power cut takes something from the disk.
     """
 
+    write_effects: ClassVar[tuple[type, ...]] = ()  # those that write a record
+
     links: dict[tuple[str, str], tuple[Any, ...]] = Factory(dict)
+    disk: dict[str, Any] = Factory(dict)
+    unsynced: dict[str, Any] = Factory(dict)
     inbox: dict[str, list[Event]] = Factory(dict)
     performed: int = 0
     dies_at: int = -1
     arrives: bool = False
+    tears: bool = False
+    tearable: tuple[int, ...] = ()
 
     # -- what a system says ------------------------------------------------------------------
 
@@ -98,25 +130,48 @@ class MachineWorld(ABC, Generic[Event, Effect]):
 
     def _take(self, name: str, event: Event) -> None:
         for effect in self.step(name, event):
+            is_write = isinstance(effect, self.write_effects)
+            if is_write or name in self.unsynced:
+                self.tearable = (*self.tearable, self.performed)
             self.performed += 1
             if self.performed == self.dies_at + 1:
+                if self.tears:
+                    self.lose_power(name, is_writing=is_write)
                 self.dies(name)
                 return
             self.perform(name, effect)
 
-    def deaths(self, act: Act, arrives: Iterable[bool] = (False, True)) -> Iterator[Death[Act]]:
-        """Yield the deaths that an act may have."""
+    def write(self, name: str, record: Any) -> None:
+        """Replace the record of a machine; it is durable before the next effect."""
+        self.unsynced.setdefault(name, self.disk[name])
+        self.disk[name] = record
+        self.sync(name)
+
+    def sync(self, name: str) -> None:
+        """Have what was written survive a power cut."""
+        self.unsynced.pop(name, None)
+
+    def lose_power(self, name: str, *, is_writing: bool = False) -> None:
+        """Leave on the disk what was synced.  `is_writing`: in the middle of a write."""
+        kept = self.unsynced.pop(name, self.disk[name])
+        self.disk[name] = as_torn(kept) if is_writing else kept
+
+    def deaths(
+        self, act: Act, arrives: Iterable[bool] = (False, True), *, tears: bool = False
+    ) -> Iterator[Death[Act]]:
+        """Yield the deaths that an act may have.  `tears`: also by a power cut."""
         it = copied(self)
         it.rest()
         if it.happen(act):
             for at in range(it.performed):
                 yield from (Death(act, at, one) for one in arrives)
+            yield from (Death(act, at, tears=True) for at in it.tearable if tears)
 
     def enact(self, event: Any) -> bool:
         """Do an act, or let one die in it; return False where it may not happen."""
         self.rest()
         if isinstance(event, Death):
-            self.dies_at, self.arrives = event.at, event.arrives
+            self.dies_at, self.arrives, self.tears = event.at, event.arrives, event.tears
             found = self.happen(event.act) and self.performed > event.at
         else:
             found = self.happen(event)
@@ -126,6 +181,7 @@ class MachineWorld(ABC, Generic[Event, Effect]):
     def rest(self) -> None:
         """Count the effects of the next act from 0; none of it is a death."""
         self.performed, self.dies_at, self.arrives = 0, -1, False
+        self.tears, self.tearable = False, ()
 
     def take(self, sender: str, to: str) -> Any:
         """Return what comes next on a link, which has it no longer."""

@@ -143,6 +143,7 @@ _RECONCILE = {
     "joint-by-one": "A joint change needs a majority of the new members only.",
     "drained-takes": "A node in maintenance is given a replica.",
     "settles-from-begin": "The time until a change is tried again is counted from its begin.",
+    "unsynced": "What is written is not synced before the next effect.",
     "list-decides": "The broker's list decides the members, not the queue's leader.",
     "next-at-once": "The next change begins while a replica still catches up.",
     "without-leader": "While there is no leader, the broker's list is believed.",

@@ -79,7 +79,7 @@ RECONCILE = System(
     ports=joinproto.reconcile.perform.Ports,
     performers=(
         "joinproto/apps/reconcile/loop.py Loop",
-        "models/joinproto_worlds/reconcile/beside.py _Round",
+        "models/joinproto_worlds/reconcile/beside.py Beside",
     ),
     values=frozenset(
         {"action", "kind", "decision", "intent", "intents", "ended", "case", "rule", "leader"}

@@ -94,6 +94,10 @@ def _from_begin(original: Callable[..., bool]) -> Callable[..., bool]:
     return has_settled
 
 
+def _no_sync(_original: object) -> Callable[..., None]:
+    return lambda _self, _name: None
+
+
 RECONCILING = (
     Mutation.of("largest-counts", "joinproto.reconcile.target", "wanted", _largest),
     Mutation.of("put-off", "joinproto.reconcile.timers", "Clock.hear", _put_off),
@@ -105,6 +109,7 @@ RECONCILING = (
     Mutation.of("no-limit", KEEPER, "Keeper._busy", _no_limit),
     Mutation.of("quorum-queues-only", "joinproto.reconcile.reading", "KINDS", _quorum_queues_only),
     Mutation.of("settles-from-begin", KEEPER, "Keeper.has_settled", _from_begin),
+    Mutation.of("unsynced", "joinproto.machine.world", "MachineWorld.sync", _no_sync),
     Mutation.of("list-decides", KEEPER, "_as_told", _as_listed),
     Mutation.of("without-leader", KEEPER, "_as_told", _leader_or_list),
 )

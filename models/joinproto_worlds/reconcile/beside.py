@@ -3,166 +3,329 @@
 Simulated: the broker.  Its group (`voters`, `learners`) is what counts; its list is what the API
 shows, and is written after it, or not at all.  A node is lost for good before it begins.
 
+Time is `NOW`, or long before it: a queue is looked at in each round, and a tool ended just now, or
+`SETTLE` seconds ago or more.
+
 Source: reconciliation, Q4 to Q6; incidents 13, 15, 16, 29 and 30.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import define, evolve, frozen
 
-from joinproto.check.events import NOT_ENABLED, Persist
-from joinproto.check.faults import Faults
-from joinproto.check.injected import disk_lost, inject, older_copy
+from joinproto.check.events import NOT_ENABLED
 from joinproto.check.properties import always, always_possible, eventually, sometimes
 from joinproto.check.view import View
 from joinproto.check.world import Together, World
-from joinproto.machine.world import MachineWorld
-from joinproto.reconcile.keeper import Ended, Intent, Keeper, Rules, Verdict
-from joinproto.reconcile.machine import Effect, Event, LeaderReply, Read, Start, State, step
+from joinproto.machine.world import DAMAGED, Death, MachineWorld, copied
+from joinproto.reconcile.keeper import Intent, Keeper, Rules
+from joinproto.reconcile.machine import (
+    Ask,
+    Begin,
+    Changed,
+    Effect,
+    Event,
+    Keep,
+    LeaderReply,
+    Read,
+    Start,
+    State,
+    step,
+)
 from joinproto.reconcile.perform import perform
 from joinproto.reconcile.plan import Limits
 from joinproto.reconcile.queue import Kind, Settings
-from joinproto.reconcile.reading import Key, Replica, facts_of, replicas_of
+from joinproto.reconcile.reading import Key, facts_of
 from joinproto.reconcile.tables import Action
 from joinproto.reconcile.timers import Timers
-from joinproto_worlds.mutations.mutation import Mutation, applied
+from joinproto_worlds.mutations.mutation import applied, inside
 from joinproto_worlds.mutations.named import mutation
+from joinproto_worlds.reconcile.broker import Group, Names
 
-KEEPER, BROKER = "keeper", "broker"
+KEEPER = "keeper"
 TARGET = 3
 LOST = "c"
-TIMEOUT, SETTLE = 60.0, 60.0
-"""Seconds from a change's begin until its tool is ended; from there until it is tried again."""
-Names = frozenset[str]
+SETTLE = 60.0
+NOW = 120.0
+LONG_AGO = 0.0
+"""More than `SETTLE` seconds before `NOW`."""
+mutated = inside(lambda node: mutation(node.mutant))
 
 
 @frozen(cache_hash=True)
-class Group:
-    """One queue.  `listed`: the list; `unlisted`: what it was not told yet; `asked`: a command."""
+class Act:
+    """One step.  `now`: what the queue is like after it, where the broker acts."""
 
-    name: str
-    kind: str
-    voters: Names
-    listed: Names
-    learners: Names = frozenset()
-    unlisted: tuple[tuple[str, str], ...] = ()
-    asked: tuple[tuple[str, str], ...] = ()
+    what: str
+    who: str = ""
+    now: Group | None = None
 
-    @property
-    def replicas(self) -> Names:
-        return self.voters | self.learners
+    def __str__(self) -> str:
+        return f"{self.what}: {self.who}" if self.who else self.what
 
 
-@frozen(cache_hash=True)
-class Did:
-    """To the broker: a queue is from here on like this."""
+@define(kw_only=True)
+class Beside(MachineWorld[Event, Effect]):
+    """A daemon and its broker.  `state`: None while the daemon does not run; `waits`: for what.
 
-    now: Group
-    what: str = ""
-
-
-@define
-class Broker:
-    """`misses`: writes of the list that may be lost; `flees`: how often the leaders may be gone.
-
-    `hangs`: tools that may be ended by their time-out; `drains`: nodes that may be drained.
+    What may still happen: `crashes`; `misses`, writes of the list that are lost; `flees`, all
+    leaders are gone; `hangs`, a tool is ended by its time-out; `drains`; `losses` of the daemon's
+    file, `backups` of it that are put back (`copy`), and `tears`, crashes by a power cut.
+    `blind`: a change was begun while no node led.
     """
 
+    write_effects: ClassVar = (Keep,)
+
+    mutant: str | None
+    nodes: tuple[str, ...]
+    rules: Rules
+    learners: bool
     groups: tuple[Group, ...]
-    misses: int
-    flees: int
-    hangs: int
-    drains: int
+    budgets: dict[str, int]
+    state: State | None = None
+    waits: Ask | Begin | None = None
+    copy: dict[Key, Intent] | None = None
     leads: bool = True
     drained: Names = frozenset()
-
-    def receive(self, event: Any) -> Any:
-        match event:
-            case Did(now, what):
-                if what == "misses":
-                    self.misses -= 1
-                self.groups = tuple(now if one.name == now.name else one for one in self.groups)
-                return None
-            case "flee" if self.flees and self.leads:
-                self.flees -= 1
-                self.leads = False
-                return None
-            case "elect" if not self.leads:
-                self.leads = True
-                return None
-            case "hang" if self.hangs:
-                self.hangs -= 1
-                return None
-            case ("drain", name) if self.drains and name not in self.drained:
-                self.drains -= 1
-                self.drained |= {name}
-                return None
-        return NOT_ENABLED
-
-    def shows(self) -> Broker:
-        return evolve(self)
-
-
-@frozen(cache_hash=True)
-class Begun:
-    """To the keeper: it writes the intent down.  `blind`: while no node led."""
-
-    intent: Intent
-    blind: bool
-
-
-@define
-class Daemon:
-    """What `reconcile run` remembers: intents on disk; whom it asked since it was started, not.
-
-    `cut`: of these, whose tool was ended by its time-out less than `SETTLE` ago.
-    """
-
-    persistent = ("intents",)
-
-    intents: tuple[Intent, ...] = ()
-    asked: Names = frozenset()
-    cut: Names = frozenset()
-    resumed: Names = frozenset()
     blind: bool = False
 
     def start(self) -> None:
-        # What is on disk may have been asked for, or not: the leaders are asked what became of it.
-        self.resumed = frozenset(one.key.name for one in self.intents)
+        self.happen(Act("starts"))
 
-    def receive(self, event: Any) -> Any:
-        match event:
-            case Begun(intent, blind):
-                rest = [one for one in self.intents if one.key != intent.key]
-                self.intents = tuple(sorted((*rest, intent), key=lambda one: one.key))
-                self.asked -= {intent.key.name}
-                self.cut -= {intent.key.name}
-                self.resumed -= {intent.key.name}
-                self.blind |= blind
-                return [Persist()]
-            case ("asked", name):
-                self.asked |= {name}
-                return None
-            case ("cut", name):
-                self.cut |= {name}
-                return None
-            case ("settled", name):
-                self.cut -= {name}
-                return None
-            case ("ended", name):
-                self.intents = tuple(one for one in self.intents if one.key.name != name)
-                self.asked -= {name}
-                self.cut -= {name}
-                self.resumed -= {name}
-                return [Persist()]
-        return NOT_ENABLED
+    # -- what may happen ---------------------------------------------------------------------
 
-    def shows(self) -> Daemon:
-        return evolve(self)
+    def steps(self) -> Iterator[Together]:
+        """Yield the joint steps: those of a fault while its budget lasts, and they are unfair."""
+        left = self.budgets
+        for act in self._faults():
+            if left[SPENDS[act.what]]:
+                yield Together(act.what, {KEEPER: act}, act.who, fair=False, fault=True)
+        for act in (*self._of_broker(), *self._of_daemon()):
+            yield Together(act.what, {KEEPER: act}, act.who)
+            if act.now is None and left["crashes"]:
+                for death in self.deaths(act, (False,), tears=left["tears"] > 0):
+                    yield Together(str(death), {KEEPER: death}, fair=False, fault=True)
+
+    def _of_daemon(self) -> Iterator[Act]:
+        if self.state is None:
+            yield Act("starts")
+            return
+        for key, intent in self.state.keeper.intents.items():
+            # `settle` is longer than a call takes, also after its tool was ended.
+            if intent.ended == NOW and not self._group(key.name).asked:
+                yield Act("settles", key.name)
+        match self.waits:
+            case None:
+                yield Act("reads")
+            case Ask(key):
+                yield Act("answers", key.name)
+            case Begin(intent) if not self._is_asked(intent):
+                yield Act("the tool ends", intent.key.name)
+
+    def _of_broker(self) -> Iterator[Act]:
+        if not self.leads:
+            yield Act("leaders are elected")
+        for group in self.groups:
+            for left, verb, node in group.commands() if self.leads else ():
+                now = left.changed(verb, node, learns=self.learners)
+                yield Act("takes", f"{group.name}: {verb} {node}", now)
+            for node in sorted(group.learners) if self.leads else ():
+                now = evolve(group, voters=group.voters | {node}, learners=group.learners - {node})
+                yield Act("promotes", f"{group.name}: {node}", now)
+            for verb, node in group.unlisted[:1]:
+                now = evolve(group, unlisted=group.unlisted[1:]).told(verb, node)
+                yield Act("lists", f"{group.name}: {verb} {node}", now)
+
+    def _faults(self) -> Iterator[Act]:
+        for group in self.groups:
+            for left, verb, node in () if self.leads else group.commands():
+                # Incident 30: the call ends, the list is written, and the group is not.
+                now = left.told(verb, node)
+                yield Act("takes by halves", f"{group.name}: {verb} {node}", now)
+            for verb, node in group.unlisted[:1]:
+                now = evolve(group, unlisted=group.unlisted[1:])
+                yield Act("does not list", f"{group.name}: {verb} {node}", now)
+        if self.leads:
+            yield Act("leaders flee")
+        yield from (Act("is drained", name) for name in self.nodes if name not in self.drained)
+        if self.copy is None:
+            yield Act("a copy of its file is made")
+        if self.state is None:
+            if self.disk[KEEPER]:
+                yield Act("its file is lost")
+            if self.copy not in (None, self.disk[KEEPER]):
+                yield Act("an older copy of its file is put back")
+            return
+        yield Act("crashes")
+        if KEEPER in self.unsynced and self.budgets["crashes"]:
+            yield Act("loses power")
+        if isinstance(self.waits, Begin) and self._is_asked(self.waits.intent):
+            yield Act("time-out", self.waits.intent.key.name)
+
+    # -- how it happens ----------------------------------------------------------------------
+
+    @mutated
+    def receive(self, event: Act | Death[Act]) -> Any:
+        return None if self.enact(event) else NOT_ENABLED
+
+    def happen(self, act: Act) -> bool:
+        if act.what in SPENDS and act.what not in FREE:
+            self.budgets[SPENDS[act.what]] -= 1
+        if act.now is not None:
+            self.groups = tuple(act.now if one.name == act.now.name else one for one in self.groups)
+            return True
+        match act.what:
+            case "leaders flee" | "leaders are elected":
+                self.leads = not self.leads
+            case "is drained":
+                self.drained |= {act.who}
+            case "its file is lost":
+                self.disk[KEEPER] = OrderedDict()
+            case "a copy of its file is made":
+                self.copy = self.disk[KEEPER]
+            case "an older copy of its file is put back":
+                self.disk[KEEPER] = self.copy
+            case "crashes":
+                self.dies(KEEPER)
+            case "loses power":
+                self.tears = True
+                self.lose_power(KEEPER)
+                self.dies(KEEPER)
+            case "starts":
+                # An operator removes a damaged file, as the error says.
+                intents = self.disk[KEEPER]
+                self.state = State(Keeper(self.rules), applies=True)
+                self.tell(KEEPER, Start({} if intents is DAMAGED else intents))
+            case "reads":
+                nodes = [
+                    {"name": name, "running": True, "being_drained": name in self.drained}
+                    for name in self.nodes
+                ]
+                queues = [one.row(self.nodes) for one in self.groups]
+                facts = facts_of(nodes, queues, TARGET, {})
+                self.tell(KEEPER, Read(facts, NOW))
+            case "answers":
+                self.waits = None
+                replicas = self._group(act.who).status(self.nodes, leads=self.leads)
+                self.tell(KEEPER, LeaderReply(replicas, NOW))
+            case "the tool ends" | "time-out":
+                self.waits = None
+                self.tell(KEEPER, Changed(NOW, "" if act.what != "time-out" else "no end"))
+        self._forget(settled=act.who if act.what == "settles" else "")
+        return True
+
+    def _forget(self, settled: str = "") -> None:
+        """Forget times, and between two rounds what the next reading says again.
+
+        `settled`: the queue whose tool ended long ago.
+        """
+
+        def aged(one: Any) -> Any:
+            if not isinstance(one, Intent):
+                return one
+            is_old = one.key.name == settled
+            return evolve(one, since=LONG_AGO, ended=LONG_AGO if is_old else one.ended)
+
+        if self.state is None:
+            return
+        keeper, follows = self.state.keeper, tuple(map(aged, self.state.follows))
+        # Which is followed first is the order in which they were begun: here that of the queues.
+        intents = OrderedDict((key, aged(one)) for key, one in sorted(keeper.intents.items()))
+        keeper = evolve(keeper, intents=intents, changed_at=LONG_AGO)
+        if self.waits is not None:
+            asked = aged(self.state.asked)
+            self.state = evolve(self.state, keeper=keeper, follows=follows, asked=asked)
+        else:
+            keeper = evolve(keeper, queues={}, clocks={}, doubted=frozenset())
+            self.state = State(keeper, applies=True)
+
+    # -- the daemon: its step, its end and its ports -------------------------------------------
+
+    def runs(self, name: str) -> bool:
+        return self.state is not None
+
+    def step(self, name: str, event: Event) -> tuple[Effect, ...]:
+        assert self.state is not None
+        taken = step(self.state, event)
+        self.state = taken.state
+        return taken.effects
+
+    def perform(self, name: str, effect: Effect) -> None:
+        perform(effect, self)
+
+    def dies(self, name: str) -> None:
+        self.budgets["crashes"] -= 1
+        self.budgets["tears"] -= self.tears
+        self.state = self.waits = None
+
+    def ask(self, key: Key, kind: Kind, node: str) -> None:
+        self.waits = Ask(key, kind, node)
+
+    def keep(self, intents: Mapping[Key, Intent]) -> None:
+        # When its tool ended is not written.
+        kept = (evolve(one, since=LONG_AGO, ended=None) for _, one in sorted(intents.items()))
+        self.write(KEEPER, OrderedDict((one.key, one) for one in kept))
+
+    def begin(self, intent: Intent) -> None:
+        self.waits = Begin(intent)
+        self.blind |= not self.leads
+        group = self._group(intent.key.name)
+        now = evolve(group, asked=(*group.asked, (intent.action.value, intent.node)))
+        self.groups = tuple(now if one is group else one for one in self.groups)
+
+    def _seen(self, *_: object, **__: object) -> None:
+        """No person reads what the daemon tells."""
+
+    tell_read = tell_verdict = tell_change = tell_problem = _seen
+
+    # -- the broker, and what is shown -----------------------------------------------------------
+
+    def _group(self, name: str) -> Group:
+        return next(one for one in self.groups if one.name == name)
+
+    def _is_asked(self, intent: Intent) -> bool:
+        return (intent.action.value, intent.node) in self._group(intent.key.name).asked
+
+    def shows(self) -> Beside:
+        return copied(self)
+
+    def story(self) -> dict[str, Any]:
+        """Return what a run shows of each state."""
+        state, file = self.state, self.disk[KEEPER]
+        told: dict[str, Any] = {"leaders": "there" if self.leads else "gone"}
+        for one in self.groups:
+            told[one.name] = evolve(one, unlisted=())
+        told["file"] = file.value if file is DAMAGED else _said(file)
+        told["daemon"] = "off" if state is None else _said(state.keeper.intents)
+        told["waits for"] = "" if self.waits is None else type(self.waits).__name__
+        return told
+
+
+SPENDS = {
+    "crashes": "crashes",
+    "loses power": "tears",
+    "a copy of its file is made": "backups",
+    "leaders flee": "flees",
+    "is drained": "drains",
+    "its file is lost": "losses",
+    "an older copy of its file is put back": "backups",
+    "time-out": "hangs",
+    "takes by halves": "misses",
+    "does not list": "misses",
+}
+"""Which budget a fault is of."""
+FREE = ("crashes", "loses power", "a copy of its file is made")
+"""They spend none themselves: a crash does where the daemon ends, a copy where it is put back."""
+
+
+def _said(intents: Mapping[Key, Intent]) -> str:
+    ended = {None: "", NOW: ", just ended", LONG_AGO: ", settled"}
+    return "; ".join(f"{one.key.name} {one.said}{ended[one.ended]}" for one in intents.values())
 
 
 def build(
@@ -170,20 +333,14 @@ def build(
     mutant: str | None = None,
     *,
     kinds: str = "q",
-    crashes: int = 0,
-    misses: int = 0,
-    flees: int = 0,
-    hangs: int = 0,
-    drains: int = 0,
     learners: bool = False,
     copies: int = 2,
-    state: str = "",
+    crashes: int = 0,
+    **budgets: int,
 ) -> World:
     """`kinds`: a queue each, `q` or `s` (a stream); `members`: nodes, of which c has left.
 
-    `learners`: a new replica has no vote at first.  `misses`: writes of the list that are lost.
-    `hangs`, `drains`: as of `Broker`.  `state`: what becomes of the daemon's file while it is
-    stopped: `lost`, or `older`, an earlier copy of it is put back.
+    `learners`: a new replica has no vote at first.  `crashes`, `budgets`: as of `Beside`.
     """
     nodes = tuple(name for name in "abcdef"[:members] if name != LOST)
     first = frozenset("abc")
@@ -197,242 +354,59 @@ def build(
         limits=Limits(copies_at_once=copies),
         settle=SETTLE,
     )
-    world = _Steps(nodes, rules, learners)
-    found = World(
+    none = dict.fromkeys(("misses", "flees", "hangs", "drains", "losses", "backups", "tears"), 0)
+    daemon = partial(
+        Beside,
+        mutant=mutant,
+        nodes=nodes,
+        rules=rules,
+        learners=learners,
+        groups=groups,
+        budgets={**none, **budgets, "crashes": crashes},
+        disk={KEEPER: OrderedDict()},
+    )
+    return World(
         name="reconcile-beside",
-        members={KEEPER: Daemon, BROKER: partial(Broker, groups, misses, flees, hangs, drains)},
-        beside=(BROKER,),
-        faults=Faults(crashes=crashes, spared=frozenset({BROKER})),
-        together=partial(_mutated, mutation(mutant), world),
+        members={KEEPER: lambda: copied(daemon())},
+        together=_steps,
         properties=[
-            always("never below the minimum", lambda view: all(map(_enough, _groups(view)))),
-            always("nothing is done twice", lambda view: all(map(_once, _groups(view)))),
-            always("nothing is begun while no node leads", lambda view: not _daemon(view, "blind")),
+            always("never below the minimum", _each(lambda one: len(one.voters) >= TARGET)),
+            # One replica more than was lost, at most, and each command once.
+            always("nothing is done twice", _each(lambda one: len(one.replicas) <= TARGET + 1)),
+            always("nothing is begun while no node leads", lambda view: not view[KEEPER].blind),
             always("no node copies more than it may", partial(_copies, copies)),
-            sometimes("all have what they want", _mended),
-            always_possible("each that can be repaired is", _mended),
-            *([] if crashes else [eventually("in the end all have what they want", _mended)]),
+            sometimes("all have what they want", _each(_is_mended)),
+            always_possible("each that can be repaired is", _each(_is_mended)),
+            *(
+                []
+                if crashes
+                else [eventually("in the end all have what they want", _each(_is_mended))]
+            ),
         ],
         about="the daemon with a broker whose list says what its group does not",
     )
-    faults = {"lost": disk_lost, "older": older_copy}
-    return inject(found, faults[state](of=(KEEPER,))) if state else found
 
 
-def _mutated(left_out: Mutation | None, steps: _Steps, view: View) -> list[Together]:
-    with applied(left_out):
-        return list(steps(view))
-
-
-@define(kw_only=True)
-class _Round(MachineWorld[Event, Effect]):
-    """A daemon in one round, and its ports: what is kept is Begun, and a crash may come behind it.
-
-    Only this queue's leader answers; what is changed is asked for in a step of its own.
-    """
-
-    state: State
-    key: Key
-    replicas: tuple[Replica, ...]
-    now: float
-    ended: Ended | None = None
-    begins: Intent | None = None
-
-    def runs(self, name: str) -> bool:
-        return self.begins is None
-
-    def step(self, name: str, event: Event) -> tuple[Effect, ...]:
-        taken = step(self.state, event)
-        self.state = taken.state
-        return taken.effects
-
-    def perform(self, name: str, effect: Effect) -> None:
-        perform(effect, self)
-
-    def ask(self, key: Key, kind: Kind, node: str) -> None:
-        self.tell(KEEPER, LeaderReply(self.replicas if key == self.key else None, self.now))
-
-    def keep(self, intents: Mapping[Key, Intent]) -> None: ...
-
-    def begin(self, intent: Intent) -> None:
-        self.begins = evolve(intent, since=0.0)
-
-    def tell_read(self, keeper: Keeper, now: float) -> None: ...
-
-    def tell_verdict(self, key: Key, verdict: Verdict, *, applies: bool) -> None: ...
-
-    def tell_change(self, intent: Intent, ended: str) -> None:
-        if ended != "begun":
-            self.ended = Ended(ended)
-
-    def tell_problem(self, what: str, why: str, key: Key | None) -> None: ...
-
-
-@frozen
-class _Steps:
-    """What the daemon and the broker may do next."""
-
-    nodes: tuple[str, ...]
-    rules: Rules
-    learners: bool
-
-    def __call__(self, view: View) -> Iterator[Together]:
-        broker = view[BROKER]
-        for group in broker.groups:
-            yield from self._of_group(broker, group)
-        if broker.leads:
-            yield Together("leaders flee", {BROKER: "flee"}, fair=False, fault=True)
-        else:
-            yield Together("leaders are elected", {BROKER: "elect"})
-        for name in self.nodes if broker.drains else ():
-            said = f"{name} is drained"
-            yield Together(said, {BROKER: ("drain", name)}, fair=False, fault=True)
-        if KEEPER in view.up:
-            yield from self._of_daemon(broker, view[KEEPER])
-
-    def _of_daemon(self, broker: Broker, daemon: Daemon) -> Iterator[Together]:
-        """What a round may come to while only one queue's leader answers, for each queue."""
-        facts = facts_of(self._api_nodes(broker), self._api_queues(broker), TARGET, {})
-        intents = {one.key: evolve(one, ended=TIMEOUT) for one in daemon.intents}
-        for key in facts.queues:
-            group = next(one for one in broker.groups if one.name == key.name)
-            intent = intents.get(key)
-            if intent is not None and key.name not in daemon.asked | daemon.resumed:
-                asked = evolve(group, asked=(*group.asked, (intent.action.value, intent.node)))
-                events = {KEEPER: ("asked", key.name), BROKER: Did(asked)}
-                yield Together("asks", events, f"{key.name}: {intent.said}")
-                continue
-            is_cut = key.name in daemon.cut
-            if intent is not None and not is_cut and group.asked and broker.hangs:
-                events = {KEEPER: ("cut", key.name), BROKER: "hang"}
-                yield Together("time-out", events, f"{key.name}: {intent.said}", fair=False)
-            found = _Round(
-                state=State(Keeper(self.rules), applies=True),
-                key=key,
-                replicas=self._status(broker, group),
-                now=TIMEOUT if is_cut else TIMEOUT + SETTLE,
-            )
-            found.tell(KEEPER, Start(intents))
-            found.tell(KEEPER, Read(facts, found.now))
-            still_runs = found.ended is Ended.UNDONE or key.name not in daemon.resumed
-            if is_cut and not group.asked:
-                yield Together("settles", {KEEPER: ("settled", key.name)}, key.name)
-            if intent is not None and group.asked and still_runs and not is_cut:
-                continue  # the daemon waits for its call; `settle` is longer than one takes
-            begun = found.begins and Begun(found.begins, not broker.leads)
-            if intent is not None and found.ended is not None:
-                said = f"{key.name}: {intent.said}: {found.ended.value}"
-                said += f", and so {found.begins.said}" if found.begins else ""
-                yield Together("follows", {KEEPER: begun or ("ended", key.name)}, said)
-            elif found.begins is not None:
-                yield Together("begins", {KEEPER: begun}, f"{key.name}: {found.begins.said}")
-
-    def _of_group(self, broker: Broker, group: Group) -> Iterator[Together]:
-        for at, (verb, node) in enumerate(group.asked):
-            left = evolve(group, asked=group.asked[:at] + group.asked[at + 1 :])
-            said = f"{group.name}: {verb} {node}"
-            if broker.leads:
-                yield Together("takes", {BROKER: Did(self._changed(left, verb, node))}, said)
-            elif broker.misses:
-                # Incident 30: the call ends, the list is written, and the group is not.
-                listed = left.listed | {node} if verb == "add" else left.listed - {node}
-                did = Did(evolve(left, listed=listed), "misses")
-                yield Together("takes by halves", {BROKER: did}, said, fair=False, fault=True)
-        for node in sorted(group.learners):
-            if broker.leads:
-                now = evolve(group, voters=group.voters | {node}, learners=group.learners - {node})
-                yield Together("promotes", {BROKER: Did(now)}, f"{group.name}: {node}")
-        if group.unlisted:
-            (verb, node), *rest = group.unlisted
-            told = evolve(group, unlisted=tuple(rest))
-            listed = told.listed | {node} if verb == "add" else told.listed - {node}
-            said = f"{group.name}: {verb} {node}"
-            yield Together("lists", {BROKER: Did(evolve(told, listed=listed))}, said)
-            if broker.misses:
-                did = Did(told, "misses")
-                yield Together("does not list", {BROKER: did}, said, fair=False, fault=True)
-
-    def _changed(self, group: Group, verb: str, node: str) -> Group:
-        """Return the group after a command: one that changes nothing succeeds, too."""
-        if (node in group.replicas) is (verb == "add"):
-            return group
-        told = evolve(group, unlisted=(*group.unlisted, (verb, node)))
-        if verb != "add":
-            return evolve(told, voters=group.voters - {node}, learners=group.learners - {node})
-        if self.learners:
-            return evolve(told, learners=group.learners | {node})
-        return evolve(told, voters=group.voters | {node})
-
-    # -- as the API and the tools say it -------------------------------------------------------
-
-    def _api_nodes(self, broker: Broker) -> list[dict[str, object]]:
-        return [
-            {"name": name, "running": True, "being_drained": name in broker.drained}
-            for name in self.nodes
-        ]
-
-    def _api_queues(self, broker: Broker) -> list[dict[str, object]]:
-        return [
-            {
-                "name": one.name,
-                "vhost": "/",
-                "type": one.kind,
-                "leader": "a",  # as of some seconds ago
-                "members": sorted(one.listed),
-                "online": sorted(one.listed & set(self.nodes)),
-                "arguments": {},
-            }
-            for one in broker.groups
-        ]
-
-    def _status(self, broker: Broker, group: Group) -> tuple[Replica, ...]:
-        rows: list[dict[str, object]] = []
-        for name in sorted(group.replicas):
-            answers, leads = name in self.nodes, broker.leads and name == "a"
-            if group.kind == "stream":
-                if answers:
-                    role = "writer" if leads else "replica"
-                    rows.append({"node": name, "role": role, "offset": 9, "committed_offset": 9})
-                continue
-            rows.append(
-                {
-                    "Node Name": name,
-                    "Raft State": "leader" if leads else "follower" if answers else "noproc",
-                    "Membership": "promotable" if name in group.learners else "voter",
-                    "Last Log Index": 9 if answers else "",
-                    "Commit Index": 9 if answers else "",
-                }
-            )
-        return replicas_of(Kind(group.kind), rows)
+def _steps(view: View) -> list[Together]:
+    it: Beside = view[KEEPER]
+    with applied(mutation(it.mutant)):
+        return list(it.steps())
 
 
 # -- claims ------------------------------------------------------------------------------------
 
 
-def _groups(view: View) -> tuple[Group, ...]:
-    return tuple(view[BROKER].groups)
+def _each(holds: Callable[[Group], bool]) -> Callable[[View], bool]:
+    return lambda view: all(map(holds, view[KEEPER].groups))
 
 
-def _daemon(view: View, name: str) -> Any:
-    return getattr(view[KEEPER], name) if KEEPER in view.up else ()
-
-
-def _enough(group: Group) -> bool:
-    return len(group.voters) >= TARGET
-
-
-def _once(group: Group) -> bool:
-    """One replica more than was lost, at most, and each command once."""
-    return len(group.replicas) <= TARGET + 1
+def _is_mended(group: Group) -> bool:
+    return len(group.voters - {LOST}) >= TARGET and LOST not in group.voters
 
 
 def _copies(most: int, view: View) -> bool:
-    added = [one for one in _daemon(view, "intents") if one.action is Action.ADD]
+    state = view[KEEPER].state
+    intents = () if state is None else state.keeper.intents.values()
+    added = [one for one in intents if one.action is Action.ADD]
     nodes = {node for one in added for node in (one.node, one.leader)}
     return all(sum(n in (one.node, one.leader) for one in added) <= most for n in nodes)
-
-
-def _mended(view: View) -> bool:
-    return all(
-        len(one.voters - {LOST}) >= TARGET and LOST not in one.voters for one in _groups(view)
-    )

@@ -144,15 +144,29 @@ ENTRIES: tuple[Entry, ...] = (
         hangs=1,
         drains=1,
     ),
-    *(
-        BESIDE(
-            f"reconcile-state-{state}",
-            f"the daemon crashes anywhere, and its state file is {said}",
-            crashes=1,
-            misses=1,
-            state=state,
-        )
-        for state, said in (("lost", "lost"), ("older", "an earlier copy, which was put back"))
+    BESIDE(
+        "reconcile-state-lost",
+        "the daemon crashes anywhere, and its state file is lost",
+        crashes=1,
+        misses=1,
+        losses=1,
+    ),
+    BESIDE(
+        "reconcile-state-older",
+        "the daemon crashes anywhere, and its state file is an earlier copy, which was put back",
+        tier="long",
+        crashes=1,
+        misses=1,
+        backups=1,
+    ),
+    BESIDE(
+        "reconcile-power",
+        "the power is cut anywhere, also in the middle of a write of the state file",
+        tier="long",
+        mutants=("unsynced",),
+        crashes=1,
+        drains=1,
+        tears=1,
     ),
     BESIDE(
         "reconcile-mass",
