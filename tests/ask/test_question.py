@@ -1,0 +1,96 @@
+"""A question of a function: its parameters are what goes in, its result is what comes out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pytest
+from attrs import frozen
+
+from joinproto.ask.question import Answer, ByCase, Named, Why, question, refuse_twice
+from joinproto.codec.json_form import Last, encoded, schema_of
+from joinproto.codec.strict import DoesNotFit, fitted
+from joinproto.standby.promote import Promotion
+
+
+@frozen(kw_only=True)
+class Size:
+    """How large."""
+
+    width: Annotated[int, "in steps"]
+    height: Annotated[int, "in steps"] = 2
+
+
+@frozen(kw_only=True)
+class Area(Answer):
+    """What it covers."""
+
+    area: Annotated[int, "in square steps"]
+    hint: Annotated[str, Last(10), "what else"] = "none"
+
+
+@frozen
+class Row:
+    """A case, as far as it is answered."""
+
+    label: str
+    name: str
+
+
+@frozen
+class Chosen(ByCase):
+    """What a table chose."""
+
+    case: Annotated[Named[Row], "the case"]
+    why: Annotated[Why, "in short"]
+
+
+@question("test.area", "A size, and how often.", width=3)
+def area(size: Size, times: Annotated[int, "how often"] = 1) -> Area:
+    """How much is covered."""
+    assert type(size) is Size
+    return Area(area=size.width * size.height * times, rule="T1", why="by counting")
+
+
+def test_the_keys_of_a_class_stand_next_to_the_parameters() -> None:
+    """The class keeps its defaults, and is given to the function as itself."""
+    schema = schema_of(area.asks, read=True)
+    answer = area.answer(fitted(area.asks, {"width": 3, "times": 2}))
+
+    assert ["width", "height", "times"] == list(schema["properties"])
+    assert (["width"], "A size, and how often.") == (schema["required"], schema["description"])
+    assert 12 == answer.area
+    assert answer == area(Size(width=3), 2)
+
+
+def test_rule_and_reason_stand_last() -> None:
+    """Only what is marked to stand behind them does."""
+    answer = area(Size(width=1))
+
+    assert ["area", "rule", "why", "hint"] == list(encoded(answer))
+
+
+def test_a_case_gives_the_rule_and_its_name() -> None:
+    """Of two texts of one field the last one describes it."""
+    chosen = Chosen(Row("T2", "the first"), "it is")
+
+    assert {"rule": "T2", "case": "the first", "why": "it is"} == encoded(chosen)
+    assert "in short" == schema_of(Chosen)["properties"]["why"]["description"]
+
+
+def test_a_value_is_refused_with_its_own_words_and_the_path() -> None:
+    """A status that no broker has, of the second peer."""
+    peers = [{"name": "a"}, {"name": "b", "status": "asleep"}]
+    with pytest.raises(DoesNotFit, match="'asleep' is not a status") as refused:
+        fitted(Promotion, {"name": "c", "status": "ready", "peers": peers})
+
+    assert "peers[1].status" == refused.value.path
+
+
+def test_a_name_that_is_there_twice_is_named_by_its_second_place() -> None:
+    """The first one stays."""
+    refuse_twice("nodes", ["a", "b"])
+    with pytest.raises(DoesNotFit) as refused:
+        refuse_twice("nodes", ["a", "b", "a"])
+
+    assert "nodes[2]" == refused.value.path
