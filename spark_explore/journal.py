@@ -10,13 +10,10 @@ The driver notes its state between jobs, and removes nothing that the last note 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import secrets
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -24,7 +21,6 @@ import numpy as np
 from attrs import define, field
 
 from joinproto import __version__
-from joinproto.check import packages
 from joinproto.check.engine.claims.found import Hit
 from joinproto.check.engine.claims.judge import Judge
 from joinproto.check.engine.expansion.expander import Expander
@@ -33,9 +29,12 @@ from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.tables.kept_values import CannotKeep, Names, read, written
 from joinproto.check.engine.tables.numbering import TablesNumbering
-from joinproto.check.packages import is_model_code
-from joinproto.check.problems import ModelProblem
-from joinproto.check.sources import sources_of
+from joinproto.check.engine.tables.search_code import (
+    answer_as_before,
+    code_of,
+    member_codes,
+    names_of,
+)
 from joinproto.errors import EnvironmentProblem, UsageProblem
 from spark_explore.frontier import Frontier, Growth
 from spark_explore.places import Place
@@ -43,9 +42,6 @@ from spark_explore.session import full_disk, is_full
 from spark_explore.storage import Storage, share_of
 
 FORMAT = 5
-
-SAMPLES = 1_000
-"""So many answers of each kind and member are asked for again when a run goes on."""
 
 
 @define
@@ -83,7 +79,7 @@ class Journal:
             "format": FORMAT,
             "version": __version__,
             "run": self.identity,
-            "code": code_of(frontier.search),
+            "code": code_of(frontier.search.tables),
             "numbers": f"world-{frontier.job}-{secrets.token_hex(4)}.bin",
             "owners": frontier.owners,
             "job": frontier.job,
@@ -103,7 +99,7 @@ class Journal:
             "unmapped": verdicts.unmapped,
         }
         try:
-            self._names = self._names or _names(frontier.search)
+            self._names = self._names or names_of(frontier.search.tables)
             place.write(str(state["numbers"]), _written(frontier, self._names), sync=True)
             place.write("state.json", (json.dumps(state) + "\n").encode(), sync=True)
             # Also what a killed run had not written to its end.
@@ -147,7 +143,7 @@ class Journal:
     def restore(self, search: Search, host: str) -> Frontier:
         """Return the frontier as it was last noted; `search` is fresh, of the same world."""
         state = self._state(search)
-        self._names = _names(search)
+        self._names = names_of(search.tables)
         content = _content(self.storage.place, state["numbers"], self._names)
         _put_back(search, content)
         claims = {claim.property.name: claim for claim in search.judge.claims}
@@ -185,7 +181,7 @@ class Journal:
                 f"{self.out} was written in format {state.get('format')}, this is {FORMAT}",
                 next=f"resume it with joinproto {state.get('version')}, or begin anew",
             )
-        here = {"version": __version__, "run": self.identity, "code": code_of(search)}
+        here = {"version": __version__, "run": self.identity, "code": code_of(search.tables)}
         here = json.loads(json.dumps(here))
         differs = [name for name in here if here[name] != state[name]]
         if differs:
@@ -206,19 +202,6 @@ def _difference(name: str, there: Any, here: Any) -> str:
     return "; ".join(f"{key} {there.get(key)} there, {here.get(key)} here" for key in keys)
 
 
-def code_of(search: Search) -> str:
-    """Return a hash of the source of the members and of all that they import.
-
-    Of installed packages only what is ours.
-    """
-    found = hashlib.sha256()
-    files = {path for one in packages.MODELS for path in packages.folder(one).rglob("*.py")}
-    files |= _sources(search)
-    for path in sorted(files):
-        found.update(path.name.encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()[:16]
-
-
 # -- values and tables -----------------------------------------------------------------
 
 
@@ -229,7 +212,7 @@ def _written(frontier: Frontier, names: Names) -> bytes:
         "seen": search.judge.seen_numbers,
         "first": np.array(search.rows()[: search.begins]),
         "targets": frontier.verdicts.targets,
-        "calls": [code.calls for code in _codes(search)],
+        "calls": [code.calls for code in member_codes(search.tables)],
     }
     try:
         return written(content, names)
@@ -251,42 +234,12 @@ def _content(place: Place, name: str, names: Names) -> dict[str, Any]:
     return found
 
 
-def _names(search: Search) -> Names:
-    """Return which classes a file may name: of modules that the model is made of."""
-    files = _sources(search)
-
-    def is_own(name: str) -> bool:
-        file = getattr(sys.modules.get(name), "__file__", None)
-        return is_model_code(name) or (file is not None and Path(file).resolve() in files)
-
-    return Names.of([*search.tables.codes.beginnings()], is_own)
-
-
-def _sources(search: Search) -> set[Path]:
-    """Return the files of the members' classes, and of all that they import, but installed ones."""
-    kinds = [code.objects.kind for code in _codes(search)]
-    return sources_of([sys.modules.get(kind.__module__) for kind in kinds])
-
-
-def _codes(search: Search) -> list[Any]:
-    codes = search.tables.codes
-    return [*codes.members, *([codes.monitor] if codes.monitor else [])]
-
-
-def _answers_as_before(numbering: TablesNumbering, content: dict[str, Any]) -> bool:
-    """Return whether members say again what they said, asked a sample of all that they said."""
-    try:
-        return all(numbering.samples(content, SAMPLES))
-    except ModelProblem:
-        return False
-
-
 def _put_back(search: Search, content: dict[str, Any]) -> None:
     tables = search.tables
     # The driver holds numbers only, as when it took over.
     search.budget.lift()
     numbering = TablesNumbering(tables)
-    if not _answers_as_before(numbering, content["numbering"]):
+    if not answer_as_before(numbering, content["numbering"]):
         raise UsageProblem(
             "the members answer otherwise than in the run that is kept, though their source is the"
             " same: a data file, the environment or a package is another one",
@@ -303,5 +256,5 @@ def _put_back(search: Search, content: dict[str, Any]) -> None:
     search.states = RowSet(layout.words, search.budget, room=1)
     search.begins = len(content["first"])
     search.states.insert(content["first"], search.begins)
-    for code, calls in zip(_codes(search), content["calls"], strict=True):
+    for code, calls in zip(member_codes(search.tables), content["calls"], strict=True):
         code.objects.calls = calls

@@ -17,6 +17,7 @@ from joinproto.check.same import FOUND_FIRST, WARNING
 from joinproto.check.world import World
 
 if TYPE_CHECKING:
+    from joinproto.check.engine.checkpoint import Checkpoint
     from joinproto.check.engine.runs.findings import Findings
     from joinproto.check.engine.tables.answers import Answers
 
@@ -33,13 +34,16 @@ def check(
     witnesses: bool = False,
     answers: Answers | None = None,
     workers: int = 1,
+    checkpoint: Checkpoint | None = None,
 ) -> Report:
     """Return what a breadth-first search of `world` found.
 
     `symmetry`: one state for each renaming of the world's interchangeable members.  The
     limits end the search early; the report then says `incomplete`.  `witnesses`: rebuild the
     shortest run to every `sometimes` too.  `answers`: what members are known to answer.
-    `workers`: threads.  Raises `ModelProblem` for a model that cannot be explored.
+    `workers`: threads.  `checkpoint`: where states lie, and where a search that was killed goes on
+    from; what is there is removed once the search has come to its end.  Raises `ModelProblem` for a
+    model that cannot be explored, `UsageProblem` for a checkpoint of another search.
     """
     from joinproto.check.engine.search import Search
     from joinproto.check.engine.stopping import Limits
@@ -51,16 +55,36 @@ def check(
         seconds=seconds_max,
         interrupted=interrupted,
     )
-    search = Search(
-        world,
-        limits=limits,
-        symmetry=symmetry,
-        progress=progress,
-        answers=answers,
-        workers=workers,
-    )
-    search.run()
-    return conclude(search, began=began, cpu=cpu, witnesses=witnesses)
+    try:
+        goes_on = checkpoint is not None and checkpoint.open()
+        search = Search(
+            world,
+            limits=limits,
+            symmetry=symmetry,
+            progress=progress,
+            # Those that the checkpoint holds take their place.
+            answers=None if goes_on else answers,
+            workers=workers,
+            files=None if checkpoint is None else checkpoint.files,
+            checkpoint=checkpoint,
+            goes_on=goes_on,
+        )
+        search.run()
+        report = conclude(search, began=began, cpu=cpu, witnesses=witnesses)
+        return report if checkpoint is None else _kept(report, checkpoint)
+    finally:
+        if checkpoint is not None:
+            checkpoint.close()
+
+
+def _kept(report: Report, checkpoint: Checkpoint) -> Report:
+    """Return the report with what it says of a checkpoint; remove that of a search that is over."""
+    notes = [checkpoint.note]
+    if report.stopped_by:
+        notes.append(checkpoint.left())
+    else:
+        checkpoint.remove()
+    return evolve(report, notes=(*report.notes, *filter(None, notes)))
 
 
 def conclude(search: Any, *, began: float, cpu: float, witnesses: bool = False) -> Report:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -83,13 +83,18 @@ class Budget:
     """What the whole process may hold in memory.
 
     One part in 32 is kept free: what a step takes between two questions, and the report.
+    `let_go`: gives back what can be read again from disk; returns whether there may be any.
     """
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
+        self.let_go: Callable[[], bool] = lambda: False
 
     def allows(self, more: int) -> bool:
         """Return whether `more` bytes still fit under the limit."""
+        return self._fits(more) or (self.let_go() and self._fits(more))
+
+    def _fits(self, more: int) -> bool:
         return resident_bytes() + more <= self.limit_bytes - self.limit_bytes // 32
 
     def relax(self) -> None:

@@ -26,6 +26,7 @@ from joinproto.cli.show.amounts import size
 from joinproto.errors import LimitReached
 
 if TYPE_CHECKING:
+    from joinproto.check.engine.checkpoint import Checkpoint
     from joinproto.check.engine.tables.answers import Answers
     from joinproto.cli.show.progress import Progress
     from spark_explore.places import Place
@@ -58,6 +59,7 @@ class Settings:
     cache: bool
     verify: bool
     workers: int | None
+    checkpoint: Path | None = None
     witness: str | None = None
     reports: tuple[Path, ...] = ()
     github: bool = False
@@ -131,7 +133,8 @@ def _directly(loaded: Loaded, settings: Settings) -> Report | None:
     A world that ships is left to the engine, which keeps its members' answers for the next search.
     """
     asks_for_more = settings.engine == "spark" or settings.symmetry or settings.out is not None
-    if loaded.file is None or asks_for_more or settings.master is not None:
+    asks_for_more |= settings.master is not None or settings.checkpoint is not None
+    if loaded.file is None or asks_for_more:
         return None
     if not is_direct(loaded.world):
         return None
@@ -165,6 +168,7 @@ def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
         or settings.symmetry
         or settings.estimate
         or settings.out is not None
+        or settings.checkpoint is not None
         or any(limit is not None for limit in limits.values())
     )
     if asks_for_more or _was_large(loaded):
@@ -203,6 +207,8 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
         _say_estimate(loaded, settings)
         # A limit that a person sets is where it stops, unless Spark was asked for.
         goes_on = settings.memory_bytes is None or settings.master is not None
+        # States that lie on disk need no other processes.
+        goes_on &= settings.checkpoint is None
         if settings.engine == "auto" and goes_on and find_spec("pyspark") is not None:
             from spark_explore import explore
 
@@ -222,9 +228,20 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
                 answers=answers,
                 workers=workers,
                 witnesses=settings.witness is not None,
+                checkpoint=_checkpoint(loaded, settings, partial(_say, progress)),
                 **settings.limits(),
             )
     return report, compiled()
+
+
+def _checkpoint(
+    loaded: Loaded, settings: Settings, tell: Callable[[str], None]
+) -> Checkpoint | None:
+    if settings.checkpoint is None:
+        return None
+    from joinproto.check.engine.checkpoint import Checkpoint
+
+    return Checkpoint(settings.checkpoint, identity(loaded, settings), tell)
 
 
 def _answers(loaded: Loaded, settings: Settings, tell: Callable[[str], None]) -> Answers | None:

@@ -47,13 +47,15 @@ ENGINE: Mapping[str, set[str]] = {
     "symmetry": {"rows", "tables", "claims"},
     "expansion": {"rows", "tables", "symmetry"},
     "space": {"rows", "tables", "claims", "symmetry", "expansion", "stopping"},
-    "search": {"rows", "claims", "symmetry", "expansion", "space", "stopping"},
+    "checkpoint": {"rows", "tables", "claims", "symmetry"},
+    "search": {"rows", "claims", "symmetry", "expansion", "space", "checkpoint", "stopping"},
     "runs": {"rows", "tables", "claims", "symmetry", "search", "stopping"},
     "liveness": {"rows", "tables", "claims", "search", "runs"},
 }
 # For types alone, or when it comes to that: a run that goes wrong is told, a lasso is looked for.
 ENGINE_LATE: Mapping[str, set[str]] = {
     "tables": {"symmetry"},
+    "checkpoint": {"search"},
     "search": {"runs"},
     "runs": {"liveness"},
 }

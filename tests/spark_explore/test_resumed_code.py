@@ -12,8 +12,8 @@ import pytest
 from joinproto.check import NOT_ENABLED, Broadcast, World, sometimes_one
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.tables.numbering import TablesNumbering
+from joinproto.check.engine.tables.search_code import answer_as_before
 from joinproto.check.sources import sources_of
-from spark_explore.journal import _answers_as_before
 
 DATA = {"limit": 1}
 """Stands for a file or the environment, of which no source tells."""
@@ -44,9 +44,9 @@ def test_members_that_answer_otherwise_are_noticed(monkeypatch: pytest.MonkeyPat
     first.run()
     kept = TablesNumbering(first.tables).content()
 
-    as_before = _answers_as_before(TablesNumbering(search().tables), kept)
+    as_before = answer_as_before(TablesNumbering(search().tables), kept)
     monkeypatch.setitem(DATA, "limit", 2)
-    changed = _answers_as_before(TablesNumbering(search().tables), kept)
+    changed = answer_as_before(TablesNumbering(search().tables), kept)
 
     assert (True, False) == (as_before, changed)
 

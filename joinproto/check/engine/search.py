@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from attrs import define, field
 
 from joinproto.check.engine import Compiling, telling_of_compilation
+from joinproto.check.engine.checkpoint import Checkpoint
 from joinproto.check.engine.claims.found import Found
 from joinproto.check.engine.expansion.expander import BATCH
 from joinproto.check.engine.rows.marks import NO_MARKS
@@ -32,11 +33,14 @@ class Search(Space):
     """One search of one world.  After `run`, rows of level k are levels[k] to levels[k+1].
 
     `pause`: asked before each level is expanded; True ends the search there, as it stands.
+    `checkpoint`: is told where the search is, with its `files`; `goes_on`: from what it holds.
     """
 
     progress: Callable[[Tick], None] | None = None
     stop_at_violation: bool = True
     pause: Callable[[], bool] | None = None
+    checkpoint: Checkpoint | None = None
+    goes_on: bool = False
     found: Found = field(init=False, factory=Found)
     _told: float = field(init=False, default=0.0)
     _batches: int = field(init=False, default=0)
@@ -44,6 +48,8 @@ class Search(Space):
     def run(self) -> Found:
         """Explore until the end, the first violation's level, or a limit."""
         self.numbering()
+        if self.goes_on and self.checkpoint is not None:
+            self.found = self.checkpoint.restore(self)
         began = time.perf_counter()
         self.tables.failing = {}
         try:
@@ -83,8 +89,9 @@ class Search(Space):
 
     def _levels(self, stops: Stops) -> None:
         found = self.found
-        found.generated = self.begins
-        found.levels = [0, self.begins]
+        if not found.levels:
+            found.generated = self.begins
+            found.levels = [0, self.begins]
         self.judge.go_on = stops.while_judging
         try:
             numbers = self._judge_level()
@@ -94,11 +101,13 @@ class Search(Space):
         while not (found.violated and self.stop_at_violation):
             begin, end = found.levels[-2], found.levels[-1]
             if begin == end:
+                self._keep(now=False)
                 found.levels.pop()
                 return
             if self.pause is not None and self.pause():
                 return
             found.stopped_by = self.cut_by or stops.before_level(self.states.count)
+            self._keep(now=found.stopped_by != "")
             if found.stopped_by:
                 return
             try:
@@ -108,6 +117,8 @@ class Search(Space):
                     self.expander.refresh()
             except (TooMany, MemoryError):
                 found.stopped_by = stops.of_memory()
+            except Ended as ended:
+                found.stopped_by = str(ended)
             if self.tables.failing:
                 self._raise_failing(begin, end)
             if found.stopped_by:
@@ -125,6 +136,11 @@ class Search(Space):
             found.stopped_by = stops.after_level()
             if found.stopped_by:
                 return
+
+    def _keep(self, *, now: bool) -> None:
+        """Write a checkpoint between two levels, where there is one."""
+        if self.checkpoint is not None:
+            self.checkpoint.keep_sometimes(self, self.found, now=now)
 
     def _judge_level(self) -> Ints | None:
         joint = self.world.together is not None

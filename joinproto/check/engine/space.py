@@ -18,6 +18,7 @@ from attrs import Factory, define, field
 from joinproto.check.engine.claims.judge import Judge
 from joinproto.check.engine.expansion.expander import Batch, Expander
 from joinproto.check.engine.expansion.workers import ParallelLevels
+from joinproto.check.engine.rows.row_file import RowFiles
 from joinproto.check.engine.rows.rowset import RowSet, in_one
 from joinproto.check.engine.rows.threads import Workers
 from joinproto.check.engine.shapes import Ints, RowMarks, Rows
@@ -55,7 +56,10 @@ class Space:
     `workers`: threads that expand levels; where the world has a view, `same`, one does.
     `answers`: of members, where they are known from another run.
     `numbers_contents`: rows may get numbers in place of bits: see
-    `joinproto/check/engine/tables/contents.py`.
+    `joinproto/check/engine/tables/contents.py`.  `may_number`: they may from now on.
+    `files`: where rows lie; None: in memory.
+    `looked_at`, `outside`: so many rows, the first ones, were asked whether they are `within`, and
+    those are not.
     """
 
     world: World
@@ -64,6 +68,7 @@ class Space:
     numbers_contents: bool = True
     answers: Answers | None = None
     workers: int = 1
+    files: RowFiles | None = None
     tables: Tables = field(init=False)
     judge: Judge = field(init=False)
     expander: Expander = field(init=False)
@@ -74,13 +79,12 @@ class Space:
     alike: StateKeys | None = field(init=False, default=None)
     crew_levels: ParallelLevels | None = field(init=False, default=None)
     cut_by: str = field(init=False, default="")
+    may_number: bool = field(init=False, default=False)
+    looked_at: int = field(init=False, default=0)
+    outside: int = field(init=False, default=0)
     _made: float = field(init=False, factory=time.perf_counter)
     _crew: Workers | None = field(init=False, default=None)
-    _may_number: bool = field(init=False, default=False)
     _bytes_before: int = field(init=False, default=0)
-    # So many rows, the first ones, were asked whether they are `within`, and those are not.
-    _looked_at: int = field(init=False, default=0)
-    _outside: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
         # What `same` lets go on depends on the order of rows, and that on what is known.
@@ -90,8 +94,9 @@ class Space:
         self.tables = Tables(self.world, self.answers)
         limit = self.limits.memory_bytes
         self.budget = Budget(default_limit_bytes() if limit is None else limit)
+        if self.files is not None:
+            self.budget.let_go = self.files.let_go
         self.tables.bound_by(self.budget)
-        self.judge = Judge(self.tables, self.budget)
         if self.world.same is not None and self.symmetry:
             raise ModelProblem(
                 f"world {self.world.name} has a view, same, which may tell members apart",
@@ -99,32 +104,35 @@ class Space:
             )
         # Which of those that are the same goes on depends on their order.
         if self.workers > 1 and self.world.same is None:
-            self._crew = self.judge.crew = Workers(self.workers)
-        if self.symmetry:
-            self.renaming = Symmetry(self.tables)
-            self.judge.renamed = self.renaming.interchange.swapped_views
+            self._crew = Workers(self.workers)
+        self.judge_anew(sorted_form=True)
         self._begin()
+
+    def judge_anew(self, *, sorted_form: bool) -> None:
+        """Make what judges and renames, of the tables as they are.
+
+        `sorted_form`: as of `Symmetry`, where members are renamed.
+        """
+        self.judge = Judge(self.tables, self.budget)
+        self.judge.crew = self._crew
+        if self.symmetry:
+            self.renaming = Symmetry(self.tables, sorted_form=sorted_form)
+            self.judge.renamed = self.renaming.interchange.swapped_views
 
     def _begin(self) -> None:
         begins = self.tables.initial(self._is_cut)
-        self._looked_at = self._outside = 0
+        self.looked_at = self.outside = 0
         if self.renaming is not None:
             try:
                 self.renaming.refresh()
             except Restart:
                 self._by_permutation()
         self.tables.grow_layout()
-        self.expander = Expander(self.tables)
-        if self.renaming is not None:
-            self.expander.on_new.append(self.renaming.refresh)
-        # Weakly: else the expander keeps the search, and all states, until garbage is looked for.
-        own = proxy(self)
-        self.expander.on_new.append(partial(type(self)._refuse_far, own))
-        self.states = RowSet(self.tables.layout.words, self.budget)
+        self.expand_anew()
+        self.states = RowSet(self.tables.layout.words, self.budget, files=self.files)
         most = self.limits.states
         expected = self.tables.states_before
         self.states.expect(expected if most is None else min(most, expected))
-        self.expander.on_layout.append(partial(type(self)._repack, own))
         pack = self.tables.layout.pack
         rows = np.stack([pack(np.array(fields), messages) for fields, messages in begins])
         if self.renaming is not None:
@@ -135,6 +143,20 @@ class Space:
             self.alike = StateKeys(self.tables, self.judge, self.budget)
         self.take_in(rows)
         self.begins = self.states.count
+        self.share_out()
+
+    def expand_anew(self) -> None:
+        """Make what expands rows, of the tables as they are."""
+        self.expander = Expander(self.tables)
+        if self.renaming is not None:
+            self.expander.on_new.append(self.renaming.refresh)
+        # Weakly: else the expander keeps the search, and all states, until garbage is looked for.
+        own = proxy(self)
+        self.expander.on_new.append(partial(type(self)._refuse_far, own))
+        self.expander.on_layout.append(partial(type(self)._repack, own))
+
+    def share_out(self) -> None:
+        """Let all workers expand the states that are there."""
         if self._crew is not None:
             self.states.over = self._crew.over
             self.crew_levels = ParallelLevels(self._crew, self.expander, self.states, self.renaming)
@@ -166,7 +188,8 @@ class Space:
             raise TooWide
         messages = min(old.capacity, tables.slots)
         count = self.states.count
-        rows = layout.repack(self.states.rows, count, old, messages)
+        fresh = self.states.another(layout.words)
+        rows = layout.repack(self.states.rows, count, old, messages, fresh)
         if self.renaming is not None:
             # Which renaming is the least depends on where the fields lie.
             self.renaming.canonical(rows)
@@ -188,9 +211,9 @@ class Space:
         numbers = self.judge.number(self.rows(), begin, end)
         flags = self.judge.flags[numbers]
         inside = begin + np.flatnonzero((flags >> np.uint64(self.judge.within_bit)) & np.uint64(1))
-        if begin == self._looked_at:
-            self._looked_at = end
-            self._outside += end - begin - len(inside)
+        if begin == self.looked_at:
+            self.looked_at = end
+            self.outside += end - begin - len(inside)
         return inside
 
     @property
@@ -199,10 +222,10 @@ class Space:
         if self.world.within is None:
             return 0
         # In pieces: all states at once would take as much memory again.
-        while self._looked_at < self.states.count:
-            begin = self._looked_at
+        while self.looked_at < self.states.count:
+            begin = self.looked_at
             self._within(begin, min(self.states.count, begin + _PIECE))
-        return self._outside
+        return self.outside
 
     def joint_of(self, begin: int, end: int, picked: Ints | None = None) -> Ints | None:
         """Return the combination numbers the expander wants, or None where no step needs them."""
@@ -259,17 +282,17 @@ class Space:
         """Return whether numbers of contents shall take the place of bits."""
         tables, renaming = self.tables, self.renaming
         # Members that can be sorted are cheaper to rename than contents are to number.
-        may = self._may_number and (renaming is None or not renaming.sorted_form)
+        may = self.may_number and (renaming is None or not renaming.sorted_form)
         return may and tables.slots > 0 and tables.layout.words > WORDS_MAX
 
     def _refuse_far(self) -> None:
         contents = self.tables.contents
-        if self._may_number and contents is not None and contents.are_too_far():
+        if self.may_number and contents is not None and contents.are_too_far():
             raise TooFar
 
     def numbering(self) -> None:
         """From here on rows may get numbers in place of bits: contents are numbered by sender."""
-        self._may_number = self.numbers_contents and self.tables.with_sender
+        self.may_number = self.numbers_contents and self.tables.with_sender
 
     def begin_anew(self, because: Restart | TooWide | TooFar) -> None:
         """Begin again in the other form of rows that `because` asks for."""
@@ -290,12 +313,12 @@ class Space:
         self._begin()
 
     def _give_bits(self) -> None:
-        self._may_number = False
+        self.may_number = False
         self.tables.give_bits()
 
     def keep_form(self) -> None:
         """Nothing is begun anew after this, and one thread does what is left."""
-        self._may_number = False
+        self.may_number = False
         if self._crew is not None:
             self._crew.close()
             self.states.over = in_one

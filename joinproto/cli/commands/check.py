@@ -79,6 +79,12 @@ class Checked:
 @option("--out", "Keep all results: DIR, or s3://BUCKET/PATH.", PlaceType(), metavar="DIR")
 @option("--states/--no-states", "With --out: write every state, as a table.", default=True)
 @option("--edges", "With --out: write every step, too.", is_flag=True)
+@option(
+    "--checkpoint",
+    "Keep states in files in DIR, and go on from there if the search was ended.",
+    click.Path(path_type=Path),
+    metavar="DIR",
+)
 @loading.limit_options
 @option("--symmetry/--no-symmetry", "One state for each renaming of members.", default=False)
 @option("--strict", "Exit 1 where something was never exercised.", is_flag=True)
@@ -163,9 +169,10 @@ def check(
 def _check_each(
     target: str, each: list[dict[str, Any]], settings: Settings, outcomes: list[Outcome]
 ) -> int:
-    if settings.trace is not None or settings.out is not None:
+    if any(one is not None for one in (settings.trace, settings.out, settings.checkpoint)):
         raise UsageProblem(
-            "--trace and --out keep one search, and this is a sweep", next="leave them out"
+            "--trace, --out and --checkpoint keep one search, and this is a sweep",
+            next="leave them out",
         )
     from joinproto.cli.commands import sweep
 
@@ -211,6 +218,17 @@ def _refuse_what_belongs_to_spark(settings: Settings) -> None:
         from spark_explore.session import refuse_connect
 
         refuse_connect(settings.master)
+    if settings.checkpoint is not None and (settings.out is not None or settings.master):
+        raise UsageProblem(
+            "--checkpoint keeps the states of a search in this process;"
+            f" {'--out' if settings.out is not None else '--master'} is for another",
+            next="leave out one of them",
+        )
+    if settings.checkpoint is not None and settings.engine == "spark":
+        raise UsageProblem(
+            "--checkpoint belongs to the local engine",
+            next="--out DIR keeps a search on Spark, and --resume goes on with it",
+        )
     local = settings.engine == "local"
     if settings.edges and (settings.out is None or settings.symmetry or not settings.states):
         raise UsageProblem(
@@ -231,6 +249,7 @@ def _refuse_with_tier(target: str | None, options: Mapping[str, Any], settings: 
         "a world": target,
         "--trace": settings.trace,
         "--out": settings.out,
+        "--checkpoint": settings.checkpoint,
         "--engine spark": settings.engine == "spark",
         "--symmetry": settings.symmetry,
         "--estimate": settings.estimate,

@@ -130,13 +130,18 @@ class Layout:
                 word ^= low
         return sorted(found)
 
-    def repack(self, rows: Rows, count: int, old: Layout, messages: int) -> Rows:
+    def repack(
+        self, rows: Rows, count: int, old: Layout, messages: int, into: Rows | None = None
+    ) -> Rows:
         """Return `rows[:count]`, packed by `old`, packed by this layout.
 
-        Where a row keeps its number of words, in place: `rows` is changed and returned.
+        They are written to `into`, if it is given.  Else, where a row keeps its number of words, in
+        place: `rows` is changed and returned.
         """
         fresh = rows
-        if self.words != old.words:
+        if into is not None:
+            fresh = into
+        elif self.words != old.words:
             fresh = np.empty((count, self.words), np.uint64)
         _repack(
             rows,

@@ -21,6 +21,7 @@ from joinproto.check.engine.rows.bits import are_same, hash_of
 from joinproto.check.engine.rows.inserting import insert_single, insert_wide
 from joinproto.check.engine.rows.marks import NO_MARKS, Marks
 from joinproto.check.engine.rows.rehash import put_back, refill_single, refill_wide, spread
+from joinproto.check.engine.rows.row_file import RowFiles
 from joinproto.check.engine.shapes import Ints, Keys, RowMarks, Rows
 from joinproto.check.memory import Budget, TooMany
 
@@ -67,22 +68,30 @@ class RowSet:
     `over`: calls what it is given with pieces of begin to end, by several threads or by one.
     `marks`: who led to the rows of the last two levels.
     `budget`: how much memory the process may take.  `room`: how many rows are expected;
-    None reserves what the budget allows.
+    None reserves what the budget allows.  `files`: where rows lie; None: in memory.
     """
 
     def __init__(
-        self, words: int, budget: Budget, *, numbered: bool = False, room: int | None = None
+        self,
+        words: int,
+        budget: Budget,
+        *,
+        numbered: bool = False,
+        room: int | None = None,
+        files: RowFiles | None = None,
     ) -> None:
         self.words = words
         self.count = 0
         self.era = 0
         self._budget = budget
         self._numbered = numbered
+        self._files = files
         self.is_direct = words == 1 and not numbered
         self.over: Callable[[int, int, Callable[[int, int], int]], list[int]] = in_one
         self._own = np.array([0, _ALL], np.int64)
         self._recent = np.zeros(_RECENT, np.uint64)
         self.marks = Marks()
+        self.rows: Rows
         if room is None:
             self.rows = self._reserve(words, 1 << 16)
         else:
@@ -92,6 +101,8 @@ class RowSet:
         self._set_table(1 << 12)
 
     def _reserve(self, words: int, least: int) -> Rows:
+        if self._files is not None:
+            return self._files.fresh(words, least)
         # Reserved is not used: the kernel gives a page when it is first written.
         room = max(least, min(self._budget.limit_bytes // (8 * words), (1 << 32) - 2))
         while True:
@@ -119,13 +130,17 @@ class RowSet:
 
     @property
     def bytes_used(self) -> int:
-        return self.count * self.words * 8 + self.table.nbytes
+        """What it takes in memory; rows in a file take none that is not given back."""
+        rows = self.count * self.words * 8 if self._files is None else 0
+        return rows + self.table.nbytes
 
     def room_for(self, more: int) -> None:
         """Make room for `more` rows; raises `TooMany` where memory does not allow it."""
         wanted = self.count + more
         self.marks.room_for(wanted)
-        if wanted > len(self.rows):
+        if wanted > len(self.rows) and self._files is not None:
+            self.rows = self._files.grown(wanted)
+        elif wanted > len(self.rows):
             if not self._budget.allows(wanted * self.words * 8):
                 raise TooMany
             fresh = self._reserve(self.words, wanted + wanted // 2)
@@ -225,14 +240,30 @@ class RowSet:
         self.table[:] = 0
         self._recent[:] = 0
 
+    def another(self, words: int) -> Rows | None:
+        """Return room for all rows in another file, for `replace`; None: rows lie in memory.
+
+        The rows there are never changed in place, because a checkpoint may name them.
+        """
+        return None if self._files is None else self._files.fresh(words, self.count)
+
+    def put_back(self, rows: Rows, count: int) -> None:
+        """Take the rows of a set of before, which had so many."""
+        self.rows, self.count = rows, count
+        self.expect(count)
+        self.room_for(0)
+        self._refill()
+
     def replace(self, rows: Rows, count: int) -> None:
         """Take other rows in the same order (the same states, packed in another way).
 
-        `rows` may be this set's own array, changed in place.
+        `rows` may be this set's own array, changed in place, or begin what `another` returned.
         """
         self.words = rows.shape[1]
         self.is_direct = self.words == 1 and not self._numbered
-        if not np.may_share_memory(rows, self.rows):
+        if self._files is not None:
+            self.rows = self._files.opened(self._files.name, self.words)
+        elif not np.may_share_memory(rows, self.rows):
             # Given back before the new ones are taken: they need not fit side by side.
             self.rows = np.empty((0, self.words), np.uint64)
             fresh = self._reserve(self.words, max(count, 1 << 16))

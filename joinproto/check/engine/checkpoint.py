@@ -1,0 +1,350 @@
+"""A search that is killed and goes on: what it leaves in a folder, between levels.
+
+    rows-....bin     every state found, in the order in which it was found (`rows/row_file.py`)
+    checkpoint.bin   how far the search was: where its levels end, what rows are made of (values
+                     behind numbers, members' answers), counters, and which claims were decided
+    lock             held while a search uses the folder
+
+`checkpoint.bin` is another file that is renamed into place, once the rows that it counts are on
+disk.  So a search that is killed at any moment leaves the last one that is whole.  Rows behind
+those that it counts are found again, as is everything else of a level that was not done.
+
+What is not kept is made again: the table that finds rows, from the rows, and what claims say of
+combinations, by asking them.  Runs are found backwards through the levels, as in any search, so the
+counts, the verdict and the shortest run are those of a search that was never killed.
+
+A checkpoint is of one world, its options and its code.  Any other is refused, and says why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import define, field
+
+from joinproto.check.engine.claims.found import Found, Hit
+from joinproto.check.engine.rows.row_file import RowFiles
+from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.symmetry.same_states import StateKeys
+from joinproto.check.engine.tables.kept_values import CannotKeep, Names, read, written
+from joinproto.check.engine.tables.numbering import TablesNumbering
+from joinproto.check.engine.tables.search_code import (
+    answer_as_before,
+    code_of,
+    member_codes,
+    names_of,
+)
+from joinproto.check.memory import TooMany
+from joinproto.errors import EnvironmentProblem, LimitReached, UsageProblem
+
+if TYPE_CHECKING:
+    from joinproto.check.engine.search import Search
+
+FORMAT = b"joinproto checkpoint 1\n"
+FILE, NEW, LOCK = "checkpoint.bin", "checkpoint.new", "lock"
+
+SECONDS = 15.0
+"""So long a search goes on before it writes the next one."""
+
+_PIECE = 1 << 18
+"""So many rows are renamed or compared at once."""
+
+
+@define
+class Checkpoint:
+    """The checkpoint of one search, in a folder of its own.
+
+    `run`: what makes it this search and no other, as JSON.  `tell`: hears from where it goes on.
+    `seconds`: at least so long between two writes, and twenty times as long as the last one took.
+    `note`: from where this search went on; empty: it began.
+    """
+
+    folder: Path
+    run: Mapping[str, Any]
+    tell: Callable[[str], None] = lambda _: None
+    seconds: float = SECONDS
+    files: RowFiles = field(init=False)
+    note: str = field(init=False, default="")
+    _kept: float = field(init=False, factory=time.monotonic)
+    _took: float = field(init=False, default=0.0)
+    _names: Names | None = field(init=False, default=None)
+    _code: str = field(init=False, default="")
+    _lock: IO[bytes] | None = field(init=False, default=None)
+
+    def __attrs_post_init__(self) -> None:
+        self.files = RowFiles(self.folder)
+
+    # -- the folder ----------------------------------------------------------------------
+
+    def open(self) -> bool:
+        """Take the folder; return whether it holds a search to go on with.
+
+        Raises `UsageProblem` where it is not ours or of another search, `EnvironmentProblem` where
+        it cannot be written to.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            held = sorted(path.name for path in self.folder.iterdir())
+            strange = [name for name in held if not _is_ours(name)]
+            if strange:
+                raise UsageProblem(
+                    f"{self.folder} is not empty, and {strange[0]} is not of a checkpoint",
+                    next="give --checkpoint a new folder",
+                )
+            self._lock = (self.folder / LOCK).open("ab")
+        except OSError as error:
+            raise self._cannot_write(error) from error
+        if not _locked(self._lock):
+            self.close()
+            raise UsageProblem(
+                f"another process searches with {self.folder}",
+                next="wait for it, or give --checkpoint another folder",
+            )
+        return FILE in held
+
+    def remove(self) -> None:
+        """Remove all that was kept: the search is over."""
+        for name in (FILE, NEW):
+            (self.folder / name).unlink(missing_ok=True)
+        self.files.close()
+        self.close()
+        (self.folder / LOCK).unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
+
+    def close(self) -> None:
+        """Let another process have the folder."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def left(self) -> str:
+        """Return in words what is kept for the next time; empty: nothing is."""
+        path = self.folder / FILE
+        if not path.exists():
+            return ""
+        size = sum(one.stat().st_size for one in self.folder.iterdir())
+        levels = self._head()[0]["levels"]
+        return (
+            f"the same command goes on from level {len(levels) - 1}, {levels[-1]:,} states:"
+            f" {self.folder} holds them, {size / 2**20:,.0f} MiB"
+        )
+
+    def _cannot_write(self, error: OSError) -> EnvironmentProblem:
+        return EnvironmentProblem(
+            f"cannot write to {self.folder}: {error.strerror or error}",
+            next="free some space there, or give --checkpoint another folder",
+        )
+
+    # -- writing -------------------------------------------------------------------------
+
+    def keep_sometimes(self, search: Search, found: Found, *, now: bool = False) -> None:
+        """Write how far the search is, if it is time to, or `now`.  All levels found are whole."""
+        due = time.monotonic() - self._kept >= max(self.seconds, 20 * self._took)
+        if now or due or self._names is None:
+            if self._names is None:
+                self._names, self._code = names_of(search.tables), code_of(search.tables)
+            began = time.monotonic()
+            try:
+                self._keep(search, found, self._names)
+            except OSError as error:
+                raise self._cannot_write(error) from error
+            self._kept = time.monotonic()
+            self._took = self._kept - began
+
+    def _keep(self, search: Search, found: Found, names: Names) -> None:
+        search.count_up()
+        head = {
+            "run": dict(self.run),
+            "code": self._code,
+            "rows": self.files.name,
+            "words": search.states.words,
+            "levels": found.levels,
+            "generated": found.generated,
+        }
+        try:
+            body = written(_content(search, found), names)
+        except (CannotKeep, RecursionError) as error:
+            raise UsageProblem(
+                f"a value of this model cannot be kept in a file: {error}",
+                next="hold plain values, enums or classes of the model's own modules; or search"
+                " without --checkpoint",
+            ) from error
+        text = json.dumps(head).encode()
+        whole = len(text).to_bytes(8, "big") + text + body
+        self.files.sync()
+        with (self.folder / NEW).open("wb") as opened:
+            opened.write(FORMAT + hashlib.sha256(whole).digest() + whole)
+            opened.flush()
+            os.fsync(opened.fileno())
+        (self.folder / NEW).replace(self.folder / FILE)
+        _sync_folder(self.folder)
+        self.files.remove_others()
+
+    # -- going on ------------------------------------------------------------------------
+
+    def restore(self, search: Search) -> Found:
+        """Let the states be those that are kept; `search` is fresh, of the same world.
+
+        Raises `UsageProblem` where the search is another one, or the file is damaged, and
+        `LimitReached` where the states do not fit under the memory limit.
+        """
+        head, body = self._head()
+        names, code = names_of(search.tables), code_of(search.tables)
+        self._refuse_other(head, code)
+        try:
+            content = read(body, names)
+        except Exception as error:
+            raise self._damaged(f"it cannot be read: {error}") from error
+        try:
+            _put_back(search, content, head)
+        except TooMany as error:
+            raise LimitReached(
+                f"the {head['levels'][-1]:,} states in {self.folder} do not fit under the memory"
+                " limit",
+                next="a higher --max-memory",
+            ) from error
+        claims = {claim.property.name: claim for claim in search.judge.claims}
+        hits = [Hit(claims[name], level, rows) for name, level, rows in content["hits"]]
+        self._names, self._code, self._kept = names, code, time.monotonic()
+        states = f"level {len(head['levels']) - 1} and {head['levels'][-1]:,} states"
+        self.note = f"went on from {states}, kept in {self.folder}"
+        self.tell(f"going on from {states}, kept in {self.folder}")
+        return Found(levels=head["levels"], generated=head["generated"], hits=hits)
+
+    def _head(self) -> tuple[dict[str, Any], bytes]:
+        """Return what stands before the numbering, and that.  Raises `UsageProblem`."""
+        held = (self.folder / FILE).read_bytes()
+        if not held.startswith(FORMAT):
+            raise self._damaged("it is of another version of joinproto, or no checkpoint")
+        digest, whole = held[len(FORMAT) :][:32], held[len(FORMAT) + 32 :]
+        if hashlib.sha256(whole).digest() != digest:
+            raise self._damaged("it is not as it was written")
+        end = 8 + int.from_bytes(whole[:8], "big")
+        head: dict[str, Any] = json.loads(whole[8:end])
+        rows = self.folder / head["rows"]
+        if not rows.exists() or rows.stat().st_size < 8 * head["words"] * head["levels"][-1]:
+            raise self._damaged(f"the states that it counts are not in {head['rows']}")
+        return head, whole[end:]
+
+    def _damaged(self, why: str) -> UsageProblem:
+        return UsageProblem(
+            f"{self.folder / FILE} cannot be gone on from: {why}",
+            next=f"remove {self.folder}, and the search begins anew",
+        )
+
+    def _refuse_other(self, head: dict[str, Any], code: str) -> None:
+        there, here = head["run"], json.loads(json.dumps(dict(self.run)))
+        differs = [
+            f"{key} {there.get(key)} there, {here.get(key)} here"
+            for key in {**there, **here}
+            if there.get(key) != here.get(key)
+        ]
+        if head["code"] != code:
+            differs.append("the model's source, or joinproto's, has changed since")
+        if differs:
+            raise UsageProblem(
+                f"{self.folder} holds another search: {'; '.join(differs)}",
+                next="give what it was started with, or --checkpoint another folder",
+            )
+
+
+def _is_ours(name: str) -> bool:
+    rows = name.startswith("rows-") and name.endswith(".bin")
+    return name in (FILE, NEW, LOCK) or rows
+
+
+def _locked(opened: IO[bytes]) -> bool:
+    """Lock an open file for this process; return whether no other has it."""
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # not on this system: then two at a time are the user's mistake
+        return True
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    with suppress(OSError):  # not every system opens a folder
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+# -- values and tables -----------------------------------------------------------------
+
+
+def _content(search: Search, found: Found) -> dict[str, Any]:
+    judge, renaming = search.judge, search.renaming
+    return {
+        "numbering": TablesNumbering(search.tables).content(),
+        "seen": judge.seen_numbers,
+        "premises": [claim.property.name for claim in judge.claims if claim.premise_met],
+        "hits": [(hit.claim.property.name, hit.level, hit.rows) for hit in found.hits],
+        "begins": search.begins,
+        "may_number": search.may_number,
+        "sorted": renaming is not None and renaming.sorted_form,
+        "looked_at": search.looked_at,
+        "outside": search.outside,
+        "calls": [code.objects.calls for code in member_codes(search.tables)],
+    }
+
+
+def _put_back(search: Search, content: dict[str, Any], head: dict[str, Any]) -> None:
+    tables = search.tables
+    numbering = TablesNumbering(tables)
+    if not answer_as_before(numbering, content["numbering"]):
+        raise UsageProblem(
+            "the members answer otherwise than in the search that is kept, though their source is"
+            " the same: a data file, the environment or a package is another one",
+            next="give --checkpoint a new folder, and the search begins anew",
+        )
+    numbering.take(content["numbering"])
+    tables.bound_by(search.budget)
+    tables.forget_asked()
+    search.judge_anew(sorted_form=content["sorted"])
+    search.judge.refresh()
+    search.judge.mark(content["seen"])
+    for claim in search.judge.claims:
+        claim.premise_met = claim.property.name in content["premises"]
+    if search.renaming is not None:
+        search.renaming.refresh()
+    search.begins, search.may_number = content["begins"], content["may_number"]
+    search.looked_at, search.outside = content["looked_at"], content["outside"]
+    for code, calls in zip(member_codes(tables), content["calls"], strict=True):
+        code.objects.calls = calls
+    search.expand_anew()
+    _put_rows_back(search, head["rows"], head["words"], head["levels"][-1])
+    search.share_out()
+
+
+def _put_rows_back(search: Search, name: str, words: int, count: int) -> None:
+    files = search.files
+    assert files is not None
+    rows = files.opened(name, words)
+    if search.renaming is not None:
+        # Which renaming stands for all depends on the order in which they were compared.
+        kept, rows = rows, files.fresh(words, count)
+        for begin in range(0, count, _PIECE):
+            piece = np.array(kept[begin : min(count, begin + _PIECE)])
+            search.renaming.canonical(piece)
+            rows[begin : begin + len(piece)] = piece
+    search.states = RowSet(words, search.budget, room=1, files=files)
+    search.states.put_back(rows, count)
+    if search.world.same is not None:
+        search.alike = StateKeys(search.tables, search.judge, search.budget)
+        for begin in range(0, count, _PIECE):
+            search.alike.first(rows[begin : min(count, begin + _PIECE)])

@@ -1,0 +1,134 @@
+"""Rows in a file that is mapped into memory, so that they need not fit there.
+
+The kernel writes the file while a search goes on, and reads back what is looked at.  Only the pages
+in use take memory: `let_go` gives all of them back.  The disk's blocks are taken before rows are
+written, because a full disk ends a process that writes to a map.
+
+A file holds the rows of one layout.  Rows that are packed anew go to another file, so what a
+checkpoint names stays as it was (`joinproto/check/engine/checkpoint.py`).
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import secrets
+from pathlib import Path
+
+import numpy as np
+from attrs import define, field
+
+from joinproto.check.engine.shapes import Rows
+from joinproto.check.memory import Ended
+from joinproto.errors import EnvironmentProblem
+
+NAME = "rows-*.bin"
+
+_BYTES_MIN = 1 << 20
+_BYTES_MORE_MAX = 1 << 28
+"""A file grows by a quarter, and by no more than that."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_NOT_KNOWN = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
+"""A file system that cannot take blocks ahead says one of these."""
+
+
+@define
+class RowFiles:
+    """The files of rows in one folder, of which one is in use.
+
+    `name`: of that file.  `words`: of its rows.
+    """
+
+    folder: Path
+    name: str = ""
+    words: int = 1
+    _map: mmap.mmap | None = field(init=False, default=None)
+    _bytes: int = field(init=False, default=0)
+
+    def fresh(self, words: int, least: int) -> Rows:
+        """Use a new file with room for `least` rows; return them: uint64, shape (row, word).
+
+        Raises `EnvironmentProblem` where there can be none: no search goes on without it.
+        """
+        self.name, self.words = f"rows-{secrets.token_hex(4)}.bin", words
+        self._bytes = 0
+        try:
+            (self.folder / self.name).touch(exist_ok=False)
+            return self.grown(least)
+        except (OSError, Ended) as error:
+            raise EnvironmentProblem(
+                f"no file for {least:,} states in {self.folder}: {error}",
+                next="free some space there; the same command goes on from the last checkpoint",
+            ) from error
+
+    def opened(self, name: str, words: int) -> Rows:
+        """Use the file of that name; return all rows that it has room for."""
+        self.name, self.words = name, words
+        self._bytes = (self.folder / name).stat().st_size
+        return self._mapped()
+
+    def grown(self, least: int) -> Rows:
+        """Let the file have room for `least` rows; return them.  The rows before stay.
+
+        Raises `Ended` where the disk has no room.
+        """
+        wanted = max(_BYTES_MIN, 8 * self.words * least)
+        wanted = max(wanted, self._bytes + min(self._bytes // 4, _BYTES_MORE_MAX))
+        wanted += -wanted % mmap.PAGESIZE
+        try:
+            with (self.folder / self.name).open("r+b") as opened:
+                _take_blocks(opened.fileno(), self._bytes, wanted)
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            raise Ended(f"no space left in {self.folder}") from error
+        self._bytes = wanted
+        return self._mapped()
+
+    def _mapped(self) -> Rows:
+        with (self.folder / self.name).open("r+b") as opened:
+            self._map = mmap.mmap(opened.fileno(), self._bytes)
+        count = self._bytes // (8 * self.words)
+        return np.frombuffer(self._map, np.uint64, count * self.words).reshape(count, self.words)
+
+    def sync(self) -> None:
+        """Return once all rows that were written are on disk."""
+        if self._map is not None:
+            self._map.flush()
+        with (self.folder / self.name).open("r+b") as opened:
+            os.fsync(opened.fileno())
+
+    def let_go(self) -> bool:
+        """Give back the memory of all pages; they are read again when they are looked at.
+
+        Returns whether the system can do that.
+        """
+        if self._map is None or not hasattr(mmap, "MADV_DONTNEED"):
+            return False
+        self._map.madvise(mmap.MADV_DONTNEED)
+        return True
+
+    def remove_others(self) -> None:
+        """Remove the files that are not in use."""
+        for path in self.folder.glob(NAME):
+            if path.name != self.name:
+                path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Remove all files; arrays that are still held stay good."""
+        self._map, self.name = None, ""
+        self.remove_others()
+
+
+def _take_blocks(number: int, begin: int, end: int) -> None:
+    """Let an open file have `end` bytes, all of them on disk, of which `begin` are there."""
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(number, begin, end - begin)
+            return
+        except OSError as error:
+            if error.errno not in _NOT_KNOWN:
+                raise
+    os.truncate(number, end)

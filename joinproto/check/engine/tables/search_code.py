@@ -1,0 +1,73 @@
+"""The code that a search runs: which files it is, and which of its classes a file may name."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from joinproto.check import packages
+from joinproto.check.engine.tables.kept_values import Names
+from joinproto.check.packages import is_model_code
+from joinproto.check.problems import ModelProblem
+from joinproto.check.sources import sources_of
+
+if TYPE_CHECKING:
+    from joinproto.check.engine.tables.numbering import TablesNumbering
+    from joinproto.check.engine.tables.tables import Tables
+
+SAMPLES = 1_000
+"""So many answers of each kind and member are asked for again when a search goes on."""
+
+
+def code_of(tables: Tables) -> str:
+    """Return a hash of the source of members and claims, and of all that they import.
+
+    Of installed packages only what is ours.
+    """
+    found = hashlib.sha256()
+    files = {path for one in packages.MODELS for path in packages.folder(one).rglob("*.py")}
+    files |= _sources(tables)
+    for path in sorted(files):
+        found.update(path.name.encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def names_of(tables: Tables) -> Names:
+    """Return which classes a file may name: of modules that the model is made of."""
+    files = _sources(tables)
+
+    def is_own(name: str) -> bool:
+        file = getattr(sys.modules.get(name), "__file__", None)
+        return is_model_code(name) or (file is not None and Path(file).resolve() in files)
+
+    return Names.of([*tables.codes.beginnings()], is_own)
+
+
+def member_codes(tables: Tables) -> list[Any]:
+    """Return the code of each member, and of the monitor if there is one."""
+    codes = tables.codes
+    return [*codes.members, *([codes.monitor] if codes.monitor else [])]
+
+
+def answer_as_before(numbering: TablesNumbering, content: dict[str, Any]) -> bool:
+    """Return whether members say again what they said, asked a sample of all that they said."""
+    try:
+        return all(numbering.samples(content, SAMPLES))
+    except ModelProblem:
+        return False
+
+
+def _sources(tables: Tables) -> set[Path]:
+    """Return the files of members' classes and of claims, and of all that they import.
+
+    Not those of installed packages.
+    """
+    world = tables.world
+    asked: list[Any] = [code.objects.kind for code in member_codes(tables)]
+    for item in world.properties:
+        asked += [item.holds, item.premise, item.meanwhile]
+    asked += [world.within, world.same, world.together]
+    names = {getattr(one, "__module__", None) for one in asked}
+    return sources_of([sys.modules.get(name) for name in names if name is not None])

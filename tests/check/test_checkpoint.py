@@ -1,0 +1,225 @@
+"""A search that is killed goes on from its checkpoint, and tells what an unbroken one tells."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from joinproto.check import load_world
+from joinproto.check.check import check
+from joinproto.check.engine.checkpoint import FILE, Checkpoint
+from joinproto.check.engine.rows import row_file
+from joinproto.check.engine.rows.row_file import RowFiles
+from joinproto.check.memory import resident_bytes
+from joinproto.check.report import Report
+from joinproto.errors import UsageProblem
+from tests.census import without_costs
+
+KINDS: list[tuple[str, dict[str, Any], bool]] = [
+    ("two-phase-commit", {"members": 5}, False),  # a set of messages
+    ("two-phase-commit", {"members": 5}, True),  # symmetry
+    ("two-phase-commit", {"members": 4, "mutant": "one-vote-short"}, False),  # violated
+    ("token-ring-lossy", {}, False),  # queues, a deadlock
+    ("note-partition", {}, False),  # joint steps, a monitor
+    ("two-writers", {}, False),  # claims about fair runs
+    ("join-founders", {}, False),  # messages that expire
+]
+
+KILLED = """
+# Ends itself so many seconds after its first checkpoint.
+import os, signal, sys, threading
+from pathlib import Path
+from joinproto.check import load_world
+from joinproto.check.check import check
+from joinproto.check.engine.checkpoint import Checkpoint
+folder, members, seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGKILL))
+timer.daemon = True
+keep = Checkpoint._keep
+def keep_and_begin(self, *given):
+    keep(self, *given)
+    if timer.ident is None:
+        timer.start()
+Checkpoint._keep = keep_and_begin
+checkpoint = Checkpoint(folder, {"world": "two-phase-commit"}, seconds=0)
+check(load_world("two-phase-commit", members=members), checkpoint=checkpoint, workers=2)
+"""
+
+
+def of(folder: Path, name: str = "world", **options: Any) -> Checkpoint:
+    """Return a checkpoint that is written before each level."""
+    return Checkpoint(folder, {"world": name, **options}, seconds=0)
+
+
+def alike(report: Report) -> Report:
+    """Return a report without what differs from run to run."""
+    return evolve(without_costs(report), bytes_per_state=0)
+
+
+@pytest.mark.parametrize(("name", "options", "symmetry"), KINDS)
+def test_a_search_in_two_parts_tells_what_one_tells(
+    name: str, options: dict[str, Any], symmetry: bool, tmp_path: Path
+) -> None:
+    """Counts, claims, coverage and the shortest run; the folder is gone at the end."""
+    whole = check(load_world(name, **options), symmetry=symmetry)
+    half = whole.distinct // 3
+    folder = tmp_path / "kept"
+
+    part = check(
+        load_world(name, **options), symmetry=symmetry, states_max=half, checkpoint=of(folder)
+    )
+    rest = check(load_world(name, **options), symmetry=symmetry, checkpoint=of(folder))
+
+    assert part.stopped_by
+    assert "the same command goes on" in part.notes[-1]
+    assert "went on from level" in rest.notes[-1]
+    assert alike(whole) == alike(rest)
+    assert not folder.exists()
+
+
+def test_a_search_that_is_killed_twice_at_any_moment_goes_on(tmp_path: Path) -> None:
+    """What was written last is whole, whatever was under way when the process ended."""
+    assert_killed_and_gone_on(tmp_path / "kept", members=6, seconds=0.3)
+
+
+@pytest.mark.soak("engines")
+def test_a_larger_search_that_is_killed_twice_goes_on(tmp_path: Path) -> None:
+    """The same of a million states, in levels of seconds."""
+    assert_killed_and_gone_on(tmp_path / "kept", members=8, seconds=3.0)
+
+
+def assert_killed_and_gone_on(folder: Path, *, members: int, seconds: float) -> None:
+    """Kill a search twice, within so many seconds after it began or went on; then end it."""
+    whole = check(load_world("two-phase-commit", members=members))
+
+    for _ in range(2):
+        after = str(random.uniform(0.0, seconds))
+        command = [sys.executable, "-c", KILLED, str(folder), str(members), after]
+        killed = subprocess.run(command, check=False)
+        assert -signal.SIGKILL == killed.returncode
+        assert (folder / FILE).exists()
+    rest = check(
+        load_world("two-phase-commit", members=members),
+        checkpoint=of(folder, "two-phase-commit"),
+    )
+
+    assert "went on from level" in rest.notes[0]
+    assert alike(whole) == alike(rest)
+
+
+def stopped(folder: Path, **options: Any) -> None:
+    """Leave a checkpoint of a search that a limit ended."""
+    world = load_world("two-phase-commit", members=4)
+    assert check(world, states_max=100, checkpoint=of(folder, **options)).stopped_by
+
+
+def test_another_search_is_refused_with_what_differs(tmp_path: Path) -> None:
+    """The numbers of one search mean nothing to another."""
+    stopped(tmp_path / "kept", members=4)
+
+    with pytest.raises(UsageProblem, match="members 4 there, 3 here"):
+        check(
+            load_world("two-phase-commit", members=3),
+            checkpoint=of(tmp_path / "kept", members=3),
+        )
+
+
+def test_other_code_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What members answered follows from their code."""
+    stopped(tmp_path / "kept")
+    monkeypatch.setattr("joinproto.check.engine.checkpoint.code_of", lambda tables: "another")
+
+    with pytest.raises(UsageProblem, match="source, or joinproto's, has changed"):
+        check(load_world("two-phase-commit", members=4), checkpoint=of(tmp_path / "kept"))
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def of_other_format(path: Path) -> None:
+    path.write_bytes(b"joinproto checkpoint 0\n" + path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("harm", "told"), [(cut, "not as it was written"), (of_other_format, "another version")]
+)
+def test_a_damaged_checkpoint_is_refused(
+    harm: Callable[[Path], None], told: str, tmp_path: Path
+) -> None:
+    """Nothing is guessed; the message says what to remove."""
+    stopped(tmp_path / "kept")
+    harm(tmp_path / "kept" / FILE)
+
+    with pytest.raises(UsageProblem, match=told) as problem:
+        check(load_world("two-phase-commit", members=4), checkpoint=of(tmp_path / "kept"))
+
+    assert "remove" in problem.value.next
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
+    """It may be somebody's home."""
+    (tmp_path / "letter.txt").write_text("dear")
+
+    with pytest.raises(UsageProblem, match=r"letter\.txt is not of a checkpoint"):
+        of(tmp_path).open()
+
+
+def test_two_searches_do_not_share_a_folder(tmp_path: Path) -> None:
+    """The second is refused while the first has it."""
+    first = of(tmp_path)
+    first.open()
+
+    with pytest.raises(UsageProblem, match="another process"):
+        of(tmp_path).open()
+
+    first.close()
+    third = of(tmp_path)
+    assert not third.open()
+    third.close()
+
+
+def test_a_full_disk_ends_a_search_that_goes_on_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a limit like any other: what was found so far is told, and kept."""
+    whole = check(load_world("two-phase-commit", members=6))
+
+    def take(number: int, begin: int, end: int) -> None:
+        if begin > 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.truncate(number, end)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(row_file, "_take_blocks", take)
+        patched.setattr(row_file, "_BYTES_MIN", 1 << 12)
+        part = check(load_world("two-phase-commit", members=6), checkpoint=of(tmp_path / "kept"))
+    rest = check(load_world("two-phase-commit", members=6), checkpoint=of(tmp_path / "kept"))
+
+    assert "no space left" in part.stopped_by
+    assert alike(whole) == alike(rest)
+
+
+def test_rows_in_a_file_take_no_memory_once_they_are_let_go(tmp_path: Path) -> None:
+    """They are there again when they are looked at, and a file that grows keeps them."""
+    files, count = RowFiles(tmp_path), 1 << 22
+    rows = files.fresh(2, count)
+    rows[:count, 1] = range(count)
+    rows = files.grown(2 * count)
+    touched = rows[:count, 1].sum()
+    before = resident_bytes()
+
+    assert files.let_go()
+
+    assert before - resident_bytes() > count * 16 * 3 // 4
+    assert touched == rows[:count, 1].sum() == count * (count - 1) // 2
