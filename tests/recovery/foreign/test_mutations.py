@@ -134,9 +134,9 @@ def _unseen_in_kraft(name: str, before: bytes, after: bytes) -> bool:
 def _has_form(before: bytes, after: bytes) -> bool:
     """Return whether a text has the words of another, whatever its numbers and names are."""
     form = re.escape(before.decode("ascii"))
-    form = re.sub(r"(?<![a-z_])[0-9a-f]{8}\\-[0-9a-f\\-]+", "[0-9a-f-]{36}", form)
+    form = re.sub(r"[0-9a-f]{8}(?:\\-[0-9a-f]+){4}", "ID", form)
     form = re.sub(r"(?<==)[\w\\-]+", r"[\\w-]+", form)
-    form = re.sub(r"\b[0-9]+\b", "-?[0-9]+", form)
+    form = re.sub(r"\b[0-9]+\b", "-?[0-9]+", form).replace("ID", "[0-9a-f-]{36}")
     try:
         return re.fullmatch(form + r"\s*", after.decode("ascii")) is not None
     except UnicodeDecodeError:
