@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from attrs import define, evolve, frozen
 
@@ -25,8 +25,6 @@ from joinproto.check.world import Together, World
 from joinproto.machine.world import DAMAGED, Death, MachineWorld, copied
 from joinproto.reconcile.keeper import Intent, Keeper, Rules
 from joinproto.reconcile.machine import (
-    Ask,
-    Begin,
     Changed,
     Effect,
     Event,
@@ -71,7 +69,7 @@ class Act:
 
 @define(kw_only=True)
 class Beside(MachineWorld[Event, Effect]):
-    """A daemon and its broker.  `state`: None while the daemon does not run; `waits`: for what.
+    """A daemon and its broker.  `state`: None while the daemon does not run; `waits`: what for.
 
     What may still happen: `crashes`; `misses`, writes of the list that are lost; `flees`, all
     leaders are gone; `hangs`, a tool is ended by its time-out; `drains`; `losses` of the daemon's
@@ -88,7 +86,7 @@ class Beside(MachineWorld[Event, Effect]):
     groups: tuple[Group, ...]
     budgets: dict[str, int]
     state: State | None = None
-    waits: Ask | Begin | None = None
+    waits: Literal["", "leader", "tool"] = ""
     copy: dict[Key, Intent] | None = None
     leads: bool = True
     drained: Names = frozenset()
@@ -119,13 +117,13 @@ class Beside(MachineWorld[Event, Effect]):
             # `settle` is longer than a call takes, also after its tool was ended.
             if intent.ended == NOW and not self._group(key.name).asked:
                 yield Act("settles", key.name)
-        match self.waits:
-            case None:
-                yield Act("reads")
-            case Ask(key):
-                yield Act("answers", key.name)
-            case Begin(intent) if not self._is_asked(intent):
-                yield Act("the tool ends", intent.key.name)
+        asked: Any = self.state.asked
+        if not self.waits:
+            yield Act("reads")
+        elif self.waits == "leader":
+            yield Act("answers", asked.key.name if isinstance(asked, Intent) else asked.name)
+        elif not self._is_asked(asked):
+            yield Act("the tool ends", asked.key.name)
 
     def _of_broker(self) -> Iterator[Act]:
         if not self.leads:
@@ -164,8 +162,9 @@ class Beside(MachineWorld[Event, Effect]):
         yield Act("crashes")
         if KEEPER in self.unsynced and self.budgets["crashes"]:
             yield Act("loses power")
-        if isinstance(self.waits, Begin) and self._is_asked(self.waits.intent):
-            yield Act("time-out", self.waits.intent.key.name)
+        begun: Any = self.state.asked
+        if self.waits == "tool" and self._is_asked(begun):
+            yield Act("time-out", begun.key.name)
 
     # -- how it happens ----------------------------------------------------------------------
 
@@ -210,11 +209,11 @@ class Beside(MachineWorld[Event, Effect]):
                 facts = facts_of(nodes, queues, TARGET, {})
                 self.tell(KEEPER, Read(facts, NOW))
             case "answers":
-                self.waits = None
+                self.waits = ""
                 replicas = self._group(act.who).status(self.nodes, leads=self.leads)
                 self.tell(KEEPER, LeaderReply(replicas, NOW))
             case "the tool ends" | "time-out":
-                self.waits = None
+                self.waits = ""
                 self.tell(KEEPER, Changed(NOW, "" if act.what != "time-out" else "no end"))
         self._forget(settled=act.who if act.what == "settles" else "")
         return True
@@ -237,7 +236,7 @@ class Beside(MachineWorld[Event, Effect]):
         # Which is followed first is the order in which they were begun: here that of the queues.
         intents = OrderedDict((key, aged(one)) for key, one in sorted(keeper.intents.items()))
         keeper = evolve(keeper, intents=intents, changed_at=LONG_AGO)
-        if self.waits is not None:
+        if self.waits:
             asked = aged(self.state.asked)
             self.state = evolve(self.state, keeper=keeper, follows=follows, asked=asked)
         else:
@@ -261,10 +260,10 @@ class Beside(MachineWorld[Event, Effect]):
     def dies(self, name: str) -> None:
         self.budgets["crashes"] -= 1
         self.budgets["tears"] -= self.tears
-        self.state = self.waits = None
+        self.state, self.waits = None, ""
 
     def ask(self, key: Key, kind: Kind, node: str) -> None:
-        self.waits = Ask(key, kind, node)
+        self.waits = "leader"
 
     def keep(self, intents: Mapping[Key, Intent]) -> None:
         # When its tool ended is not written.
@@ -272,7 +271,7 @@ class Beside(MachineWorld[Event, Effect]):
         self.write(KEEPER, OrderedDict((one.key, one) for one in kept))
 
     def begin(self, intent: Intent) -> None:
-        self.waits = Begin(intent)
+        self.waits = "tool"
         self.blind |= not self.leads
         group = self._group(intent.key.name)
         now = evolve(group, asked=(*group.asked, (intent.action.value, intent.node)))
@@ -302,7 +301,7 @@ class Beside(MachineWorld[Event, Effect]):
             told[one.name] = evolve(one, unlisted=())
         told["file"] = file.value if file is DAMAGED else _said(file)
         told["daemon"] = "off" if state is None else _said(state.keeper.intents)
-        told["waits for"] = "" if self.waits is None else type(self.waits).__name__
+        told["waits for"] = self.waits
         return told
 
 
