@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from joinproto.apps.node.settings import Faulty, NodeFile, Security, Timing, read_settings
+from joinproto.apps.node.settings import Faulty, LogKept, NodeFile, Security, Timing, read_settings
 from joinproto.host.process import exits, http
 from joinproto.join.phases import Phase
 
@@ -19,17 +19,33 @@ EXAMPLES = ROOT / "docs" / "examples"
 TEXT = (ROOT / "docs" / "running.md").read_text("utf-8")
 
 
+BLOCK = next(one for one in re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL) if "[timing]" in one)
+
+
 def test_every_field_is_explained() -> None:
-    for kind in (NodeFile, Timing, Security, Faulty):
+    named = set(re.findall(r"^(?:# )?([a-z_]+) = ", BLOCK, re.MULTILINE)) | set(
+        re.findall(r"^\[([a-z]+)\]", BLOCK, re.MULTILINE)
+    )
+    for kind in (NodeFile, Timing, LogKept, Security, Faulty):
         for field in attrs.fields(kind):
-            named = f"`{field.name}`" in TEXT or f"`[{field.name}]`" in TEXT
-            assert named, field.name
+            assert field.name in named or f"`{field.name}`" in TEXT or field.name in BLOCK
 
 
-def test_the_usual_timing_is_the_usual_timing() -> None:
-    for field in attrs.fields(Timing):
-        row = next(line for line in TEXT.splitlines() if line.startswith(f"| `{field.name}` |"))
-        assert field.default == float(row.split("|")[2])
+def test_the_file_of_the_reference_is_a_good_one(tmp_path: Path) -> None:
+    """And what may be left out is as if it stood there."""
+    (tmp_path / "short.toml").write_text(BLOCK)
+    whole = re.sub(
+        r"^# (?!secret_file|insecure|clock_offset|events |keep_frames|found_with)",
+        "",
+        BLOCK,
+        flags=re.MULTILINE,
+    )
+    (tmp_path / "whole.toml").write_text(whole)
+
+    short = read_settings(tmp_path / "short.toml")
+
+    assert Timing() == short.timing
+    assert attrs.evolve(read_settings(tmp_path / "whole.toml"), http=None) == short
 
 
 @pytest.mark.parametrize("name", ["a", "b", "c"])
@@ -52,9 +68,9 @@ def test_the_unit_restarts_what_a_restart_helps() -> None:
 
 def test_every_metric_is_named() -> None:
     for name in http._GAUGES:
-        assert f"`joinproto_{name}`" in TEXT
+        assert f" joinproto_{name} " in TEXT.replace("\n", " ")
     for name in http._COUNTERS:
-        assert f"`joinproto_{name}_total`" in TEXT
+        assert f" joinproto_{name}_total " in TEXT.replace("\n", " ")
     assert f'joinproto_phase{{phase="{Phase.ACTIVE.value}"}}' in TEXT
 
 

@@ -35,8 +35,7 @@ HARMS = {
 BEGINS = "Nodes a, b and c serve together at first, and each has all that was acknowledged."
 OURS_BEGINS = "Members a, b and c are started with empty disks, and found a cluster."
 PICK = """\
-Or leave the choice to a program that no run defeats.  It ends with 0 only where the latest store is
-proven, and otherwise its `next` says what is missing:
+Or let a program choose that no run defeats; it ends with 0 only where the latest store is proven:
 
 ```sh
 joinproto recover pick --json{nodes} a.info b.info c.info > verdict.json &&
