@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -63,10 +64,8 @@ def test_the_cost_is_told_beside_the_promise() -> None:
     found = evolve(made_up(), member=COST)
 
     for text in (report.terminal(found), report.markdown(found, plot="p.svg")):
-        assert (
-            "| one round, a heartbeat                    |   80 us |      2.00 x |    300 us |"
-            in text
-        )
+        row = r"one round, a heartbeat[ |]+80 us[ |]+2\.00 x[ |]+300 us"
+        assert re.search(row, text)
         assert "memory, after 1,000 views" in text
     assert "A member" not in report.markdown(made_up(), plot="p.svg")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from textwrap import indent
 
 from tools.bench import spin
 from tools.bench.figures import short, table, times
@@ -282,8 +282,11 @@ def page_table(results: Results, world: str) -> str:
 
 
 def _shown(printed: str) -> str:
-    """Return a table as a page shows what a program prints."""
-    return indent(printed, "    ")
+    """Return a table of Markdown as columns of text: a page shows it like a program's output."""
+    rows = [line for line in printed.splitlines() if not re.fullmatch(r"[|:\- ]+", line)]
+    plain = [re.sub(r"`([^`|]*)`([^|]*)", r"\1\2  ", row) for row in rows]
+    columns = [row.strip("|").split("|") for row in plain]
+    return "\n".join(["```text", *("".join(cells)[1:].rstrip() for cells in columns), "```"])
 
 
 def markdown(results: Results, *, plot: str) -> str:
