@@ -144,9 +144,13 @@ def _has_form(before: bytes, after: bytes) -> bool:
 
 
 def _unseen_in_ra(name: str, before: bytes, after: bytes) -> bool:
-    """`config` is a text of Erlang terms without a checksum: a name in it may be another one."""
+    """`config` is a text of Erlang terms without a checksum: a name in it may be another one.
+
+    But for the node's own, which its folder has as well.
+    """
     one, other = (re.sub(rb"[\w-]+", b"x", data) for data in (before, after))
-    return name.endswith("/config") and one == other
+    own, changed = (re.findall(rb"id => \{[^}]*\}", data) for data in (before, after))
+    return name.endswith("/config") and one == other and own == changed
 
 
 NODE = r"(?:[a-z]\w*@[\w.-]+|'[^'\\]+@[^'\\]+')"

@@ -349,6 +349,22 @@ def test_a_log_that_is_not_named_does_not_count(tmp_path: Path) -> None:
     assert "unproven" == judged(a, b).verdict.value
 
 
+def test_a_log_whose_config_names_another_node_does_not_count(tmp_path: Path) -> None:
+    """`config` has no checksum: a changed letter there made one voter more, and one less."""
+    a, b = (node(tmp_path, name, entries=entries(7)) for name in (A, B))
+    assert "proven" == judged(a, b).verdict.value
+    (changed,) = b.glob("coordination/*/*/config")
+    text = changed.read_text()
+    changed.write_text(text.replace(f"{B}}},\n", f"{B}b}},\n"))
+    assert text != changed.read_text()
+
+    (log,) = read(gather(b, host="h")).raft[0].logs
+
+    assert B == log.node
+    assert f"config: is of {B}b, and lies under {B}" in log.damaged
+    assert "unproven" == judged(a, b).verdict.value
+
+
 def test_learners_do_not_count(tmp_path: Path) -> None:
     changed = [*entries(2), (3, 1, command("rabbitmq_metadata", [A, B], [C]))]
     a, c = (node(tmp_path, name, entries=changed) for name in (A, C))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from joinproto.durable.filesystem import JournalFileSystem, let_go, read_range, reason
 from joinproto.recovery.foreign.ra import dets, log, members, segment, snapshot, wal
@@ -118,7 +118,7 @@ def _refused(folder: Folder, error: OSError) -> str:
 
 
 def _read(system: str, folder: Folder) -> RaSystem:
-    there = folder.names()
+    there, node = folder.names(), folder.path.split("/")[-2]
     wals = [name for name in there if name.endswith(".wal")]
     configs: list[Config] = []
     logs: dict[bytes, Log] = {}
@@ -127,6 +127,11 @@ def _read(system: str, folder: Folder) -> RaSystem:
             if inside is None or CONFIG not in (inside_names := inside.names()):
                 continue
             config, made = _log(inside, inside_names)
+            if config.node != node:
+                # `config` has no checksum, but Ra calls this folder by the node's name.
+                wrong = f"{inside.path}{CONFIG}: is of {config.node}, and lies under {node}"
+                made.problem = made.problem or wrong
+                config = evolve(config, node=node)
             configs.append(config)
             logs[config.uid] = made
     for name in wals:
