@@ -40,6 +40,7 @@ def anchors(document: str) -> set[str]:
     sections = re.findall(r"(?m)^#+ (\d(?:\.\d)?)\.? ", text)
     rows = re.findall(r"(?m)^\| (?:<a id=\"\w+\"></a>)?([\w ]+?) \|", text)
     rows += re.findall(r"(?m)^([A-Z]\d+|\d\.\d|silent)  +\S", text)
+    rows += re.findall(r"(?m) \| (\d|in use) \|$", text)  # or in the last column
     drawn = re.findall(r"<br/>([\w ]+): ", text)
     return {*sections, *(drawn or rows), SILENT}
 
