@@ -64,8 +64,9 @@ def parse(text: str | bytes) -> Any:
         fault = error
     if fault.expected == "UTF-8":
         raise DoesNotFit("", f"the input is not UTF-8: {fault.found}", next="save it as UTF-8")
+    said = f": {fault.found}" if fault.expected == "JSON" else str(fault)
     raise DoesNotFit(
-        "", f"the input is not JSON that can be read{fault}", next="--schema prints an example"
+        "", f"the input is not JSON that can be read{said}", next="--schema prints an example"
     )
 
 

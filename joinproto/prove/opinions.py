@@ -51,10 +51,7 @@ class Pending:
         try:
             opinion = self.future.result()
         except BrokenProcessPool as error:
-            raise EnvironmentProblem(
-                "the process of cvc5 was ended from outside, by a lack of memory perhaps",
-                next="leave out --second, or give it more memory",
-            ) from error
+            raise _ended() from error
         self.opinions.note(self.script, opinion.result, opinion.seconds, opinion.proof)
         return opinion.result
 
@@ -102,8 +99,12 @@ class Opinions:
             return None
         from joinproto.prove.second import ask
 
+        try:
+            future = self._process.submit(ask, script, proof=self.proofs)
+        except BrokenProcessPool as error:
+            raise _ended() from error
         self._open += 1
-        return Pending(self, script, self._process.submit(ask, script, proof=self.proofs))
+        return Pending(self, script, future)
 
     def note(self, script: Script, result: Answer, seconds: float, proof: str) -> None:
         """Count an answer of cvc5, and write what is to be written."""
@@ -158,6 +159,13 @@ class Opinions:
             path.write_text(text, "utf-8")
         except OSError as error:
             raise _unwritable(path, error) from error
+
+
+def _ended() -> EnvironmentProblem:
+    return EnvironmentProblem(
+        "the process of cvc5 was ended from outside, by a lack of memory perhaps",
+        next="leave out --second, or give it more memory",
+    )
 
 
 def _unwritable(path: Path, error: OSError) -> EnvironmentProblem:

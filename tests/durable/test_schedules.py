@@ -92,12 +92,19 @@ def _is_noticed(mutation: Mutation, seed: int) -> bool:
     return False
 
 
+NO_STORES = {
+    "joinproto/check/engine/checkpoint.py": "a search that is lost is begun again",
+    "joinproto/check/engine/rows/row_file.py": "the same",
+    "joinproto/machine/world.py": "the model of a disk",
+}
+
+
 def test_every_sync_of_the_product_is_among_the_mutations() -> None:
     """So a new one is left out in turn, too."""
     syncs = re.compile(r"\.(sync|sync_data|sync_directory|make_durable|fsync|fdatasync)\(")
     where = {str(path.relative_to(ROOT)) for path in (ROOT / "joinproto").rglob("*.py")
              if syncs.search(path.read_text("utf-8"))}  # fmt: skip
-    assert where <= {*FILES}
+    assert where <= {*FILES, *NO_STORES}
 
     left_out = {one.name.rpartition(":")[0].rpartition(":")[2] for one in MUTATIONS}
 

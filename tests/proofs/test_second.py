@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,6 +115,24 @@ def test_both_solvers_must_prove_it(
     assert 1 == said.count("; cvc5: unknown")
     assert 1 == said.count("; cvc5: fails")
     assert "finds a state against 1, gives up on 1 of those" in said
+
+
+def _dies(script: Script, *, proof: bool = False) -> second.Opinion:
+    """End as a process that the system kills."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return RIGHT(script, proof=proof)
+
+
+def test_a_killed_process_of_the_second_solver_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it was being waited for or was to be asked next."""
+    monkeypatch.setattr(second, "ask", _dies)
+
+    done = run_here(capsys, "prove", "one_successor", "--second", "cvc5", "--json")
+
+    assert 4 == done.code
+    assert "the process of cvc5 was ended from outside" in done.object["error"]["message"]
 
 
 def test_a_proof_is_written_beside_its_question(

@@ -6,8 +6,9 @@
     lock             held while a search uses the folder
 
 `checkpoint.bin` is another file that is renamed into place, once the rows that it counts are on
-disk.  So a search that is killed at any moment leaves the last one that is whole.  Rows behind
-those that it counts are found again, as is everything else of a level that was not done.
+disk; it has their hash, and one of itself.  So a search that is killed at any moment leaves the
+last one that is whole.  Rows behind those that it counts are found again, as is everything else of
+a level that was not done.
 
 What is not kept is made again: the table that finds rows, from the rows, and what claims say of
 combinations, by asking them.  Runs are found backwards through the levels, as in any search, so the
@@ -18,6 +19,7 @@ A checkpoint is of one world, its options and its code.  Any other is refused, a
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -100,6 +102,10 @@ class Checkpoint:
                     next="give --checkpoint a new folder",
                 )
             self._lock = (self.folder / LOCK).open("ab")
+        except (FileExistsError, NotADirectoryError) as error:
+            raise UsageProblem(
+                f"{self.folder} is not a folder", next="give --checkpoint a new folder"
+            ) from error
         except OSError as error:
             raise self._cannot_write(error) from error
         if not _locked(self._lock):
@@ -139,9 +145,11 @@ class Checkpoint:
         )
 
     def _cannot_write(self, error: OSError) -> EnvironmentProblem:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         return EnvironmentProblem(
             f"cannot write to {self.folder}: {error.strerror or error}",
-            next="free some space there, or give --checkpoint another folder",
+            next=("free some space there, or " if is_full else "")
+            + "give --checkpoint another folder",
         )
 
     # -- writing -------------------------------------------------------------------------
@@ -169,6 +177,7 @@ class Checkpoint:
             "words": search.states.words,
             "levels": found.levels,
             "generated": found.generated,
+            "digest": self.files.digest(found.levels[-1]),
         }
         try:
             body = written(_content(search, found), names)
@@ -200,6 +209,9 @@ class Checkpoint:
         head, body = self._head()
         names, code = names_of(search.tables), code_of(search.tables)
         self._refuse_other(head, code)
+        self.files.opened(head["rows"], head["words"])
+        if self.files.digest(head["levels"][-1]) != head["digest"]:
+            raise self._damaged(f"the states in {head['rows']} are not as they were written")
         try:
             content = read(body, names)
         except Exception as error:

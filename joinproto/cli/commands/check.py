@@ -374,6 +374,8 @@ def _text(loaded: Loaded, report: Report, settings: Settings) -> str:
     command = f"joinproto check {loaded.words}"
     if settings.symmetry:
         command += " --symmetry"
+    if settings.checkpoint is not None:
+        command += f" --checkpoint {shlex.quote(str(settings.checkpoint))}"
     if settings.witness is not None:
         command += f" --witness {shlex.quote(settings.witness)}"
     has_sizes = loaded.sized is not None

@@ -11,6 +11,7 @@ checkpoint names stays as it was (`joinproto/check/engine/checkpoint.py`).
 from __future__ import annotations
 
 import errno
+import hashlib
 import mmap
 import os
 import secrets
@@ -29,9 +30,21 @@ _BYTES_MIN = 1 << 20
 _BYTES_MORE_MAX = 1 << 28
 """A file grows by a quarter, and by no more than that."""
 
+_PIECE = 1 << 24
+"""So many bytes are hashed at once."""
+
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _NOT_KNOWN = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
 """A file system that cannot take blocks ahead says one of these."""
+
+
+@define
+class _Digest:
+    """The hash of the first `bytes` of the file `name`."""
+
+    name: str = ""
+    bytes: int = 0
+    hash: hashlib.blake2b = field(factory=lambda: hashlib.blake2b(digest_size=32))
 
 
 @define
@@ -46,6 +59,7 @@ class RowFiles:
     words: int = 1
     _map: mmap.mmap | None = field(init=False, default=None)
     _bytes: int = field(init=False, default=0)
+    _digest: _Digest = field(init=False, factory=_Digest)
 
     def fresh(self, words: int, least: int) -> Rows:
         """Use a new file with room for `least` rows; return them: uint64, shape (row, word).
@@ -92,6 +106,21 @@ class RowFiles:
             self._map = mmap.mmap(opened.fileno(), self._bytes)
         count = self._bytes // (8 * self.words)
         return np.frombuffer(self._map, np.uint64, count * self.words).reshape(count, self.words)
+
+    def digest(self, count: int) -> str:
+        """Return the hash of the first `count` rows, in hexadecimal.
+
+        Each row is read once for all calls: rows that were found do not change.
+        """
+        end = 8 * self.words * count
+        if self._digest.name != self.name or self._digest.bytes > end:
+            self._digest = _Digest(self.name)
+        if self._map is not None:
+            with memoryview(self._map) as held:
+                for begin in range(self._digest.bytes, end, _PIECE):
+                    self._digest.hash.update(held[begin : min(end, begin + _PIECE)])
+        self._digest.bytes = end
+        return self._digest.hash.hexdigest()
 
     def sync(self) -> None:
         """Return once all rows that were written are on disk."""
