@@ -216,7 +216,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
-    """It may be somebody's home."""
+    """They may be of another program."""
     (tmp_path / "letter.txt").write_text("dear")
 
     with pytest.raises(UsageProblem, match=r"letter\.txt is not of a checkpoint"):
