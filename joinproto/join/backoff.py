@@ -15,11 +15,11 @@ TRIES_MAX = 4
 
 def rank(it: Known) -> int:
     """Return how many of those in reach go before this member: the least name goes first."""
-    return sum(1 for name in it.heard.in_reach if name < it.config.member)
+    return sum(1 for name in it.observations.in_reach if name < it.config.member)
 
 
 def pause(it: Known) -> float:
-    return it.pace.patience(it.config.patience)
+    return it.timers.patience(it.config.patience)
 
 
 def patience(it: Known) -> float:
@@ -44,16 +44,16 @@ def taking_in(it: Known, now: float) -> float | None:
     tip = it.view
     if tip is None or it.phase in (Phase.UPDATING, Phase.READY) or it.choice.is_free:
         return None
-    here = {seat.member for seat in tip.members} & it.heard.in_reach
-    before = here - {seat.member for seat in it.heard.guests}
+    here = {seat.member for seat in tip.members} & it.observations.in_reach
+    before = here - {seat.member for seat in it.observations.guests}
     return now + pause(it) * sum(1 for name in before if name < it.config.member)
 
 
 def turn(it: Known, now: float) -> float | None:
     """Return when it is this member's turn to begin a ballot, None: it is."""
     if _is_held(it, now, it.config.member):
-        return it.pace.next_turn(pause(it), rank(it))
-    return it.pace.deferred_until(it.heard.in_reach, pause(it) * (1 + rank(it)))
+        return it.timers.next_turn(pause(it), rank(it))
+    return it.timers.deferred_until(it.observations.in_reach, pause(it) * (1 + rank(it)))
 
 
 def is_out_of_turn(it: Known, now: float, peer: str, asked: Prepare) -> bool:
@@ -69,7 +69,7 @@ def is_out_of_turn(it: Known, now: float, peer: str, asked: Prepare) -> bool:
 
 def _is_held(it: Known, now: float, by_other_than: str) -> bool:
     """Return whether another one's ballot is left its time: a later one would end it."""
-    until = it.pace.held_until(by_other_than, pause(it))
-    is_own = it.pace.holder == it.config.member
+    until = it.timers.held_until(by_other_than, pause(it))
+    is_own = it.timers.holder == it.config.member
     is_alive = it.choice.attempt is not None if is_own else it.choice.is_frozen
     return is_alive and until is not None and now < until

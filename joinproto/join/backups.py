@@ -47,7 +47,7 @@ def look_back(
     found = f"store {m.seat.store_id}, last ready in {last or 'no view that it keeps'}"
     expected = f"ready in {view}, as all its members were"
     m.verdict = Abort(Reason.STORE_WENT_BACK, found, expected, False)
-    for name in sorted(m.heard.in_reach):
+    for name in sorted(m.observations.in_reach):
         m.send(name, Refused(Reason.STORE_WENT_BACK, found, expected))
 
 
@@ -59,9 +59,9 @@ def gone_back(it: Known, heard: Observations) -> frozenset[Seat]:
 
 def notice(m: StepContext, seats: frozenset[Seat]) -> list[str]:
     """Note whose stores are older copies, of those that answered; return the names that are new."""
-    before = m.heard.went_back
-    m.heard = m.heard.knowing(seats)
-    new = sorted(m.heard.went_back - before)
+    before = m.observations.went_back
+    m.observations = m.observations.knowing(seats)
+    new = sorted(m.observations.went_back - before)
     for name in new:
         m.say(Refusal(name, "its store is an older copy of what it was, and counts no more"))
     return new

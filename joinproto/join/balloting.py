@@ -49,7 +49,7 @@ def reason_to_begin(it: Known) -> str | None:
     if not it.choice.may_begin or it.choice.is_free:
         return None
     if tip is None:
-        names = it.heard.in_reach | {it.config.member}
+        names = it.observations.in_reach | {it.config.member}
         return "found" if it.config.electors <= names or _may_found(it, names) else None
     if not tip.is_open:
         return "restart"
@@ -63,9 +63,9 @@ def reason_to_begin(it: Known) -> str | None:
         return "leave"
     if it.closes:
         return "close"
-    if it.heard.guests:
+    if it.observations.guests:
         return "take in"
-    if it.heard.lacks(tip, it.seat):
+    if it.observations.lacks(tip, it.seat):
         return "give up"
     return None
 
@@ -73,11 +73,11 @@ def reason_to_begin(it: Known) -> str | None:
 def begin(m: StepContext, now: float) -> None:
     """Begin a ballot of its own."""
     m.tries += 1
-    m.heard = m.heard.asking()
-    take(m, now, m.choice.begin(also=m.heard.in_reach))
+    m.observations = m.observations.asking()
+    take(m, now, m.choice.begin(also=m.observations.in_reach))
     if m.choice.attempt is not None:
         ballot = m.choice.attempt.ballot
-        m.pace = m.pace.given_to(now, m.config.member).asking(now, ballot)
+        m.timers = m.timers.given_to(now, m.config.member).asking(now, ballot)
     if is_unheard(m):
         m.wait_until(now + pause(m) / 2)
 
@@ -85,7 +85,7 @@ def begin(m: StepContext, now: float) -> None:
 def ask_again(m: StepContext, now: float) -> None:
     """Ask those who have not answered its own ballot, if it still waits for a member."""
     if m.choice.is_free:
-        take(m, now, m.choice.ask(m.heard.silent(set(m.heard.in_reach))))
+        take(m, now, m.choice.ask(m.observations.silent(set(m.observations.in_reach))))
 
 
 def is_unheard(it: Known) -> bool:
@@ -97,8 +97,8 @@ def insist(m: StepContext, now: float) -> None:
     """Ask in its own ballot once more, before the others' turns: a new one would begin all anew."""
     attempt = m.choice.attempt
     if attempt is not None and attempt.answered != {m.seat}:
-        m.pace = m.pace.insisting(attempt.ballot)
-    take(m, now, m.choice.ask(m.heard.in_reach))
+        m.timers = m.timers.insisting(attempt.ballot)
+    take(m, now, m.choice.ask(m.observations.in_reach))
     m.wait_until(now + pause(m) / 2)
 
 
@@ -106,13 +106,13 @@ def consider(m: StepContext, now: float, *, is_patient: bool) -> None:
     """Decide on the next view, if the ballot is free for one."""
     if not m.choice.is_free:
         return
-    if is_patient and m.heard.silent(expected(m)):
+    if is_patient and m.observations.silent(expected(m)):
         return
     m.leave_told = m.leaves
     try:
         view = proposal(m, now)
         if view is not None:
-            m.heard = m.heard.without_answers()  # another attempt asks again
+            m.observations = m.observations.without_answers()  # another attempt asks again
             take(m, now, m.choice.propose(view))
     except Malformed as error:
         # What these stores say cannot be: a fork, or data that was changed from outside.
@@ -123,7 +123,7 @@ def hear_choice(m: StepContext, now: float, peer: str, message: ChoiceMessage) -
     if isinstance(message, Prepare) and is_out_of_turn(m, now, peer, message):
         return
     asked = message if message.parent == m.choice.parent else None
-    heard, choice, odd = m.heard, m.choice, frozenset[Seat]()
+    heard, choice, odd = m.observations, m.choice, frozenset[Seat]()
     if isinstance(message, Promise) and _collects(m, message):
         heard = _answered(m, peer, message)
         odd = gone_back(m, heard)
@@ -131,9 +131,9 @@ def hear_choice(m: StepContext, now: float, peer: str, message: ChoiceMessage) -
     # What it raises must have changed nothing.
     step = choice.receive(peer, message)
     if isinstance(message, Promise | Voted):
-        m.pace = m.pace.answered(now, message.ballot)
-    if heard is not m.heard:
-        m.heard = heard
+        m.timers = m.timers.answered(now, message.ballot)
+    if heard is not m.observations:
+        m.observations = heard
         look_back(m, heard.answers)
         if m.verdict is not None:
             return
@@ -146,7 +146,7 @@ def hear_choice(m: StepContext, now: float, peer: str, message: ChoiceMessage) -
             return
     take(m, now, step)
     if isinstance(asked, Prepare) and m.record.promised == asked.ballot:
-        m.pace = m.pace.given_to(now, peer)
+        m.timers = m.timers.given_to(now, peer)
 
 
 def _answered(it: Known, peer: str, promise: Promise) -> Observations:
@@ -154,14 +154,14 @@ def _answered(it: Known, peer: str, promise: Promise) -> Observations:
     answer = promise.answer
     if answer is None or answer.seat != promise.voter:
         raise Malformed("answer", Verbatim(str(answer)), f"the status of {peer}, who sent it")
-    return it.heard.answered(answer, promise.misses)
+    return it.observations.answered(answer, promise.misses)
 
 
 def take(m: StepContext, now: float, step: Step) -> None:
     """Go where the choice leads, and do what it asks for."""
     m.choice = step.choice
     if m.choice.is_frozen:
-        m.heard = m.heard.without_ready()
+        m.observations = m.observations.without_ready()
     for effect in step.effects:
         match effect:
             case PersistRecord(record):
@@ -169,7 +169,7 @@ def take(m: StepContext, now: float, step: Step) -> None:
             case SendTo(to, Promise() as promise):
                 answer = _answer_for(m, promise)
                 # A member that asks is heard.
-                misses = m.heard.misses(m.view, m.seat) - {to}
+                misses = m.observations.misses(m.view, m.seat) - {to}
                 m.send(to, evolve(promise, answer=answer, misses=misses))
             case SendTo(to, message):
                 m.send(to, message)
@@ -196,7 +196,7 @@ def _tell_of_the_end(m: StepContext, tip: View) -> None:
         # Members may have no connection to a member that had it chosen; a register they ask
         # themselves.
         asking = {seat.member for seat in tip.members} if m.config.outside else set()
-        for name in sorted(m.heard.in_reach - asking):
+        for name in sorted(m.observations.in_reach - asking):
             if tip.parent is not None and m.ready_in == tip.parent:
                 # Or it takes itself for one that was started after the CLOSE.
                 m.send(name, Ready(tip.parent, m.seat))

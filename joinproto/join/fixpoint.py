@@ -47,7 +47,7 @@ def facts(it: Known) -> Facts:
         is_ready=is_ready,
         was_ready=record.held == tip.id and not is_ready,
         has_options=is_ready or it.config.digest == tip.options_digest,
-        all_ready=tip.members <= it.heard.ready | {seat},
+        all_ready=tip.members <= it.observations.ready | {seat},
         has_n=tip.activated or len(tip.members) >= tip.wait_for,
         hears_majority=_hears_majority(it, tip),
     )
@@ -79,7 +79,7 @@ def settle(m: StepContext, now: float) -> None:
 
 def say_for_whom(m: StepContext) -> None:
     """Say for whom it waits, where it has nothing to choose and does not serve."""
-    about = m.heard, m.view, m.config, m.seat
+    about = m.observations, m.view, m.config, m.seat
     table = awaiting()
     case = table.choose((row_of(facts(m), *about),), 0)
     detail = named(case.outcome, *about)
@@ -126,14 +126,14 @@ def _leaves_alone(it: Known, tip: View) -> bool:
     """Return whether it is to leave, and no member can choose a view without it."""
     if not it.leaves or not tip.is_open or it.config.outside:
         return False
-    return not tip.is_majority(it.heard.reached(tip, it.seat))
+    return not tip.is_majority(it.observations.reached(tip, it.seat))
 
 
 def _hears_majority(it: Known, tip: View) -> bool:
     if it.config.outside:
         # Who cannot ask the register may be served while others go on (3.7).
         return it.free_until is not None or not it.config.heartbeat
-    return it.heard.is_majority(tip, it.seat)
+    return it.observations.is_majority(tip, it.seat)
 
 
 _CLOSING = {

@@ -29,7 +29,7 @@ def hello(it: Known, to: str = "") -> Hello:
         lineage.length,
         lineage.initial,
         it.config.cluster_name,
-        frozenset() if tip is not None and it.seat in tip.members else it.heard.in_reach,
+        frozenset() if tip is not None and it.seat in tip.members else it.observations.in_reach,
         meeting(it, to),
     )
 
@@ -69,7 +69,7 @@ def row_of(it: Known, heard: Hello) -> Newcomer:
         it.config,
         is_active=it.was_active,
         is_copy=it.is_copy(heard.status.seat),
-        in_reach=it.heard.in_reach,
+        in_reach=it.observations.in_reach,
     )
 
 
@@ -85,7 +85,7 @@ def hear_hello(m: StepContext, now: float, peer: str, heard: Hello) -> None:
     if heard.status.ran_on and tip is not None and tip.is_open and heard.tip == tip.id:
         m.see_it_run()
     m.notice(heard.status.seat)
-    m.pace = m.pace.greeted_by(peer, ran_on=heard.status.ran_on)
+    m.timers = m.timers.greeted_by(peer, ran_on=heard.status.ran_on)
     row = row_of(m, heard)
     case = admission().choose((row,), 0)
     match case.outcome:
@@ -103,11 +103,13 @@ def hear_hello(m: StepContext, now: float, peer: str, heard: Hello) -> None:
         case Admit.UPDATE if tip is not None and m.phase is Phase.ACTIVE:
             m.send(peer, Welcome(tip.id))
         case Admit.TAKE_IN if tip is not None and m.seat in tip.members:
-            m.heard = m.heard.with_guest(heard.status.seat, transient=heard.status.transient)
+            m.observations = m.observations.with_guest(
+                heard.status.seat, transient=heard.status.transient
+            )
             m.wait_until(taking_in(m, now))
         case Admit.WAIT if row.is_apart:
             # It was heard by all when it was to be taken in, and is not now.
-            m.heard = m.heard.without_guest(heard.status.seat)
+            m.observations = m.observations.without_guest(heard.status.seat)
         case Admit.KNOWN if tip is not None and m.ready_in == tip.id:
             m.send(peer, Ready(tip.id, m.seat))
 
@@ -116,7 +118,7 @@ def hear_refused(m: StepContext, peer: str, refused: Refused) -> None:
     if refused.reason is Reason.STORE_WENT_BACK:
         why = f"found {refused.found}, expected {refused.expected}"
         m.say(Refusal(peer, f"{refused.reason.value}: {why}"))
-        m.heard = evolve(m.heard, went_back=m.heard.went_back | {peer})
+        m.observations = evolve(m.observations, went_back=m.observations.went_back | {peer})
         return
     # Otherwise: its operator mends its options and starts it again, and it ends by the refusal
     # of its former process; or a peer that has got another store since is taken for a stranger.
@@ -140,14 +142,14 @@ def _cannot_join(m: StepContext, peer: str, verdict: Abort) -> None:
     names = m.config.electors | {seat.member for seat in seats}
     if peer not in names:
         return
-    m.heard = m.heard.with_stranger(peer)
+    m.observations = m.observations.with_stranger(peer)
     if tip is None or not tip.is_open:
         is_over = True
     elif m.seat not in tip.members:
-        is_over = not (names & m.heard.in_reach) - m.heard.strangers
+        is_over = not (names & m.observations.in_reach) - m.observations.strangers
     elif verdict.reason is not Reason.WRONG_STORE or m.phase is Phase.ACTIVE:
         is_over = False
     else:
-        is_over = m.heard.is_cut_off(tip, m.seat, m.config)
+        is_over = m.observations.is_cut_off(tip, m.seat, m.config)
     if is_over:
         m.verdict = verdict

@@ -27,12 +27,12 @@ def hear_heartbeat(m: StepContext, peer: str, beat: Heartbeat) -> None:
         # Who is at no later view says so of a time before our tip: that it has gone on since
         # can be known already, and stays so.
         if beat.number >= lineage.length:
-            m.heard = m.heard.with_beyond(beat.seat)
+            m.observations = m.observations.with_beyond(beat.seat)
         m.send(peer, hello(m, peer))
     elif beat.number < lineage.length:
         tell(m, peer, beat.tip, beat.number)
     elif beat.is_frozen:
-        m.heard = m.heard.with_beyond(beat.seat)
+        m.observations = m.observations.with_beyond(beat.seat)
     elif _waits_for(m, beat.seat):
         # Our hello was lost, or came before anybody was active; no other member begins again.
         m.send(peer, hello(m, peer))
@@ -42,4 +42,4 @@ def _waits_for(it: Known, seat: Seat) -> bool:
     """Return whether an answer to a hello would help: a Welcome, or that `seat` is ready."""
     if it.phase in (Phase.JOINING, Phase.UPDATING):
         return it.source is None
-    return it.phase is Phase.READY and seat not in it.heard.ready
+    return it.phase is Phase.READY and seat not in it.observations.ready

@@ -16,12 +16,12 @@ def learn(m: StepContext, now: float, views: tuple[View, ...]) -> None:
     before = m.record.lineage.find(views[0].parent) if views[0].parent else None
     tip = views[-1]
     m.say(*map(Learned, views))
-    m.heard = m.heard.in_view(tip)
+    m.observations = m.observations.in_view(tip)
     m.source = None
     m.was_active = False
     m.free_until = None
     m.tries = 0
-    m.pace = m.pace.learned()
+    m.timers = m.timers.learned()
     m.patience_until = None
     # A CLOSE behind what ran while this process did is meant for it, too.  Who was started
     # later learns of it from others that were, and takes part in the restart.
@@ -57,9 +57,9 @@ def hear_ready(m: StepContext, peer: str, heard: Ready) -> None:
         return
     m.see_it_run()
     # Who is frozen becomes neither ready nor active in this view any more.
-    if heard.seat in m.heard.ready or m.is_frozen:
+    if heard.seat in m.observations.ready or m.is_frozen:
         return
-    m.heard = m.heard.with_ready(heard.seat)
+    m.observations = m.observations.with_ready(heard.seat)
     if m.ready_in == tip.id and heard.seat in tip.members:
         # It may have learned of the view after we said so.
         m.send(peer, Ready(tip.id, m.seat))
@@ -74,5 +74,5 @@ def _hear_of_leaving(m: StepContext, tip: View) -> None:
     else:
         others = tip.electors - {m.seat}
         enough = len(tip.electors) // 2 + 1 - len(tip.electors - others)
-    if len(m.heard.ready & others) >= enough:
+    if len(m.observations.ready & others) >= enough:
         m.is_done = True

@@ -29,7 +29,7 @@ def proposal(m: StepContext, now: float) -> View | None:
 
     Raises `Malformed` where what the stores say cannot be.
     """
-    answers = {*m.heard.answers, m.status}
+    answers = {*m.observations.answers, m.status}
     look_back(m, answers)
     if m.verdict is not None:
         return None
@@ -39,9 +39,9 @@ def proposal(m: StepContext, now: float) -> View | None:
     proposer = Proposer(
         config=m.config,
         seat=m.seat,
-        guests=frozenset(seat for seat in m.heard.guests if not m.is_copy(seat)),
-        transients=m.heard.transients,
-        apart=m.heard.apart,
+        guests=frozenset(seat for seat in m.observations.guests if not m.is_copy(seat)),
+        transients=m.observations.transients,
+        apart=m.observations.apart,
         closes=m.closes,
         nonce=m.setup.seed if promised is None else f"{m.setup.seed}:{promised.round}",
         time=m.setup.epoch + int(now * 1000),
@@ -73,7 +73,7 @@ def expected(it: Known) -> set[str]:
     the more answer, the more data is there.
     """
     tip = it.view
-    names = set(it.heard.in_reach)
+    names = set(it.observations.in_reach)
     if tip is None:
         names |= it.config.electors
     elif it.ready_in != tip.id:
@@ -84,7 +84,7 @@ def expected(it: Known) -> set[str]:
 def say_who_is_silent(m: StepContext) -> None:
     attempt = m.choice.attempt
     if attempt is not None:
-        detail = unanswered(attempt, expected(m), m.heard, m.view, m.config, m.seat)
+        detail = unanswered(attempt, expected(m), m.observations, m.view, m.config, m.seat)
         m.waits("I1", SILENT, Reason.TOO_FEW_MEMBERS, detail)
 
 
@@ -97,17 +97,17 @@ def _yields(it: Known, now: float, proposer: Proposer, view: View, evidence: Evi
     if tip is None or view.kind is not Kind.CHANGE:
         return False
     turns = len(tip.members | tip.electors)
-    until = it.pace.next_turn(pause(it), turns)
-    if it.pace.turns > turns or now >= until:
+    until = it.timers.next_turn(pause(it), turns)
+    if it.timers.turns > turns or now >= until:
         return False
-    return proposer.yields(view, evidence, it.heard.misses(tip, it.seat))
+    return proposer.yields(view, evidence, it.observations.misses(tip, it.seat))
 
 
 def _abort_all(m: StepContext, reason: Reason) -> None:
     """The initial members cannot start together: all of them stop, nothing is written."""
-    theirs = sorted({f"{item.options} at {item.seat.member}" for item in m.heard.answers})
+    theirs = sorted({f"{item.options} at {item.seat.member}" for item in m.observations.answers})
     found = ", ".join([f"{m.config.digest} at {m.config.member}", *theirs])
     expected = "the same in all members"
     m.verdict = Abort(reason, found, expected, False)
-    for item in sorted(m.heard.answers, key=lambda one: by_name(one.seat)):
+    for item in sorted(m.observations.answers, key=lambda one: by_name(one.seat)):
         m.send(item.seat.member, Refused(reason, found, expected))

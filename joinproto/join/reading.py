@@ -47,7 +47,7 @@ def older_electors(it: Known) -> frozenset[str]:
     tip = it.view
     if tip is None or it.config.outside:
         return frozenset()
-    others = frozenset(seat for seat in tip.electors if seat.member in it.heard.older)
+    others = frozenset(seat for seat in tip.electors if seat.member in it.observations.older)
     return frozenset() if tip.is_majority(tip.electors - others) else _names(others)
 
 
@@ -60,9 +60,9 @@ def doubt(m: StepContext, peer: str) -> None:
     tip = m.view
     if tip is None or m.config.outside or m.ready_in != tip.id:
         return
-    if peer in _names(tip.electors) - m.heard.older:
+    if peer in _names(tip.electors) - m.observations.older:
         m.reads = evolve(m.reads, last=m.reads.last + 1)
-        m.heard = m.heard.doubting(peer, m.reads.last)
+        m.observations = m.observations.doubting(peer, m.reads.last)
         m.send(peer, Confirm(tip.id, m.reads.last))
 
 
@@ -71,7 +71,7 @@ def confirm_again(m: StepContext, now: float) -> None:
     tip = m.view
     if tip is None or m.ready_in != tip.id:
         return
-    names = set(m.heard.doubted)
+    names = set(m.observations.doubted)
     if m.reads.asked:
         if m.config.outside:
             m.act(ReadRegister(tip.id, now, m.reads.asked))
@@ -104,7 +104,7 @@ def hear_confirmed(m: StepContext, now: float, peer: str, heard: Confirmed) -> N
     require(
         "number", heard.number <= m.reads.last, Verbatim(str(heard.number)), "one that was asked"
     )
-    m.heard = m.heard.sure_of(peer, heard.number)
+    m.observations = m.observations.sure_of(peer, heard.number)
     if m.reads.asked and heard.number >= m.reads.asked:
         m.reads = evolve(m.reads, confirmed=m.reads.confirmed | {heard.seat})
         _count(m, now, tip)
@@ -134,7 +134,7 @@ def _begin(m: StepContext, now: float, tip: View) -> None:
 
 
 def _ask(m: StepContext, tip: View, names: set[str] | frozenset[str]) -> None:
-    for name in sorted((names & m.heard.in_reach) - m.heard.older):
+    for name in sorted((names & m.observations.in_reach) - m.observations.older):
         m.send(name, Confirm(tip.id, m.reads.last))
 
 

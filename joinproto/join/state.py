@@ -66,7 +66,7 @@ class Known:
 
     setup: Setup
     choice: Chooser
-    heard: Observations = field(factory=Observations)
+    observations: Observations = field(factory=Observations)
     phase: Phase = Phase.INITIALIZING
     ready_in: ViewId | None = None  # the view it was ready in, in this process
     was_active: bool = False  # it knows that the tip was active
@@ -82,7 +82,7 @@ class Known:
     next_beat: float | None = None
     says_at: float | None = None  # when it says for whom it waits, where it has nothing to choose
     free_until: float | None = None  # so long it counts that the tip has no successor
-    pace: Timers = field(factory=Timers)  # how long ballots take here, and whose turn it is
+    timers: Timers = field(factory=Timers)  # how long ballots take here, and whose turn it is
     reads: Reads = Reads()
     met: frozenset[Connections] = frozenset()
 
@@ -153,7 +153,7 @@ class Known:
         """Return the names of those who are to hear of this member, in order."""
         tip = self.view
         if tip is None:
-            return sorted(self.heard.in_reach)
+            return sorted(self.observations.in_reach)
         names = {seat.member for seat in tip.members}
         parent = None if tip.parent is None else self.record.lineage.find(tip.parent)
         if parent is not None:
@@ -163,7 +163,7 @@ class Known:
 
     def is_copy(self, seat: Seat) -> bool:
         """Return whether another member has a store with this id; the members' are their own."""
-        return self.heard.is_copy(seat, self.view, self.seat)
+        return self.observations.is_copy(seat, self.view, self.seat)
 
 
 @frozen

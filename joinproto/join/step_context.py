@@ -60,8 +60,8 @@ class StepContext(Known):
         self, label: str, case: str, reason: Reason | None, detail: str = "", table: str = ""
     ) -> None:
         """Say for what it waits; where stores went back, these are what is missing."""
-        if self.heard.went_back:
-            names = ", ".join(sorted(self.heard.went_back))
+        if self.observations.went_back:
+            names = ", ".join(sorted(self.observations.went_back))
             lack = f"older copies of what they were: the stores of {names}"
             detail = f"{detail}; {lack}" if detail else lack
             reason = Reason.STORE_WENT_BACK if reason is Reason.TOO_FEW_MEMBERS else reason
@@ -92,7 +92,7 @@ class StepContext(Known):
 
     def notice(self, seat: Seat) -> None:
         """A member is here with this store."""
-        self.heard = self.heard.noticing(seat, self.view)
+        self.observations = self.observations.noticing(seat, self.view)
 
     def see_it_run(self) -> None:
         """Another member was ready in the tip."""

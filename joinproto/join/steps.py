@@ -106,9 +106,9 @@ def start(
     state = MemberState(
         setup,
         choice,
-        heard=Observations(in_reach=in_reach),
+        observations=Observations(in_reach=in_reach),
         next_beat=now + config.heartbeat if config.heartbeat else None,
-        pace=Timers(started=now, rounds=record.promised.round if record.promised else 0),
+        timers=Timers(started=now, rounds=record.promised.round if record.promised else 0),
     )
     return step(state, _begin, now)
 
@@ -123,7 +123,7 @@ def peer_up(m: StepContext, now: float, peer: str, confirms: bool = True) -> Non
     if peer == m.config.member:
         return
     asks_in_vain = m.closes_until is not None and now < m.closes_until and _is_cut_off(m)
-    m.heard = m.heard.up(peer, confirms=confirms)
+    m.observations = m.observations.up(peer, confirms=confirms)
     meet(m, peer)
     if asks_in_vain and not _is_cut_off(m):
         # For less than their patience, so the others have not given it up.
@@ -131,7 +131,7 @@ def peer_up(m: StepContext, now: float, peer: str, confirms: bool = True) -> Non
     # Ballots in vain say nothing about one with this peer; nor does its answer to one that was
     # begun while it was away tell how long messages take.
     m.tries = 0
-    m.pace = evolve(m.pace, asked=())
+    m.timers = evolve(m.timers, asked=())
     if m.phase in RUNNING:
         m.wait_until(now + patience(m))
         m.send(peer, hello(m, peer))
@@ -140,13 +140,13 @@ def peer_up(m: StepContext, now: float, peer: str, confirms: bool = True) -> Non
 
 
 def peer_down(m: StepContext, now: float, peer: str) -> None:
-    m.heard = m.heard.down(peer)
+    m.observations = m.observations.down(peer)
     if m.view is None:
         # It may come back with another store, and a FOUND of the lost one binds all ballots.
-        m.heard = m.heard.without_answer_of(peer)
-    if m.pace.holder == peer and m.patience_until is not None:
+        m.observations = m.observations.without_answer_of(peer)
+    if m.timers.holder == peer and m.patience_until is not None:
         m.wait_until(now + patience(m))
-    m.pace = m.pace.without(peer)
+    m.timers = m.timers.without(peer)
     if m.source == peer:
         m.source = None
     if m.closes_until is not None and _is_cut_off(m):
@@ -190,7 +190,7 @@ def tick(m: StepContext, now: float) -> None:
     if m.next_beat is not None and now >= m.next_beat:
         m.next_beat = now + m.config.heartbeat
         beat = heartbeat(m)
-        for peer in sorted(m.heard.in_reach):
+        for peer in sorted(m.observations.in_reach):
             m.send(peer, beat)
         confirm_again(m, now)
         read_register(m, now)
@@ -200,7 +200,7 @@ def tick(m: StepContext, now: float) -> None:
             consider(m, now, is_patient=False)
             ask_again(m, now)
         elif is_unheard(m):
-            if now >= m.pace.since + pause(m):
+            if now >= m.timers.since + pause(m):
                 say_who_is_silent(m)
             insist(m, now)
         elif (at := turn(m, now)) is not None and now < at:
@@ -278,7 +278,7 @@ def _is_in_open_view(it: Known) -> bool:
 
 def _is_cut_off(it: Known) -> bool:
     tip = it.view
-    return tip is not None and not tip.is_majority(it.heard.reached(tip, it.seat))
+    return tip is not None and not tip.is_majority(it.observations.reached(tip, it.seat))
 
 
 def _end(m: StepContext, now: float) -> None:

@@ -18,7 +18,7 @@ def find_source(m: StepContext) -> None:
     tip = m.view
     if m.phase is not Phase.UPDATING or m.source is not None or tip is None:
         return
-    names = {seat.member for seat in m.heard.ready} & m.heard.in_reach
+    names = {seat.member for seat in m.observations.ready} & m.observations.in_reach
     source = min(names, default=None)
     if source is not None:
         _start_update(m, source, tip, beside=False)

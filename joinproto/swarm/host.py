@@ -175,7 +175,7 @@ class Process:
             return
         message = _decode(content) if isinstance(content, bytes) else content
         self.member.receive(self.now(), peer, message)  # type: ignore[arg-type]
-        self.gone |= self.member.state.heard.beyond
+        self.gone |= self.member.state.observations.beyond
 
     def submit(self, body: bytes, done: Callable[[Position], None]) -> None:
         """Write for a client, if it may be served here."""

@@ -26,7 +26,7 @@ def test_members_that_are_heard_and_go_before_have_their_turns_first(
     """3.4: of a newcomer that all hear; who is away, or a guest itself, begins nothing."""
     m = draft("F C", phase=Phase.ACTIVE)
     m.setup = Setup(config(me))
-    m.heard = Observations(in_reach=frozenset(in_reach), guests=seats(guests))
+    m.observations = Observations(in_reach=frozenset(in_reach), guests=seats(guests))
 
     assert 10.0 + 2.0 * turns == taking_in(m, 10.0)
 
@@ -35,7 +35,7 @@ def test_whoever_is_no_member_has_no_turn() -> None:
     """3.4: b and c are in the view, and a is heard, too; it may begin nothing."""
     m = draft("F C:bc", phase=Phase.ACTIVE)
     m.setup = Setup(config("c"))
-    m.heard = Observations(in_reach=frozenset("ab"))
+    m.observations = Observations(in_reach=frozenset("ab"))
 
     assert 12.0 == taking_in(m, 10.0)
 
@@ -45,7 +45,7 @@ def test_without_heartbeats_every_ballot_is_heard(heartbeat: float, expected: bo
     """Whoever is not answered would stay out: nothing makes it ask again."""
     tip = views("F C")["C"]
     m = draft("F C", promised=Ballot(1, "b'"), options={"heartbeat": heartbeat})
-    m.pace = Timers().given_to(10.0, "b")
+    m.timers = Timers().given_to(10.0, "b")
 
     assert expected is is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(2, "c'")))
 
@@ -54,7 +54,7 @@ def test_who_is_asked_again_in_the_ballot_that_it_accepted_in_answers() -> None:
     """3.3: it is no later one, whoever is left its time; the promise was lost."""
     tip = views("F C")["C"]
     m = draft("F C", promised=Ballot(2, "c'"))
-    m.pace = Timers().given_to(10.0, "b")
+    m.timers = Timers().given_to(10.0, "b")
 
     assert not is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(2, "c'")))
     assert is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(3, "c'")))

@@ -46,7 +46,7 @@ def asking(chain: str | Lineage = "F C", **more: object) -> StepContext:
     """Return `a` in its own ballot, which nobody has answered."""
     m = draft(chain, **more)
     m.choice = m.choice.begin().choice
-    m.pace = m.pace.asking(1.0, OWN)
+    m.timers = m.timers.asking(1.0, OWN)
     return m
 
 
@@ -70,10 +70,10 @@ def promised(voter: Seat = B, *, by: Seat | None = None, **said: Any) -> Promise
         (
             "F C",
             Phase.ACTIVE,
-            {"heard": Observations(in_reach=frozenset("bc"), guests=frozenset({D}))},
+            {"observations": Observations(in_reach=frozenset("bc"), guests=frozenset({D}))},
             "take in",
         ),
-        ("F C", Phase.ACTIVE, {"heard": Observations(in_reach=frozenset("b"))}, "give up"),
+        ("F C", Phase.ACTIVE, {"observations": Observations(in_reach=frozenset("b"))}, "give up"),
         ("F C", Phase.ACTIVE, {}, None),
         ("F:bc", Phase.JOINING, {"leaves": True}, None),
     ],
@@ -84,12 +84,12 @@ def test_a_member_has_a_view_chosen_for_one_reason(
     """3.3: whoever serves and lacks nobody has none, nor has who is in no view."""
     heard = Observations(in_reach=frozenset("bc"))
 
-    assert expected == reason_to_begin(draft(chain, phase=phase, **{"heard": heard, **more}))
+    assert expected == reason_to_begin(draft(chain, phase=phase, **{"observations": heard, **more}))
 
 
 def test_who_waits_for_a_view_of_its_own_begins_no_other_one() -> None:
     """3.3: its ballot is free; another one would make the promises worthless."""
-    m = asking(heard=Observations(in_reach=frozenset("bc"), guests=frozenset({D})))
+    m = asking(observations=Observations(in_reach=frozenset("bc"), guests=frozenset({D})))
     assert reason_to_begin(m) is not None
 
     m.choice = m.choice.receive("b", promised()).choice
@@ -101,7 +101,7 @@ def test_who_waits_for_a_view_of_its_own_begins_no_other_one() -> None:
 @pytest.mark.parametrize(("names", "expected"), [("", None), ("x", None), ("b", "found")])
 def test_only_electors_count_where_some_of_them_may_found(names: str, expected: str | None) -> None:
     """I3: with two of three, and x is none of them."""
-    m = draft("", options={"found_with": 2}, heard=Observations(in_reach=frozenset(names)))
+    m = draft("", options={"found_with": 2}, observations=Observations(in_reach=frozenset(names)))
 
     assert expected == reason_to_begin(m)
 
@@ -114,8 +114,8 @@ def test_an_answer_shows_how_long_messages_take() -> None:
 
     hear_choice(m, 1.5, "b", promised())
 
-    assert (0.5, 0.25) == (m.pace.trip, m.pace.spread)
-    assert "" == m.pace.holder  # who answers asks for no time of its own
+    assert (0.5, 0.25) == (m.timers.trip, m.timers.spread)
+    assert "" == m.timers.holder  # who answers asks for no time of its own
 
 
 @pytest.mark.parametrize("by", [Seat("b", "b2"), C])
@@ -143,7 +143,7 @@ def test_a_ballot_that_is_asked_again_tells_no_time_once_some_have_answered(answ
 
     insist(m, 2.0)
 
-    assert (() if answered else ((OWN, 1.0),)) == m.pace.asked
+    assert (() if answered else ((OWN, 1.0),)) == m.timers.asked
 
 
 def test_nothing_is_considered_where_no_ballot_is_free() -> None:
@@ -158,11 +158,11 @@ def test_nothing_is_considered_where_no_ballot_is_free() -> None:
 
 
 def test_who_has_answered_nobody_still_knows_who_is_ready() -> None:
-    m = draft("F C", heard=Observations(ready=frozenset({B})))
+    m = draft("F C", observations=Observations(ready=frozenset({B})))
 
     take(m, 0.0, Step(m.choice))
 
-    assert {B} == m.heard.ready
+    assert {B} == m.observations.ready
 
 
 def test_who_asks_is_heard_whatever_the_connections_say() -> None:
@@ -183,8 +183,8 @@ def proposing() -> StepContext:
     tip = chain.tip
     assert tip is not None
     here = {"held": tip.id, "ready_in": tip.id, "was_active": True, "phase": Phase.FROZEN}
-    m = asking(chain, heard=Observations(in_reach=frozenset("bc")), **here)
-    m.heard = m.heard.answered(evolve(m.status, seat=C))
+    m = asking(chain, observations=Observations(in_reach=frozenset("bc")), **here)
+    m.observations = m.observations.answered(evolve(m.status, seat=C))
 
     hear_choice(m, 1.5, "b", Promise(tip.id, OWN, B, None, evolve(m.status, seat=B)))
 
@@ -205,7 +205,7 @@ def test_a_ballot_whose_view_is_proposed_waits_for_no_other_answer() -> None:
 
 def test_what_was_answered_to_one_attempt_counts_in_no_other_one() -> None:
     """3.3: another attempt asks again; stores may have changed since."""
-    assert set() == proposing().heard.answers
+    assert set() == proposing().observations.answers
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_who_ends_with_the_cluster_tells_all_that_it_hears(
     chain: str, is_done: bool, tells: bool
 ) -> None:
     """S2: whoever ends now cannot tell it later; who goes on answers when it is asked."""
-    m = draft(chain, is_done=is_done, heard=Observations(in_reach=frozenset("bd")))
+    m = draft(chain, is_done=is_done, observations=Observations(in_reach=frozenset("bd")))
     assert m.view is not None
 
     _tell_of_the_end(m, m.view)
@@ -228,7 +228,7 @@ def test_who_ends_with_the_cluster_tells_all_that_it_hears(
 def test_members_ask_a_register_themselves_whether_all_is_closed(outside: bool, names: str) -> None:
     """S2, 3.7: only who is no member has to be told."""
     heard = Observations(in_reach=frozenset("bd"))
-    m = draft("F X", is_done=True, heard=heard, options={"outside": outside})
+    m = draft("F X", is_done=True, observations=heard, options={"outside": outside})
     assert m.view is not None
 
     _tell_of_the_end(m, m.view)
@@ -242,11 +242,11 @@ def test_who_was_ready_before_it_was_stopped_has_a_new_view_chosen(
 ) -> None:
     """P1: it goes on only through a new view; who was not ready yet becomes so in this one."""
     heard = Observations(in_reach=frozenset("bc"))
-    m = draft("F C", held=TIP.id, ready_in=TIP.id if ready else None, heard=heard)
+    m = draft("F C", held=TIP.id, ready_in=TIP.id if ready else None, observations=heard)
     m.phase = Phase.READY
 
     assert expected == reason_to_begin(m)
-    assert reason_to_begin(draft("F C", phase=Phase.UPDATING, heard=heard)) is None
+    assert reason_to_begin(draft("F C", phase=Phase.UPDATING, observations=heard)) is None
 
 
 def test_an_answer_to_a_ballot_whose_view_is_proposed_is_not_collected() -> None:
@@ -257,7 +257,7 @@ def test_an_answer_to_a_ballot_whose_view_is_proposed_is_not_collected() -> None
 
     hear_choice(m, 1.5, "b", promised())
 
-    assert set() == m.heard.answers
+    assert set() == m.observations.answers
 
 
 def test_an_answer_about_a_former_tip_is_not_collected() -> None:
@@ -267,7 +267,7 @@ def test_an_answer_about_a_former_tip_is_not_collected() -> None:
 
     hear_choice(m, 1.5, "b", evolve(promised(), parent=before.id))
 
-    assert set() == m.heard.answers
+    assert set() == m.observations.answers
 
 
 @pytest.mark.parametrize(("word", "holder"), [("C", "b"), ("F", "")])
@@ -278,25 +278,25 @@ def test_only_a_ballot_about_the_tip_is_left_its_time(word: str, holder: str) ->
 
     hear_choice(m, 1.5, "b", Prepare(views("F C")[word].id, own))
 
-    assert holder == m.pace.holder
+    assert holder == m.timers.holder
 
 
 @pytest.mark.parametrize(("now", "heard"), [(10.5, False), (100.0, True)])
 def test_a_ballot_is_not_heard_while_another_one_has_its_time(now: float, heard: bool) -> None:
     """3.3: whoever begins again and again would begin everybody's ballot anew."""
     b, c = Ballot(1, "b'"), Ballot(2, "c'")
-    m = draft("F C", promised=b, pace=Timers().given_to(10.0, "b"))
+    m = draft("F C", promised=b, timers=Timers().given_to(10.0, "b"))
 
     hear_choice(m, now, "c", Prepare(TIP.id, c))
 
     assert (c if heard else b) == m.record.promised
     assert heard is bool(sends(m))
-    assert ("c" if heard else "b") == m.pace.holder
+    assert ("c" if heard else "b") == m.timers.holder
 
 
 def test_who_waits_for_the_rest_of_the_answers_does_so_twice_its_patience() -> None:
     """3.3: a majority has answered; c may still."""
-    m = asking(heard=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=TIP.id)
+    m = asking(observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=TIP.id)
 
     hear_choice(m, 1.5, "b", promised(held=TIP.id))
 
@@ -351,7 +351,7 @@ IN_TIP: dict[str, Any] = {"held": TIP.id, "position": FRAME}
 
 def test_an_older_copy_has_no_vote_and_is_told_why() -> None:
     """3.6: b says that it was never ready in the view of which a has a frame."""
-    m = asking(heard=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, **IN_TIP)
+    m = asking(observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, **IN_TIP)
 
     hear_choice(m, 1.5, "b", promised(held=FIRST.id))
 
@@ -371,7 +371,7 @@ def test_an_older_copy_has_no_vote_and_is_told_why() -> None:
 
 def test_a_later_answer_shows_that_an_earlier_one_is_of_an_older_copy() -> None:
     """3.6: a has no frame of the view itself; c has."""
-    m = asking(heard=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=TIP.id)
+    m = asking(observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=TIP.id)
     hear_choice(m, 1.5, "b", promised(held=FIRST.id))
 
     hear_choice(m, 1.6, "c", promised(C, **IN_TIP))
@@ -383,19 +383,21 @@ def test_a_later_answer_shows_that_an_earlier_one_is_of_an_older_copy() -> None:
 
 def test_who_gets_its_disk_back_counts_again() -> None:
     """3.6: the operator had taken the wrong copy."""
-    m = asking(heard=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, **IN_TIP)
+    m = asking(observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, **IN_TIP)
     hear_choice(m, 1.5, "b", promised(held=FIRST.id))
-    assert {"b"} == m.heard.went_back
+    assert {"b"} == m.observations.went_back
 
     hear_choice(m, 1.6, "b", promised(**IN_TIP))
 
     assert m.choice.is_free
-    assert not m.heard.went_back
+    assert not m.observations.went_back
 
 
 def test_who_finds_its_own_disk_to_be_an_older_copy_ends() -> None:
     """3.6: and tells the others, who say what they wait for."""
-    m = asking(heard=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=FIRST.id)
+    m = asking(
+        observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=FIRST.id
+    )
 
     hear_choice(m, 1.5, "b", promised(**IN_TIP))
 
@@ -428,7 +430,7 @@ def test_what_is_chosen_is_learned_where_it_has_no_frames() -> None:
 
 def test_for_older_copies_a_member_waits_by_name() -> None:
     """3.6: too few are left, and the operator has to know why."""
-    m = draft("F C", heard=Observations(went_back=frozenset("bc")))
+    m = draft("F C", observations=Observations(went_back=frozenset("bc")))
 
     m.waits("I1", "too few", Reason.TOO_FEW_MEMBERS, "no answer from b, c")
     m.waits("I6", "no clean store", Reason.NO_CLEAN_STORE)

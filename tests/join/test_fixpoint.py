@@ -43,7 +43,7 @@ def test_who_is_where_the_view_starts_has_its_data(at: str, expected: bool) -> N
 
 def test_who_is_ready_anew_is_active_at_once_where_the_others_were_first() -> None:
     """I8: ready in the view before, it is in the same phase; nothing else will be told."""
-    m = draft(OURS, phase=Phase.READY, heard=HEARD)
+    m = draft(OURS, phase=Phase.READY, observations=HEARD)
 
     settle(m, 0.0)
 
@@ -54,13 +54,15 @@ def test_who_is_ready_anew_is_active_at_once_where_the_others_were_first() -> No
 def test_who_waits_for_nothing_has_no_patience_to_lose() -> None:
     """A deadline of a former wait would begin a ballot of the next one before its time."""
     assert OURS.tip is not None
-    m = draft(OURS, phase=Phase.ACTIVE, ready_in=OURS.tip.id, heard=HEARD, patience_until=5.0)
+    m = draft(
+        OURS, phase=Phase.ACTIVE, ready_in=OURS.tip.id, observations=HEARD, patience_until=5.0
+    )
 
     settle(m, 0.0)
 
     assert m.patience_until is None
     assert m.says_at is None
-    m.heard = evolve(HEARD, in_reach=frozenset("b"))  # c is to be given up
+    m.observations = evolve(HEARD, in_reach=frozenset("b"))  # c is to be given up
     settle(m, 1.0)
     assert 1.0 < (m.patience_until or 0.0)
 
@@ -89,7 +91,7 @@ def test_who_was_left_in_an_update_has_no_data() -> None:
 def test_who_is_fed_does_not_say_for_whom_it_waits() -> None:
     """I7: it takes as long as there is data; nobody need look."""
     chain = lineage("F C@F.5", options=OPTIONS)
-    m = draft(chain, phase=Phase.UPDATING, heard=Observations(in_reach=frozenset("bc")))
+    m = draft(chain, phase=Phase.UPDATING, observations=Observations(in_reach=frozenset("bc")))
     settle(m, 0.0)
     assert m.says_at is not None
 
@@ -118,7 +120,7 @@ def test_who_is_to_leave_and_hears_no_majority_leaves_alone(
         chain,
         leaves=True,
         options={"outside": outside},
-        heard=Observations(in_reach=frozenset(names)),
+        observations=Observations(in_reach=frozenset(names)),
     )
 
     assert expected is facts(m).is_done
@@ -136,7 +138,9 @@ def test_who_has_stopped_asks_for_no_tick() -> None:
 def test_who_is_patient_says_nothing_until_that_has_ended() -> None:
     """It hears nobody, and is to give b and c up: what keeps it from that it says then."""
     assert OURS.tip is not None
-    m = draft(OURS, phase=Phase.ACTIVE, ready_in=OURS.tip.id, heard=Observations(ready=seats("bc")))
+    m = draft(
+        OURS, phase=Phase.ACTIVE, ready_in=OURS.tip.id, observations=Observations(ready=seats("bc"))
+    )
 
     settle(m, 0.0)
 

@@ -37,7 +37,7 @@ def hello(chain: Lineage = CHAIN, hears: str = "abc", **status: object) -> Hello
 @pytest.mark.parametrize(("chain", "hears"), [("", "bc"), ("F C:bc", "bc"), ("F C", "")])
 def test_a_newcomer_says_whom_it_hears_and_a_member_does_not(chain: str, hears: str) -> None:
     """3.4: in a view with it each would have to hear it; who is in one is asked by a ballot."""
-    m = draft(chain, heard=Observations(in_reach=frozenset("bc")))
+    m = draft(chain, observations=Observations(in_reach=frozenset("bc")))
 
     assert frozenset(hears) == say_hello(m).hears
 
@@ -56,11 +56,11 @@ def test_who_serves_has_a_newcomer_updated(phase: Phase, expected: bool) -> None
 def test_only_a_member_of_the_view_takes_in_a_newcomer(picture: str, expected: bool) -> None:
     """J2: who has the data of the view comes in by the next one, which its members propose."""
     chain = lineage(picture)
-    m = draft(chain, heard=Observations(in_reach=frozenset("bcd")), held=held_of(chain))
+    m = draft(chain, observations=Observations(in_reach=frozenset("bcd")), held=held_of(chain))
 
     hear_hello(m, 0.0, "d", evolve(hello(chain), status=Answer(seat=D, options="options")))
 
-    assert expected is (D in m.heard.guests)
+    assert expected is (D in m.observations.guests)
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_a_guest_that_does_not_hear_all_is_none_any_more(
     """3.4: in a view with both, each would give the other up; behind a CLOSE nobody comes in."""
     known = lineage(chain)
     heard = Observations(in_reach=frozenset("bcd"), guests=frozenset({D}))
-    m = draft(known, phase=Phase.ACTIVE, was_active=True, heard=heard, held=held_of(known))
+    m = draft(known, phase=Phase.ACTIVE, was_active=True, observations=heard, held=held_of(known))
 
     hear_hello(m, 0.0, "d", hello(known, hears))
 
-    assert kept is (D in m.heard.guests)
+    assert kept is (D in m.observations.guests)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_newcomer_stops_only_if_no_elector_is_left_that_may_take_it_in() -> No
         time=0,
     )
     m = draft(CHAIN.append(tip))
-    m.heard = Observations(in_reach=frozenset("bc"))
+    m.observations = Observations(in_reach=frozenset("bc"))
     m.setup = evolve(m.setup, config=evolve(m.config, electors=frozenset("d")))
 
     hear_refused(m, "b", Refused(Reason.WRONG_STORE, "x", "y"))
@@ -124,7 +124,7 @@ def test_a_newcomer_stops_only_if_no_elector_is_left_that_may_take_it_in() -> No
     hear_refused(m, "c", Refused(Reason.WRONG_STORE, "x", "y"))
     assert (None, True) == (before, m.verdict is not None)
 
-    other = draft(CHAIN.append(tip), heard=Observations(in_reach=frozenset("d")))
+    other = draft(CHAIN.append(tip), observations=Observations(in_reach=frozenset("d")))
     other.setup = evolve(m.setup, config=evolve(m.config, electors=frozenset("d")))
     hear_refused(other, "x", Refused(Reason.WRONG_STORE, "x", "y"))
     assert other.verdict is None
@@ -137,7 +137,7 @@ def test_an_elector_that_is_no_member_is_a_stranger_too() -> None:
 
     hear_refused(m, "c", Refused(Reason.WRONG_STORE, "x", "y"))
 
-    assert {"c"} == m.heard.strangers
+    assert {"c"} == m.observations.strangers
 
 
 def test_a_member_that_does_not_vote_may_take_in_a_newcomer() -> None:
@@ -145,7 +145,7 @@ def test_a_member_that_does_not_vote_may_take_in_a_newcomer() -> None:
     first = CHAIN.tip
     assert first is not None
     tip = change(first, members=seats("bd"), position=None, activated=True, nonce="-", time=0)
-    m = draft(CHAIN.append(tip), heard=Observations(in_reach=frozenset("bd")))
+    m = draft(CHAIN.append(tip), observations=Observations(in_reach=frozenset("bd")))
 
     hear_refused(m, "b", Refused(Reason.WRONG_STORE, "x", "y"))
     before = m.verdict
@@ -163,7 +163,7 @@ def test_a_stray_store_stops_nobody_who_waits(chain: str, peer: str, expected: b
     hear_refused(m, peer, Refused(Reason.WRONG_STORE, "x", "y"))
 
     assert expected is (m.verdict is not None)
-    assert ({peer} if expected else set()) == m.heard.strangers
+    assert ({peer} if expected else set()) == m.observations.strangers
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_hello_shows_a_member_that_its_own_disk_is_an_older_copy() -> None:
     first = CHAIN.id_at(1)
     tip = CHAIN.tip
     assert tip is not None
-    m = draft(CHAIN, held=first, heard=Observations(in_reach=frozenset("b")))
+    m = draft(CHAIN, held=first, observations=Observations(in_reach=frozenset("b")))
     (b,) = seats("b")
     said = Answer(seat=b, held=tip.id, position=Position(tip.id, 4))
 
@@ -207,7 +207,7 @@ def test_that_a_view_was_active_is_said_of_the_own_tip(other_tip: bool, expected
     """3.6: the word is about the tip of who says it."""
     chain, first = lineage("F:ab C:ab"), lineage("F:ab")
     (b,) = seats("b")
-    m = draft(first, heard=Observations(in_reach=frozenset("b")))
+    m = draft(first, observations=Observations(in_reach=frozenset("b")))
     said = evolve(hello(chain if other_tip else first), status=Answer(seat=b, was_active=True))
 
     hear_hello(m, 0.0, "b", said)
@@ -217,10 +217,10 @@ def test_that_a_view_was_active_is_said_of_the_own_tip(other_tip: bool, expected
 
 def test_who_ended_for_an_older_copy_is_no_stranger() -> None:
     """3.6: it is named while the others wait; with the right disk it is welcome."""
-    m = draft(CHAIN, held=held_of(CHAIN), heard=Observations(in_reach=frozenset("bc")))
+    m = draft(CHAIN, held=held_of(CHAIN), observations=Observations(in_reach=frozenset("bc")))
 
     for name in "bc":
         hear_refused(m, name, Refused(Reason.STORE_WENT_BACK, "x", "y"))
 
-    assert (frozenset("bc"), frozenset()) == (m.heard.went_back, m.heard.strangers)
+    assert (frozenset("bc"), frozenset()) == (m.observations.went_back, m.observations.strangers)
     assert m.verdict is None

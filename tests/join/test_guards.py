@@ -181,15 +181,15 @@ def test_readiness_does_not_survive_the_freeze() -> None:
     tip = bus["a"].member.view
     assert tip is not None
     others = tip.members - {bus["a"].member.seat}
-    assert others == bus["a"].member.state.heard.ready
+    assert others == bus["a"].member.state.observations.ready
 
     bus["a"].told_by(lambda member: member.shutdown_cluster(bus.now))
     bus["a"].told_by(lambda member: member.tick(bus.now))
     assert bus["a"].member.is_frozen
-    assert set() == bus["a"].member.state.heard.ready
+    assert set() == bus["a"].member.state.observations.ready
 
     hears(bus, "a", "b", Ready(tip.id, bus["b"].member.seat))
-    assert set() == bus["a"].member.state.heard.ready
+    assert set() == bus["a"].member.state.observations.ready
 
 
 def test_a_newcomer_with_other_options_is_refused_whomever_it_hears() -> None:
@@ -340,7 +340,7 @@ def test_a_ballot_that_was_given_up_holds_nobody_back() -> None:
     """3.3: it was outbid, so nobody waits for its end."""
     held: Any = SimpleNamespace(
         config=SimpleNamespace(member="a", patience=2.0),
-        pace=Timers().given_to(10.0, "a"),
+        timers=Timers().given_to(10.0, "a"),
         choice=SimpleNamespace(attempt=None, is_frozen=True),
     )
 

@@ -25,7 +25,7 @@ from tests.join.pictures import seats, views
         ({"phase": Phase.UPDATING}, True),
         ({"phase": Phase.UPDATING, "source": "c"}, False),
         ({"phase": Phase.READY}, True),
-        ({"phase": Phase.READY, "heard": Observations(ready=frozenset({B}))}, False),
+        ({"phase": Phase.READY, "observations": Observations(ready=frozenset({B}))}, False),
         ({"phase": Phase.ACTIVE}, False),
         ({"phase": Phase.SUSPENDED}, False),
         ({"phase": Phase.FROZEN}, False),
@@ -41,7 +41,7 @@ def test_who_still_waits_for_an_answer_says_hello_again(
     hear_heartbeat(m, "b", Heartbeat(tip.id, 2, B, False))
 
     assert expected is bool(sends(m))
-    assert set() == m.heard.beyond
+    assert set() == m.observations.beyond
 
 
 @pytest.mark.parametrize("promised", [None, Ballot(1, "b'")])
@@ -57,7 +57,7 @@ def test_a_heartbeat_says_where_its_member_is_and_whether_it_is_frozen(
 @pytest.mark.parametrize("beyond", [frozenset(), frozenset({B})])
 def test_who_is_behind_is_told_and_what_was_known_of_it_stays(beyond: frozenset[Seat]) -> None:
     """3.9: that it has gone on stays true; a heartbeat from before the tip is an old one, then."""
-    m = draft("F C", heard=Observations(beyond=beyond))
+    m = draft("F C", observations=Observations(beyond=beyond))
     before = views("F C")["F"]
 
     hear_heartbeat(m, "b", Heartbeat(before.id, 1, B, False))
@@ -65,7 +65,7 @@ def test_who_is_behind_is_told_and_what_was_known_of_it_stays(beyond: frozenset[
     ((to, told),) = sends(m)
     assert "b" == to
     assert isinstance(told, Chosen)
-    assert beyond == m.heard.beyond
+    assert beyond == m.observations.beyond
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_who_is_ahead_or_elsewhere_or_frozen_has_gone_on(
 
     hear_heartbeat(m, "b", Heartbeat(views(chain)[word].id, number, B, is_frozen))
 
-    assert {B} == m.heard.beyond
+    assert {B} == m.observations.beyond
     assert asks is any(isinstance(message, Hello) for _, message in sends(m))
 
 
@@ -112,4 +112,4 @@ def test_a_heartbeat_of_another_store_shows_that_the_member_is_not_there() -> No
 
     hear_heartbeat(m, "b", Heartbeat(views("F C")["C"].id, 2, Seat("b", "other"), False))
 
-    assert {"b"} == m.heard.replaced
+    assert {"b"} == m.observations.replaced

@@ -46,15 +46,15 @@ def test_what_was_of_the_former_view_is_forgotten() -> None:
         source="b",
         free_until=9.0,
         patience_until=9.0,
-        heard=Observations(in_reach=frozenset("b"), ready=frozenset({B})),
-        pace=Timers(trip=1.0, spread=0.5, holder="b", turns=3),
+        observations=Observations(in_reach=frozenset("b"), ready=frozenset({B})),
+        timers=Timers(trip=1.0, spread=0.5, holder="b", turns=3),
     )
 
     assert (False, 0, False) == (m.was_active, m.tries, m.leave_told)
     assert (None, None, None) == (m.source, m.free_until, m.patience_until)
-    assert Observations(in_reach=frozenset("b")) == m.heard
+    assert Observations(in_reach=frozenset("b")) == m.observations
     assert Learned(tip_of(m)) == m.events[0]
-    assert Timers(trip=1.0, spread=0.5) == m.pace  # how long messages take, holds on
+    assert Timers(trip=1.0, spread=0.5) == m.timers  # how long messages take, holds on
 
 
 # -- a shutdown of all ---------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def test_who_does_not_vote_frees_no_leaver() -> None:
 
     hear_ready(m, "d", Ready(tip_of(m).id, d))
 
-    assert {d} == m.heard.ready
+    assert {d} == m.observations.ready
     assert not m.is_done
 
 
@@ -224,7 +224,7 @@ def test_a_member_that_is_ready_answers_who_says_so_once() -> None:
     hear_ready(m, "b", said)
     hear_ready(m, "b", said)
 
-    assert {B} == m.heard.ready
+    assert {B} == m.observations.ready
     assert [("b", Ready(tip_of(m).id, A))] == sends(m)
     assert not m.is_done  # one that leaves would be
 
@@ -234,7 +234,7 @@ def test_who_is_not_ready_answers_nothing() -> None:
 
     hear_ready(m, "b", Ready(tip_of(m).id, B))
 
-    assert {B} == m.heard.ready
+    assert {B} == m.observations.ready
     assert [] == sends(m)
     assert m.saw_it_run
 
@@ -254,7 +254,7 @@ def test_who_has_answered_a_ballot_counts_nobody_as_ready() -> None:
 
     hear_ready(m, "b", Ready(tip_of(m).id, B))
 
-    assert set() == m.heard.ready
+    assert set() == m.observations.ready
     assert m.saw_it_run
 
 
@@ -266,7 +266,7 @@ def test_ready_in_another_view_or_said_by_another_one_counts_for_nothing(
 
     hear_ready(m, peer, Ready(views("F C")[word].id, B))
 
-    assert set() == m.heard.ready
+    assert set() == m.observations.ready
     assert not m.saw_it_run
 
 
@@ -275,4 +275,4 @@ def test_a_store_that_knows_no_view_hears_of_no_ready_member() -> None:
 
     hear_ready(m, "b", Ready(views("F")["F"].id, B))
 
-    assert set() == m.heard.ready
+    assert set() == m.observations.ready

@@ -933,7 +933,7 @@ def test_an_answer_in_the_name_of_another_is_refused() -> None:
     bus["a"].member.receive(bus.now, "b", forged)
 
     assert isinstance(bus["a"].member.poll().events[-1], Refusal)
-    assert frozenset() == bus["a"].member.state.heard.answers
+    assert frozenset() == bus["a"].member.state.observations.answers
 
 
 def test_a_member_that_has_ended_hears_nothing() -> None:
@@ -1166,10 +1166,10 @@ def test_whom_others_miss_counts_in_the_ballot_in_which_they_say_it_only() -> No
     told = Promise(tip.id, attempt.ballot, answer.seat, None, answer, frozenset("c"))
 
     member.receive(bus.now, "b", told)
-    before = member.state.heard.apart.pairs
+    before = member.state.observations.apart.pairs
     member.receive(bus.now, "c", Nack(tip.id, attempt.ballot, Ballot(9, "c'")))
     member.tick(bus.now + 100)
 
     assert {("b", "c")} == before
-    assert set() == member.state.heard.apart.pairs
-    assert answer in member.state.heard.answers
+    assert set() == member.state.observations.apart.pairs
+    assert answer in member.state.observations.answers

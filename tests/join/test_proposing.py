@@ -42,7 +42,7 @@ def test_others_have_their_turns_first_for_so_long(
 ) -> None:
     """3.4: the tip has three members, and each has a turn of two seconds."""
     *_, view = views(chain).values()
-    m = draft("F", pace=Timers(holder="", since=10.0, turns=turns))
+    m = draft("F", timers=Timers(holder="", since=10.0, turns=turns))
     nothing: Any = None
 
     assert expected is _yields(m, now, YIELDS, view, nothing)
@@ -54,7 +54,7 @@ def test_members_and_electors_have_a_turn_each(members: str, until: float) -> No
     """3.4: a, b and c are the electors; each may be in a majority that hears each other."""
     chain = f"F C:{members}"
     *_, view = views(f"{chain} C2").values()
-    m = draft(chain, pace=Timers(holder="", since=10.0, turns=1))
+    m = draft(chain, timers=Timers(holder="", since=10.0, turns=1))
     nothing: Any = None
 
     assert _yields(m, until - 0.1, YIELDS, view, nothing)
@@ -77,7 +77,9 @@ def test_who_may_come_back_is_worth_waiting_for_where_this_member_was_started(
 ) -> None:
     """3.4: the more answer, the more data is there; a, b and c are the electors."""
     found = views(chain).get(ready_in)
-    m = draft(chain, heard=Observations(in_reach=frozenset("x")), ready_in=found and found.id)
+    m = draft(
+        chain, observations=Observations(in_reach=frozenset("x")), ready_in=found and found.id
+    )
 
     assert set(expected) == proposing.expected(m)
 
@@ -94,7 +96,7 @@ def test_a_copy_of_a_store_proves_nothing() -> None:
     m = running()
     answers = [evolve(m.status, seat=Seat(name, "b'")) for name in "bx"]
     heard = Observations(in_reach=frozenset("bxy"), answers=frozenset(answers))
-    m.heard = evolve(heard, guests=frozenset({Seat("y", "b'")}))
+    m.observations = evolve(heard, guests=frozenset({Seat("y", "b'")}))
 
     view = proposing.proposal(m, 0.0)
 
@@ -127,9 +129,9 @@ def test_a_guest_that_said_that_it_keeps_nothing_does_not_vote() -> None:
     """3.4: c is here with another store; its name is that of an elector."""
     m = running()
     guest = Seat("c", "c2")
-    m.heard = Observations(in_reach=frozenset("c"), guests=frozenset({guest}))
+    m.observations = Observations(in_reach=frozenset("c"), guests=frozenset({guest}))
     votes = proposing.proposal(m, 0.0)
-    m.heard = evolve(m.heard, transients=frozenset({guest}))
+    m.observations = evolve(m.observations, transients=frozenset({guest}))
 
     silent = proposing.proposal(m, 0.0)
 

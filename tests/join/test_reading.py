@@ -33,7 +33,9 @@ TIP = views(CHAIN)["C"]
 def serving(**more: object) -> StepContext:
     """Return `a`, which serves in the tip and hears b and c."""
     heard = Observations(in_reach=frozenset("bc"))
-    return draft(CHAIN, **({"phase": Phase.ACTIVE, "ready_in": TIP.id, "heard": heard} | more))
+    return draft(
+        CHAIN, **({"phase": Phase.ACTIVE, "ready_in": TIP.id, "observations": heard} | more)
+    )
 
 
 def confirmed(m: StepContext) -> list[int]:
@@ -139,7 +141,7 @@ def test_who_serves_no_more_answers_no_read() -> None:
 @pytest.mark.parametrize(("older", "calls"), [("b", 1), ("bc", 0)])
 def test_members_that_cannot_confirm_are_not_asked(older: str, calls: int) -> None:
     """A rolling upgrade: where no majority can confirm, no read is taken."""
-    m = serving(heard=Observations(in_reach=frozenset("bc"), older=frozenset(older)))
+    m = serving(observations=Observations(in_reach=frozenset("bc"), older=frozenset(older)))
 
     read(m, 1.0)
 
@@ -148,7 +150,7 @@ def test_members_that_cannot_confirm_are_not_asked(older: str, calls: int) -> No
 
 
 def test_who_has_not_answered_is_asked_again_at_the_next_heartbeat() -> None:
-    m = serving(heard=Observations(in_reach=frozenset("bc")).doubting("b", 1))
+    m = serving(observations=Observations(in_reach=frozenset("bc")).doubting("b", 1))
     read(m, 1.0)
     m.sends.clear()
 
@@ -176,10 +178,10 @@ def test_a_new_connection_is_asked_whether_the_view_stands() -> None:
 
     doubt(m, "b")
 
-    assert {"b"} == m.heard.doubted
+    assert {"b"} == m.observations.doubted
     assert [("b", Confirm(TIP.id, 1))] == sends(m)
     hear_confirmed(m, 1.0, "b", Confirmed(TIP.id, 1, B))
-    assert set() == m.heard.doubted
+    assert set() == m.observations.doubted
 
 
 def test_a_member_that_the_others_have_left_confirms_no_read() -> None:

@@ -603,7 +603,7 @@ def test_an_hour_apart_is_not_taken_for_the_way_of_a_message() -> None:
     bus.partition()
     bus.wait(30)
 
-    assert {2} == {bus[name].member.state.pace.patience(2) for name in "abc"}
+    assert {2} == {bus[name].member.state.timers.patience(2) for name in "abc"}
 
 
 # -- links that are cut ----------------------------------------------------------------------------
@@ -643,7 +643,7 @@ def test_a_newcomer_does_not_end_the_wait_for_those_who_have_not_answered() -> N
     while bus["a"].member.state.choice.attempt is None:
         bus.step()
     bus.start(config("e", wait_for=1, outside=True))
-    while len(bus["a"].member.state.heard.guests) < 2:
+    while len(bus["a"].member.state.observations.guests) < 2:
         said = [one.content for one in bus.wire]
         answers = [isinstance(one, bytes) and isinstance(decode(one), Promise) for one in said]
         bus.deliver(answers.index(False))

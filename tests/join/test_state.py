@@ -43,7 +43,7 @@ def test_the_members_of_the_tip_and_those_that_it_left_out_are_neighbours(
     chain: str, names: str
 ) -> None:
     """3.4: a leaver waits until the others know; before the founding all in reach are asked."""
-    m = draft(chain, heard=Observations(in_reach=frozenset("yx")))
+    m = draft(chain, observations=Observations(in_reach=frozenset("yx")))
 
     assert list(names) == m.neighbours
 

@@ -142,7 +142,7 @@ def test_a_shutdown_that_nobody_heard_lasts_on_when_a_majority_is_heard(
     now: float, names: str, peer: str, expected: float
 ) -> None:
     """S2: for less than their patience, so the others have not given it up."""
-    m = draft("F C", closes_until=9.0, heard=Observations(in_reach=frozenset(names)))
+    m = draft("F C", closes_until=9.0, observations=Observations(in_reach=frozenset(names)))
 
     steps.peer_up(m, now, peer)
 
@@ -155,24 +155,26 @@ def test_a_member_is_no_peer_of_itself() -> None:
 
     steps.peer_up(m, 1.0, "a")
 
-    assert (frozenset(), []) == (m.heard.in_reach, m.sends)
+    assert (frozenset(), []) == (m.observations.in_reach, m.sends)
 
 
 @pytest.mark.parametrize(("chain", "kept"), [("F C", True), ("", False)])
 def test_an_answer_outlives_its_connection_where_there_is_a_view(chain: str, kept: bool) -> None:
     """3.3: it stands still; before a founding the member may come back with another store."""
     answer = Answer(seat=Seat("b", "b'"))
-    m = draft(chain, heard=Observations(in_reach=frozenset("b"), answers=frozenset({answer})))
+    m = draft(
+        chain, observations=Observations(in_reach=frozenset("b"), answers=frozenset({answer}))
+    )
 
     steps.peer_down(m, 1.0, "b")
 
-    assert kept is (answer in m.heard.answers)
+    assert kept is (answer in m.observations.answers)
 
 
 @pytest.mark.parametrize(("source", "left"), [("b", None), ("c", "c")])
 def test_an_update_ends_with_the_connection_to_its_source(source: str, left: str | None) -> None:
     m = draft("F C", phase=Phase.UPDATING, source=source, held=views("F")["F"].id)
-    m.heard = Observations(in_reach=frozenset("bc"))
+    m.observations = Observations(in_reach=frozenset("bc"))
 
     steps.peer_down(m, 1.0, "b")
 
@@ -183,8 +185,8 @@ def test_an_update_ends_with_the_connection_to_its_source(source: str, left: str
 def test_nobody_waits_longer_for_a_ballot_whose_holder_is_gone(peer: str, until: float) -> None:
     """3.3: the others have their turns, one patience after the loss."""
     m = draft("F C", phase=Phase.FROZEN, promised=Ballot(1, "b'"), patience_until=9.0)
-    m.heard = Observations(in_reach=frozenset("bc"))
-    m.pace = Timers(holder="b", since=0.0, turns=1)
+    m.observations = Observations(in_reach=frozenset("bc"))
+    m.timers = Timers(holder="b", since=0.0, turns=1)
 
     steps.peer_down(m, 1.0, peer)
 
@@ -194,7 +196,7 @@ def test_nobody_waits_longer_for_a_ballot_whose_holder_is_gone(peer: str, until:
 @pytest.mark.parametrize(("left", "until"), [("c", 9.0), ("", 3.0)])
 def test_a_shutdown_is_given_up_soon_by_who_hears_no_majority(left: str, until: float) -> None:
     """S2: the others give it up after their patience, and go on."""
-    m = draft("F C", closes_until=9.0, heard=Observations(in_reach=frozenset("b" + left)))
+    m = draft("F C", closes_until=9.0, observations=Observations(in_reach=frozenset("b" + left)))
 
     steps.peer_down(m, 1.0, "b")
 
@@ -203,17 +205,17 @@ def test_a_shutdown_is_given_up_soon_by_who_hears_no_majority(left: str, until: 
 
 def test_who_is_gone_is_left_no_time() -> None:
     """3.3: its ballot ends with it."""
-    m = draft("F C", pace=Timers(holder="b", since=0.0, turns=1))
+    m = draft("F C", timers=Timers(holder="b", since=0.0, turns=1))
 
     steps.peer_down(m, 1.0, "b")
 
-    assert "" == m.pace.holder
+    assert "" == m.timers.holder
 
 
 def test_who_has_stopped_neither_answers_nor_asks_for_a_tick() -> None:
     """S2: its store is closed; what it promised would not be kept."""
     tip = views("F C")["C"]
-    m = draft("F C", phase=Phase.STOPPED, pace=Timers(holder="b", since=0.0, turns=1))
+    m = draft("F C", phase=Phase.STOPPED, timers=Timers(holder="b", since=0.0, turns=1))
 
     steps.receive(m, 1.0, "b", Prepare(tip.id, Ballot(1, "b'")))
     steps.peer_down(m, 1.0, "b")
@@ -261,7 +263,7 @@ def test_who_knows_no_view_has_nothing_that_could_be_overwritten() -> None:
 
 @pytest.mark.parametrize(("now", "beats"), [(4.9, False), (5.0, True)])
 def test_a_heartbeat_is_sent_when_its_time_has_come(now: float, beats: bool) -> None:
-    m = draft("F C", next_beat=5.0, heard=Observations(in_reach=frozenset("bc")))
+    m = draft("F C", next_beat=5.0, observations=Observations(in_reach=frozenset("bc")))
 
     steps.tick(m, now)
 
@@ -271,7 +273,7 @@ def test_a_heartbeat_is_sent_when_its_time_has_come(now: float, beats: bool) -> 
 def test_whose_turn_has_not_come_waits_until_then() -> None:
     """3.3: b has its time, two seconds, until 11."""
     m = draft("F C", phase=Phase.FROZEN, promised=Ballot(1, "b'"), patience_until=10.0)
-    m.pace = Timers(holder="b", since=9.0, turns=1)
+    m.timers = Timers(holder="b", since=9.0, turns=1)
 
     steps.tick(m, 10.0)
 
@@ -285,7 +287,7 @@ def test_who_has_no_reason_begins_no_ballot_however_long_it_waited(
     """3.4: all are here, and serve; or c is to be given up."""
     tip = views("F C")["C"]
     m = draft("F C", phase=Phase.ACTIVE, ready_in=tip.id, held=tip.id, patience_until=5.0)
-    m.heard = Observations(in_reach=frozenset(in_reach), ready=seats("bc"))
+    m.observations = Observations(in_reach=frozenset(in_reach), ready=seats("bc"))
 
     steps.tick(m, 5.0)
 

@@ -28,7 +28,7 @@ def test_who_is_ready_and_heard_feeds_a_member_the_least_name_first(
 ) -> None:
     """I7: up to where the view starts; all runs of one world take the same one."""
     heard = Observations(in_reach=frozenset(in_reach), ready=seats(ready))
-    m = draft(CHAIN, phase=Phase.UPDATING, heard=heard)
+    m = draft(CHAIN, phase=Phase.UPDATING, observations=heard)
 
     find_source(m)
 
@@ -73,7 +73,7 @@ def test_who_has_all_of_an_update_is_ready_at_once() -> None:
     """I7, I8: nothing else will be told; what is on the disk now counts, not what was."""
     known = lineage(CHAIN, options=config("a").digest)
     heard = Observations(in_reach=frozenset("bc"), ready=seats("bc"))
-    m = draft(known, phase=Phase.UPDATING, heard=heard, position=None)
+    m = draft(known, phase=Phase.UPDATING, observations=heard, position=None)
     assert known.tip is not None
 
     update_done(m, 0.0, known.tip.position)

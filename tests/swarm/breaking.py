@@ -168,7 +168,7 @@ def _clears_beyond(original: Callable[..., None]) -> Callable[..., None]:
     def hear_heartbeat(m: StepContext, peer: str, beat: Heartbeat) -> None:
         lineage = m.record.lineage
         if beat.number < lineage.length and lineage.id_at(beat.number) == beat.tip:
-            m.heard = evolve(m.heard, beyond=m.heard.beyond - {beat.seat})
+            m.observations = evolve(m.observations, beyond=m.observations.beyond - {beat.seat})
         original(m, peer, beat)
 
     return hear_heartbeat

@@ -178,8 +178,8 @@ class Search(Space):
         try:
             if inside is None and self._may_sleep(numbers):
                 self.expander.marks = self.states.marks.expand(begin, end)
-            if self.crew_levels is not None:
-                yield from self.crew_levels.level(begin, end, numbers, inside)
+            if self.parallel_levels is not None:
+                yield from self.parallel_levels.level(begin, end, numbers, inside)
                 return
             places = (begin, end) if inside is None else (0, len(inside))
             for batch in self.expander.successors(self.rows, *places, numbers, inside, begin):
@@ -193,8 +193,8 @@ class Search(Space):
 
     def count_up(self) -> None:
         """Count into the tables what was counted elsewhere: once, for it goes through all."""
-        if self.crew_levels is not None:
-            self.crew_levels.count_up()
+        if self.parallel_levels is not None:
+            self.parallel_levels.count_up()
         self.expander.count_up()
 
     def _may_sleep(self, joint: Ints | None) -> bool:

@@ -77,13 +77,13 @@ class Space:
     budget: Budget = field(init=False)
     begins: int = field(init=False, default=1)
     alike: StateKeys | None = field(init=False, default=None)
-    crew_levels: ParallelLevels | None = field(init=False, default=None)
+    parallel_levels: ParallelLevels | None = field(init=False, default=None)
     cut_by: str = field(init=False, default="")
     may_number: bool = field(init=False, default=False)
     looked_at: int = field(init=False, default=0)
     outside: int = field(init=False, default=0)
     _made: float = field(init=False, factory=time.perf_counter)
-    _crew: Workers | None = field(init=False, default=None)
+    _workers: Workers | None = field(init=False, default=None)
     _bytes_before: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
@@ -104,7 +104,7 @@ class Space:
             )
         # Which of those that are the same goes on depends on their order.
         if self.workers > 1 and self.world.same is None:
-            self._crew = Workers(self.workers)
+            self._workers = Workers(self.workers)
         self.judge_anew(sorted_form=True)
         self._begin()
 
@@ -114,10 +114,10 @@ class Space:
         `sorted_form`: as of `Symmetry`, where members are renamed.
         """
         self.judge = Judge(self.tables, self.budget)
-        self.judge.crew = self._crew
+        self.judge.workers = self._workers
         if self.symmetry:
             self.renaming = Symmetry(self.tables, sorted_form=sorted_form)
-            self.judge.renamed = self.renaming.interchange.swapped_views
+            self.judge.renamed = self.renaming.code_comparison.swapped_views
 
     def _begin(self) -> None:
         begins = self.tables.initial(self._is_cut)
@@ -157,10 +157,12 @@ class Space:
 
     def share_out(self) -> None:
         """Let all workers expand the states that are there."""
-        if self._crew is not None:
-            self.states.over = self._crew.over
-            self.crew_levels = ParallelLevels(self._crew, self.expander, self.states, self.renaming)
-            self.crew_levels.ahead = self.judge.ask_ahead
+        if self._workers is not None:
+            self.states.over = self._workers.over
+            self.parallel_levels = ParallelLevels(
+                self._workers, self.expander, self.states, self.renaming
+            )
+            self.parallel_levels.ahead = self.judge.ask_ahead
 
     def _is_cut(self) -> bool:
         """Return whether a limit ends what is begun; `cut_by` says which."""
@@ -179,7 +181,7 @@ class Space:
 
     def _by_permutation(self) -> None:
         self.renaming = Symmetry(self.tables, sorted_form=False)
-        self.judge.renamed = self.renaming.interchange.swapped_views
+        self.judge.renamed = self.renaming.code_comparison.swapped_views
         self.renaming.refresh()
 
     def _repack(self, old: Any) -> None:
@@ -319,7 +321,7 @@ class Space:
     def keep_form(self) -> None:
         """Nothing is begun anew after this, and one thread does what is left."""
         self.may_number = False
-        if self._crew is not None:
-            self._crew.close()
+        if self._workers is not None:
+            self._workers.close()
             self.states.over = in_one
-            self._crew = self.judge.crew = self.crew_levels = None
+            self._workers = self.judge.workers = self.parallel_levels = None

@@ -26,7 +26,7 @@ def wrong(member: MemberState, kept: StoreRecord, frames: tuple[Position, ...]) 
 
 
 def _is_heard(member: MemberState, tip: View) -> bool:
-    heard = {seat for seat in tip.electors if seat.member in member.heard.in_reach}
+    heard = {seat for seat in tip.electors if seat.member in member.observations.in_reach}
     return member.config.outside or tip.is_majority({member.seat, *heard})
 
 

@@ -160,7 +160,7 @@ class Node:
         if plan.beats and (member.choice.is_frozen or not plan.hears):
             yield Beat()
         if plan.hears:
-            yield from plan.links(member.heard.in_reach, member.reads.last)
+            yield from plan.links(member.observations.in_reach, member.reads.last)
         runs = tip is not None and tip.is_open and member.seat in tip.members
         if plan.suspects and runs and may and not member.choice.is_frozen:
             yield Maybe(Suspect())
@@ -392,10 +392,10 @@ class Node:
         }
         if member.choice.is_frozen:
             told["frozen"] = "yes"
-        if member.heard.answers:
-            told["answers"] = "; ".join(sorted(str(item) for item in member.heard.answers))
-        if member.heard.ready:
-            told["ready"] = " ".join(sorted(item.member for item in member.heard.ready))
+        if member.observations.answers:
+            told["answers"] = "; ".join(sorted(str(item) for item in member.observations.answers))
+        if member.observations.ready:
+            told["ready"] = " ".join(sorted(item.member for item in member.observations.ready))
         return told
 
 
@@ -414,7 +414,7 @@ def _noted(what: Reached | ReadBegan | Stands | None, rest: Iterator[Any]) -> It
 def _reached(member: MemberState) -> Reached | None:
     """Return what the ledger hears of a new connection, None where there was another one."""
     tip = member.view
-    return None if tip is None or member.heard.in_reach else Reached(member.seat, tip.id)
+    return None if tip is None or member.observations.in_reach else Reached(member.seat, tip.id)
 
 
 def _without_time(member: MemberState, until: int) -> MemberState:
@@ -425,7 +425,7 @@ def _without_time(member: MemberState, until: int) -> MemberState:
     m.closes_until = None if m.closes_until is None else until
     m.tries = 0
     m.says_at = None
-    m.pace = UNHURRIED
+    m.timers = UNHURRIED
     m.met = frozenset()
     return as_state(m)
 
@@ -438,8 +438,8 @@ def _at_once(m: StepContext, what: Callable[[StepContext, float], None]) -> None
 
 def _suspect(m: StepContext) -> None:
     """It hears nothing of the first of its peers, just as the deadline comes."""
-    before = m.heard.in_reach
-    m.heard = evolve(m.heard, in_reach=before - {min(before, default="")})
+    before = m.observations.in_reach
+    m.observations = evolve(m.observations, in_reach=before - {min(before, default="")})
     m.patience_until = 0
     steps.tick(m, 0)
-    m.heard = evolve(m.heard, in_reach=before)
+    m.observations = evolve(m.observations, in_reach=before)

@@ -33,7 +33,7 @@ def outcomes(before: MemberState, told: Iterable[object]) -> Iterator[str]:
     """Yield what the evidence of a decision shows; `told`: what the step brings."""
     promises = [item for item in told if isinstance(item, Promise)]
     new = {item.voter.member: item.answer for item in promises if item.answer is not None}
-    kept = (item for item in before.heard.answers if item.seat.member not in new)
+    kept = (item for item in before.observations.answers if item.seat.member not in new)
     evidence = Evidence.of(before.record.lineage, {*kept, *new.values(), before.status})
     tip = evidence.lineage.tip
     if tip is None:

@@ -120,7 +120,7 @@ class Judge:
         self._seen_now = np.zeros(1, np.bool_)
         self._readings: Readings | None = None
         self._bits: list[int] = []
-        self.crew: Workers | None = None
+        self.workers: Workers | None = None
         self.renamed: Renamed | None = None
 
     @property
@@ -142,8 +142,8 @@ class Judge:
             for claim in self.local:
                 if claim.property.kind == "always":
                     self._ask_about_new(claim.property, before, counts)
-            if tables.interchange is not None:
-                tables.interchange.check_claims(self, known, before, counts)
+            if tables.code_comparison is not None:
+                tables.code_comparison.check_claims(self, known, before, counts)
         except BaseException:
             # A search that goes on, on Spark where memory ended here, asks about all of it again.
             claimed.forget(known)
@@ -204,7 +204,7 @@ class Judge:
         """Return the rows that break a claim about one member or a pair."""
         self.refresh()
         fears = self.fears
-        bad, seen = watch(self.tables, fears, rows, begin, end, self.crew)
+        bad, seen = watch(self.tables, fears, rows, begin, end, self.workers)
         self.mark(fears.by_field(seen))
         self._seen_now = seen
         return bad
@@ -367,7 +367,7 @@ class Judge:
             if not (self.whole or self.implementing) and self.tables.world.within is None:
                 self.met = count
                 return
-        if self.renamed is None and self.tables.interchange is None:
+        if self.renamed is None and self.tables.code_comparison is None:
             self._read_new(count)
         else:
             ask_renamed(self, count)

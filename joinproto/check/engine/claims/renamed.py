@@ -100,8 +100,8 @@ def _flags_of(judge: Judge, number: int) -> int:
     for claim in judge.implementing:
         if claim.is_mapped(judge.view(number)):
             flags |= 1 << claim.bit
-    if tables.interchange is not None and judge.whole:
-        tables.interchange.check_whole(judge.whole, judge.view(number), flags)
+    if tables.code_comparison is not None and judge.whole:
+        tables.code_comparison.check_whole(judge.whole, judge.view(number), flags)
     if within is not None and _is_within(within, judge.view(number), judge.renamed):
         flags |= 1 << judge.within_bit
     return flags

@@ -25,7 +25,7 @@ def watch(
     rows: Rows,
     begin: int,
     end: int,
-    crew: Workers | None = None,
+    workers: Workers | None = None,
 ) -> tuple[Ints, Flags]:
     """Return the rows that break a claim, and which observations were seen."""
     layout, off, watched = arrays.layout, arrays.per_value.off, len(fears.counts)
@@ -57,9 +57,9 @@ def watch(
             bad, seen, found = watched_with(begin, end, found)
         return bad[:found], seen
 
-    if crew is None or end - begin < _SHARED_LEAST:
+    if workers is None or end - begin < _SHARED_LEAST:
         return piece(begin, end)
-    pieces = crew.over(begin, end, piece)
+    pieces = workers.over(begin, end, piece)
     bad = np.concatenate([rows for rows, _ in pieces])
     return bad, np.logical_or.reduce([seen for _, seen in pieces])
 

@@ -57,16 +57,16 @@ def _apart(counters: Ints) -> Ints:
 
 
 class ParallelLevels:
-    """Levels of one search, expanded and put into `states` by a crew.
+    """Levels of one search, expanded and put into `states` by a workers.
 
     `renaming`: what is found is put in as the one state that stands for all its renamings.
     `ahead`: what else can be done while others expand, once there are new answers.
     """
 
     def __init__(
-        self, crew: Workers, expander: Expander, states: RowSet, renaming: Symmetry | None = None
+        self, workers: Workers, expander: Expander, states: RowSet, renaming: Symmetry | None = None
     ) -> None:
-        self._crew, self._expander, self._states = crew, expander, states
+        self._workers, self._expander, self._states = workers, expander, states
         self._renaming = renaming
         self._canonical: Callable[[Rows], None] | None = None
         self._chosen = _NONE
@@ -80,8 +80,8 @@ class ParallelLevels:
         self._buffers()
 
     def _buffers(self) -> None:
-        count = self._crew.count
-        self._gathering = SharedInserts(self._crew, self._states, _PIECE)
+        count = self._workers.count
+        self._inserts = SharedInserts(self._workers, self._states, _PIECE)
         self._info = np.empty((count, _PIECE), np.int64)
         self._source = np.empty((count, _PIECE), np.int64)
         self._todo = np.zeros((count, _LISTED, 5), np.int64)
@@ -92,16 +92,16 @@ class ParallelLevels:
 
     def _renew(self) -> None:
         """Begin anew where rows have other words."""
-        if not self._gathering.fits:
+        if not self._inserts.fits:
             self._buffers()
 
     def _make_room_for(self, level: int) -> None:
         """Make room for what is found next.  Few rows need no large table."""
         most = ROOM if self._states.is_direct else ROOM // 4
         try:
-            self._gathering.make_room_for(min(most, level))
+            self._inserts.make_room_for(min(most, level))
         except TooMany:
-            self._gathering.make_room_for(0)
+            self._inserts.make_room_for(0)
 
     def _read(self) -> None:
         """Give each worker counters of its own."""
@@ -112,9 +112,9 @@ class ParallelLevels:
         self._canonical = None if self._renaming is None else self._renaming.form()
         if not self._deliveries:
             claim = tables.claim
-            self._deliveries = [Deliveries(claim) for _ in range(self._crew.count)]
+            self._deliveries = [Deliveries(claim) for _ in range(self._workers.count)]
             links = (self._expander.shape.members + 1) ** 2
-            self._scratch = np.zeros((self._crew.count, 4, links + LINE), np.int64)
+            self._scratch = np.zeros((self._workers.count, 4, links + LINE), np.int64)
         for one in self._deliveries:
             one.fit(tables.choice_column.count)
         outcomes = self._lookup.outcomes
@@ -123,7 +123,7 @@ class ParallelLevels:
                 outcomes=outcomes._replace(taken=_apart(outcomes.taken)),
                 event_taken=_apart(self._lookup.event_taken),
             )
-            for _ in range(self._crew.count)
+            for _ in range(self._workers.count)
         ]
 
     def level(
@@ -161,7 +161,7 @@ class ParallelLevels:
             # Rows are put in while they are found: the table must be large enough for all.
             self._make_room_for(end - begin)
             rows = WorkQueue(
-                at, upto, max(2 * ROWS_MIN, (stop - start) // ROUNDS), self._crew.count
+                at, upto, max(2 * ROWS_MIN, (stop - start) // ROUNDS), self._workers.count
             )
             done = self._round(rows, numbers, begin, asked)
             left += rows.left()
@@ -212,7 +212,7 @@ class ParallelLevels:
     def _round(self, rows: WorkQueue, joint: Ints, base: int, asked: Questions) -> list[Done]:
         """Let all expand, the first once it has the answers."""
         tables = self._expander.tables
-        done = [Done() for _ in range(self._crew.count)]
+        done = [Done() for _ in range(self._workers.count)]
 
         def work(k: int) -> None:
             try:
@@ -225,19 +225,19 @@ class ParallelLevels:
                 rows.waits = True
 
         rows.is_asked = len(asked) > 0
-        self._gathering.begin()
+        self._inserts.begin()
         try:
             if len(asked):
                 with tables.held(), given_way():
-                    self._crew.each(work)
+                    self._workers.each(work)
             else:
-                self._crew.each(work)
+                self._workers.each(work)
         except BaseException:
             # What was found stays in the set, so it is counted, with what is only counted.
             self._expander.loops += sum(one.found for one in done)
             raise
         finally:
-            self._gathering.end()
+            self._inserts.end()
             self._add_up()
             self._expander.loops += sum(one.loops for one in done)
         return done
@@ -256,12 +256,12 @@ class ParallelLevels:
 
     def _expand(self, k: int, rows: WorkQueue, done: Done, joint: Ints, base: int) -> None:
         """Expand rows that worker k is handed out, until there are none, or no room."""
-        expander, states, gathering = self._expander, self._states, self._gathering
+        expander, states, inserts = self._expander, self._states, self._inserts
         sets = expander.sets
         while True:
             at, end = rows.take()
             while at < end:
-                if not gathering.has_room():
+                if not inserts.has_room():
                     rows.give_back(at, end)
                     return
                 after, n, _, again, idle = expansion.expand(
@@ -273,15 +273,15 @@ class ParallelLevels:
                     SourceRows(states.rows, self._chosen, base, joint, expander.marks),
                     at,
                     end,
-                    Written(gathering.out[k], self._info[k], self._source[k], gathering.via[k]),
+                    Written(inserts.out[k], self._info[k], self._source[k], inserts.via[k]),
                     MissingAnswers(self._ask, self._redo[k, done.redone :]),
                     Listed.of(self._todo[k], self._looped[k], self._scratch[k]),
                     expander.quiet,
                 )
                 done.add(n, again, idle)
                 if self._canonical is not None:
-                    self._canonical(gathering.out[k, :n])
-                gathering.put(k, n)
+                    self._canonical(inserts.out[k, :n])
+                inserts.put(k, n)
                 if again:
                     rows.lacks = True
                 if after == at and not self._deliveries[k].made_room():
@@ -323,15 +323,15 @@ class ParallelLevels:
     def take_in(self, found: list[Rows]) -> None:
         """Insert rows that each worker is given."""
         self._renew()
-        self._gathering.take_in(found)
+        self._inserts.take_in(found)
 
 
 def touch() -> None:
     """Have the loops loaded, or compiled, that only several workers need."""
-    crew = Workers(2)
+    workers = Workers(2)
     expander: Any = None
     for words in (1, 2):
         states = RowSet(words, Budget(1 << 30), room=1 << 12)
         none = np.empty((0, words), np.uint64)
-        ParallelLevels(crew, expander, states).take_in([none, none])
-    crew.close()
+        ParallelLevels(workers, expander, states).take_in([none, none])
+    workers.close()

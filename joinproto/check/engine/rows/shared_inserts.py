@@ -26,9 +26,9 @@ class SharedInserts:
     marked by `via[worker]`.
     """
 
-    def __init__(self, crew: Workers, states: RowSet, piece: int) -> None:
-        self._crew, self._states, self._era = crew, states, states.era
-        count, words = crew.count, states.words
+    def __init__(self, workers: Workers, states: RowSet, piece: int) -> None:
+        self._workers, self._states, self._era = workers, states, states.era
+        count, words = workers.count, states.words
         self.out = np.empty((count, piece, words), np.uint64)
         self.via = np.zeros((count, piece), MARK)
         self._recent = np.zeros((count, _RECENT), np.uint64)
@@ -46,9 +46,9 @@ class SharedInserts:
 
         It has room for what they find at a time, if `each` is less than that.
         """
-        crew, states = self._crew.count, self._states
-        self._at_once = crew * (self.out.shape[1] + STRETCH)
-        more = max(self._at_once, crew * each)
+        workers, states = self._workers.count, self._states
+        self._at_once = workers * (self.out.shape[1] + STRETCH)
+        more = max(self._at_once, workers * each)
         states.room_for(more)
         self._limit = states.count + more
 
@@ -86,7 +86,7 @@ class SharedInserts:
 
     def take_in(self, found: list[Rows]) -> None:
         """Put in rows that each worker is given."""
-        self._states.room_for(sum(map(len, found)) + self._crew.count * STRETCH)
+        self._states.room_for(sum(map(len, found)) + self._workers.count * STRETCH)
         self.begin()
 
         def work(k: int) -> None:
@@ -97,6 +97,6 @@ class SharedInserts:
                 self.put(k, len(rows))
 
         try:
-            self._crew.each(work)
+            self._workers.each(work)
         finally:
             self.end()

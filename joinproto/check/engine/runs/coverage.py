@@ -146,7 +146,7 @@ class _First:
     """Of all renamings of a member's event, the one whose name comes first."""
 
     def __init__(self, renaming: Symmetry | None) -> None:
-        self._swaps = renaming.interchange.maps if renaming is not None else []
+        self._swaps = renaming.code_comparison.maps if renaming is not None else []
         self._known: dict[tuple[str, Hashable], tuple[str, Hashable]] = {}
 
     def of(self, member: str, event: Hashable) -> tuple[str, Hashable]:

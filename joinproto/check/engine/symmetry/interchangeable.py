@@ -94,7 +94,7 @@ class CodeComparison:
         self._orders: set[Any] = set()
         self._chosen = [0] * tables.members
         self._shown = [0] * (tables.members + (tables.monitor >= 0))
-        tables.interchange = self
+        tables.code_comparison = self
 
     def check(self) -> None:
         """Compare what is new in the tables; raises `ModelProblem`."""

@@ -111,7 +111,7 @@ class Symmetry:
         self._colours: dict[tuple[int, int], list[int]] = {}
         self._colour_count = 0
         self._classes: list[list[int]] = []
-        self.interchange = CodeComparison(tables, names, self._maps, self.swap_field)
+        self.code_comparison = CodeComparison(tables, names, self._maps, self.swap_field)
         self._off: Any = None
         self._taken: list[int] = []
         self.swap_message = np.zeros((self.swaps, 0), np.int32)
@@ -157,15 +157,15 @@ class Symmetry:
             numbers = [tables.messages.add(rename(message, names))[0] for message in sent]
             numbers = numbers if tables.fifo else sorted(numbers)
             return tables.queues.number(to - tables.queue_field, packed(numbers))
-        number = tables.local(to, self.interchange.renamed.state(j, value))
+        number = tables.local(to, self.code_comparison.renamed.state(j, value))
         # The table's own, not one that is equal to it and held next to it.
-        self.interchange.renamed.keep(j, value, tables.values[to].values[number])
+        self.code_comparison.renamed.keep(j, value, tables.values[to].values[number])
         return number
 
     def refresh(self) -> bool:
         """Close all values and messages under renaming; returns whether anything was new."""
         tables = self.tables
-        self.interchange.check()
+        self.code_comparison.check()
         grew = False
         while True:
             again = False
@@ -182,7 +182,7 @@ class Symmetry:
             if not again:
                 break
             grew = True
-        self.interchange.check_shown()
+        self.code_comparison.check_shown()
         tables.expiry.require_alike(self._message_images, self.swap_field)
         if grew and self.sorted_form:
             self._colour_values()

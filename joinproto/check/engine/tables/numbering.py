@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from joinproto.check.engine.tables.tables import Tables
 
 _FROM_WORLD = ["world", "codes", "environment", "expiry", "_shape"]
-_OF_ONE_SEARCH = ["interchange", "failing", "_budget"]
+_OF_ONE_SEARCH = ["code_comparison", "failing", "_budget"]
 _BY_COMBINATION = ["joint", "joint_steps", "joint_lists"]
 """Those are numbered by the judge, anew in each search."""
 

@@ -91,7 +91,7 @@ class Tables(Arrays):
         self.claimed = Claimed()  # what claims said of that
         self.states_before = 0
         self.heard: list[tuple[LocalState, Any, LocalState]] = []  # state, event, state of monitor
-        self.interchange: CodeComparison | None = None  # where members are renamed
+        self.code_comparison: CodeComparison | None = None  # where members are renamed
         self._initial: list[tuple[list[int], list[int]]] = []
         # Cells whose question went wrong, as if there were no such step; None: it is raised.
         self.failing: dict[tuple[int, int, int], ModelProblem] | None = None
@@ -246,7 +246,7 @@ class Tables(Arrays):
 
     def _monitor_cell(self, field: int, state: LocalState, events: Any) -> int:
         after = self.codes.after_hearing(state, events)
-        if self.interchange is not None:
+        if self.code_comparison is not None:
             self.heard.append((state, events, after))
         return self._add_outcomes(field, -1, -1, (Outcome(after),))
 
