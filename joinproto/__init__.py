@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from joinproto.join import wire
     from joinproto.join.config import Config, TotalFailure
     from joinproto.join.frames import FrameVerdict
+    from joinproto.join.inputs import UpdateDone, UpdateProgress
     from joinproto.join.member import Member
     from joinproto.join.messages import (
         Abort,
@@ -135,6 +136,8 @@ __all__ = [
     "ThreadCluster",
     "TlsFiles",
     "TotalFailure",
+    "UpdateDone",
+    "UpdateProgress",
     "View",
     "Waiting",
     "__version__",
@@ -156,6 +159,7 @@ _PLACES = {
     "join.config": "Config TotalFailure",
     "join.frames": "FrameVerdict",
     "codec.malformed": "Malformed",
+    "join.inputs": "UpdateDone UpdateProgress",
     "join.member": "Member",
     "join.messages": (
         "Abort Action Batch Closing CompareAndSet Event Forbids JoinMessage Learned"

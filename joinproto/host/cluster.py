@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from secrets import token_hex
 from types import TracebackType
 from typing import TypeVar
@@ -30,6 +31,7 @@ from joinproto.host.outcome import Outcome
 from joinproto.host.ports import Call, Host
 from joinproto.host.stepper import Stepper
 from joinproto.join.config import Config
+from joinproto.join.inputs import Leave
 from joinproto.join.messages import Abort, Closing, Stop
 from joinproto.join.phases import Phase
 from joinproto.join.store import StoreRecord
@@ -122,7 +124,7 @@ class Cluster:
 
     @property
     def phase(self) -> Phase:
-        return self.engine.member.it.phase
+        return self.engine.member.phase
 
     @property
     def is_active(self) -> bool:
@@ -199,11 +201,11 @@ class Cluster:
 
     async def leave(self) -> None:
         """Ask the others to continue without this member; `wait_ended` tells when they do."""
-        await self.call(self.engine.member.leave)
+        await self.call(partial(self.engine.tell, Leave()))
 
     async def shutdown_cluster(self) -> None:
         """Ask for the orderly shutdown of the whole cluster."""
-        await self.call(self.engine.member.shutdown_cluster)
+        await self.call(self.engine.shutdown_cluster)
 
     async def stop(self, *, timeout: float = 10.0) -> Stop | Abort | None:  # noqa: ASYNC109
         """Leave in order, or after `timeout` seconds without; returns how it ended, None: not.

@@ -15,6 +15,7 @@ from attrs import define, evolve, field
 from joinproto.host.engine import Engine
 from joinproto.host.inbox import Signal
 from joinproto.host.ports import Call, Inbox, Register
+from joinproto.join.inputs import RegisterFree, RegisterSays
 from joinproto.join.messages import CompareAndSet, NoSuccessor, ReadRegister
 from joinproto.join.view import View
 
@@ -79,10 +80,8 @@ class Desk:
             found = await self.register.chosen(question.parent, question.view)
         else:
             found = await self.register.successor(question.parent)
-        member = self.engine.member
         if isinstance(found, View):
-            await self.inbox.send(Call(partial(member.register_says, found)))
+            await self.inbox.send(Call(partial(self.engine.tell, RegisterSays(found))))
         elif isinstance(found, NoSuccessor) and isinstance(question, ReadRegister):
-            asked = question.parent, question.asked, question.question
-            free = partial(member.register_free, *asked)
-            await self.inbox.send(Call(free))
+            free = RegisterFree(question.parent, question.asked, question.question)
+            await self.inbox.send(Call(partial(self.engine.tell, free)))

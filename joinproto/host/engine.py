@@ -15,15 +15,27 @@ from attrs import define, field
 
 from joinproto.codec.malformed import Malformed
 from joinproto.errors import MisuseError
+from joinproto.host.lines import batch_as_json, input_as_json, start_line
 from joinproto.host.outcome import Outcome, outcome_of
 from joinproto.host.ports import Call, Came, Channel, Down, Host, Item, Reading, Resting, Up, Work
-from joinproto.host.recorded import RecordedMember
 from joinproto.join.config import Config
 from joinproto.join.frames import FrameVerdict
 from joinproto.join.ids import ViewId
+from joinproto.join.inputs import (
+    Appended,
+    Input,
+    PeerDown,
+    PeerUp,
+    Receive,
+    ShutdownCluster,
+    Tick,
+    UpdateOverwrites,
+)
+from joinproto.join.member import Member
 from joinproto.join.messages import (
     Abort,
     Action,
+    Batch,
     Closing,
     CompareAndSet,
     Event,
@@ -41,7 +53,7 @@ from joinproto.join.perform import performing
 from joinproto.join.phases import RUNNING
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, Seat, View
-from joinproto.join.wire import decode, encode
+from joinproto.join.wire import CONFIRMS, decode, encode
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +67,7 @@ class Engine:
 
     config: Config
     host: Host
-    member: RecordedMember
+    member: Member
     first_seen: int  # views in the store when the process started
     opened: View | None = None
     outcome: Outcome | None = None
@@ -64,6 +76,7 @@ class Engine:
     asks: Callable[[CompareAndSet | ReadRegister], None] = lambda question: None
     _late: list[Item] = field(factory=list)
     _speaks: dict[str, int] = field(factory=dict)
+    _polled: Batch | None = None  # of which the event log has its line
 
     @classmethod
     def start(cls, config: Config, host: Host, *, seed: str, record: StoreRecord) -> Engine:
@@ -73,20 +86,24 @@ class Engine:
                 "an outside register is to choose, and the host has none",
                 next="give `Host(register=...)`, or let the electors vote",
             )
-        member = RecordedMember.start(host.events, host.clock, config, record, seed, host.facts)
+        now, epoch = host.clock.now(), host.clock.epoch_ms()
+        if host.events.is_on:
+            host.events.write("start", **start_line(config, record, seed, now, epoch), **host.facts)
+        member = Member.start(now, config, record, seed=seed, epoch=epoch)
         engine = cls(config, host, member, record.lineage.length)
-        member.rest = engine._rest
+        if host.events.is_on:
+            member.hook = engine._write_input
         host.service.attach(engine)
         return engine
 
     @property
     def runs(self) -> bool:
-        return self.ended is None and self.member.it.phase in RUNNING
+        return self.ended is None and self.member.phase in RUNNING
 
     @property
     def deadline(self) -> float | None:
         """Return when `step` must be called although nothing happened."""
-        due = [at for at in (self.member.it.deadline, self.host.service.deadline) if at is not None]
+        due = [at for at in (self.member.deadline, self.host.service.deadline) if at is not None]
         return min(due, default=None)
 
     def step(self, items: Iterable[Item]) -> Iterator[Work]:
@@ -100,14 +117,14 @@ class Engine:
             self._tell(item)
             if not (isinstance(item, Came) and item.channel is Channel.HOST):
                 yield from self._perform()
-        if self.runs and (due := self.member.it.deadline) is not None and self.now() >= due:
-            self.member.tick()
+        if self.runs and (due := self.member.deadline) is not None and self.now() >= due:
+            self.tell(Tick())
             yield from self._perform()
         while self.runs:
             # A step of the service may have told the member something: then once more.
             yield from self.host.service.work()
             late, self._late = self._late, []
-            if not late and not self.member.it.poll():
+            if not late and not self.member.poll():
                 break
             yield from self._perform()
             for item in late:
@@ -128,18 +145,18 @@ class Engine:
         match item:
             case Up(peer, version):
                 self._speaks[peer] = version
-                self.member.peer_up(peer, version)
+                self.tell(PeerUp(peer, confirms=version >= CONFIRMS))
                 self.host.service.peer_up(peer)
             case Down(peer):
                 self._speaks.pop(peer, None)
-                self.member.peer_down(peer)
+                self.tell(PeerDown(peer))
                 self.host.service.peer_down(peer)
             case Call(function):
                 function()
             case Came(peer, channel, data):
                 try:
                     if channel is Channel.MEMBER:
-                        self.member.receive(peer, decode(data))
+                        self.tell(Receive(peer, decode(data)))
                     else:
                         self.host.service.hear(peer, data)
                 except Malformed as error:
@@ -148,9 +165,26 @@ class Engine:
     # -- what is to be done --------------------------------------------------------------------
 
     def _perform(self) -> Iterator[Work]:
-        while batch := self.member.poll():
+        while batch := self._poll():
             yield from performing(batch, self)
+            self.host.events.write("done")
             self.member.advance(batch)
+
+    def _poll(self) -> Batch:
+        """Return the next batch, with its line in the event log before any of it is done."""
+        batch = self.member.poll()
+        if batch and batch is not self._polled and self.host.events.is_on:
+            self.host.events.write("batch", **batch_as_json(batch, self.config.member))
+        self._polled = batch
+        return batch
+
+    def _write_input(self, now: float, what: Input) -> None:
+        """Write the line of an input before the member takes it; frames have theirs already."""
+        if isinstance(what, Appended):
+            return
+        version = self._speaks[what.peer] if isinstance(what, PeerUp) else 0
+        kind, facts = input_as_json(what, version)
+        self.host.events.write(kind, now=now, **facts)
 
     def persist(self, record: StoreRecord) -> Iterator[Work]:
         yield partial(self.host.store.write, record)
@@ -169,10 +203,10 @@ class Engine:
                 self.opened = view
                 self.waiting = None
                 if self.outcome is None:
-                    lineage = self.member.it.record.lineage
+                    lineage = self.member.record.lineage
                     self.outcome = outcome_of(lineage, self.seat, self.first_seen)
                 self.host.service.open(view, is_sequencer=is_sequencer)
-                if self.member.it.closes:
+                if self.member.closes:
                     # The ballot for the CLOSE ended in another view: its frames rest as well.
                     self._rest(lambda: None)
             case StartUpdate():
@@ -206,26 +240,26 @@ class Engine:
 
     @property
     def seat(self) -> Seat:
-        return self.member.it.seat
+        return self.member.seat
 
     @property
     def view(self) -> View | None:
-        return self.member.it.view
+        return self.member.view
 
     @property
     def is_ready(self) -> bool:
         """Return whether this member was ready in its tip, in this process."""
         tip = self.view
-        return tip is not None and self.member.it.ready_in == tip.id
+        return tip is not None and self.member.ready_in == tip.id
 
     @property
     def is_frozen(self) -> bool:
         """Return whether it has answered a ballot, so that its data stands still."""
-        return self.member.it.is_frozen
+        return self.member.is_frozen
 
     @property
     def position(self) -> Position | None:
-        return self.member.it.record.position
+        return self.member.record.position
 
     def now(self) -> float:
         return self.host.clock.now()
@@ -238,28 +272,36 @@ class Engine:
 
     @property
     def older_electors(self) -> frozenset[str]:
-        return self.member.it.older_electors
+        return self.member.older_electors
 
     def read(self) -> int:
-        return self.member.read()
+        return self.member.read(self.now())
 
     def may_append(self, view: ViewId, seq: int) -> FrameVerdict:
-        return self.member.it.may_append(view, seq)
+        return self.member.may_append(view, seq)
 
     def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
-        self.member.appended(view, first, last, digest)
+        if self.host.events.is_on:
+            for seq in range(first, last + 1):
+                self.host.events.write("appended", view=view, seq=seq, digest=digest(seq))
+        self.member.appended(view, last, first=first)
 
     def may_cut(self) -> bool:
         """Return whether it is on the disk that the data is about to be cut; ask again if not."""
-        if not self.member.it.record.update_unfinished:
-            self.member.update_overwrites()
-        return not self.member.it.poll()
+        if not self.member.record.update_unfinished:
+            self.tell(UpdateOverwrites())
+        return not self.member.poll()
 
-    def update_progress(self, position: Position | None) -> None:
-        self.member.update_progress(position)
+    def tell(self, what: Input) -> None:
+        self.member.tell(self.now(), what)
 
-    def update_done(self, position: Position | None) -> None:
-        self.member.update_done(position)
+    def shutdown_cluster(self) -> None:
+        """Ask for the orderly shutdown, once all members have the same frames.
+
+        A store is clean where its data is the CLOSE's: what is under way when it is chosen
+        would make all dirty but those that happen to have most.
+        """
+        self._rest(partial(self.tell, ShutdownCluster()))
 
     def give_up_on(self, peer: str, why: str) -> None:
         """Treat `peer` as lost: an update from it ends."""

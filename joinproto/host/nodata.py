@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from attrs import define
 
 from joinproto.host.ports import EventLoop, Work
+from joinproto.join.inputs import UpdateDone
 from joinproto.join.messages import Closing, ServeUpdate, StartUpdate
 from joinproto.join.view import View
 
@@ -51,7 +52,7 @@ class NoData:
         """There is no frame, so every update is complete when it begins."""
         if self._updates and self._loop is not None:
             self._updates = 0
-            self._loop.update_done(None)
+            self._loop.tell(UpdateDone(None))
         yield from ()
 
     @property

@@ -16,6 +16,7 @@ from joinproto.host.clock import SystemClock
 from joinproto.host.eventlog import EventLog, NoLog
 from joinproto.join.frames import FrameVerdict
 from joinproto.join.ids import ViewId
+from joinproto.join.inputs import UpdateDone, UpdateProgress
 from joinproto.join.messages import Closing, Event, NoSuccessor, ServeUpdate, StartUpdate
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, Seat, View
@@ -124,8 +125,9 @@ class EventLoop(Protocol):
         """Say that these frames are durable here; `digest`: what stands for each in event logs."""
 
     def may_cut(self) -> bool: ...
-    def update_progress(self, position: Position | None) -> None: ...
-    def update_done(self, position: Position | None) -> None: ...
+    def tell(self, what: UpdateProgress | UpdateDone) -> None:
+        """Tell the member, now, how far an update is."""
+
     def give_up_on(self, peer: str, why: str) -> None: ...
     def note(self, what: str, **facts: object) -> None: ...
 
@@ -185,7 +187,7 @@ class StateTransfer(Protocol):
     """How data comes into a store, and goes out of it."""
 
     def start_update(self, update: StartUpdate) -> None:
-        """Receive the data; replaces an earlier one.  Ends in `EventLoop.update_done`."""
+        """Receive the data; replaces an earlier one.  `UpdateDone` to `EventLoop.tell` ends it."""
 
     def serve_update(self, update: ServeUpdate) -> None:
         """Let that member have the data."""

@@ -18,6 +18,8 @@ Source: join protocol, section 3.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from attrs import define, field
 
 from joinproto.join import steps
@@ -25,6 +27,22 @@ from joinproto.join.answers import Answer
 from joinproto.join.config import Config
 from joinproto.join.frames import FrameVerdict, may_append
 from joinproto.join.ids import Digest, ViewId, by_hash
+from joinproto.join.inputs import (
+    Appended,
+    Input,
+    Leave,
+    PeerDown,
+    PeerUp,
+    Read,
+    Receive,
+    RegisterFree,
+    RegisterSays,
+    ShutdownCluster,
+    Tick,
+    UpdateDone,
+    UpdateOverwrites,
+    UpdateProgress,
+)
 from joinproto.join.messages import Batch, JoinMessage
 from joinproto.join.outbox import Outbox
 from joinproto.join.phases import Phase
@@ -39,10 +57,11 @@ from joinproto.join.view import Position, Seat, View
 class Member:
     """One member of a cluster; made at the process's start from what its disk holds.
 
-    `state`: all that it knows, as a value.
+    `state`: all that it knows, as a value.  `hook`: called before each input, as an event log is.
     """
 
     state: MemberState
+    hook: Callable[[float, Input], None] = lambda now, what: None
     _out: Outbox = field(factory=Outbox, repr=False)
 
     @classmethod
@@ -134,21 +153,32 @@ class Member:
 
     # -- what happens ----------------------------------------------------------------------
 
+    def tell(self, now: float, what: Input) -> None:
+        """Have the member take an input; each method below makes one and tells it.
+
+        `hook` is told first, of all but the start.
+        """
+        self.hook(now, what)
+        self._take(*step(self.state, steps.happen, now, what))
+        if isinstance(what, Appended):
+            # A record that is still to be written must not take the frame back.
+            self._out.renew(self.record)
+
     def peer_up(self, now: float, peer: str, *, confirms: bool = True) -> None:
         """A connection to `peer` is there; `confirms`: it speaks version 4 or later."""
-        self._take(*step(self.state, steps.peer_up, now, peer, confirms))
+        self.tell(now, PeerUp(peer, confirms))
 
     def peer_down(self, now: float, peer: str) -> None:
         """`peer` is not heard of any more; it may be dead, or just far away."""
-        self._take(*step(self.state, steps.peer_down, now, peer))
+        self.tell(now, PeerDown(peer))
 
     def receive(self, now: float, peer: str, message: JoinMessage) -> None:
         """A message from `peer` arrives.  What no correct member sends is refused, aloud."""
-        self._take(*step(self.state, steps.receive, now, peer, message))
+        self.tell(now, Receive(peer, message))
 
     def tick(self, now: float) -> None:
         """The `deadline` has come."""
-        self._take(*step(self.state, steps.tick, now))
+        self.tell(now, Tick())
 
     def update_overwrites(self, now: float) -> None:
         """The data is about to be, for a moment, what no position says.
@@ -156,7 +186,7 @@ class Member:
         The next batch marks the store as unfinished: until `update_progress` or `update_done`
         it covers nothing.  Nothing is to be touched before that batch is performed.
         """
-        self._take(*step(self.state, steps.update_overwrites, now))
+        self.tell(now, UpdateOverwrites())
 
     def update_progress(self, now: float, position: Position | None) -> None:
         """The store's data now ends at `position`, which is on the way to the tip.
@@ -164,11 +194,11 @@ class Member:
         For a host that cuts what its source has not, and appends frame by frame: its data is
         at each moment what its position says, and whatever was acknowledged stays in it.
         """
-        self._take(*step(self.state, steps.update_progress, now, position))
+        self.tell(now, UpdateProgress(position))
 
     def update_done(self, now: float, position: Position | None) -> None:
         """The update is complete, and the store's data ends at `position`."""
-        self._take(*step(self.state, steps.update_done, now, position))
+        self.tell(now, UpdateDone(position))
 
     def leave(self, now: float) -> None:
         """This member is to leave the cluster, in order; the others go on.
@@ -176,7 +206,7 @@ class Member:
         Where it reaches no majority of the electors, no member can let it go: it just stops, and
         stays who it is.
         """
-        self._take(*step(self.state, steps.leave, now))
+        self.tell(now, Leave())
 
     def shutdown_cluster(self, now: float) -> None:
         """The whole cluster is to stop, in order (S2).
@@ -184,15 +214,15 @@ class Member:
         Where none runs, and where this member is in no view, it just ends: ask one that is
         active.
         """
-        self._take(*step(self.state, steps.shutdown_cluster, now))
+        self.tell(now, ShutdownCluster())
 
     def register_says(self, now: float, view: View) -> None:
         """The outside register holds `view` as the successor of its parent."""
-        self._take(*step(self.state, steps.register_says, now, view))
+        self.tell(now, RegisterSays(view))
 
     def register_free(self, now: float, parent: ViewId, asked: float, question: int = 0) -> None:
         """The outside register answers `ReadRegister` with these fields: no successor yet."""
-        self._take(*step(self.state, steps.register_free, now, parent, asked, question))
+        self.tell(now, RegisterFree(parent, asked, question))
 
     def read(self, now: float) -> int:
         """Reads have come together: return the number under which `ReadsConfirmed` names them.
@@ -201,7 +231,7 @@ class Member:
         those that were given numbers none is confirmed any more once the member has closed.
         """
         called = self.state.reads.called
-        self._take(*step(self.state, steps.read, now))
+        self.tell(now, Read())
         return self.state.reads.called if self.state.reads.called > called else 0
 
     @property
@@ -220,9 +250,7 @@ class Member:
 
         Raises `MisuseError` where `may_append` does not say `TAKE`.
         """
-        self._take(*step(self.state, steps.appended, view, seq, first))
-        # A record that is still to be written must not take the frame back.
-        self._out.renew(self.record)
+        self.tell(0.0, Appended(view, seq, first))
 
     # -- the loop --------------------------------------------------------------------------
 

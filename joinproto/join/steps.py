@@ -1,11 +1,13 @@
-"""The steps: what a host can tell a member, each as what it does to a draft of the next state.
+"""The steps: each input of a host (`inputs.py`), and what it does to a draft of the next state.
 
-`draft.step(state, steps.tick, now)` takes one.  What each one means to a host says `Member`.
+`step(state, happen, now, Tick())` takes one.  What each one means to a host says `Member`.
 
 Source: join protocol, section 3.
 """
 
 from __future__ import annotations
+
+from typing import assert_never
 
 from attrs import evolve
 
@@ -31,6 +33,22 @@ from joinproto.join.frames import appended
 from joinproto.join.greeting import hear_hello, hear_refused, hello, hello_to_members, meet
 from joinproto.join.heartbeats import hear_heartbeat, heartbeat
 from joinproto.join.ids import ViewId
+from joinproto.join.inputs import (
+    Appended,
+    Input,
+    Leave,
+    PeerDown,
+    PeerUp,
+    Read,
+    Receive,
+    RegisterFree,
+    RegisterSays,
+    ShutdownCluster,
+    Tick,
+    UpdateDone,
+    UpdateOverwrites,
+    UpdateProgress,
+)
 from joinproto.join.learning import hear_ready
 from joinproto.join.messages import (
     Batch,
@@ -66,6 +84,7 @@ from joinproto.join.view import Position, View
 
 __all__ = [
     "appended",
+    "happen",
     "leave",
     "peer_down",
     "peer_up",
@@ -117,6 +136,39 @@ def _begin(m: StepContext, now: float) -> None:
     look_back(m)
     read_register(m, now)
     settle(m, now)
+
+
+def happen(m: StepContext, now: float, what: Input) -> None:
+    """Do what an input asks of the member."""
+    match what:
+        case Receive(peer, message):
+            receive(m, now, peer, message)
+        case PeerUp(peer, confirms):
+            peer_up(m, now, peer, confirms)
+        case PeerDown(peer):
+            peer_down(m, now, peer)
+        case Tick():
+            tick(m, now)
+        case UpdateOverwrites():
+            update_overwrites(m, now)
+        case UpdateProgress(position):
+            update_progress(m, now, position)
+        case UpdateDone(position):
+            update_done(m, now, position)
+        case Appended(view, seq, first):
+            appended(m, view, seq, first)
+        case Read():
+            read(m, now)
+        case Leave():
+            leave(m, now)
+        case ShutdownCluster():
+            shutdown_cluster(m, now)
+        case RegisterSays(view):
+            register_says(m, now, view)
+        case RegisterFree(parent, asked, question):
+            register_free(m, now, parent, asked, question)
+        case _:
+            assert_never(what)
 
 
 def peer_up(m: StepContext, now: float, peer: str, confirms: bool = True) -> None:

@@ -25,6 +25,7 @@ from attrs import define, field
 from joinproto.durable.journal.journal import Frame, Journal, Run
 from joinproto.durable.journal.records import listed
 from joinproto.host.ports import EventLoop, Work
+from joinproto.join.inputs import UpdateDone, UpdateProgress
 from joinproto.join.messages import ServeUpdate, StartUpdate
 from joinproto.join.view import Position
 from joinproto.log.entry import digest_of
@@ -195,9 +196,9 @@ class Updates:
     def _go_on(self, update: StartUpdate) -> None:
         if self.journal.last_seq == self.goal:
             self.void()
-            self.loop.update_done(self.journal.last)
+            self.loop.tell(UpdateDone(self.journal.last))
         else:
-            self.loop.update_progress(self.journal.last)
+            self.loop.tell(UpdateProgress(self.journal.last))
             self._tell(update.source, Fetch(str(update.view.id), self.journal.last_seq + 1))
 
     def _tell(self, source: str, message: Message) -> None:

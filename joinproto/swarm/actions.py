@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from joinproto.join.inputs import Leave, ShutdownCluster
 from joinproto.join.view import Seat
 from joinproto.swarm.place import Place
 from joinproto.swarm.scenario import Action, What
@@ -49,9 +50,9 @@ def do(it: Simulation, action: Action) -> None:
         case What.WRITE:
             it.write(who)
         case What.LEAVE:
-            it.step(who, lambda one: one.member.leave(one.now()))
+            it.step(who, lambda one: one.tell(Leave()))
         case What.SHUTDOWN:
-            it.step(who, lambda one: one.member.shutdown_cluster(one.now()))
+            it.step(who, lambda one: one.tell(ShutdownCluster()))
         case What.JUMP:
             it.clocks[who].ahead += action.amount
             it.step(who)

@@ -5,6 +5,7 @@ Last, in some runs, it is shut down in order, and started again.
 
 from __future__ import annotations
 
+from joinproto.join.inputs import ShutdownCluster
 from joinproto.swarm.oracle import Violation
 from joinproto.swarm.rest import Up, newest, who_must_serve
 from joinproto.swarm.simulation import Simulation
@@ -120,7 +121,7 @@ def _shut_down(it: Simulation) -> None:
         return
     asked = it.chance.choice(serving)
     it.tell(f"{asked} is told to shut down the whole cluster")
-    it.step(asked, lambda one: one.member.shutdown_cluster(one.now()))
+    it.step(asked, lambda one: one.tell(ShutdownCluster()))
     for _ in range(PATIENCES_MOST):
         if not it.processes:
             break

@@ -16,6 +16,15 @@ from joinproto.durable.journal.journal import Frame as Kept
 from joinproto.host.ports import Channel
 from joinproto.join.frames import Frame
 from joinproto.join.ids import ViewId
+from joinproto.join.inputs import (
+    Input,
+    PeerDown,
+    PeerUp,
+    Receive,
+    Tick,
+    UpdateDone,
+    UpdateOverwrites,
+)
 from joinproto.join.member import Member
 from joinproto.join.messages import (
     Abort,
@@ -139,7 +148,7 @@ class Process:
         self._perform()
         due = self.member.deadline
         if due is not None and self.now() >= due and self.runs:
-            self.member.tick(self.now())
+            self.tell(Tick())
             self._perform()
         for _ in range(FUNCTIONS_MOST):
             if not self.runs:
@@ -159,12 +168,12 @@ class Process:
         if not self.connected:
             self.watcher.connected(self)
         self.connected.add(peer)
-        self.member.peer_up(self.now(), peer)
+        self.tell(PeerUp(peer))
         self.log.peer_up(peer)
 
     def down(self, peer: str) -> None:
         self.connected.discard(peer)
-        self.member.peer_down(self.now(), peer)
+        self.tell(PeerDown(peer))
         self.log.peer_down(peer)
 
     def hear(self, peer: str, channel: Channel, content: object) -> None:
@@ -174,7 +183,7 @@ class Process:
             self.log.hear(peer, content)
             return
         message = _decode(content) if isinstance(content, bytes) else content
-        self.member.receive(self.now(), peer, message)  # type: ignore[arg-type]
+        self.tell(Receive(peer, message))  # type: ignore[arg-type]
         self.gone |= self.member.state.observations.beyond
 
     def submit(self, body: bytes, done: Callable[[Position], None]) -> None:
@@ -291,18 +300,16 @@ class Process:
 
     def may_cut(self) -> bool:
         if not self.member.record.update_unfinished:
-            self.member.update_overwrites(self.now())
+            self.tell(UpdateOverwrites())
         if self.member.poll():
             return False
         self.place.told = None
         return True
 
-    def update_progress(self, position: Position | None) -> None:
-        self.member.update_progress(self.now(), position)
-
-    def update_done(self, position: Position | None) -> None:
-        self.place.told, self.place.is_end = position, True
-        self.member.update_done(self.now(), position)
+    def tell(self, what: Input) -> None:
+        if isinstance(what, UpdateDone):
+            self.place.told, self.place.is_end = what.position, True
+        self.member.tell(self.now(), what)
 
     def give_up_on(self, peer: str, why: str) -> None:
         self.world.drop(peer)

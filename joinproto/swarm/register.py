@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from attrs import define, field
 
 from joinproto.join.ids import ViewId
+from joinproto.join.inputs import RegisterFree, RegisterSays
 from joinproto.join.view import View
 from joinproto.swarm.host import Process
 
@@ -50,10 +51,10 @@ class Register:
             if it.processes.get(name) is not process:
                 return
             if there is not None:
-                it.step(name, lambda one: one.member.register_says(one.now(), there))
+                it.step(name, lambda one: one.tell(RegisterSays(there)))
             elif parent is not None and view is None:
                 free = parent, asked, question
                 process.stood.add(parent)
-                it.step(name, lambda one: one.member.register_free(one.now(), *free))
+                it.step(name, lambda one: one.tell(RegisterFree(*free)))
 
         it.later(delay(), asks)

@@ -8,6 +8,7 @@ from typing import Any, cast
 import anyio
 
 from joinproto.host.desk import Desk
+from joinproto.join.inputs import RegisterFree, RegisterSays
 from joinproto.join.messages import CompareAndSet, NoSuccessor, ReadRegister
 from joinproto.join.view import View
 from tests.join.pictures import views
@@ -33,16 +34,12 @@ class Register:
 def test_each_question_is_asked_and_its_answer_told_to_the_member() -> None:
     """3.7: a write, and reads whose view has a successor, or none."""
     told: list[object] = []
-    member = SimpleNamespace(
-        register_says=lambda view: told.append(("says", view)),
-        register_free=lambda *free: told.append(("free", *free)),
-    )
-    register, engine = Register(), SimpleNamespace(member=member, asks=None)
+    register, engine = Register(), SimpleNamespace(tell=told.append, asks=None)
     first, second, last = (CHAIN[word] for word in "FCX")
     anyio.run(_asked, engine, register, first, second, last)
 
     assert [(second.id, last), (first.id,), (second.id,)] == register.asked
-    assert [("says", last), ("says", second), ("free", second.id, 2.0, 7)] == told
+    assert [RegisterSays(last), RegisterSays(second), RegisterFree(second.id, 2.0, 7)] == told
 
 
 async def _asked(engine: Any, register: Any, first: View, second: View, last: View) -> None:

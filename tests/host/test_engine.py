@@ -9,7 +9,8 @@ import pytest
 
 from joinproto.host import engine
 from joinproto.host.ports import Came, Channel
-from joinproto.host.recorded import RecordedMember
+from joinproto.join.inputs import Leave, Tick
+from joinproto.join.member import Member
 from joinproto.join.wire import LATEST, encode
 from tests.log.engines import Town
 
@@ -24,10 +25,10 @@ def test_what_a_start_asks_for_is_done_first_though_the_first_step_is_late(
     order: list[str] = []
 
     def noted(name: str) -> Any:
-        do = getattr(RecordedMember, name)
+        do = getattr(Member, name)
 
-        def call(self: RecordedMember, *told: Any) -> Any:
-            order.append(name)
+        def call(self: Member, *told: Any) -> Any:
+            order.append("tick" if Tick() in told else name)
             return do(self, *told)
 
         return call
@@ -35,10 +36,10 @@ def test_what_a_start_asks_for_is_done_first_though_the_first_step_is_late(
     town = Town(tmp_path)
     town.start("abc")
     town.calm(5)
-    town.call("a", lambda member: member.engine.member.leave())
+    town.call("a", lambda member: member.engine.tell(Leave()))
     town.calm(5)
-    for name in ("advance", "tick"):
-        monkeypatch.setattr(RecordedMember, name, noted(name))
+    for name in ("advance", "tell"):
+        monkeypatch.setattr(Member, name, noted(name))
 
     town.start("a", late=10)
 

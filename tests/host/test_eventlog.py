@@ -14,7 +14,7 @@ import pytest
 from joinproto.cli.validate.logs import read_runs
 from joinproto.errors import EnvironmentProblem, UsageProblem
 from joinproto.host.eventlog import PARTS, FileLog
-from joinproto.host.recorded import FORMAT, config_as_json
+from joinproto.host.lines import FORMAT, config_as_json
 from joinproto.join.config import Config
 
 NAME = "a-1700000000-77.jsonl"

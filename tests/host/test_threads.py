@@ -72,4 +72,4 @@ def _promise(cluster: ThreadCluster) -> None:
     asked = Prepare(None, Ballot(1, "b"))
     member = cluster.inner.engine.member
     with suppress(StoreWriteFailed):
-        cluster.call(lambda: member.receive("b", asked))
+        cluster.call(lambda: member.receive(cluster.inner.engine.now(), "b", asked))

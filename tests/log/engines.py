@@ -67,7 +67,7 @@ class Whole:
 
     @property
     def phase(self) -> Phase:
-        return self.engine.member.it.phase
+        return self.engine.member.phase
 
 
 @define

@@ -51,7 +51,7 @@ def test_a_write_whose_connection_broke_is_in_the_log_once(pair: Town, together:
 
     assert ["one"] == pair.members["a"].app.texts == pair.members["b"].app.texts
     assert {"one": 1} == Counter(text for text, _ in pair.acknowledged)
-    assert 1 == pair.members["a"].engine.member.it.record.lineage.length, "in the same view"
+    assert 1 == pair.members["a"].engine.member.record.lineage.length, "in the same view"
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_an_orderly_shutdown_under_writes_leaves_all_stores_clean(three: Town, s
     chance = Random(seed)
     busy(three, chance)
 
-    three.call(chance.choice("abc"), lambda member: member.engine.member.shutdown_cluster())
+    three.call(chance.choice("abc"), lambda member: member.engine.shutdown_cluster())
     three.calm(20, connecting=False)
 
     assert {name: Stop(is_clean=True) for name in "abc"} == three.ended
@@ -88,7 +88,7 @@ def test_an_orderly_shutdown_under_writes_leaves_all_stores_clean(three: Town, s
 
 def test_what_was_acknowledged_before_the_shutdown_is_there_after_it(three: Town) -> None:
     busy(three, Random(1))
-    three.call("b", lambda member: member.engine.member.shutdown_cluster())
+    three.call("b", lambda member: member.engine.shutdown_cluster())
     three.calm(20, connecting=False)
     acknowledged = [at.seq for _, at in three.acknowledged]
 
@@ -105,7 +105,7 @@ def test_a_shutdown_does_not_wait_for_ever_for_frames_to_come_to_rest(three: Tow
     """The members hear each other, and their logs do not."""
     three.lost = {Channel.HOST}
     three.submit("a", "one")
-    three.call("b", lambda member: member.engine.member.shutdown_cluster())
+    three.call("b", lambda member: member.engine.shutdown_cluster())
 
     three.calm(4, connecting=False)
     assert {} == three.ended
@@ -120,7 +120,7 @@ def test_a_shutdown_asked_of_two_members_at_once_is_one_shutdown(three: Town) ->
     busy(three, Random(2))
 
     for name in "cb":
-        three.call(name, lambda member: member.engine.member.shutdown_cluster())
+        three.call(name, lambda member: member.engine.shutdown_cluster())
     three.calm(20, connecting=False)
 
     assert {name: Stop(is_clean=True) for name in "abc"} == three.ended
@@ -134,7 +134,7 @@ def test_a_member_of_the_former_version_is_not_asked_to_rest(three: Town) -> Non
     three.calm(1)
     three.submit("b", "one")
 
-    three.call("b", lambda member: member.engine.member.shutdown_cluster())
+    three.call("b", lambda member: member.engine.shutdown_cluster())
 
     assert not any(b"rest" in came.data for wire in three.wires.values() for came in wire)
     three.calm(20, connecting=False)

@@ -12,6 +12,7 @@ from attrs import define, field
 from joinproto.durable.journal.journal import Frame, Journal
 from joinproto.join.frames import Frame as May
 from joinproto.join.ids import ViewId
+from joinproto.join.inputs import UpdateDone, UpdateProgress
 from joinproto.join.messages import Closing, StartUpdate
 from joinproto.join.view import Position, Seat, View, change, found
 from joinproto.log.entry import Entry
@@ -126,11 +127,11 @@ class Bench:
     def may_cut(self) -> bool:
         return True
 
-    def update_progress(self, position: Position | None) -> None:
-        assert position == self.journal.last
-
-    def update_done(self, position: Position | None) -> None:
-        self.updated.append(position)
+    def tell(self, what: UpdateProgress | UpdateDone) -> None:
+        if isinstance(what, UpdateDone):
+            self.updated.append(what.position)
+        else:
+            assert what.position == self.journal.last
 
     def give_up_on(self, peer: str, why: str) -> None:
         self.given_up.append(peer)

@@ -1,4 +1,4 @@
-"""Whom a node that finds its peers calls: who is listed, and not without end."""
+"""The peers that a node calls: those that are listed, and not without end."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ def calling(*answers: Answer) -> list[frozenset[str]]:
     )
     port: Any = None
     found, transport = Discovering(about, "n@me", port, None), Transport()
-    cluster: Any = SimpleNamespace(
-        engine=SimpleNamespace(member=SimpleNamespace(it=SimpleNamespace(view=None)))
-    )
+    cluster: Any = SimpleNamespace(engine=SimpleNamespace(member=SimpleNamespace(view=None)))
     seen = []
     for answer in answers:
         found._call(answer, cluster, transport)  # type: ignore[arg-type]

@@ -213,9 +213,10 @@ JOIN = System(
         "engine.py act": "one arm for each action: it is the performer",
         "engine.py runs": "a member that has ended is told nothing more",
         "engine.py see": "which of what is seen the service wants to know",
+        "engine.py _write_input": SHOWN,
+        "lines.py value_as_json": SHOWN,
         "outcome.py outcome_of": SHOWN,
         "process.py _until_ended": SHOWN,
-        "recorded.py value_as_json": SHOWN,
         "stopped.py permit_restart": "an operator's command, who stops all: R3 says when it counts",
     },
     may_tell={

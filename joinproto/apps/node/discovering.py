@@ -131,7 +131,7 @@ class Discovering:
             self._call(answer, cluster, transport)
             if isinstance(answer, Listed) and self.member not in answer.nodes:
                 self._missed.set()
-            if cluster.engine.member.it.view is not None:
+            if cluster.engine.member.view is not None:
                 self._tell(Step.JOIN, "D5", "it is in a cluster", "it knows its view", answer)
                 await anyio.sleep(CALM * self.about.interval)
                 continue
@@ -165,7 +165,7 @@ class Discovering:
         if electors == self.electors:
             return False
         # A member that answered a founding may soon be part of it, and would be in its way.
-        bound = cluster.engine.member.it.record.promised is not None
+        bound = cluster.engine.member.record.promised is not None
         rounds = self._for(" ".join(sorted(electors)))
         if rounds < (STEADY_ROUNDS if self.electors else 1) + (BOUND_ROUNDS if bound else 0):
             return False
@@ -184,7 +184,7 @@ class Discovering:
 
         D5: a member of a cluster knows the others by its view, whatever the backend says.
         """
-        view = cluster.engine.member.it.view
+        view = cluster.engine.member.view
         seats = frozenset() if view is None else view.members | view.electors
         known = {seat.member for seat in seats}
         wanted = [one for one in named(answer) if one != self.member and "@" in one]

@@ -283,7 +283,7 @@ class Node:
 def _numbers(
     cluster: Cluster, replicated: ReplicatedLog, front: Front, transport: TcpTransport
 ) -> dict[str, Any]:
-    member = cluster.engine.member.it
+    member = cluster.engine.member
     tip, position = member.view, member.record.position
     return {
         "phase": member.phase.value,

@@ -95,7 +95,7 @@ def status_of(
 ) -> dict[str, Any]:
     """Return the facts as JSON; ids are whole, so that two nodes can be compared."""
     engine = cluster.engine
-    member = engine.member.it
+    member = engine.member
     record, tip, waiting = member.record, member.view, engine.waiting
     position = record.position
     status = Status(

@@ -15,7 +15,7 @@ from joinproto.cli.validate.logs import Run, read_runs
 from joinproto.cli.validate.properties import PROPERTIES
 from joinproto.cli.validate.replay import MemberThen, Mismatch, replay
 from joinproto.codec.json_form import Count, Key
-from joinproto.host.recorded import batch_as_json
+from joinproto.host.lines import batch_as_json
 
 SHOWN = 3
 

@@ -22,7 +22,7 @@ from attrs import frozen
 
 from joinproto.errors import UsageProblem
 from joinproto.host.eventfiles import run_of
-from joinproto.host.recorded import FORMAT
+from joinproto.host.lines import FORMAT
 
 AGAIN = "give the whole log, as the member wrote it"
 

@@ -22,9 +22,24 @@ from joinproto.cli.validate.logs import Run, no_start
 from joinproto.codec.json_form import Count, Key
 from joinproto.codec.malformed import Malformed
 from joinproto.errors import JoinprotoError, UsageProblem
-from joinproto.host.recorded import batch_as_json
+from joinproto.host.lines import batch_as_json
 from joinproto.join.choice_messages import Chosen
 from joinproto.join.config import Config, TotalFailure
+from joinproto.join.inputs import (
+    Input,
+    Leave,
+    PeerDown,
+    PeerUp,
+    Read,
+    Receive,
+    RegisterFree,
+    RegisterSays,
+    ShutdownCluster,
+    Tick,
+    UpdateDone,
+    UpdateOverwrites,
+    UpdateProgress,
+)
 from joinproto.join.member import Member
 from joinproto.join.messages import Message
 from joinproto.join.view import Position
@@ -125,38 +140,52 @@ def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -
     if kind in _TOLD and (batch := member.poll()):
         # Duty 3: whole batches, in order, before the next event.
         return "a batch is left out", kind, _as_json(batch_as_json(batch, member.config.member))
-    match kind:
+    if kind == "end":
+        ended = member.phase.value in ("stopped", "aborted")
+        if line["how"] in ("Stop", "Abort") and not ended:
+            return "how it ended", line["how"], member.phase.value
+        return None
+    if kind in _OWN:
+        return None
+    if kind == "register_says" and not isinstance(_message(line), Chosen):
+        return "message", line["message"], "the view that the register holds"
+    if (what := _input(line)) is None:
+        return "kind", kind, "an event of a member"
+    member.tell(line["now"], what)
+    return None
+
+
+def _input(line: dict[str, Any]) -> Input | None:
+    """Return the input that a line is of, None: it is of none."""
+    match line["kind"]:
         case "receive":
-            member.receive(line["now"], line["peer"], _message(line))
+            return Receive(line["peer"], _message(line))
         case "register_says":
             told = _message(line)
-            if not isinstance(told, Chosen):
-                return "message", line["message"], "the view that the register holds"
-            member.register_says(line["now"], told.views[0])
+            return RegisterSays(told.views[0]) if isinstance(told, Chosen) else None
         case "register_free":
-            asked = line["parent"], line["asked"], line.get("question", 0)
-            member.register_free(line["now"], *asked)
-        case "read":
-            member.read(line["now"])
+            return RegisterFree(line["parent"], line["asked"], line.get("question", 0))
         case "peer_up":
             # A log of an earlier version does not say it: then its peers cannot confirm.
-            confirms = line.get("version", 0) >= CONFIRMS
-            member.peer_up(line["now"], line["peer"], confirms=confirms)
+            return PeerUp(line["peer"], confirms=line.get("version", 0) >= CONFIRMS)
         case "peer_down":
-            member.peer_down(line["now"], line["peer"])
-        case "tick" | "leave" | "shutdown_cluster" | "update_overwrites":
-            getattr(member, kind)(line["now"])
-        case "update_progress" | "update_done":
-            getattr(member, kind)(line["now"], _position(line["position"]))
-        case "end":
-            ended = member.phase.value in ("stopped", "aborted")
-            if line["how"] in ("Stop", "Abort") and not ended:
-                return "how it ended", line["how"], member.phase.value
-        case _ if kind in _OWN:
-            pass
-        case _:
-            return "kind", kind, "an event of a member"
-    return None
+            return PeerDown(line["peer"])
+        case "update_progress":
+            return UpdateProgress(_position(line["position"]))
+        case "update_done":
+            return UpdateDone(_position(line["position"]))
+        case kind:
+            kind_of = _WITHOUT_FIELDS.get(kind)
+            return None if kind_of is None else kind_of()
+
+
+_WITHOUT_FIELDS: dict[str, Callable[[], Input]] = {
+    "tick": Tick,
+    "read": Read,
+    "leave": Leave,
+    "shutdown_cluster": ShutdownCluster,
+    "update_overwrites": UpdateOverwrites,
+}
 
 
 _OWN = {"fetched", "cut", "based", "committed", "answered"}

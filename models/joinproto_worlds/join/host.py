@@ -14,6 +14,7 @@ from joinproto.check.events import Broadcast, Persist, Record, Send
 from joinproto.check.events import Rule as Took
 from joinproto.join.balloting import IMPOSSIBLE
 from joinproto.join.choice_messages import Chosen
+from joinproto.join.inputs import Input
 from joinproto.join.messages import (
     Action,
     Closing,
@@ -85,7 +86,7 @@ class Host:
     member: MemberState
     is_ready_now: bool
     before: MemberState | None = None
-    told: tuple[object, ...] = ()
+    told: Input | None = None
 
     def close(self, why: Closing) -> None:
         """Nothing: who is served is what the phase says."""

@@ -16,13 +16,14 @@ from attrs import define, evolve, frozen
 from joinproto.check.events import NOT_ENABLED, Broadcast, Maybe, Persist, Record
 from joinproto.check.events import Message as Arrived
 from joinproto.check.events import Rule as Took
-from joinproto.join import steps
+from joinproto.join import inputs, steps
 from joinproto.join.admission import admission
 from joinproto.join.choice import Choice
 from joinproto.join.fixpoint import facts
 from joinproto.join.frames import Frame, may_append
 from joinproto.join.greeting import row_of
 from joinproto.join.ids import Name, ViewId
+from joinproto.join.inputs import Input
 from joinproto.join.messages import (
     Batch,
     Heartbeat,
@@ -33,7 +34,7 @@ from joinproto.join.outbox import both
 from joinproto.join.perform import performing
 from joinproto.join.phases import RUNNING, Facts, Phase, standing
 from joinproto.join.state import Known, MemberState, as_state, values_of
-from joinproto.join.step_context import Happened, StepContext, step
+from joinproto.join.step_context import StepContext, step
 from joinproto.join.store import StoreRecord
 from joinproto.join.timers import Timers
 from joinproto.join.view import Position, Seat, View
@@ -137,7 +138,7 @@ class Node:
         if plan.greets:
             for peer in sorted(plan.peers):
                 # What a first connection asks, `join-apart` shows: here its peers are not asked.
-                member, more = step(member, steps.peer_up, 0, peer, False)
+                member, more = step(member, steps.happen, 0, inputs.PeerUp(peer, False))
                 batch = both(batch, more)
         yield from self._perform(member, batch)
 
@@ -185,27 +186,27 @@ class Node:
             return NOT_ENABLED
         match event:
             case Deadline():
-                return self._step(member, steps.tick, 0)
+                return self._step(member, inputs.Tick())
             case Suspect():
-                return self._step(member, _suspect)
+                return self._step(member, inputs.Tick(), _suspect)
             case Beat():
                 length = member.record.lineage.length
                 tip = None if member.view is None else member.view.id
                 return [Broadcast(Heartbeat(tip, length, member.seat, member.choice.is_frozen))]
             case Lost(peer):
-                return self._step(member, steps.peer_down, 0, peer)
+                return self._step(member, inputs.PeerDown(peer))
             case Found(peer):
-                return _noted(_reached(member), self._step(member, steps.peer_up, 0, peer))
+                return _noted(_reached(member), self._step(member, inputs.PeerUp(peer)))
             case ShutDown():
-                return self._step(member, _at_once, steps.shutdown_cluster)
+                return self._step(member, inputs.ShutdownCluster(), _at_once)
             case Leave():
-                return self._step(member, _at_once, steps.leave)
+                return self._step(member, inputs.Leave(), _at_once)
             case Write():
                 return self._write(member)
             case Read():
                 # Later it may have more: what it had when the read began is what counts.
                 began = ReadBegan(member.seat, self.frames)
-                return _noted(began, self._step(member, steps.read, 0))
+                return _noted(began, self._step(member, inputs.Read()))
             case Arrived(sender, FrameMessage(view, seq)):
                 if may_append(member, view, seq) is not Frame.TAKE:
                     return None
@@ -213,22 +214,22 @@ class Node:
             case Arrived(sender, Data() as data):
                 return self._take_data(member, sender, data)
             case Arrived(_, Says(view)):
-                return self._step(member, steps.register_says, 0, view)
+                return self._step(member, inputs.RegisterSays(view))
             case Arrived(_, Free(parent)):
                 stands = Stands(member.seat, parent)
-                return _noted(stands, self._step(member, steps.register_free, 0, parent, 0))
+                return _noted(stands, self._step(member, inputs.RegisterFree(parent, 0)))
             case Arrived(sender, Hello() as hello):
                 return self._meet(member, sender, hello)
             case Arrived(sender, message):
                 said: Message = message
-                return self._step(member, steps.receive, 0, sender, said)
+                return self._step(member, inputs.Receive(sender, said))
         raise AssertionError(event)
 
     def _meet(self, member: MemberState, sender: str, hello: Hello) -> Iterator[Any]:
         # A member says aloud only whom it refuses.
         case = ADMISSION.choose((row_of(member, hello),), 0)
         yield Took(row(ADMISSION.name, case.label, case.name))
-        yield from self._step(member, steps.receive, 0, sender, hello)
+        yield from self._step(member, inputs.Receive(sender, hello))
 
     def offline(self, event: Any) -> Any:
         """Take what happens to the disk of a stopped member."""
@@ -272,16 +273,16 @@ class Node:
     def _step(
         self,
         member: MemberState,
-        event: Callable[[StepContext, *Happened], None],
-        *happened: *Happened,
+        what: Input,
+        happen: Callable[[StepContext, float, Input], None] = steps.happen,
     ) -> Generator[Any, None, MemberState]:
         """Let this happen, do what follows, and return what the member is then."""
-        before, (member, batch) = member, step(member, event, *happened)
-        yield from self._perform(member, batch, before, happened)
+        before, (member, batch) = member, step(member, happen, 0, what)
+        yield from self._perform(member, batch, before, what)
         return member
 
     def _perform(
-        self, member: MemberState, batch: Batch, before: Any = None, told: tuple[Any, ...] = ()
+        self, member: MemberState, batch: Batch, before: Any = None, told: Input | None = None
     ) -> Iterator[Any]:
         """Do what the member asks for, and go on from there."""
         ready_in = None if self.state is None else self.state.ready_in
@@ -305,7 +306,7 @@ class Node:
     def _append(self, member: MemberState, view: ViewId, seq: int) -> Iterator[Any]:
         frame = Position(view, seq)
         self.frames = (*self.frames, frame)
-        member, _ = step(member, steps.appended, view, seq)
+        member, _ = step(member, steps.happen, 0, inputs.Appended(view, seq))
         if self.kept.lineage.number_of(view) is not None:
             self.kept = evolve(self.kept, position=frame)
         self._remember(member)
@@ -332,11 +333,11 @@ class Node:
         if self.plan.steps and not is_late:
             member = yield from self._follow(member, data)
         else:
-            member = yield from self._step(member, steps.update_overwrites, 0)
+            member = yield from self._step(member, inputs.UpdateOverwrites())
             if not is_late:
                 self.frames = data.frames
                 yield Persist()
-        yield from self._step(member, steps.update_done, 0, data.position)
+        yield from self._step(member, inputs.UpdateDone(data.position))
         if is_late:
             # The record says that it is done, and the data was still on its way to the disk.
             self.frames = data.frames
@@ -350,7 +351,7 @@ class Node:
             # A member that reads this disk after a crash knows where its data ends by the data.
             self.kept = evolve(self.kept, position=data.frames[end - 1] if end else None)
             yield Persist()
-            member = yield from self._step(member, steps.update_progress, 0, self.kept.position)
+            member = yield from self._step(member, inputs.UpdateProgress(self.kept.position))
         return member
 
     # -- small parts -----------------------------------------------------------------------
@@ -430,16 +431,16 @@ def _without_time(member: MemberState, until: int) -> MemberState:
     return as_state(m)
 
 
-def _at_once(m: StepContext, what: Callable[[StepContext, float], None]) -> None:
+def _at_once(m: StepContext, now: float, what: Input) -> None:
     """An operator asks for `what`, and no time passes until it is begun."""
-    what(m, 0)
-    steps.tick(m, 0)
+    steps.happen(m, now, what)
+    steps.happen(m, now, inputs.Tick())
 
 
-def _suspect(m: StepContext) -> None:
+def _suspect(m: StepContext, now: float, what: Input) -> None:
     """It hears nothing of the first of its peers, just as the deadline comes."""
     before = m.observations.in_reach
     m.observations = evolve(m.observations, in_reach=before - {min(before, default="")})
-    m.patience_until = 0
-    steps.tick(m, 0)
+    m.patience_until = now
+    steps.happen(m, now, what)
     m.observations = evolve(m.observations, in_reach=before)

@@ -6,11 +6,12 @@ more than one to choose from: a report says which of these a world never had.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import combinations
 
-from joinproto.join.answers import Evidence
+from joinproto.join.answers import Answer, Evidence
 from joinproto.join.choice_messages import Promise
+from joinproto.join.inputs import Input, Receive
 from joinproto.join.position import PositionOrder, compare_positions
 from joinproto.join.state import MemberState
 
@@ -29,10 +30,12 @@ OUTCOMES = (
 )
 
 
-def outcomes(before: MemberState, told: Iterable[object]) -> Iterator[str]:
+def outcomes(before: MemberState, told: Input | None) -> Iterator[str]:
     """Yield what the evidence of a decision shows; `told`: what the step brings."""
-    promises = [item for item in told if isinstance(item, Promise)]
-    new = {item.voter.member: item.answer for item in promises if item.answer is not None}
+    new: dict[str, Answer] = {}
+    match told:
+        case Receive(_, Promise() as promise) if promise.answer is not None:
+            new[promise.voter.member] = promise.answer
     kept = (item for item in before.observations.answers if item.seat.member not in new)
     evidence = Evidence.of(before.record.lineage, {*kept, *new.values(), before.status})
     tip = evidence.lineage.tip

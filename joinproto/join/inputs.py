@@ -1,0 +1,118 @@
+"""What a host tells a member, as values: `Member.tell` takes any of them, and so does a search.
+
+What each one means to a host stands at the method of `Member` that makes it.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from attrs import frozen
+
+from joinproto.join.ids import ViewId
+from joinproto.join.messages import JoinMessage
+from joinproto.join.view import Position, View
+
+
+@frozen
+class Receive:
+    """A message from `peer` arrives."""
+
+    peer: str
+    message: JoinMessage
+
+
+@frozen
+class PeerUp:
+    """A connection to `peer` is there; `confirms`: it speaks version 4 or later."""
+
+    peer: str
+    confirms: bool = True
+
+
+@frozen
+class PeerDown:
+    """`peer` is not heard of any more."""
+
+    peer: str
+
+
+@frozen
+class Tick:
+    """The deadline has come."""
+
+
+@frozen
+class UpdateOverwrites:
+    """The data is about to be, for a moment, what no position says."""
+
+
+@frozen
+class UpdateProgress:
+    """The data now ends at `position`, on the way to the tip."""
+
+    position: Position | None
+
+
+@frozen
+class UpdateDone:
+    """The update is complete, and the data ends at `position`."""
+
+    position: Position | None
+
+
+@frozen
+class Appended:
+    """Frames of `view`, from `first` to `seq`, are durable; `first` None: `seq` alone."""
+
+    view: ViewId
+    seq: int
+    first: int | None = None
+
+
+@frozen
+class Read:
+    """Reads have come together, to be confirmed."""
+
+
+@frozen
+class Leave:
+    """This member is to leave the cluster."""
+
+
+@frozen
+class ShutdownCluster:
+    """The whole cluster is to stop."""
+
+
+@frozen
+class RegisterSays:
+    """The outside register holds `view` as the successor of its parent."""
+
+    view: View
+
+
+@frozen
+class RegisterFree:
+    """The outside register has no successor of `parent`; asked at `asked`, by `question`."""
+
+    parent: ViewId
+    asked: float
+    question: int = 0
+
+
+Input: TypeAlias = (
+    Receive
+    | PeerUp
+    | PeerDown
+    | Tick
+    | UpdateOverwrites
+    | UpdateProgress
+    | UpdateDone
+    | Appended
+    | Read
+    | Leave
+    | ShutdownCluster
+    | RegisterSays
+    | RegisterFree
+)
