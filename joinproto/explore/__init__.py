@@ -1,8 +1,8 @@
 """Exploring: walking through the states of a world on demand, by questions and answers in JSON.
 
 `session.py` answers; nothing here opens a socket, starts a thread or needs NumPy, but for
-`server.py` and `deep.py`, which nothing else imports.  A page has one channel, `ask(verb,
-arguments)`, whether the answer comes over HTTP, from a worker or from a file.
+`listening.py`, `server.py` and `deep`, which nothing else imports.  A page has one channel,
+`ask(verb, arguments)`, whether the answer comes over HTTP, from a worker or from a file.
 
 The protocol
 ------------

@@ -26,8 +26,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from joinproto.errors import EnvironmentProblem
 from joinproto.explore.graph import Json
+from joinproto.explore.listening import Taken
 
 STATIC = Path(__file__).with_name("static")
 
@@ -66,11 +66,11 @@ Answer = Callable[[str, Mapping[str, Any]], Json]
 
 @define
 class _Page:
-    """What the server hands out.  `names`: those it has in `Host`; none before it runs."""
+    """What the server hands out.  `names`: those it has in `Host`."""
 
     answer: Answer
     token: str
-    names: set[str] = Factory(set)
+    names: frozenset[str]
     _waiting: queue.SimpleQueue[tuple[Future[bytes], str, Json]] = Factory(queue.SimpleQueue)
 
     def __attrs_post_init__(self) -> None:
@@ -161,25 +161,9 @@ class Listening:
         self._server.should_exit = True
 
 
-def listen(answer: Answer, *, token: str, port: int = 0) -> Listening:
-    """Return the page's server on loopback; raises `EnvironmentProblem` where the port is taken.
-
-    `port`: 0 is any that is free.
-    """
-    page = _Page(answer, token)
-    taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        taken.bind(("127.0.0.1", port))
-        # From now on a browser waits for the server, and is not refused.
-        taken.listen()
-    except OSError as error:
-        taken.close()
-        raise EnvironmentProblem(
-            f"cannot listen on 127.0.0.1:{port}: {error.strerror}", next="give another --port"
-        ) from error
-    port = taken.getsockname()[1]
-    page.names.update({f"127.0.0.1:{port}", f"localhost:{port}"})
+def listen(answer: Answer, *, token: str, at: Taken) -> Listening:
+    """Return the page's server, which listens where `at` says."""
+    page = _Page(answer, token, at.names)
     app = Starlette(
         routes=[
             Route("/{token}/ask", page.ask, methods=["POST"]),
@@ -201,4 +185,4 @@ def listen(answer: Answer, *, token: str, port: int = 0) -> Listening:
             timeout_graceful_shutdown=1,
         )
     )
-    return Listening(f"http://127.0.0.1:{port}/{token}/", server, taken)
+    return Listening(at.address(token), server, at.socket)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+from joinproto.explore.listening import take
 from joinproto.explore.server import listen
 from joinproto.explore.session import Session
 
@@ -17,7 +18,7 @@ TOKEN = "a-token-of-the-tests"
 @contextmanager
 def serving(session: Session) -> Iterator[str]:
     """Yield the address of the page of `session`."""
-    listening = listen(session.answer, token=TOKEN)
+    listening = listen(session.answer, token=TOKEN, at=take())
     thread = threading.Thread(target=listening.run, daemon=True)
     thread.start()
     try:

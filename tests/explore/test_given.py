@@ -1,6 +1,7 @@
 """What the command takes besides a world: runs, and logs of real runs."""
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from joinproto.cli.exploring import session_of
 from joinproto.errors import UsageProblem
 from joinproto.explore.recorded import RecordedLine, by_cause
 
+STATIC = Path("joinproto/explore/static")
 FIRST_TRY = "docs/examples/my_first_try.py"
 RABBITMQ = Path("tests/cli/validate/rabbitmq")
 
@@ -183,3 +185,27 @@ def test_event_logs_of_nodes_stand_beside_the_world_they_are_of(tmp_path: Path) 
     assert "active" in {line["note"] for line in found["lines"]}
     where = next(line["where"] for line in found["lines"] if "active" in line["where"])
     assert "error" not in session.answer("nearest", {"where": where, "seconds": 0})
+
+
+@pytest.mark.parametrize(
+    ("page", "folder", "begins"),
+    [
+        ("joinproto/explore/static/index.html", "", "main"),
+        ("tools/playground/web/step.html", "explore/", "app"),
+    ],
+)
+def test_a_page_loads_all_its_modules_at_once(page: str, folder: str, begins: str) -> None:
+    """Otherwise a browser learns of each only from the one that imports it."""
+    needed: set[str] = set()
+    waiting = [begins]
+    while waiting:
+        name = waiting.pop()
+        needed.add(name)
+        text = (STATIC / f"{name}.js").read_text("utf-8")
+        waiting += {*re.findall(r'from "\./(\w+)\.js"', text)} - needed
+
+    loaded = re.findall(
+        rf'<link rel="modulepreload" href="{folder}(\w+)\.js">', Path(page).read_text("utf-8")
+    )
+
+    assert sorted(needed - {"main"}) == loaded

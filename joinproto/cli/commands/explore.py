@@ -82,23 +82,27 @@ def explore(
         return _exported(session, export)
     if find_spec("starlette") is None:
         raise not_installed("starlette")
-    from joinproto.explore.server import listen
+    from joinproto.explore.listening import take
 
     loaded = session.now.loaded
     if find_spec("numba") is not None:
         from joinproto.explore.deep import Engine
 
         session.deep = Engine(loaded.target, loaded.options)
-    listening = listen(session.answer, token=secrets.token_urlsafe(18), port=port)
+    taken, token = take(port), secrets.token_urlsafe(18)
+    address = taken.address(token)
     click.echo(f"explore {session.now.loaded.words}")
-    click.echo(f"  {listening.address}")
+    click.echo(f"  {address}")
     click.echo("  Ctrl-C ends it")
     try:
         # The server raises Ctrl-C again once it has ended.
-        with suppress(KeyboardInterrupt), leading_to(listening.address) as file:
+        with suppress(KeyboardInterrupt), leading_to(address) as file:
             if opens:
                 webbrowser.open(file.as_uri())
-            listening.run()
+            # After that: the browser starts while the server's libraries are imported.
+            from joinproto.explore.server import listen
+
+            listen(session.answer, token=token, at=taken).run()
     finally:
         if session.deep is not None:
             session.deep.close()

@@ -42,7 +42,8 @@ class Page {
   }
 
   async open(world) {
-    this.world = world || await this.ask("world");
+    // The first state has number 0, so both are asked for at once.
+    [this.world] = await Promise.all([world || this.ask("world"), this.run.state(0)]);
     if (this.world.error) return void fill(this.root, problem(this.world.error));
     document.title = `${this.world.name} – joinproto explore`;
     this.run.set({ start: 0, ids: [this.world.firsts[0]], steps: [] });
@@ -75,7 +76,7 @@ class Page {
       h("main", {}, Object.values(this.panels)),
       this.status);
     this.walkFrame();
-    if (this.panels.ask) askTab(this, this.panels.ask);
+    if (this.panels.ask) this.asking = askTab(this, this.panels.ask);
     if (this.panels.see) this.see = seeTab(this, this.panels.see);
     if (this.panels.compare) this.compare = compareTab(this, this.panels.compare);
     if (this.panels.logs) logsTab(this, this.panels.logs);
@@ -91,6 +92,7 @@ class Page {
       this.tabs[other].setAttribute("aria-selected", String(other === name));
       this.tabs[other].tabIndex = other === name ? 0 : -1;
     }
+    if (name === "ask") this.asking.shown();
     if (name === "see") this.see.shown();
     if (name === "compare") this.compare.shown();
   }

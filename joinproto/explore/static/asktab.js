@@ -50,8 +50,13 @@ export function askTab(page, panel) {
             pattern, h("div", { class: "inline" }, h("button", { type: "submit" }, "Find a run")))] : null),
       out));
 
-  page.ask("questions").then((found) => {
-    if (found.error) return void fill(ready, problem(found.error));
-    fill(ready, found.questions.map((one) => button(one.label, () => put("nearest", one.arguments, one.label))));
-  });
+  return {
+    // Asked when they are first seen, because what they ask of needs a search of some states.
+    async shown() {
+      if (ready.hasChildNodes()) return;
+      const found = await page.ask("questions");
+      if (found.error) return void fill(ready, problem(found.error));
+      fill(ready, found.questions.map((one) => button(one.label, () => put("nearest", one.arguments, one.label))));
+    },
+  };
 }

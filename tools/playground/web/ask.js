@@ -6,11 +6,16 @@ let number = 0;
 let isReady = false;
 const open = new Map();
 
+let told = [];
+
+// `call(state, detail)` hears what Python is doing, from now on.
 export function onState(call) {
   listeners.add(call);
+  if (told.length) call(...told);
 }
 
 function say(state, detail) {
+  told = [state, detail];
   for (const call of listeners) call(state, detail);
 }
 

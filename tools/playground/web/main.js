@@ -1,6 +1,6 @@
 // The page: its tabs, its address, and what Python is doing.
 
-import { onState, start } from "./ask.js";
+import { onState } from "./ask.js";
 import { find } from "./dom.js";
 import * as model from "./model.js";
 import * as recover from "./recover.js";
@@ -16,7 +16,6 @@ onState((state, detail) => {
   status.dataset.state = state;
   status.title = detail ?? "";
 });
-start();
 
 for (const [at, name] of TABS.entries()) {
   const tab = find("tab-" + name);
@@ -52,6 +51,7 @@ function follow() {
   if (!TABS.includes(tab)) return;
   last[tab] = location.hash.slice(1);
   select(tab);
+  if (tab === "model") model.shown();
   if (tab === "worlds") worlds.open(name || FIRST, Object.fromEntries(new URLSearchParams(query ?? "")));
 }
 const FIRST = "note-lone-restart";

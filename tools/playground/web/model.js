@@ -2,22 +2,24 @@
 
 import { ask, stop } from "./ask.js";
 import { find, make } from "./dom.js";
-import { makeEditor } from "./editor.js";
 import { failureIn, outcomeIn, progressIn } from "./outcome.js";
 
 const KEPT = "joinproto-model";
 let editor = null;
 let world = "";
 let turn = 0;
+let firstText = "";
+let isDark = false;
 
-export function fill(listing, { isDark, step }) {
+export function fill(listing, { isDark: dark, step }) {
+  isDark = dark;
   const starts = find("starts");
   for (const { name, about } of listing.examples) {
     starts.append(make("option", { value: name }, about));
   }
   starts.append(make("option", { value: "", hidden: true }, "a copy of a world"));
   const kept = read();
-  editor = makeEditor(find("editor"), { text: kept?.text ?? listing.examples[0].text, isDark, onRun: check, onChange: keep });
+  firstText = kept?.text ?? listing.examples[0].text;
   world = kept?.world ?? "";
   find("model-options").value = kept?.options ?? "";
   starts.value = kept?.start ?? listing.examples[0].name;
@@ -29,9 +31,19 @@ export function fill(listing, { isDark, step }) {
   find("model-options").addEventListener("change", keep);
   find("model-check").addEventListener("click", check);
   find("model-step").addEventListener("click", async () => {
+    await shown();
     const { error, printed } = await step("model", given());
     if (error) failed(error, printed);
   });
+}
+
+// The editor is loaded when its tab is first seen.
+let editing = null;
+export function shown() {
+  editing ??= import("./editor.js").then(({ makeEditor }) => {
+    editor = makeEditor(find("editor"), { text: firstText, isDark, onRun: check, onChange: keep });
+  });
+  return editing;
 }
 
 function begin(text, copied, start) {
@@ -54,7 +66,7 @@ function about() {
 
 // Opens the source of a world that ships.
 export async function edit(name) {
-  const { value, error } = await ask("copy", { name });
+  const [{ value, error }] = await Promise.all([ask("copy", { name }), shown()]);
   if (error) failureIn(find("model-outcome"), error);
   else begin(value.text, name, "");
 }
@@ -71,6 +83,7 @@ function given() {
 async function check() {
   const place = find("model-outcome");
   const mine = ++turn;
+  await shown();
   editor.mark(null);
   keep();
   const progress = progressIn(place, stop);
@@ -86,6 +99,7 @@ function failed(error, printed) {
 }
 
 function keep() {
+  if (!editor) return;
   try {
     localStorage.setItem(KEPT, JSON.stringify({ text: editor.text(), world, options: find("model-options").value, start: find("starts").value }));
   } catch {

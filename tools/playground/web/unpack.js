@@ -15,7 +15,8 @@ export function unpack(FS, bytes, top) {
       FS.mkdirTree(folder);
       made.add(folder);
     }
-    FS.writeFile(path, bytes.slice(at + HEADER, at + HEADER + size));
+    // Not copied: all files are views of one array.
+    FS.writeFile(path, bytes.subarray(at + HEADER, at + HEADER + size), { canOwn: true });
     at += HEADER + Math.ceil(size / HEADER) * HEADER;
   }
 }

@@ -25,8 +25,11 @@ async function fetched(name) {
 async function started() {
   const options = { indexURL: here + "pyodide/", fullStdLib: false };
   try {
-    const snapshot = await fetched("python.snapshot.gz");
-    makeRoomFor(snapshot.length);
+    compileMeanwhile();
+    const snapshot = fetched("python.snapshot.gz").then((bytes) => {
+      makeRoomFor(bytes.length);
+      return bytes;
+    });
     return await loadPyodide({ ...options, _loadSnapshot: snapshot });
   } catch (error) {
     console.warn("the snapshot does not load: " + error);
@@ -34,6 +37,23 @@ async function started() {
     python.runPython("import sys; sys.path.insert(0, '/joinproto')");
     return python;
   }
+}
+
+// Compiles Pyodide on another core while the picture is unpacked.  When Pyodide asks for it, there
+// is nothing to fetch any more.
+function compileMeanwhile() {
+  const place = here + "pyodide/pyodide.asm.wasm";
+  const { fetch } = globalThis;
+  const { instantiateStreaming } = WebAssembly;
+  const compiled = WebAssembly.compileStreaming(fetch(place));
+  compiled.catch(() => {}); // said where it is used
+  globalThis.fetch = (asked, ...more) => (String(asked) === place ? Promise.resolve(place) : fetch(asked, ...more));
+  WebAssembly.instantiateStreaming = async (_, imports) => {
+    globalThis.fetch = fetch;
+    WebAssembly.instantiateStreaming = instantiateStreaming;
+    const module = await compiled;
+    return { module, instance: await WebAssembly.instantiate(module, imports) };
+  };
 }
 
 // Pyodide's memory begins with 30 MB, and it does not make room for a larger picture by itself.
