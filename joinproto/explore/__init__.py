@@ -21,7 +21,8 @@ first met; a run is a list of them, and the page keeps it.  Verbs, with what the
     follow   start, keys, end                a run by the content of its steps (a shared address)
     columns  columns [{name, where}]         columns of the user's, shown in each state from now on
     inject   kind, member, to, start, keys   a fault that the world does not have, and the run again
-    disks    member, start, keys             older copies of a disk, and values to edit it with
+    disks    member, start, keys             what a disk may become: older copies, torn writes,
+                                             values to edit it with
     search   seconds                         searches on, breadth first, for so long, 5 s at most
     nearest  where | claim, seconds          the shortest run to such a state, from the beginning
     pattern  steps [text], seconds           the shortest run with such steps, in this order

@@ -6,43 +6,41 @@ have the same words, so the run so far is one of the new world, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
 from joinproto.check.environment import every_split
-from joinproto.check.events import plain
 from joinproto.check.faults import UNLIMITED, links_cut
-from joinproto.check.freeze import thaw
-from joinproto.check.injected import FAULTS, Injected, disk_lost, inject
-from joinproto.check.local import DiskBecomes, Offline
-from joinproto.check.member import MemberCode
-from joinproto.check.world import World
+from joinproto.check.injected import (
+    FAULTS,
+    Budgets,
+    Injected,
+    budgeted,
+    inject,
+    spending,
+)
+from joinproto.check.view import View
+from joinproto.check.world import Together, World
 from joinproto.errors import UsageProblem
 from joinproto.explore.arguments import keys_of, number_of
+from joinproto.explore.disks import KINDS as OF_DISKS
+from joinproto.explore.disks import fault_of
 from joinproto.explore.graph import Graph, Json
 from joinproto.explore.walking import follow
 
 if TYPE_CHECKING:
     from joinproto.explore.session import Session
 
-OF_DISKS = ("disk-lost", "disk-older", "disk-edited")
 KINDS = ("crash", "cut", *OF_DISKS)
-
-STATES_MAX = 20_000
-"""So many of the states that were met are looked at for values of durable attributes."""
-
-VALUES_MAX = 24
-"""Of one attribute."""
 
 
 def inject_here(session: Session, given: Json) -> Json:
     """Return the world with the fault, and the run with the fault's steps at its end.
 
-    `kind`: one of `KINDS`.  `member`, `to`: whose.  `keys`, `start`: the run to here.  `after`: of
-    an older copy, after how many steps of the run it was made.  `values`: of an edited disk,
-    attribute to text, as `disks` lists them.
+    `kind`: one of `KINDS`.  `member`, `to`: whose.  `keys`, `start`: the run to here.  What a fault
+    of a disk takes: see `joinproto.explore.disks.fault_of`.
     """
     kind, member, to = given.get("kind"), given.get("member"), given.get("to")
     names = session.now.graph.names
@@ -56,7 +54,7 @@ def inject_here(session: Session, given: Json) -> Json:
     before = session.now
     start, keys = number_of(given, "start"), keys_of(given)
     if kind in OF_DISKS:
-        fault, says = _fault_of_disk(before.graph, str(kind), str(member), given)
+        fault, says = fault_of(before.graph, str(kind), str(member), given)
         world, wanted = _with_disk(before.graph.world, fault, str(member))
     else:
         world, wanted, says = _with(before.graph.world, kind, str(member), str(to))
@@ -124,111 +122,46 @@ def _with_crash(world: World, member: str) -> World:
 
 def _with_disk(world: World, fault: Injected, member: str) -> tuple[World, list[Wanted]]:
     """Return the world with a fault of a disk, and the steps it takes: a crash, and the fault."""
-    if FAULTS in world.members:
-        raise UsageProblem(
-            "a fault of a disk was injected into this world before",
-            next="load the world again; one of the disk can be injected at a time",
-        )
     if world.faults.crashes < UNLIMITED:
         world = _with_crash(world, member)
-    show = world.show_disk
-    # The member that holds the budgets has no disk that the world knows how to show.
-    shown = None if show is None else lambda disk: show(disk) if disk.values else None
-    made = inject(evolve(world, show_disk=shown), fault)
 
     def happens(step: Json, _: Mapping[str, Any]) -> bool | None:
         return bool(step["action"] == fault.action and member in step["members"])
 
-    return made, [_crashes(member), happens]
+    wanted: list[Wanted] = [_crashes(member), happens]
+    if FAULTS in world.members:
+        return _with_another(world, fault), wanted
+    show = world.show_disk
+    # The member that holds the budgets has no disk that the world knows how to show.
+    shown = None if show is None else lambda disk: show(disk) if disk.values else None
+    return inject(evolve(world, show_disk=shown), fault), wanted
 
 
-def _fault_of_disk(graph: Graph, kind: str, member: str, given: Json) -> tuple[Injected, str]:
-    """Return the fault that is asked for, and that in words."""
-    if kind == "disk-lost":
-        return disk_lost(of=(member,)), f"the disk of {member} is lost"
-    held: Mapping[str, Hashable]
-    if kind == "disk-older":
-        ids = follow(graph, number_of(given, "start"), keys_of(given))["ids"]
-        after = number_of(given, "after")
-        if not 0 <= after < len(ids):
-            raise UsageProblem(
-                f"a copy after {after} steps of a run of {len(ids) - 1}",
-                next="take one that was made before",
-            )
-        held = _held(graph, member, ids[after])
-        action = "an older copy of the disk is put back"
-        says = f"the disk of {member} is as it was after step {after}"
-    else:
-        known, held = _values_met(graph), {}
-        texts = given.get("values")
-        if not isinstance(texts, dict) or not texts:
-            raise UsageProblem("an edited disk without values", next='{"values": {"term": "2"}}')
-        durable = _code(graph, member).objects.persistent
-        for name, text in texts.items():
-            if name not in durable or text not in known.get(name, {}):
-                raise UsageProblem(
-                    f"{name} {text!r} is no value of a disk of {member} that was met",
-                    next=f"durable are {', '.join(durable) or 'no attributes'}; search on for more",
-                )
-            held[name] = known[name][text]
-        said = ", ".join(f"{name} {text}" for name, text in texts.items())
-        action = f"the disk is edited ({said})"
-        says = f"the disk of {member} says {said}"
-    if not held:
-        raise UsageProblem(f"{member} keeps nothing on disk", next="take a member that does")
-    event = Offline(DiskBecomes(values=tuple(held.items())))
-    return Injected(action, event, of=(member,)), says
+def _with_another(world: World, fault: Injected) -> World:
+    """Return a world that has injected faults, by us or by its model, with one more.
 
-
-def disks(session: Session, given: Json) -> Json:
-    """Return what a member's disk may become: older copies in the run, and values to edit it.
-
-    `copies`: [{`after`, `texts`}], other than the disk is at the end of the run.  `values`:
-    attribute to texts that were met on a disk, the present one first.
+    The same fault again gets a budget of one more.
     """
-    graph, member = session.now.graph, given.get("member")
-    if member not in graph.names:
-        raise UsageProblem(f"{member!r} is no member", next=f"members are {', '.join(graph.names)}")
-    ids = follow(graph, number_of(given, "start"), keys_of(given))["ids"]
-    now = _texts(_held(graph, str(member), ids[-1]))
-    copies: list[Json] = []
-    for after, at in enumerate(ids[:-1]):
-        texts = _texts(_held(graph, str(member), at))
-        if texts != now and all(texts != copy["texts"] for copy in copies):
-            copies.append({"after": after, "texts": texts})
-    known = _values_met(graph)
-    values = {
-        name: list(dict.fromkeys([text, *known.get(name, {})]))[:VALUES_MAX]
-        for name, text in now.items()
-    }
-    return {"copies": copies, "values": values}
+    make = world.members[FAULTS]
+    before = make()
+    if not isinstance(before, Budgets):
+        raise UsageProblem(
+            f"the world has a member {FAULTS!r} of its own", next="rename it in the model"
+        )
+    left = {**before.left, fault.action: before.left.get(fault.action, 0) + fault.budget}
+    others = {name: made for name, made in world.members.items() if name != FAULTS}
+    beside = tuple(name for name in world.beside if name != FAULTS)
+    fail = evolve(world.faults, spared=world.faults.spared - {FAULTS})
+    made = budgeted(evolve(world, members=others, beside=beside, faults=fail), left)
+    if fault.action in before.left:
+        return made
+    names = tuple(name for name in others if name not in beside)
 
+    def steps(view: View) -> Iterator[Together]:
+        yield from world.joint_steps(view)
+        yield from map(spending, fault.steps(names, view))
 
-def _code(graph: Graph, member: str) -> MemberCode:
-    return graph.steps.codes.members[graph.names.index(member)]
-
-
-def _held(graph: Graph, member: str, at: int) -> dict[str, Hashable]:
-    """Return what a member's disk holds in a state, frozen, by attribute."""
-    local = graph.state(at).locals[graph.names.index(member)]
-    return dict(zip(_code(graph, member).objects.persistent, local.disk, strict=True))
-
-
-def _texts(held: Mapping[str, Hashable]) -> dict[str, str]:
-    return {name: plain(thaw(value)) for name, value in held.items()}
-
-
-def _values_met(graph: Graph) -> dict[str, dict[str, Hashable]]:
-    """Return the values that durable attributes had in states that were met: name, text, value."""
-    met: dict[str, dict[Hashable, None]] = {}
-    for state in graph.states[:STATES_MAX]:
-        for code, local in zip(graph.steps.codes.members, state.locals, strict=True):
-            for name, value in zip(code.objects.persistent, local.disk, strict=True):
-                met.setdefault(name, {})[value] = None
-    return {
-        name: {plain(thaw(value)): value for value in reversed(values)}
-        for name, values in met.items()
-    }
+    return evolve(made, together=steps)
 
 
 def _taken(graph: Graph, run: Json, is_it: Wanted, says: str) -> Json:

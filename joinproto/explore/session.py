@@ -22,8 +22,9 @@ from joinproto.errors import JoinprotoError, UsageProblem, did_you_mean
 from joinproto.explore import asked
 from joinproto.explore.arguments import keys_of, list_of, number_of
 from joinproto.explore.comparing import compare, loaded_like, pair, two_runs
+from joinproto.explore.disks import disks
 from joinproto.explore.graph import Graph, Json
-from joinproto.explore.injecting import disks, inject_here
+from joinproto.explore.injecting import inject_here
 from joinproto.explore.judging import Judging, Via
 from joinproto.explore.patterns import Matching
 from joinproto.explore.reloading import reload, stamp_of

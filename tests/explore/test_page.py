@@ -257,16 +257,24 @@ def test_a_person_puts_back_an_older_copy_of_a_disk(browser: Browser) -> None:
     with page_of(browser, "durable-vote") as page:
         page.locator(".step", has_text="m1").first.click()
         said(page, "Step 1")
-        page.get_by_role("button", name="Faults of m1").click()
+        page.get_by_role("button", name="Faults of the disk of m1").click()
         page.get_by_role("button", name=re.compile("As after step 0")).wait_for()
         shot(page, "disk")
         page.get_by_role("button", name=re.compile("As after step 0")).click()
         said(page, "the disk of m1 is as it was after step 0")
         page.get_by_role("button", name="← Back").click()
         said(page, "At step 2")
-        page.locator(".step", has_text="an older copy").wait_for()
+        page.locator(".step", has_text="the disk of m1 is as it was").wait_for()
 
         assert "step 2 of 3" == page.locator(".place").inner_text()
+
+        page.keyboard.press("End")
+        page.locator(".step", has_text="m2").first.click()
+        said(page, "Step 4: m2")
+        page.get_by_role("button", name="Faults of the disk of m2").click()
+        page.get_by_role("button", name="Lose the disk of m2").click()
+        said(page, "the disk of m2 is lost")
+        assert "step 6 of 6" == page.locator(".place").inner_text()
 
 
 def test_a_person_injects_a_fault(browser: Browser) -> None:

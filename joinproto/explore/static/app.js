@@ -234,9 +234,19 @@ class Page {
         if (event.target.open && !why.hasChildNodes()) fill(why, whyTables(await this.ask("why", { id: from, index: step.index })));
       } },
       h("summary", {}, "Why: the rows of tables that this step took", step.rules.length ? h("span", { class: "quiet" }, ` ${step.rules.join(" · ")}`) : null), why) : null,
-      this.state.picture ? picture(this.state.picture) : null);
+      this.state.picture ? picture(this.state.picture) : null,
+      run.steps.length ? null : this.whereToBegin());
     const here = drawing.querySelector(".row.here");
     if (here) drawing.scrollTop = Math.max(0, run.at * 34 - drawing.clientHeight / 2);
+  }
+
+  whereToBegin() {
+    const goTo = (name, words) => button(words, () => { this.show(name); this.tabs[name].focus(); }, { class: "link" });
+    return h("div", { class: "begin" }, h("h3", {}, "Where to begin"), h("ul", {},
+      h("li", {}, "Take a step: click one under “Steps from here”. The state then shows what it changed."),
+      h("li", {}, "Let it run: ", button("take 20 random steps", () => this.walk({ steps: 20 }), { class: "link" }), ", then click a row of the run."),
+      this.panels.ask ? h("li", {}, "Look for a state, such as one where a claim is broken: ", goTo("ask", "ask for it"), ".") : null,
+      this.panels.compare && this.world.mutants.length ? h("li", {}, "See what a rule is for: ", goTo("compare", "compare with a mistake built in"), ".") : null));
   }
 
   drawState(state, before) {

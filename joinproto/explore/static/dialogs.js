@@ -24,10 +24,18 @@ export function helpDialog(root) {
     h("p", {}, "Expressions ask what members show, in Python, as a claim does: ", h("code", {}, 'count("phase", "active") >= 2'), ", ", h("code", {}, "a.phase == b.phase"), ", ", h("code", {}, "all(one.term < 2 for one in up.values())"), "."));
 }
 
+const namesOf = (page) => page.world.members.filter((name) => name !== "faults");
+const durableOf = (texts) => Object.keys(texts).filter((name) => name.endsWith("*") && !name.includes("."));
+
+// Whether a member keeps something on disk that a fault can change.
+export const keepsDisk = (texts) => durableOf(texts).length > 0;
+
+// `what`: {link}, or a member: {member, up, texts}, with {disk} for its disk alone.
 export function faultDialog(page, what) {
-  const out = h("div", {});
+  const out = h("div", {}), disk = h("div", { class: "stack" });
+  const keys = page.run.steps.slice(0, page.run.at).map((step) => step.key);
   const send = async (kind, more = {}) => {
-    const found = await page.ask("inject", { kind, ...more, start: page.run.start, keys: keys() });
+    const found = await page.ask("inject", { kind, ...more, start: page.run.start, keys });
     if (found.error) return void fill(out, problem(found.error));
     box.close();
     page.world = found.world;
@@ -39,31 +47,57 @@ export function faultDialog(page, what) {
     await page.draw(found.says);
     page.tell(h("p", {}, h("strong", {}, "A fault was injected: "), found.says, ". The world has it from now on; load the page again without it by opening the command's address."));
   };
-  const parts = [];
-  const keys = () => page.run.steps.slice(0, page.run.at).map((step) => step.key);
-  if (what.link) {
-    const names = page.world.members.filter((name) => name !== "faults");
-    const from = h("select", { "aria-label": "From" }, names.map((name) => h("option", { value: name }, name)));
-    const to = h("select", { "aria-label": "To" }, names.map((name, at) => h("option", { value: name, selected: at === 1 }, name)));
-    parts.push(h("p", {}, "What these two send each other is held back until the network heals."), h("div", { class: "inline" }, from, " and ", to, button("Cut this link", () => send("cut", { member: from.value, to: to.value }))));
-  } else {
-    const { member, texts } = what;
-    const durable = Object.keys(texts).filter((name) => name.endsWith("*") && !name.includes("."));
-    const disk = h("div", { class: "stack" });
-    parts.push(h("div", { class: "stack" },
-      what.up ? button(`Crash ${member}`, () => send("crash", { member })) : null,
-      durable.length ? [button(`Lose the disk of ${member}`, () => send("disk-lost", { member })),
-        h("p", { class: "quiet" }, what.up ? "A fault of the disk needs a stopped member, so it crashes first." : "The disk is blank when it starts again."), disk] : h("p", { class: "quiet" }, "It keeps nothing on disk.")));
-    if (durable.length) page.ask("disks", { member, start: page.run.start, keys: keys() }).then((found) => {
-      if (!found.error) fill(disk, diskChoices(found, member, send));
-    });
-  }
-  const box = dialog(page.root, what.link ? "Cut a link" : `Faults of ${what.member}`, parts, out);
+  const box = dialog(page.root, what.link ? "Cut a link" : what.disk ? `The disk of ${what.member}` : `Faults of ${what.member}`,
+    what.link ? linkChoices(page, send) : memberChoices(what, send, disk), out);
+  if (what.link || !keepsDisk(what.texts)) return;
+  page.ask("disks", { member: what.member, start: page.run.start, keys }).then((found) => {
+    if (found.error) fill(out, problem(found.error));
+    else fill(disk, diskChoices(found, what.member, send));
+  });
 }
 
-// An older copy of a disk, and values to edit it with, as the run and the search met them.
+function linkChoices(page, send) {
+  const names = namesOf(page);
+  const from = h("select", { "aria-label": "From" }, names.map((name) => h("option", { value: name }, name)));
+  const to = h("select", { "aria-label": "To" }, names.map((name, at) => h("option", { value: name, selected: at === 1 }, name)));
+  return [h("p", {}, "What these two send each other is held back until the network heals."),
+    h("div", { class: "inline" }, from, " and ", to, button("Cut this link", () => send("cut", { member: from.value, to: to.value })))];
+}
+
+function memberChoices({ member, up, texts, disk: only }, send, disk) {
+  return h("div", { class: "stack" },
+    up && !only ? button(`Crash ${member}`, () => send("crash", { member })) : null,
+    keepsDisk(texts) ? [up ? h("p", { class: "quiet" }, "A fault of the disk needs a stopped member, so it crashes first. It finds the disk when it starts again.") : null, disk]
+      : h("p", { class: "quiet" }, "It keeps nothing on disk."));
+}
+
+const said = (texts) => Object.entries(texts).map(([name, text]) => `${name} ${text}`).join(", ");
+
+// Each fault that its disk can have, as the run and the search met them.
 function diskChoices(found, member, send) {
-  const said = (texts) => Object.entries(texts).map(([name, text]) => `${name} ${text}`).join(", ");
+  return [
+    h("h3", {}, "Lose it"), lostChoices(found, member, send),
+    h("h3", {}, "Put back an older copy"),
+    found.copies.length ? found.copies.slice(-6).map((copy) => button(`As after step ${copy.after}: ${said(copy.texts)}`, () => send("disk-older", { member, after: copy.after })))
+      : h("p", { class: "quiet" }, "Its disk was the same in each state of this run."),
+    h("h3", {}, "Tear its last write"),
+    found.torn.length ? [h("p", { class: "quiet" }, `Step ${found.step} wrote several attributes. Of these, only some reach the disk:`),
+      found.torn.slice(0, 6).map(({ written, texts }) => button(`${written.join(", ")} alone: ${said(texts)}`, () => send("disk-torn", { member, written })))]
+      : h("p", { class: "quiet" }, "No step of this run wrote several attributes at once, so a torn write is the disk before it: an older copy."),
+    h("h3", {}, "Edit it"), editChoices(found, member, send),
+  ];
+}
+
+function lostChoices({ durable }, member, send) {
+  const kept = durable.map((name) => ({ name, box: h("input", { type: "checkbox", value: name }) }));
+  return [
+    h("p", { class: "quiet" }, "It is as at the beginning. ", durable.length > 1 ? "What you tick survives, such as an identity:" : ""),
+    durable.length > 1 ? h("div", { class: "inline" }, kept.map(({ name, box }) => h("label", {}, box, ` ${name}`))) : null,
+    button(`Lose the disk of ${member}`, () => send("disk-lost", { member, keeps: kept.filter(({ box }) => box.checked).map(({ name }) => name) })),
+  ];
+}
+
+function editChoices(found, member, send) {
   const fields = Object.entries(found.values).filter(([, texts]) => texts.length > 1).map(([name, texts]) => {
     const choice = h("select", { id: `disk-${name}` }, texts.map((text, at) => h("option", { value: text }, at === 0 ? `${text} (as it is)` : text)));
     return { name, choice, now: texts[0] };
@@ -72,12 +106,7 @@ function diskChoices(found, member, send) {
     const values = Object.fromEntries(fields.filter(({ choice, now }) => choice.value !== now).map(({ name, choice }) => [name, choice.value]));
     if (Object.keys(values).length) send("disk-edited", { member, values });
   };
-  return [
-    h("h3", {}, "Put back an older copy"),
-    found.copies.length ? found.copies.slice(-6).map((copy) => button(`As after step ${copy.after}: ${said(copy.texts)}`, () => send("disk-older", { member, after: copy.after })))
-      : h("p", { class: "quiet" }, "Its disk was the same in each state of this run."),
-    h("h3", {}, "Edit the disk"),
-    fields.length ? [h("table", {}, h("tbody", {}, fields.map(({ name, choice }) => h("tr", {}, h("th", { scope: "row" }, h("label", { for: choice.id }, name)), h("td", {}, choice))))),
-      button("Write it so", edit)] : h("p", { class: "quiet" }, "No other value was met so far: search on, in See."),
-  ];
+  if (!fields.length) return h("p", { class: "quiet" }, "No other value was met so far: search on, in See.");
+  return [h("table", {}, h("tbody", {}, fields.map(({ name, choice }) => h("tr", {}, h("th", { scope: "row" }, h("label", { for: choice.id }, name)), h("td", {}, choice))))),
+    button("Write it so", edit)];
 }

@@ -1,6 +1,7 @@
 // One state: members with what changed, the network, and what each claim says here.
 
 import { button, h } from "./dom.js";
+import { keepsDisk } from "./dialogs.js";
 
 export function memberCards(state, before, { onfault } = {}) {
   const old = new Map((before ? before.members : []).map((one) => [one.name, one]));
@@ -16,7 +17,7 @@ function card(member, old, onfault) {
   const rows = names.map((name) => {
     const other = isOther(name);
     return h("tr", { class: other ? "changed" : null },
-      h("th", { scope: "row" }, name.replace(/\*$/, ""), name.endsWith("*") ? h("span", { class: "tag", title: "kept on disk" }, " disk") : null),
+      h("th", { scope: "row" }, name.replace("*", ""), name.includes("*") ? h("span", { class: "tag", title: "kept on disk" }, " disk") : null),
       h("td", {}, other ? h("ins", {}, member.texts[name] || "(empty)") : member.texts[name],
         other ? h("span", { class: "was" }, name in old.texts ? ["was ", h("del", {}, old.texts[name] || "(empty)")] : "new") : null));
   });
@@ -25,7 +26,9 @@ function card(member, old, onfault) {
     h("h3", {}, member.name,
       h("span", { class: member.up ? "badge up" : "badge down" }, member.up ? "runs" : "down"),
       changed ? h("span", { class: "badge new" }, "changed") : null,
-      onfault ? button("faults", (event) => onfault({ member: member.name, up: member.up, texts: member.texts }, event.currentTarget), { class: "small", "aria-label": `Faults of ${member.name}`, "aria-haspopup": "dialog" }) : null),
+      onfault ? h("span", { class: "card-tools" },
+        keepsDisk(member.texts) ? button("disk", () => onfault({ ...member, member: member.name, disk: true }), { class: "small", "aria-label": `Faults of the disk of ${member.name}`, "aria-haspopup": "dialog" }) : null,
+        button("faults", () => onfault({ ...member, member: member.name }), { class: "small", "aria-label": `Faults of ${member.name}`, "aria-haspopup": "dialog" })) : null),
     rows.length ? h("table", {}, h("tbody", {}, rows)) : h("p", { class: "quiet" }, "nothing is told"));
 }
 

@@ -1,0 +1,197 @@
+"""Faults of one disk that a user injects: lost, put back, torn in the middle of a write, edited.
+
+Each reaches a stopped member, whose code is not asked (`DiskBecomes`): what it makes of such a
+disk is seen when it starts again.  An action names the member and what it finds, so that two of
+them are never taken for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, frozen
+
+from joinproto.check.events import plain
+from joinproto.check.freeze import thaw
+from joinproto.check.injected import Injected, disk_lost
+from joinproto.check.local import DiskBecomes, Offline
+from joinproto.errors import UsageProblem
+from joinproto.explore.arguments import keys_of, list_of, number_of
+from joinproto.explore.graph import Graph, Json
+from joinproto.explore.walking import follow
+
+if TYPE_CHECKING:
+    from joinproto.explore.session import Session
+
+KINDS = ("disk-lost", "disk-older", "disk-torn", "disk-edited")
+
+STATES_MAX = 20_000
+"""So many of the states that were met are looked at for values of durable attributes."""
+
+VALUES_MAX = 24
+"""Of one attribute."""
+
+Held = Mapping[str, Hashable]
+"""What a disk holds, frozen, by attribute."""
+
+
+def fault_of(graph: Graph, kind: str, member: str, given: Json) -> tuple[Injected, str]:
+    """Return the fault that is asked for, and that in words; raises `UsageProblem`.
+
+    `keeps`: of a lost disk, attributes that survive.  `after`: of an older copy, after how many
+    steps of the run it was made.  `written`: of a torn write, the attributes that reached the disk.
+    `values`: of an edited disk, attribute to text, as `disks` lists them.
+    """
+    durable = _durable(graph, member)
+    if not durable:
+        raise UsageProblem(f"{member} keeps nothing on disk", next="take a member that does")
+    match kind:
+        case "disk-lost":
+            keeps = _names(given, "keeps", durable)
+            kept = f", but for {', '.join(keeps)}" if keeps else ""
+            says = f"the disk of {member} is lost{kept}"
+            return evolve(disk_lost(keeps=keeps, of=(member,)), action=says), says
+        case "disk-older":
+            run = _disks_of(graph, member, given)
+            after = number_of(given, "after")
+            if not 0 <= after < len(run):
+                raise UsageProblem(
+                    f"a copy after {after} steps of a run of {len(run) - 1}",
+                    next="take one that was made before",
+                )
+            held: Held = run[after]
+            says = f"the disk of {member} is as it was after step {after}"
+        case "disk-torn":
+            written = _names(given, "written", durable)
+            last = _last_write(_disks_of(graph, member, given))
+            if last is None or not 0 < len(written) < len(last.names):
+                raise UsageProblem(
+                    f"a torn write of {', '.join(written) or 'nothing'} by {member}",
+                    next="name some of the attributes that a step of the run wrote at once",
+                )
+            held = last.torn(written)
+            says = f"of the last write of {member}, {', '.join(written)} alone is on the disk"
+        case _:
+            held = _edited(graph, member, durable, given.get("values"))
+            said = ", ".join(f"{name} {text}" for name, text in _texts(held).items())
+            says = f"the disk of {member} says {said}"
+    event = Offline(DiskBecomes(values=tuple(held.items())))
+    return Injected(says, event, of=(member,)), says
+
+
+def _names(given: Json, name: str, durable: Sequence[str]) -> list[str]:
+    """Return durable attributes that are named, in their order; raises `UsageProblem`."""
+    wanted = list_of(given, name)
+    for one in wanted:
+        if one not in durable:
+            raise UsageProblem(f"{name} {one!r}", next=f"durable are {', '.join(durable)}")
+    return [one for one in durable if one in wanted]
+
+
+def _edited(graph: Graph, member: str, durable: Sequence[str], texts: Any) -> Held:
+    if not isinstance(texts, dict) or not texts:
+        raise UsageProblem("an edited disk without values", next='{"values": {"term": "2"}}')
+    known, held = _values_met(graph), {}
+    for name, text in texts.items():
+        if name not in durable or text not in known.get(name, {}):
+            raise UsageProblem(
+                f"{name} {text!r} is no value of a disk of {member} that was met",
+                next=f"durable are {', '.join(durable)}; search on for more",
+            )
+        held[name] = known[name][text]
+    return held
+
+
+@frozen
+class _Write:
+    """A step that changed several attributes of a disk.  `after`: how many steps come before it."""
+
+    after: int
+    older: Held
+    newer: Held
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, value in self.newer.items() if value != self.older[name]]
+
+    def torn(self, written: Sequence[str]) -> Held:
+        return {**self.older, **{name: self.newer[name] for name in written}}
+
+    def parts(self) -> Iterator[list[str]]:
+        """Yield which attributes may be all that was written: the first ones, or the last."""
+        names, found = self.names, []
+        for count in range(1, len(names)):
+            found += [one for one in (names[:count], names[count:]) if one not in found]
+        yield from found
+
+
+def _last_write(run: Sequence[Held]) -> _Write | None:
+    """Return the last write of several attributes in a run."""
+    for after in range(len(run) - 2, -1, -1):
+        write = _Write(after, run[after], run[after + 1])
+        if len(write.names) > 1:
+            return write
+    return None
+
+
+def disks(session: Session, given: Json) -> Json:
+    """Return what a member's disk may become at the end of a run.
+
+    `durable`: its attributes.  `copies`: [{`after`, `texts`}], older ones that differ.  `torn`:
+    [{`written`, `texts`}], parts of its last write.  `values`: attribute to texts that were met on
+    a disk, the present one first.
+    """
+    graph, member = session.now.graph, given.get("member")
+    if member not in graph.names:
+        raise UsageProblem(f"{member!r} is no member", next=f"members are {', '.join(graph.names)}")
+    run = _disks_of(graph, str(member), given)
+    now = _texts(run[-1])
+    copies: list[Json] = []
+    for after, held in enumerate(run[:-1]):
+        texts = _texts(held)
+        if texts != now and all(texts != copy["texts"] for copy in copies):
+            copies.append({"after": after, "texts": texts})
+    last = _last_write(run)
+    torn = [] if last is None else [(part, _texts(last.torn(part))) for part in last.parts()]
+    known = _values_met(graph)
+    values = {
+        name: list(dict.fromkeys([text, *known.get(name, {})]))[:VALUES_MAX]
+        for name, text in now.items()
+    }
+    return {
+        "durable": list(now),
+        "copies": copies,
+        "torn": [{"written": part, "texts": texts} for part, texts in torn if texts != now],
+        "step": None if last is None else last.after + 1,
+        "values": values,
+    }
+
+
+def _durable(graph: Graph, member: str) -> Sequence[str]:
+    return graph.steps.codes.members[graph.names.index(member)].objects.persistent
+
+
+def _disks_of(graph: Graph, member: str, given: Json) -> list[Held]:
+    """Return what a member's disk held in each state of a run."""
+    ids = follow(graph, number_of(given, "start"), keys_of(given))["ids"]
+    place, durable = graph.names.index(member), _durable(graph, member)
+    locals_ = (graph.state(at).locals[place] for at in ids)
+    return [dict(zip(durable, local.disk, strict=True)) for local in locals_]
+
+
+def _texts(held: Held) -> dict[str, str]:
+    return {name: plain(thaw(value)) for name, value in held.items()}
+
+
+def _values_met(graph: Graph) -> dict[str, dict[str, Hashable]]:
+    """Return the values that durable attributes had in states that were met: name, text, value."""
+    met: dict[str, dict[Hashable, None]] = {}
+    for state in graph.states[:STATES_MAX]:
+        for code, local in zip(graph.steps.codes.members, state.locals, strict=True):
+            for name, value in zip(code.objects.persistent, local.disk, strict=True):
+                met.setdefault(name, {})[value] = None
+    return {
+        name: {plain(thaw(value)): value for value in reversed(values)}
+        for name, values in met.items()
+    }
