@@ -108,8 +108,9 @@ def questions(session: Session, _: Json) -> Json:
 
 
 def cover(session: Session, _: Json) -> Json:
-    """Count rows and steps that were taken."""
-    return seeing.cover(session.now.graph.world, session.now.searching)
+    """Count rows and steps that were taken: by the engine, where it has searched all."""
+    found = None if session.deep is None else session.deep.cover()
+    return found or seeing.cover(session.now.searching)
 
 
 def graph(session: Session, given: Json) -> Json:

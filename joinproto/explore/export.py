@@ -121,7 +121,7 @@ def data(session: Session) -> Json:
         "pictures": pictures.values,
         "keys": "".join(keys),
         "columns": columns,
-        "cover": seeing.cover(graph.world, searching),
+        "cover": seeing.cover(searching),
         "questions": {
             "questions": [
                 one

@@ -14,7 +14,8 @@ from typing import Any
 
 from attrs import Factory, define, field
 
-from joinproto.check.steps import Move, words
+from joinproto.check.local import Outcome
+from joinproto.check.steps import Move
 from joinproto.errors import UsageProblem
 from joinproto.explore.graph import Graph, Json
 from joinproto.explore.walking import Met
@@ -35,6 +36,8 @@ class Searching:
     `order`: their numbers in the graph, level by level.  `levels`: where each level begins in it.
     `parent`: number to the number it was found from, and the place of the step.  `at`: how many of
     `order` were expanded; their steps lead to `edges`, from `begins[i]` on those of `order[i]`.
+    `taken`: how often each outcome was, by its `id`; `outcomes`: whose it is, of what event, and
+    itself.  `others`: steps that are no member's.
     """
 
     graph: Graph
@@ -44,8 +47,9 @@ class Searching:
     at: int = 0
     begins: array[int] = field(factory=lambda: array("q", [0]))
     edges: array[int] = field(factory=lambda: array("q"))
-    rules: Counter[str] = Factory(Counter)
-    actions: Counter[str] = Factory(Counter)
+    taken: Counter[int] = Factory(Counter)
+    outcomes: dict[int, tuple[str, Any, Outcome]] = Factory(dict)
+    others: Counter[str] = Factory(Counter)
     _keys: set[Any] = Factory(set)
     _asked: dict[str, int] = Factory(dict)
     _level_ends: int = 0
@@ -104,11 +108,15 @@ class Searching:
         self.order.append(at)
 
     def _count(self, move: Move) -> None:
-        for _, outcome in move.outcomes:
-            self.rules.update(outcome.rules)
-        action = words(move)[0]
-        whose = ", ".join(name for name, _ in move.outcomes)
-        self.actions[f"{whose}: {action}" if whose else action] += 1
+        if move.kind in ("lose", "duplicate"):
+            self.others[move.kind] += 1
+        elif move.kind in ("split", "heal"):
+            self.others["split or heal"] += 1
+        for member, outcome in move.outcomes:
+            number = id(outcome)
+            self.taken[number] += 1
+            if number not in self.outcomes:
+                self.outcomes[number] = member, move.event, outcome
 
     # -- shortest runs -------------------------------------------------------------------
 

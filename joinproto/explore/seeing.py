@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-from joinproto.check.events import plain
+from joinproto.check.events import Message, plain
+from joinproto.check.local import Outcome
+from joinproto.check.plain_coverage import name_of
 from joinproto.check.view import DOWN
-from joinproto.check.world import World
 from joinproto.errors import UsageProblem
 from joinproto.explore.graph import Graph, Json
 from joinproto.explore.judging import Judging
@@ -23,19 +24,44 @@ SAMPLE = 400
 EDGE_WORDS = 48
 
 
-def cover(world: World, searching: Searching) -> Json:
-    """Return rows of tables and steps with how often each was taken, never taken ones first."""
-    rows = Counter(dict.fromkeys(world.labels, 0))
-    rows.update(searching.rules)
-    return {
-        "states": len(searching.order),
-        "partial": not searching.whole,
-        "rows": _counted(rows),
-        "actions": _counted(searching.actions),
-    }
+def cover(searching: Searching) -> Json:
+    """Return rows of tables and steps with how often each was taken, never taken ones first.
+
+    They are named and counted as the coverage of `joinproto check` is.
+    """
+    steps = searching.graph.steps
+    rows, actions = Counter(dict.fromkeys(steps.world.labels, 0)), Counter[str]()
+    counted: set[int] = set()
+
+    def count(member: str, event: Hashable, outcome: Outcome) -> None:
+        times = searching.taken[id(outcome)]
+        counted.add(id(outcome))
+        actions[name_of(member, event, outcome)] += times
+        rows.update(dict.fromkeys(outcome.rules, times))
+
+    for code in steps.codes.members:
+        for (_, event), outcomes in steps.asked[code].items():
+            for outcome in outcomes:
+                count(code.name, event, outcome)
+            if not outcomes and not isinstance(event, Message):
+                actions[name_of(code.name, event)] += 0
+    # Questions that some other member's code failed at are not kept.
+    for number, (member, event, outcome) in searching.outcomes.items():
+        if number not in counted:
+            count(member, event, outcome)
+    actions.update(searching.others)
+    return cover_json(len(searching.order), rows, actions, partial=not searching.whole)
 
 
-def _counted(counts: Counter[str]) -> list[Json]:
+def cover_json(
+    states: int, rows: Mapping[str, int], actions: Mapping[str, int], *, partial: bool = False
+) -> Json:
+    """Return what the verb `cover` answers."""
+    found = {"rows": _counted(rows), "actions": _counted(actions)}
+    return {"states": states, "partial": partial, **found}
+
+
+def _counted(counts: Mapping[str, int]) -> list[Json]:
     pairs = sorted(counts.items(), key=lambda one: (one[1], one[0]))
     return [{"name": name, "count": count} for name, count in pairs]
 

@@ -70,6 +70,9 @@ class Deep(Protocol):
     def nearest(self, session: Session, given: Json) -> Json | None:
         """Return what the verb `nearest` answers; None where it cannot say."""
 
+    def cover(self) -> Json | None:
+        """Return what the verb `cover` answers; None before it has searched all."""
+
     def way(self, session: Session, row: int) -> Json | None:
         """Return a shortest way to a row that `graph` said; None where it cannot say."""
 

@@ -57,6 +57,8 @@ def test_the_engine_finds_the_states_that_plain_python_finds(
             *({"claim": item.name, "is": True} for item in session.now.graph.world.properties),
             *({"claim": item.name} for item in session.now.graph.world.properties),
         )
+        plain.answer("search", {"seconds": 5})
+        assert session.answer("cover") == plain.answer("cover")
         for asked in questions:
             slow = plain.answer("nearest", {**asked, "seconds": 30})
             quick = session.answer("nearest", asked)

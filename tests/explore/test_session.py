@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from joinproto.explore.session import Session
+from tests.census import searched
 
 FIRST_TRY = "docs/examples/my_first_try.py"
 MODEL = "docs/examples/my_model.py"
@@ -274,6 +275,32 @@ def test_levels_and_counts_are_those_of_the_whole_search() -> None:
         "stopped": "",
     } == found
     assert 31 == sum(one["count"] for one in cover["actions"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    # Links and sets; loss and partitions; crashes between effects; joint steps; a monitor; rows.
+    [
+        "two-phase-commit",
+        "alternating-bit",
+        "ring-election",
+        "durable-vote",
+        "two-writers",
+    ],
+)
+def test_what_was_taken_is_what_the_engine_counts(name: str) -> None:
+    """The same steps and rows with the same counts, and the same that were never taken."""
+    session = opened(name)
+    session.now.searching.on(60.0)
+
+    cover = asked(session, "cover")
+
+    engine = searched(name).coverage
+    assert not cover["partial"]
+    for kind, counted in (("actions", engine.actions), ("rows", engine.rules)):
+        assert counted == {one["name"]: one["count"] for one in cover[kind]}
+        counts = [one["count"] for one in cover[kind]]
+        assert sorted(counts) == counts
 
 
 def test_rows_never_taken_come_first() -> None:

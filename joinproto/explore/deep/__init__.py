@@ -45,6 +45,7 @@ class Engine:
     is_ready: bool = False
     why_not: str = ""
     last: Json = Factory(dict)
+    _cover: Json | None = None
     _process: subprocess.Popen[str] | None = None
     _listener: threading.Thread | None = None
     _answers: queue.Queue[Json] = Factory(queue.Queue)
@@ -73,6 +74,7 @@ class Engine:
         self.close()
         self.target, self.options = opened.loaded.target, opened.loaded.options
         self.begun, self.is_ready, self.is_over, self.last = False, False, not same, {}
+        self._cover = None
         self.why_not = (
             "" if same else "A world with an injected fault is not searched by the engine."
         )
@@ -104,6 +106,8 @@ class Engine:
                 return
             if "answer" in said:
                 self._answers.put(said["answer"])
+            elif "cover" in said:
+                self._cover = said["cover"]
             elif "failed" in said:
                 self.why_not, self.is_over = said["failed"], True
             else:
@@ -142,6 +146,10 @@ class Engine:
         """Return how far it has come; never that all was searched, before it can be asked."""
         states = self.last.get("states", 0)
         return {"states": states, "levels": len(self.last.get("levels", [])), "whole": False}
+
+    def cover(self) -> Json | None:
+        """Return how often rows and steps were taken, once all states were found."""
+        return self._cover
 
     def nearest(self, session: Session, given: Json) -> Json | None:
         """Return the nearest state that is asked for, and the way there."""

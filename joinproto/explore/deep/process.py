@@ -14,6 +14,7 @@ from joinproto.explore.deep.nearest import row_of_claim, row_where
 from joinproto.explore.deep.projected import projected
 from joinproto.explore.deep.searched import Searched
 from joinproto.explore.graph import Json
+from joinproto.explore.seeing import cover_json
 from joinproto.explore.session import Session, error_json
 from joinproto.explore.wanted import wanted
 
@@ -78,6 +79,7 @@ def _answer(session: Session, searched: Searched, asked: Json) -> Json:
 
 def main(source: IO[str] = sys.stdin, out: IO[str] = sys.stdout) -> int:
     """Search the world that the first line names, and answer the lines after it."""
+    from joinproto.check.engine.runs.coverage import coverage_of
     from joinproto.check.engine.search import Search
     from joinproto.check.engine.stopping import Limits
     from joinproto.check.options import Words
@@ -110,6 +112,9 @@ def main(source: IO[str] = sys.stdin, out: IO[str] = sys.stdout) -> int:
                 tell(failed=f"The engine did not search all states: {why}.")
                 return 0
             tell(**progressed)
+            # Before the index is made, which takes each step once more.
+            coverage = coverage_of(search)
+            tell(cover=cover_json(search.states.count, coverage.rules, coverage.actions))
             searched = Searched(search)
             searched.index()
             session = Session()
