@@ -114,3 +114,10 @@ def _built(item: Entry, options: Mapping[str, Any]) -> World:
     expected: Any = "violated" if mutant else item.expected
     about = f"with a mistake built in: {mistake(mutant)}" if mutant else item.about
     return evolve(world, name=item.name, expected=expected, source=source, about=about)
+
+
+def mistakes(item: Entry) -> dict[str, str]:
+    """Return the mistakes that a world can be built with, each with what it does wrong."""
+    from joinproto_worlds.entries import mistake  # inside: as above
+
+    return {name: mistake(name) for name in item.mutants}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +100,11 @@ def way(session: Session, given: Json) -> Json:
 def questions(session: Session, _: Json) -> Json:
     """List questions that are ready, and attributes to project by."""
     now = session.now
-    now.searching.on(0.15)
+    until = time.monotonic() + 0.6
+    while len(now.searching.order) < seeing.SAMPLE and time.monotonic() < until:
+        if now.searching.whole:
+            break
+        now.searching.on(0.02)
     order = now.searching.order
     return {
         "questions": seeing.questions(now.graph, order),

@@ -108,7 +108,7 @@ def data(session: Session) -> Json:
             "verbs": [*VERBS, "graph", "way"],
             "firsts": [place[at] for at in graph.firsts if at in place],
             "file": None,
-            "mutants": [],
+            "mistakes": {},
             "logs": False,
             "form": type(graph.world.network).__name__,
         },

@@ -18,6 +18,8 @@ from joinproto.explore.wanted import shown_part, shown_parts
 
 NODES_MAX = 2_000
 VALUES_MAX = 8
+"""Of texts, and of an enum twice as many: those are phases and roles, which a person asks for."""
+
 SAMPLE = 400
 """So many states are looked at for what attributes there are, and what values."""
 
@@ -73,8 +75,8 @@ def attributes(graph: Graph, found: Sequence[int]) -> list[str]:
         for texts in graph.texts(at):
             for name, text in texts.items():
                 values.setdefault(name or "down", set()).add(text)
-    many = [name for name, texts in values.items() if len(texts) > 1]
     likely = ("phase", "role", "status", "state", "mode")
+    many = [name for name, texts in values.items() if len(texts) > 1 or name in likely]
     return sorted(many, key=lambda name: (name not in likely, len(values[name])))[:24]
 
 
@@ -158,22 +160,33 @@ def _label(graph: Graph, step: tuple[int, int]) -> str:
 
 
 def questions(graph: Graph, found: Sequence[int]) -> list[Json]:
-    """Return questions that are ready to be asked: of claims, and of what members show."""
+    """Return questions that are ready to be asked: of claims, and of what members show.
+
+    Each has `label`, `group` and, in it, `short`, and the `arguments` of `nearest`.
+    """
     ready = []
     for item in graph.world.properties:
         if item.kind == "always":
-            ready.append(_ready(f"“{item.name}” is broken", claim=item.name, **{"is": False}))
+            given = {"claim": item.name, "is": False}
+            ready.append(_ready("A claim is broken", item.name, f"“{item.name}” is broken", given))
         elif item.kind == "sometimes":
-            ready.append(_ready(f"“{item.name}” is so", claim=item.name, **{"is": True}))
+            given = {"claim": item.name, "is": True}
+            ready.append(_ready("It happens that", item.name, f"“{item.name}” is so", given))
     if graph.world.faults.crashes or graph.world.start == "down":
-        ready.append(_ready("a member is down", where="len(up) < len(view)"))
-        ready.append(_ready("no member runs", where=_none_runs(graph)))
-    for name, values in _values(graph, found).items():
-        for value in values:
-            about = f'"{name}", "{value}"' if name else f'"{value}"'
-            words = f"{name} = {value}" if name else f"{value}"
-            ready.append(_ready(f"a member shows {words}", where=f"count({about}) >= 1"))
-            ready.append(_ready(f"two members show {words}", where=f"count({about}) >= 2"))
+        for text, where in (
+            ("a member is down", "len(up) < len(view)"),
+            ("no member runs", _none_runs(graph)),
+        ):
+            ready.append(_ready("Members run or not", text, text, {"where": where}))
+    values = _values(graph, found)
+    for name, texts in values.items():
+        for least, who in ((1, "a member shows"), (2, "two members show")):
+            group = f"{who} {name}".strip()
+            for text in texts:
+                about = f'"{name}", "{text}"' if name else f'"{text}"'
+                wanted = {"where": f"count({about}) >= {least}"}
+                label = f"{group} = {text}" if name else f"{group} {text}"
+                ready.append(_ready(group[0].upper() + group[1:], text, label, wanted))
     return ready
 
 
@@ -182,8 +195,8 @@ def _none_runs(graph: Graph) -> str:
     return f"all(name in {beside!r} for name in up)" if beside else "len(up) == 0"
 
 
-def _ready(label: str, **arguments: Any) -> Json:
-    return {"label": label, "arguments": arguments}
+def _ready(group: str, short: str, label: str, arguments: Json) -> Json:
+    return {"group": group, "short": short, "label": label, "arguments": arguments}
 
 
 def _values(graph: Graph, found: Sequence[int]) -> dict[str, list[str]]:
@@ -191,6 +204,7 @@ def _values(graph: Graph, found: Sequence[int]) -> dict[str, list[str]]:
     from enum import Enum
 
     values: dict[str, dict[str, None]] = {}
+    enums: set[str] = set()
     for at in found[:: 1 + len(found) // SAMPLE]:
         for name, shown in graph.view(at).items():
             if shown is DOWN or name in graph.world.beside:
@@ -198,13 +212,17 @@ def _values(graph: Graph, found: Sequence[int]) -> dict[str, list[str]]:
             parts = shown_parts(shown)
             pairs = [(part, shown_part(shown, part)) for part in parts] or [("", shown)]
             for part, value in pairs:
+                if value == name:
+                    continue  # which member it is
                 met = values.setdefault(part, {})
                 if isinstance(value, Enum):
+                    enums.add(part)
                     met.update(dict.fromkeys(map(plain, type(value))))
                 elif isinstance(value, str):
                     met[plain(value)] = None
     return {
         name: list(met)
         for name, met in values.items()
-        if 1 < len(met) <= VALUES_MAX and all('"' not in text and "\\" not in text for text in met)
+        if 1 < len(met) <= VALUES_MAX * (1 + (name in enums))
+        and all('"' not in text and "\\" not in text for text in met)
     }

@@ -195,7 +195,7 @@ class Session:
             "file": None if now.loaded.file is None else str(now.loaded.file),
             "logs": self.logs is not None,
             "begin": self.begin,
-            "mutants": mutants_of(now.loaded),
+            "mistakes": mistakes_of(now.loaded),
             "name": world.name,
             "target": now.loaded.target,
             "words": now.loaded.words,
@@ -321,9 +321,9 @@ class Session:
         return lambda to: [judging.holds(item, to) for item in items] != before
 
 
-def mutants_of(loaded: Loaded) -> list[str]:
-    """Return the mistakes that the world can be built with."""
-    return [] if loaded.file is not None else list(catalogue.entry(loaded.target).mutants)
+def mistakes_of(loaded: Loaded) -> dict[str, str]:
+    """Return the mistakes that the world can be built with, each with what it does wrong."""
+    return {} if loaded.file is not None else catalogue.mistakes(catalogue.entry(loaded.target))
 
 
 def error_json(problem: JoinprotoError) -> Json:

@@ -86,6 +86,8 @@ class Page {
   can(verb) { return this.world.verbs.includes(verb); }
 
   show(name) {
+    // What the other view had scrolled to is nothing in this one.
+    if (name !== this.tab) window.scrollTo({ top: 0, behavior: "instant" });
     this.tab = name;
     for (const [other, panel] of Object.entries(this.panels)) {
       panel.hidden = other !== name;
@@ -246,7 +248,7 @@ class Page {
       h("li", {}, "Take a step: click one under “Steps from here”. The state then shows what it changed."),
       h("li", {}, "Let it run: ", button("take 20 random steps", () => this.walk({ steps: 20 }), { class: "link" }), ", then click a row of the run."),
       this.panels.ask ? h("li", {}, "Look for a state, such as one where a claim is broken: ", goTo("ask", "ask for it"), ".") : null,
-      this.panels.compare && this.world.mutants.length ? h("li", {}, "See what a rule is for: ", goTo("compare", "compare with a mistake built in"), ".") : null));
+      this.panels.compare && Object.keys(this.world.mistakes).length ? h("li", {}, "See what a rule is for: ", goTo("compare", "compare with a mistake built in"), ".") : null));
   }
 
   drawState(state, before) {

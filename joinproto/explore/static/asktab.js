@@ -7,7 +7,7 @@ export function askTab(page, panel) {
   const out = h("div", { class: "answer", role: "region", "aria-label": "The answer", "aria-live": "polite" });
   const where = h("input", { type: "text", id: "where", placeholder: 'count("phase", "active") >= 2', spellcheck: "false", autocapitalize: "off" });
   const pattern = h("textarea", { id: "pattern", rows: 4, spellcheck: "false", placeholder: "a sends * to b\nnot: c receives *\nb crashes" });
-  const ready = h("div", { class: "ready" });
+  const ready = h("div", {});
   let asking = 0;
 
   async function put(verb, what, words) {
@@ -56,7 +56,10 @@ export function askTab(page, panel) {
       if (ready.hasChildNodes()) return;
       const found = await page.ask("questions");
       if (found.error) return void fill(ready, problem(found.error));
-      fill(ready, found.questions.map((one) => button(one.label, () => put("nearest", one.arguments, one.label))));
+      const groups = [...new Set(found.questions.map((one) => one.group))];
+      fill(ready, groups.map((group) => h("div", { role: "group", "aria-label": group }, h("h4", {}, group),
+        h("div", { class: "ready" }, found.questions.filter((one) => one.group === group).map((one) =>
+          button(one.short, () => put("nearest", one.arguments, one.label), { "aria-label": one.label }))))));
     },
   };
 }

@@ -12,6 +12,7 @@ export function compareTab(page, panel) {
 
   async function compare(how) {
     fill(out, h("p", { class: "quiet", role: "status" }, "Searching both…"));
+    out.scrollIntoView({ block: "nearest" });
     fill(walk);
     const found = await page.ask("compare", how);
     if (found.error) return void fill(out, problem(found.error));
@@ -93,12 +94,19 @@ export function compareTab(page, panel) {
     return found;
   }
 
+  const mistakes = Object.entries(page.world.mistakes);
+  function withMistake(mutant) {
+    words.value = `mutant=${mutant}`;
+    compare({ target: page.world.target, options: { ...page.world.options, mutant } });
+  }
+
   fill(panel, h("h2", {}, "Compare with another version"),
     h("form", { class: "stack", onsubmit: (event) => { event.preventDefault(); compare({ target: target.value, options: options() }); } },
       h("label", { for: "other" }, "The other world, or a model's file"), target,
       h("label", { for: "other-options" }, "Its options, as NAME=VALUE"), words,
-      h("div", { class: "inline" }, h("button", { type: "submit", class: "primary" }, "Compare"),
-        page.world.mutants.map((name) => button(`with the mistake ${name}`, () => { words.value = `mutant=${name}`; compare({ target: page.world.target, options: { ...page.world.options, mutant: name } }); })))),
+      h("div", { class: "inline" }, h("button", { type: "submit", class: "primary" }, "Compare"))),
+    mistakes.length ? h("details", { open: mistakes.length <= 8 }, h("summary", {}, "Or with a mistake built in, to see what the rule is for"),
+      h("ul", { class: "mistakes" }, mistakes.map(([name, about]) => h("li", {}, button(`with the mistake ${name}`, () => withMistake(name)), " ", h("span", { class: "quiet" }, about))))) : null,
     out, walk);
   if ((page.world.begin || {}).other) page.ask("runs").then((found) => {
     if (found.error) return void fill(out, problem(found.error));
