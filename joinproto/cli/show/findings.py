@@ -209,7 +209,12 @@ def next_commands(report: Report, typed: str, *, has_sizes: bool = True) -> Iter
             return
         limit = next((flag for word, flag in LIMITS.items() if word in report.stopped_by), "")
         yield Fact(f"{typed} {limit or '--max-memory SIZE'}", "search on with a higher limit")
-        if limit == LIMITS["memory"] and find_spec("pyspark") is not None:
+        # States in files belong to this process alone; a graph of all steps is none of them.
+        if limit != LIMITS["memory"] or " --checkpoint " in typed:
+            return
+        if "all runs" not in report.stopped_by:
+            yield Fact(f"{typed} --checkpoint DIR", "search with the states in files in DIR")
+        if find_spec("pyspark") is not None:
             yield Fact(f"{typed} --master 'local[*]'", "search on with Spark, which keeps to disk")
     elif next(not_exercised(report), ""):
         yield Fact(f"{typed} --trace report.html", "read the counts of all that was exercised")

@@ -95,6 +95,28 @@ def test_not_everything_is_exercised_where_the_search_ended_early() -> None:
         assert f"so far 1 kind of steps: the search ended {why}" in text
 
 
+@pytest.mark.parametrize(
+    ("why", "typed", "is_named"),
+    [
+        ("the memory limit of 90 MiB (91 MiB in use)", "joinproto check raft", True),
+        ("the memory limit of 90 MiB", "joinproto check raft --checkpoint kept", False),
+        ("the memory limit, before all runs could be judged", "joinproto check raft", False),
+        ("the limit of 9 states", "joinproto check raft", False),
+    ],
+)
+def test_a_search_that_ran_out_of_memory_names_the_way_to_keep_states_on_disk(
+    why: str, typed: str, is_named: bool
+) -> None:
+    """Not where it is given, nor where the graph of all steps was too large: that has no file."""
+    stopped = evolve(complete(), result="incomplete", stopped_by=why)
+
+    onward = [fact.heading for fact in findings.next_commands(stopped, typed)]
+
+    assert (f"{typed} --checkpoint DIR" in onward) is is_named
+    assert len({*onward}) == len(onward)
+    assert not any("--master" in one for one in onward if "--checkpoint" in one)
+
+
 def test_a_claim_about_whole_runs_is_judged_when_everything_is_found() -> None:
     violated = evolve(
         complete(),
