@@ -159,6 +159,10 @@ def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES, takes: 
             hint = _NO_MONITOR
         elif takes and is_of_arguments(error):
             hint = takes
+        elif isinstance(error, AttributeError) and error.name and isinstance(error.obj, View):
+            hint = f"a view has none: view[{error.name!r}] is what a member of that name shows"
+        elif isinstance(error, TypeError) and "'Seen'" in str(error):
+            hint = "what a member shows is an object with its attributes: write shown.NAME"
         elif isinstance(error, AttributeError) and error.name and error.obj is not DOWN:
             kind = type(error.obj).__name__
             hint = f"a {kind} has no {error.name!r}: let shows() return what the claim asks for"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
@@ -69,6 +69,11 @@ def require_effects(objects: MemberObjects, answer: Any, what: str) -> None:
     if type(answer) in (GeneratorType, list, tuple):
         return
     refuse_text(objects, answer, what)
+    if isinstance(answer, Coroutine):
+        answer.close()
+        raise objects.problem(
+            f"{what} is an async function", next="write def without async", method=what
+        )
     if not isinstance(answer, Iterable):
         raise objects.problem(
             f"{what} returned {answer!r}",
@@ -135,6 +140,8 @@ def no_effect(effect: Any) -> tuple[str, str]:
                 f"{effect!r} has no receiver: the world has no monitor",
                 "give it one, World(monitor=...), or leave Record out",
             )
+    if isinstance(effect, type) and issubclass(effect, EFFECTS):
+        return f"{effect.__name__} is a class, not an effect", f"write {effect.__name__}(...)"
     return f"{effect!r} is not an effect", "yield Send, Broadcast, Persist, Record or Rule"
 
 

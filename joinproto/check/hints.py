@@ -9,6 +9,7 @@ import sys
 from joinproto.errors import did_you_mean
 
 _MISSING = re.compile(r"(\S+)\.__init__\(\) missing \d+ required .*argument")
+_ARGUMENTS = re.compile(r"(\w+)\(\) (?:missing \d+ required|takes \d+ positional)")
 _KEYWORD = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
 
 CLAIMS = {
@@ -36,6 +37,12 @@ def hint(error: BaseException, otherwise: str) -> str:
             return f"{found[1]} has no {found[2]!r}: look at what it takes"
         takes = [*inspect.signature(made).parameters]
         return f"{did_you_mean(found[2], takes)}{found[1]} takes {', '.join(takes)}"
+    if isinstance(error, TypeError) and (found := _ARGUMENTS.match(said)):
+        made = getattr(sys.modules["joinproto.check"], found[1], None)
+        if made is not None:
+            return f"{found[1]} takes {', '.join(inspect.signature(made).parameters)}"
+    if isinstance(error, NameError) and hasattr(sys.modules["joinproto.check"], error.name or ""):
+        return f"import it: from joinproto.check import {error.name}"
     if isinstance(error, ModuleNotFoundError) and error.name:
         package, _, name = error.name.rpartition(".")
         if package == "joinproto":

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from joinproto.check.attributes import attributes, parts_getter
 from joinproto.check.determinism import NEXT, between_values
 from joinproto.check.freeze import freeze, freeze_all, thaw_all
-from joinproto.check.hints import hint
+from joinproto.check.hints import hint, is_of_arguments
 from joinproto.check.local import DiskBecomes, LocalState, Outcome
 from joinproto.check.problems import ModelProblem, raised_at
 from joinproto.check.watchdog import WATCH
@@ -20,7 +20,11 @@ from joinproto.check.watchdog import WATCH
 OPTIONAL = ("choices", "start", "shows", "story", "horizon", "offline")
 """Methods that a member need not have."""
 
+_MAKING = "making the member"
 _ANSWERS = "a member answers every event it can get; NOT_ENABLED where it has no such step"
+_MADE = "its function takes no argument and returns a new object with receive(self, event)"
+_SELF = "its parameters are: receive(self, event), offline(self, event), of all others self alone"
+_A_FUNCTION = "hold a function of the module, or a text that says which; __init__ makes a new one"
 _IN_EVERY_STATE = "it must answer in every state; set every attribute in __init__"
 
 
@@ -36,10 +40,13 @@ class MemberObjects:
         self.name = name
         self.make = make
         self.calls = 0
-        fresh = self.guarded("making the member", make)
+        fresh = self.guarded(_MAKING, make)
         self.kind = type(fresh)
         if not callable(getattr(fresh, "receive", None)):
-            raise self.problem(f"{self.kind.__qualname__} has no method receive(event)")
+            raise self.problem(
+                f"{self.kind.__qualname__} has no method receive(event)",
+                next="write it: it changes the member and returns effects",
+            )
         self.names = attributes(fresh)
         persistent = getattr(fresh, "persistent", ())
         if isinstance(persistent, str):
@@ -49,7 +56,10 @@ class MemberObjects:
         self.persistent = tuple(persistent)
         for item in self.persistent:
             if item not in self.names:
-                raise self.problem(f"persistent names {item!r}, which is not an attribute")
+                raise self.problem(
+                    f"persistent names {item!r}, which is not an attribute",
+                    next=f"attributes are {', '.join(self.names) or 'none'}",
+                )
         self.values_of, self._disk_of = parts_getter(self.names), parts_getter(self.persistent)
         for name in OPTIONAL:
             if isinstance(getattr(self.kind, name, None), property):
@@ -77,7 +87,7 @@ class MemberObjects:
 
     def _make_again(self, fresh: Any, made: tuple[Hashable, ...]) -> tuple[int, ...]:
         """Make another one; return which attributes hold the same container in both."""
-        again = self.guarded("making the member", self.make)
+        again = self.guarded(_MAKING, self.make)
         if again is fresh:
             raise self.problem(
                 "making it gives the same object each time",
@@ -88,7 +98,7 @@ class MemberObjects:
         if found:
             raise self.problem(
                 f"{self.kind.__qualname__} is made twice, and {found}",
-                next=NEXT,
+                next=_A_FUNCTION if "<function " in found else NEXT,
                 method="__init__",
             )
         held = [(getattr(fresh, name), getattr(again, name)) for name in self.names]
@@ -183,7 +193,7 @@ class MemberObjects:
 
     def stopped(self, disk: tuple[Hashable, ...], *, backwards: bool = False) -> Any:
         """Return an object as it is made, with the durable attributes found on disk."""
-        member = self.guarded("making the member", self.make)
+        member = self.guarded(_MAKING, self.make)
         values = thaw_all(disk, backwards=backwards)
         for name, value in zip(self.persistent, values, strict=True):
             object.__setattr__(member, name, value)
@@ -203,10 +213,13 @@ class MemberObjects:
     def raised(self, error: Exception, what: str, event: str = "") -> NoReturn:
         """Raise the problem that the member's code raised `error` at `event`."""
         at = f" (event {event})" if event else ""
+        place, otherwise = raised_at(error), _ANSWERS if event else _IN_EVERY_STATE
+        if not place and is_of_arguments(error):
+            otherwise = _MADE if what == _MAKING else _SELF
         raise ModelProblem(
             f"member {self.name}: {what} raised {type(error).__name__}: {error}{at}",
-            next=hint(error, _ANSWERS if event else _IN_EVERY_STATE),
-            place=raised_at(error),
+            next=hint(error, otherwise),
+            place=place,
             member=self.name,
         ) from error
 

@@ -3,6 +3,7 @@
     self.phase == "leader"             compares, and drops the answer
     Broadcast("hello")                 makes an effect, and drops it
     NOT_ENABLED                        its `return` is missing
+    "time out"                         in `choices()`: its `yield` is missing
     case Message(sender, VOTE):        takes whatever comes, and calls it VOTE
 
 Each of them is correct Python, and makes a claim true for an unintended reason.
@@ -18,7 +19,7 @@ from functools import cache
 from inspect import isfunction
 from typing import Any
 
-from joinproto.check.events import EFFECTS, NOT_ENABLED
+from joinproto.check.events import EFFECTS, NOT_ENABLED, Maybe
 
 OWN = ("joinproto", "joinproto_worlds", "builtins")
 """Packages whose classes are not read."""
@@ -40,7 +41,7 @@ def idle_line(kind: type) -> tuple[str, str, str] | None:
 
 
 @cache
-def _functions(path: str) -> dict[int, ast.AST]:
+def _functions(path: str) -> dict[int, ast.FunctionDef]:
     """Return the functions of a file, by the line on which each begins with its decorators."""
     try:
         tree = ast.parse("".join(linecache.getlines(path)))
@@ -53,7 +54,9 @@ def _functions(path: str) -> dict[int, ast.AST]:
     }
 
 
-def _idle(body: ast.AST, names: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
+def _idle(body: ast.FunctionDef, names: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
+    if body.name == "choices":
+        yield from _not_offered(body)
     for node in ast.walk(body):
         if isinstance(node, ast.Expr) and (found := _dropped(node.value, names)):
             yield node.lineno, *found
@@ -68,11 +71,25 @@ def _idle(body: ast.AST, names: Mapping[str, Any]) -> Iterator[tuple[int, str, s
             yield node.lineno, f"case {node.name} takes whatever comes, as a new variable", wanted
 
 
+def _not_offered(body: ast.FunctionDef) -> Iterator[tuple[int, str, str]]:
+    """Yield the texts and numbers that stand alone in a `choices()` without any yield or return."""
+    nodes = [*ast.walk(body)]
+    if any(isinstance(node, ast.Yield | ast.YieldFrom | ast.Return) for node in nodes):
+        return
+    for node in nodes:
+        match node:
+            case ast.Expr(ast.Constant(str() | int() as value)) if node is not body.body[0]:
+                said = f"{value!r} is named, and not offered: choices() yields nothing"
+                yield node.lineno, said, f"write yield {value!r}"
+
+
 def _dropped(value: ast.expr, names: Mapping[str, Any]) -> tuple[str, str] | None:
     said = ast.unparse(value)
     match value:
         case ast.Compare(ops=[ast.Eq()]):
             return f"{said} compares, and the answer is dropped", "write = for a new value"
+        case ast.Call(func=ast.Name(name)) if names.get(name) is Maybe:
+            return f"{said} is made, and not offered", f"write yield {said}"
         case ast.Call(func=ast.Name(name)) if names.get(name) in EFFECTS:
             wanted = "return it in a list, or yield it"
             return f"{said} is made, and no step returns it", wanted

@@ -206,7 +206,7 @@ class Hears:
         (SendsAway, "a message is sent to 'c', which is not a member", "members are a, b"),
         (AnswersText, "'hello' is not an effect", "yield Send, Broadcast, Persist, Record or Rule"),
         (AnswersNumber, "receive() returned 3", "return effects, None or NOT_ENABLED"),
-        (ForgetsTheCall, "is not an effect", "yield Send, Broadcast, Persist, Record or Rule"),
+        (ForgetsTheCall, "Persist is a class, not an effect", "write Persist(...)"),
         (SendsAnObject, "builtins.object cannot be part of a state", "frozen attrs"),
         (RecordsAnObject, "builtins.object cannot be part of a state", "frozen attrs"),
     ],
