@@ -1,6 +1,6 @@
 """What a run may not put off for ever: weak and strong fairness, as a world says them.
 
-Weak: what stays possible for ever is taken some day.  Strong: what is possible again and again
+Weak: a step that stays possible for ever is taken.  Strong: what is possible again and again
 is taken again and again.  A thing that fairness asks for is a *duty*; faults, `Maybe` choices
 and joint steps with `fair=False` are in none.
 """
@@ -69,7 +69,7 @@ def weak(
     which: Callable[[str, Any], Any] | None = None,
     each: bool = False,
 ) -> Fair:
-    """What stays possible for ever is taken some day: see `Fair`."""
+    """Return the fairness by which a step that stays possible for ever is taken: see `Fair`."""
     return Fair(False, actions, of, which, each)
 
 

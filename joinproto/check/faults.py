@@ -1,4 +1,12 @@
-"""What may go wrong in a world, each with its budget for the whole run."""
+"""What may go wrong in a world, each with its budget for the whole run.
+
+A new kind of fault is best an `Injected` (`injected.py`): one step, and no change of a search.  One
+that a search must know itself needs a budget here, a place among the surroundings
+(`environment.py`), and the step: of a member or its disk in `member_steps.py` (an outcome with a
+`cost`), of the network in `reference.py` and `engine/expansion/receive_lists.py`.
+`soundness.py` refuses worlds in which it cannot happen, and `exercised.py` reports that it never
+did.
+"""
 
 from __future__ import annotations
 

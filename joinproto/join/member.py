@@ -173,7 +173,10 @@ class Member:
         self.tell(now, PeerDown(peer))
 
     def receive(self, now: float, peer: str, message: JoinMessage) -> None:
-        """A message from `peer` arrives.  What no correct member sends is refused, aloud."""
+        """A message from `peer` arrives.
+
+        One that no correct member sends changes nothing; a `Refusal` in the batch reports it.
+        """
         self.tell(now, Receive(peer, message))
 
     def tick(self, now: float) -> None:

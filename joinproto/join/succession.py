@@ -140,7 +140,7 @@ def reopening() -> Table[Next]:
                 Next.ABORT,
                 reason=Reason.OPTIONS_DIFFER,
             ),
-            # Said aloud, but not the end: the clean one may be a second away.
+            # Reported, but not the end: the clean one may arrive a second later.
             Case(
                 "I6",
                 "no clean store",

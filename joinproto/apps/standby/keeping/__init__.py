@@ -1,1 +1,4 @@
-"""A broker's store on disk: the doing part of H2, H4 and H10."""
+"""A broker's store on disk: files that are written before an effect of H2, H4 or H10 counts.
+
+Read `disk.py` first, which lists the files; `form.py` has their content.
+"""

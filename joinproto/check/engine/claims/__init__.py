@@ -1,5 +1,6 @@
 """What claims say of states: each is asked once for each combination of what is shown.
 
-Read `judge.py` first.  `watching.py` finds rows that break a claim about one member or two,
-`combinations.py` numbers what all show at once, and `found.py` keeps what was met first.
+Read `judge.py` first; it calls a claim's function through `joinproto/check/asking.py`.
+`watching.py` finds rows that break a claim about one member or two, `combinations.py` numbers what
+all show at once, and `found.py` keeps what was met first.
 """
