@@ -52,7 +52,7 @@ def world(members: int = 2, crashes: int = 1) -> World:
             always_pair("one founder", lambda one, other: {one, other} != {"founder"}),
             sometimes("a member joined", lambda view: "joined" in view.values()),
             eventually(
-                "all are in some day",
+                "in the end all are in",
                 lambda view: all(shown in ("founder", "joined") for shown in view.values()),
             ),
         ],
