@@ -2,7 +2,7 @@
 
 A local state is what one member is: running or not, its attributes, and what its disk
 holds.  The engine numbers these values, and the reference search uses them as they are.
-Who calls the member's code: `joinproto/check/member.py`.
+The member's code is called by `joinproto/check/member.py`.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Steps:
         self.objects = objects
         self._twice = twice
         self._others = tuple(other for other in world.members if other != objects.name)
-        # To whom a broadcast is: None stands for all others.
+        # The addressee of a broadcast: None stands for all others.
         self._all: tuple[str | None, ...] = (None,)
         if isinstance(world.network, MessageSet) and world.network.broadcasts == "each":
             self._all = self._others

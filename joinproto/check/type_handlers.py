@@ -243,7 +243,7 @@ class _Mapping(TypeHandler):
     def freeze(self, value: Any, walk: Walk) -> Any:
         about = None if self.about is None else self.about(value)
         if walk.again:
-            # Who is met first shall not depend on the order in which the dict was filled.
+            # Which value is met first must not depend on the order in which the dict was filled.
             pairs = in_order(
                 [(frozen_in(k, walk), v) for k, v in value.items()], lambda pair: pair[0]
             )

@@ -67,7 +67,7 @@ def _config(asked: AskJoin) -> Config:
 
 @question("clusterer.join", node="a", config=ONE, statuses={"b": "joining"})
 def answer_join(asked: AskJoin) -> JoinAnswer:
-    """What a joining node does: join, go first, or wait, and for whom."""
+    """What a joining node does: join, go first, or wait, and for which nodes."""
     return _next(asked, _config(asked), Status.JOINING, frozenset())
 
 
@@ -82,7 +82,7 @@ def answer_join(asked: AskJoin) -> JoinAnswer:
 def answer_rejoin(
     asked: AskJoin, *, ran: Annotated[tuple[str, ...], "who ran when this node stopped last"] = ()
 ) -> JoinAnswer:
-    """What a rejoining node does: boot, go, ask, or wait, and for whom."""
+    """What a rejoining node does: boot, go, ask, or wait, and for which nodes."""
     return _next(asked, _config(asked), Status.REJOINING, frozenset(ran))
 
 
@@ -156,7 +156,7 @@ def answer_waits(
     complete = len(graph) == len(awaits)
     found = {}
     for name in sorted(graph):
-        # Who awaits no node asks no node.
+        # A node that awaits none asks none.
         may = may_go(graph, name, complete=complete or not graph[name])
         found[name] = MayGoAnswer(
             goes=may.case.outcome is Next.LOCK,

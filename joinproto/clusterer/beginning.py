@@ -107,7 +107,7 @@ def _left(step: Step, new: Held, *, stops: bool) -> Step:
     """U6: a config without this node is stored; then it leaves."""
     state = step.state
     if state.who.rules.carries:
-        # Who is told, and was reset, must see that the gospel is not the node that it is now.
+        # A node that is told, and was reset, must see that the gospel is not what it is now.
         new = tidy(transferred(new, state.achieved, state.who.rules), state.who.me, state.identity)
     out = step.then(Keep(new, state.identity))
     out = (stopped(out, ran=True, leaves=True) if stops else out).then(

@@ -1,6 +1,6 @@
 """Which peers a node waits for, by the case of its table.
 
-Source: Clusterer, U4: wait, without end, and say for whom.
+Source: Clusterer, U4: wait, without end, and say for which nodes.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ def without(step: Step, nodes: frozenset[str]) -> Step:
 
 
 def still_left(state: State, nodes: frozenset[str]) -> frozenset[str]:
-    """Return whom of those that were left out the broker is still to forget.
+    """Return the nodes, of those that were left out, that the broker must still forget.
 
     That may have to wait until they are off; named again meanwhile, one would not be let in.
     """

@@ -63,7 +63,7 @@ def boot(
         return False
     if does.how is Boot.FOUND:
         disk.members = frozenset({me})
-    # Who was left out meanwhile has data of its own by now.
+    # A node that was left out meanwhile has data of its own by now.
     disk.members = ((disk.members & does.nodes) | {me}) - does.forget
     takes = disk.data is None and does.how is not Boot.FOUND
     knows = {name for name in there & disk.members if name in beside or me in disks[name].members}

@@ -259,7 +259,7 @@ def _booted(state: State) -> Step:
 
 
 def _paused(state: State, *, paused: bool) -> Step:
-    """Who was paused took no config, and asks for what it has missed by telling what it has."""
+    """A node that was paused took no config; it tells what it has, so it hears what it missed."""
     after = Step(evolve(state, paused=paused))
     if paused is state.paused or paused or state.status is not Status.READY:
         return after

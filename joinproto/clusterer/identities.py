@@ -96,9 +96,9 @@ def stamped(new: Held, old: Held | None) -> Held:
 def with_the_same(ids: Notes[str], identity: str) -> Notes[str]:
     """Return the identities of those that have the same data as this one (ours).
 
-    Who only asked, or is only named, may have other data, and so has a blank machine of a member's
-    name: a config that makes it the gospel must not be taken for one that goes with the data at
-    hand.
+    A node that only asked, or is only named, may have other data, and so has a blank machine of a
+    member's name: a config that makes it the gospel must not be taken for one that goes with the
+    data at hand.
     """
     data = data_of(identity)
     return Notes(tuple(pair for pair in ids.pairs if data_of(pair[1]) == data))

@@ -24,7 +24,7 @@ def begin_locking(state: State) -> Step:
     if round_ is None:
         return Step(state)
     if state.yields:
-        # It has said whom it awaits, so that one with the same data or more can go.
+        # It has said which nodes it awaits, so that one with the same data or more can go.
         return rested(evolve(state, why=Why("U5", "another is to go first")))
     nodes = state.config_now.config.nodes
     locks = OpenRound(what=RoundKind.LOCKS, token=round_.token, left=nodes)
@@ -65,7 +65,7 @@ def _refused(state: State, node: str) -> Step:
 def answer(state: State, sender: str) -> Lock:
     """Return what a node answers to a node that wants its lock.
 
-    Who has it and asks again has begun another round.  Otherwise: a asks, and ends; that comes
+    A holder that asks again has begun another round.  Otherwise: a asks, and ends; that comes
     after the word that a is gone, and the lock is held for a run of a that is over.
     """
     is_taken = state.lock is not None and state.lock.node != sender

@@ -186,7 +186,7 @@ class Told:
 
 @frozen
 class AskAwaited:
-    """Asks a rejoining node whom it awaits."""
+    """Asks a rejoining node which nodes it awaits."""
 
     token: int
 

@@ -16,7 +16,7 @@ from joinproto.machine.tables import Case
 
 @frozen
 class MayGo:
-    """`component`: the node's own circle, itself included.  `out`: whom it awaits beyond that.
+    """`component`: the node's own circle, itself included.  `out`: the nodes it awaits beyond that.
 
     `in_cycle`: there is a way from the node back to itself.
     """
@@ -28,7 +28,7 @@ class MayGo:
 
 
 def may_go(graph: Mapping[str, frozenset[str]], me: str, *, complete: bool = True) -> MayGo:
-    """Return whether a node may go.  `graph`: whom each awaits; `complete`: all have said."""
+    """Return whether a node may go.  `graph`: the nodes each awaits; `complete`: all have said."""
     beyond = _reached(graph, me)
     component = frozenset({me, *(one for one in beyond if one == me or me in _reached(graph, one))})
     out = frozenset(other for one in component for other in graph.get(one, frozenset()) - component)

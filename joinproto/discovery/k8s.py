@@ -60,7 +60,7 @@ class K8s:
 
     @property
     def counts_not_ready(self) -> bool:
-        # Who leaves them out never sees the first pods, which become ready by serving.
+        # A node that leaves them out never sees the first pods, which become ready by serving.
         return self.variant is Variant.OURS if self.not_ready is None else self.not_ready
 
     def request(self, method: str, path: str, tree: dict[str, Any] | None = None) -> Request:

@@ -14,7 +14,7 @@ class Severity(Enum):
     """How bad it is; in the order in which they are printed."""
 
     ERROR = "error"  # the node does not start
-    UNSAFE = "unsafe"  # it starts, and may split, remove whom it should not, or stand alone
+    UNSAFE = "unsafe"  # it starts, and may split, remove a node it should not, or stand alone
     WARNING = "warning"  # it starts, and does not do what is written
 
 

@@ -132,7 +132,7 @@ def answer_boot(
     locked: Annotated[bool, "whether the lock was had, where one is taken"] = True,
     ignores_locks: Annotated[bool, "lock_acquisition_failure_mode = ignore"] = False,
 ) -> Decision:
-    """One round of the boot of a blank node: whom it joins, or that it stands alone."""
+    """One round of the boot of a blank node: which node it joins, or that it stands alone."""
     about = Round(
         me=node,
         answer=answer.answer(),

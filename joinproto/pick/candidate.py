@@ -76,8 +76,8 @@ class Candidate:
     no other member was running when it stopped; `may_be_last`: that this was so, it does not rule
     out; `lost_view`: it was not stopped in order, and what it saw last cannot be read: it may have
     been on any side.  `history`: number to hash of the frame with this number, those it still has;
-    None: no file of it is here.  `node`: whom it waits for at its start, where the broker keeps
-    such a list under names that never change (RabbitMQ).
+    None: no file of it is here.  `node`: the nodes it waits for at its start, where the broker
+    keeps such a list under names that never change (RabbitMQ).
     """
 
     name: str

@@ -265,7 +265,7 @@ def _by_files(one: Candidate, other: Candidate) -> Age:
         return Age.UNKNOWN
     if one.seq is not None and other.seq is not None:
         age = _by_number(one.seq, other.seq)
-        # Who was alone in the end, and has less, left what others went on with.
+        # A node that was alone in the end, and has less, left what others went on with.
         is_odd = (mine_alone and age is Age.OLDER) or (its_alone and age is Age.NEWER)
         return Age.UNKNOWN if is_odd else age
     if mine is None or theirs is None:
@@ -285,7 +285,7 @@ def _by_files(one: Candidate, other: Candidate) -> Age:
         # A split; or a third one saw the one go, and was itself seen to go by the other.
         return Age.UNKNOWN
     by_list = Age.OLDER if saw_other else Age.NEWER
-    # Who ran longer has all that the other has, unless a kill took it or it was forced to start.
+    # A node that ran longer has all that the other has, unless a kill took it or it was forced.
     return by_list if _by_definitions(one, other) in (None, Age.SAME, by_list) else Age.UNKNOWN
 
 

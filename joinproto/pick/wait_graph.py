@@ -135,7 +135,7 @@ def starts() -> Table[Start]:
 
 @frozen(kw_only=True)
 class Waiting:
-    """A node whose list is here, and whom it waits for, sorted."""
+    """A node whose list is here, and the nodes it waits for, sorted."""
 
     node: str
     waits_for: tuple[str, ...]

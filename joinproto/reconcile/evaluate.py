@@ -20,7 +20,7 @@ from joinproto.reconcile.target import Wanted, wanted
 class Decision:
     """What to do now, and everything its explanation is made of.
 
-    `nodes`: whom to add or to remove; more than one only where the shipped broker removes.
+    `nodes`: those to add or to remove; more than one only where the shipped broker removes.
     `spots`, `me`: the rows that the table read.
     """
 
@@ -41,7 +41,7 @@ class Decision:
         return self.case.label
 
     def names(self, group: Group) -> tuple[str, ...]:
-        """Return who is in one of the sets of the tables, by name."""
+        """Return the names of the nodes in one of the sets of the tables."""
         return tuple(self.spots[at].name for at in members_of(group, self.spots, self.me))
 
 

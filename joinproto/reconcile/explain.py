@@ -173,7 +173,7 @@ def _not_enough(decision: Decision, counted: int, down: Sequence[str], gone: Seq
     situation, spare = decision.situation, counted - decision.wanted.count
     more = f"a number over {counted}" if spare else "a higher number"
     if situation.variant is Variant.REAL:
-        # Who left counts, and does not run: no number helps before it is out.
+        # A member that left counts, and does not run: no number helps before it is out.
         also = "" if gone else _with(more, _room(decision, counted), down)
         if counted - len(down) >= decision.wanted.count:
             down = ()  # without them enough are left

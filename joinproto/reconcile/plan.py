@@ -114,8 +114,8 @@ Turn = tuple[int, int, int, int]
 
 
 class _Waiting:
-    """Who waits until a node may copy again.  Of those only the first is asked at a time: each
-    node's copies end one by one, and all that wait for them would be asked each time."""
+    """The queues that wait until a node may copy again.  Of those only the first is asked at a
+    time: each node's copies end one by one, and all that wait for them would be asked each time."""
 
     def __init__(self, copies: _Copies) -> None:
         self._copies = copies
@@ -179,7 +179,7 @@ def plan(situations: Sequence[Situation], limits: Limits, place: Placement | Non
     ]
     heapq.heapify(coming)
     current = list(situations)
-    # Who waits keeps its place: so not all that wait choose the same node.
+    # A queue that waits keeps its place: so not all that wait choose the same node.
     decided: dict[int, Decision] = {}
     waiting = _Waiting(copies)
     ends: list[Decision | None] = [None] * len(current)

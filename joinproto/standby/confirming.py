@@ -1,4 +1,4 @@
-"""When a primary confirms, and whom it counts among those that are up to date.
+"""When a primary confirms, and which backups it counts as up to date.
 
 Source: hot standby, H4, H8; LM4, LM5, LC2.
 """
@@ -49,7 +49,7 @@ def _view_written(state: PrimaryState) -> Told:
         return state, ()
     for name, number in proposal.sent.items():
         one = state.followers.get(name)
-        # Who has gone is dropped by the next view, and needs no word of this one.
+        # A broker that has gone is dropped by the next view, and needs no word of this one.
         if one is not None and one.done < number:
             return state, ()
     state = evolve(state, view=proposal.view, proposal=None)

@@ -40,7 +40,7 @@ class Linked:
 
 @frozen
 class Gone:
-    """The link with this broker is gone, or given up: a backup, or whom this one follows."""
+    """The link with this broker is gone, or given up: a backup, or the broker this one follows."""
 
     broker: str
 

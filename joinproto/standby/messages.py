@@ -21,7 +21,8 @@ from joinproto.standby.replicates import Default, Level
 
 @frozen(kw_only=True)
 class View:
-    """Who had all that was confirmed, as last written down (H4): only they may be promoted.
+    """The brokers that had all that was confirmed, as last written down (H4): only they may be
+    promoted.
 
     `number`: counts the views of a generation; `primary`: whose they are, itself a member.
     """

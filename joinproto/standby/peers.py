@@ -55,8 +55,8 @@ def said_by(broker: Broker, cluster: str | None = None) -> PeerReport:
 class PeerReports:
     """`others`: what each other broker said last; None: there is no session with it.
 
-    `cluster`: to which our store belongs; None: to none yet.  `left`: with whom there is no link
-    until they say something new.
+    `cluster`: to which our store belongs; None: to none yet.  `left`: brokers to which there is no
+    link until they say something new.
     """
 
     others: Mapping[str, PeerReport | None]
@@ -178,7 +178,8 @@ def cluster_of(
 ) -> str | None:
     """Return the cluster to which our store belongs once it keeps this view.
 
-    `teller`: whom this broker followed when it heard of it; `drawn`: what a first primary calls it.
+    `teller`: the broker this one followed when it heard of it; `drawn`: what a first primary calls
+    it.
     """
     if around.cluster is not None:
         return around.cluster

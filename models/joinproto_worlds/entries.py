@@ -1,4 +1,4 @@
-"""Every world that ships: what it shows, for whom it is meant, how it must end.
+"""Every world that ships: what it shows, its readers, how it must end.
 
 A row names the function that builds the world; it is imported when it is asked for.
 """

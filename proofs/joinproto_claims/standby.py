@@ -1,7 +1,7 @@
 """Hot standby: what is confirmed is never lost, for any number of brokers, queues and messages.
 
 A generation has one primary and, in the chain of the manager that is built in, the view that was
-written last; `counts` are those without whom its primary confirms nothing: the view that it knows
+written last; `counts` are those without which its primary confirms nothing: the view that it knows
 to be written, and the one that it has under way.  A message stands for whatever is confirmed: a
 transfer, an acknowledgement, a declaration; queues need no word, for a backup counts only when it
 has caught up with all.  Source: hot standby, H2 to H5, H8, H9.

@@ -105,7 +105,7 @@ REPAIRED = "each that can be repaired is"
         ("reconcile-starved", None, {"it looks"}, 4),
         ("reconcile-two-timers", None, {"one timer"}, 5),
         ("reconcile-three-late", None, {"no action was necessary"}, 20),
-        # Our own code with a rule left out: Q1, Q2, Q2, Q3, Q4 thrice, Q5, Q6.
+        # Our own code with a rule left out: Q1, Q2, Q2, Q3, Q4 three times, Q5, Q6.
         ("reconcile-target", "largest-counts", {"no more than wanted"}, 3),
         ("reconcile-clock", "put-off", {"it looks"}, 5),
         ("reconcile-three", "lost-at-once", {"no action was necessary"}, 3),

@@ -25,7 +25,7 @@ NEVER = 3_600.0
 
 @pytest.fixture(autouse=True)
 def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut nobody off because this machine pauses; look often for those who are slow."""
+    """Cut no client off because this machine pauses; look often for slow ones."""
     monkeypatch.setattr(clients, "SLOW_SECONDS", NEVER)
     monkeypatch.setattr(clients, "LOOK_SECONDS", 0.05)
 
@@ -134,7 +134,7 @@ async def test_who_says_no_more_still_has_its_answers(tmp_path: Path) -> None:
 
 
 async def test_who_leaves_before_the_answer_costs_nothing(tmp_path: Path) -> None:
-    """A write that nobody waits for any more is counted down all the same."""
+    """A write whose client has gone is counted down all the same."""
     async with serving(tmp_path) as port:
         for number in range(20):
             client = await Client.of(port)
@@ -251,7 +251,7 @@ async def test_what_waits_to_be_committed_is_bounded_in_bytes(
 async def test_where_frames_were_dropped_a_read_begins_with_the_first_that_is_there(
     tmp_path: Path,
 ) -> None:
-    """Who asks for one that is gone is told so, and which was the last."""
+    """A client that asks for a frame that is gone hears so, and which was the last."""
     async with serving(tmp_path, "[log]\nsnapshot_every = 2\nkeep_frames = 3\n") as port:
         client = await Client.of(port)
         for number in range(1, 31):

@@ -66,7 +66,7 @@ class DataSent:
 class Life:
     """The world: `disks` and `frames` survive everything, `members` live until they are killed.
 
-    `electors`: who may vote; "": all.
+    `electors`: members that may vote; "": all.
 
     `acknowledged`: frames that every member of their view had durably, in the order in which
     that happened.
@@ -205,7 +205,7 @@ class Life:
                 self.deliver()
             for name in sorted(self.members):
                 self.tick(name)
-            # Who waits begins a ballot at each tick, for ever; that is no progress.
+            # A member that waits begins a ballot at each tick, for ever; that is no progress.
             idle = 0 if before != self._progress() else idle + 1
             if idle > ROUNDS_IDLE:
                 return
@@ -261,7 +261,7 @@ class Life:
 
     @property
     def serving(self) -> list[str]:
-        """Return who serves clients."""
+        """Return the members that serve clients."""
         return [name for name in sorted(self.members) if self.members[name].is_serving]
 
     def lost(self, name: str) -> list[Written]:
@@ -277,7 +277,7 @@ class Host:
     name: str
 
     def close(self, why: Closing) -> None:
-        """Nothing: who serves is what the phase says."""
+        """Nothing: the phase says which member serves."""
 
     def persist(self, record: StoreRecord) -> None:
         self.life.persist(self.name, record)

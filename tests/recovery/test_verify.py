@@ -30,7 +30,7 @@ Answers = Callable[[Path, bytes], None]
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answers]:
-    """Return how to let a socket give one answer to whoever asks, within a minute."""
+    """Return how to let a socket give one answer to any client, within a minute."""
     monkeypatch.setattr(live, "SECONDS", 60.0)
     open_sockets = []
     threads = []
@@ -100,7 +100,7 @@ def lay_initial() -> str:
 
 @pytest.fixture
 def three(tmp_path: Path, answers: Answers) -> Callable[..., list[Path]]:
-    """Return how to make three nodes; what they answer can be changed, None: nobody answers."""
+    """Return how to make three nodes; what they answer can be changed, None: no answer."""
     lay(tmp_path, CHAIN, a="R F.5", b="R F.5", c="R F.5")
 
     def make(**said: dict[str, Any] | None) -> list[Path]:

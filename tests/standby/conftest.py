@@ -17,7 +17,7 @@ from tools.failover.manager import Manager
 
 @pytest.fixture
 def core(tmp_path: Path) -> Iterator[Core]:
-    """Give the broker `c` of three; it has started, and nobody is there."""
+    """Give the broker `c` of three; it has started, and no other is there."""
     settings = read_settings(Manager.of(tmp_path, "abc").files["c"])
     with open_disk(settings.data, "c", brokers=("a", "b", "c")) as disk:
         made = Core(settings, disk, NoLog())

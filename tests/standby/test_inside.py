@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("syncs_nothing")
 
 
 def test_what_was_confirmed_is_there_when_another_one_takes_over(tmp_path: Path) -> None:
-    """H4: durable or not; and it is marked, for somebody may have had it before."""
+    """H4: durable or not; and it is marked, for a client may have had it before."""
 
     async def told(brokers: Inside) -> None:
         await brokers.pair()
@@ -48,7 +48,7 @@ def test_what_was_confirmed_is_there_when_another_one_takes_over(tmp_path: Path)
 
 
 def test_a_dead_primary_that_comes_back_follows(tmp_path: Path) -> None:
-    """H9, H10: it refuses to be primary, gives up what nobody else has, and catches up."""
+    """H9, H10: it refuses to be primary, gives up what no other broker has, and catches up."""
 
     async def told(brokers: Inside) -> None:
         await brokers.pair()
@@ -69,8 +69,8 @@ def test_a_dead_primary_that_comes_back_follows(tmp_path: Path) -> None:
 
 
 def test_nothing_is_confirmed_that_a_backup_lacks(tmp_path: Path) -> None:
-    """H4: while a backup is cut off nobody is told anything; then the primary goes on without it,
-    which is written down first; and the backup catches up when it is back."""
+    """H4: while a backup is cut off no client is told anything; then the primary goes on without
+    it, which is written down first; and the backup catches up when it is back."""
 
     async def told(brokers: Inside) -> None:
         await brokers.pair()
@@ -157,7 +157,7 @@ def test_a_primary_that_was_cut_off_follows_the_younger_generation(tmp_path: Pat
 def test_two_that_are_promoted_apart_have_one_generation_until_one_is_again(
     tmp_path: Path,
 ) -> None:
-    """H2: neither may follow the other one; whoever chooses chooses what is lost."""
+    """H2: neither may follow the other; a person who chooses one chooses what is lost."""
 
     async def told(brokers: Inside) -> None:
         await brokers.start()
@@ -372,7 +372,7 @@ def test_a_promotion_that_is_not_on_the_disk_is_told_to_nobody(tmp_path: Path) -
 def test_nothing_confirmed_is_lost_while_the_primary_is_killed_twelve_times(
     tmp_path: Path, is_slow: bool
 ) -> None:
-    """H4: a client publishes, and consumes, whoever is primary; what comes twice is marked.
+    """H4: a client publishes, and consumes, at any primary; what comes twice is marked.
 
     The disks of some take no time, and those of others up to a second for each write.
     """

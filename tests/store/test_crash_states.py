@@ -81,7 +81,7 @@ def _found(path: Path, files: Recording) -> tuple[Store | None, frozenset[object
         store = open_store(path, files=files)
     except StoreMissing:
         return None, frozenset({None})
-    # Whoever has seen a record acts on it: from here on it must stay.
+    # A process that has seen a record acts on it: from here on it must stay.
     files.diary.append(Legal(frozenset({store.record})))
     return store, frozenset({store.record})
 

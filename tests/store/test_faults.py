@@ -164,7 +164,7 @@ def test_a_fault_after_which_both_are_possible_says_so(tmp_path: Path, operation
 
 
 def test_an_interrupted_write_is_final_too(tmp_path: Path) -> None:
-    """Ctrl-C in the middle of a write: nobody knows which steps were taken."""
+    """Ctrl-C in the middle of a write: which steps were taken is unknown."""
 
     class Interrupted(RealFileSystem):
         opened = False

@@ -211,7 +211,7 @@ class Boot:
 
 
 def _tells(status: Mapping[str, Any]) -> bool:
-    """Return whether a node serves, is on its way, or says for whom it waits."""
+    """Return whether a node serves, is on its way, or says which nodes it waits for."""
     step = (status["discovery"] or {}).get("step")
     is_told = step not in ("found", "join") or status["waiting"] is not None
     return bool(status["serves"] or status["view"] or is_told)

@@ -20,7 +20,7 @@ def is_here() -> bool:
 def running() -> Iterator[Callable[[str], tuple[str, str]]]:
     """Yield what declares a queue, and returns the broker's URL and the queue's address there."""
     with cluster() as nodes:
-        # Who says no name is this user: the client is the one that joinproto's broker has.
+        # A client without a name is this user: the client is the one that joinproto's broker has.
         (nodes.root / "rabbitmq.conf").write_text("amqp1_0.default_user = guest\n", "utf-8")
         nodes.form(plugins=PLUGIN)
 

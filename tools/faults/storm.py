@@ -1,7 +1,8 @@
 """A storm over any system: faults of every kind, one after the other and into each other.
 
-The seed decides which fault comes when, whom it hits and how long it lasts.  The processes'
-own timing is theirs, so the same seed is the same storm, and not the same run to the last bit.
+The seed decides which fault comes when, which process it hits and how long it lasts.  The
+processes' own timing is theirs, so the same seed is the same storm, and not the same run to the
+last bit.
 
 What differs between systems is an adapter (`System`): how a process is started, killed and asked,
 which faults it has of its own, when all are back, and what must be there in the end.

@@ -11,8 +11,8 @@ moment when it does it:
     no queue has two commands under way
     no node takes part in more copies than the keeper was told
 
-Who commands cannot know what happened since it read the broker: a command is judged only where
-none of the queue's nodes came or went since.
+A program that commands cannot know what happened since it read the broker: a command is judged only
+where none of the queue's nodes came or went since.
 
 Source: reconciliation, Q4 and Q5; incidents 13, 15, 16, 29 and 30.
 """

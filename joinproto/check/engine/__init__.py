@@ -4,7 +4,7 @@ What a row is
 -------------
 
 A state of the world is one local state for each member, one for the monitor, the world's own state
-(which faults are left, who is cut off from whom), and what is under way.  Each of these is a
+(which faults are left, which members are cut off), and what is under way.  Each of these is a
 *field*, and each value of a field gets a number when it is first met, from 0 on
 (`tables/numbers.py`).  A row is one state: a few 64-bit words in which each field has some bits
 (`rows/layout.py`).  A message of a set has one bit; where that would take many words, each sender

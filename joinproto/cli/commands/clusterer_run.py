@@ -247,7 +247,7 @@ class StatusShown:
 @with_proof
 @AS_JSON
 def status(to: str, proving: Proving, as_json: bool) -> int:
-    """Say what a running node is doing, and for whom it waits."""
+    """Say what a running node is doing, and which nodes it waits for."""
     from joinproto.codec.json_form import read as read_form
 
     said = proving.ask(Address.parse_local(to), {"op": "status"}, 30.0)

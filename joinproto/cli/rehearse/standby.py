@@ -50,7 +50,7 @@ class Refused:
 
 @frozen
 class Confirmed:
-    """What was confirmed in a generation, by whom, and who of those that are here has it."""
+    """What was confirmed in a generation, by which brokers, and which of them are here."""
 
     generation: int
     primary: str

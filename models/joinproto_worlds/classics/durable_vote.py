@@ -51,7 +51,7 @@ class Shown:
 
 @define
 class Voter:
-    """`vote`: for whom; `votes`: who voted for this member, as far as it heard."""
+    """`vote`: the candidate it chose; `votes`: the voters it has heard of."""
 
     persistent = ("vote",)
 

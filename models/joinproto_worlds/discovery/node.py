@@ -94,7 +94,7 @@ class Founds:
 
 @frozen
 class Shown:
-    """What is seen of a node.  `asks`: whom its ballot goes to."""
+    """What is seen of a node.  `asks`: the nodes its ballot goes to."""
 
     stage: Stage
     order: int

@@ -154,7 +154,7 @@ class Node:
         if self._is_tired(member):
             plan = evolve(plan, proposes=False)
         may = plan.proposes and number < plan.views and member.choice.may_begin
-        # Who is patient waits for all answers, but where a member may be gone for good.
+        # A patient member waits for all answers, but where a member may be gone for good.
         hurries = member.choice.is_free and (not plan.is_patient or number in plan.hurries)
         if member.patience_until is not None and (hurries or (may and not member.choice.is_free)):
             yield Deadline()
@@ -226,7 +226,7 @@ class Node:
         raise AssertionError(event)
 
     def _meet(self, member: MemberState, sender: str, hello: Hello) -> Iterator[Any]:
-        # A member says aloud only whom it refuses.
+        # A member reports only the peers that it refuses.
         case = ADMISSION.choose((row_of(member, hello),), 0)
         yield Took(row(ADMISSION.name, case.label, case.name))
         yield from self._step(member, inputs.Receive(sender, hello))

@@ -39,7 +39,7 @@ class Plan:
     `views`: a chain is at most so long; `frames`: so many are written at most, counted
     over the chain; `rounds`: of ballots.  `proposes`, `suspects`, `leaves`, `closes`:
     whether it does.  `forgets`: its disk may.  `greets`: it says hello when it starts, as over
-    a new connection.  `hears`: of whom it hears comes and goes, up to the
+    a new connection.  `hears`: which members it hears comes and goes, up to the
     question with the number `questions`, that it asks over a new connection.  `reads`: a client
     reads at it, once.  `beats`: it
     sends heartbeats.  `is_cut`: it does not reach all others.  `steps`: its host cuts and

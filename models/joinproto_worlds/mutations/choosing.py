@@ -84,7 +84,7 @@ def _most_founders(_original: object) -> Callable[..., bool]:
 
 
 def _as_if_empty(original: Callable[..., Step]) -> Callable[..., Step]:
-    """Who knows a view promises and votes as if it had none yet."""
+    """A member that knows a view promises and votes as if it had none yet."""
 
     def about_another(self: Chooser, sender: str, message: ChoiceMessage) -> Step:
         is_asked = isinstance(message, Prepare | Accept) and message.parent is None
@@ -190,9 +190,9 @@ ANSWERING = (
             Patch(SETTLING, "facts", _unfinished_is_data),
         ),
     ),
-    # Who knows the tip is counted as having held it.
+    # A member that knows the tip is counted as having held it.
     Mutation.of("tip-is-data", ANSWERS, "Evidence._has_held", _tip_is_data),
-    # Who has as many frames as there were where a view starts is taken to have these.
+    # A member that has as many frames as there were where a view starts is taken to have these.
     Mutation.of("equal-number-covers", ANSWERS, "Evidence._is_at_start", lambda _: _as_many),
     # A disk that was put back is taken for what it says.
     Mutation.of("backup-believed", ANSWERS, "forgets", lambda _: lambda *_: None),

@@ -137,7 +137,7 @@ STANDING = (
 
 PROMOTING = (
     *STANDING,
-    # Who still catches up is promoted.
+    # A backup that still catches up is promoted.
     Mutation.of("promotes-who-catches-up", PROMOTE, "TABLES", _who_catches_up),
     # H3: a backup that the promoted one's primary left is in its way.
     Mutation.of("left-are-better", PROMOTE, "_was_left", lambda _: lambda _peer, _about: False),

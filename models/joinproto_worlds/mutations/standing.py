@@ -74,7 +74,8 @@ PHASES = (
     Mutation.of("reads-unconfirmed", f"{CHAIN}.reading", "_begin", lambda _: _believes),
     # A member that is connected counts as in the view, and says otherwise a round trip later.
     Mutation.of("heard-by-connection", f"{CHAIN}.steps", "doubt", lambda _: lambda m, peer: None),
-    # Who was told by the register alone that its view stands, takes a CLOSE for one of before.
+    # A member that was told by the register alone that its view stands, takes a CLOSE for one of
+    # before.
     Mutation.of("register-unnoted", f"{CHAIN}.steps", "register_free", _unnoted),
     Mutation("serves-unheard", (_lacking("hears no majority"),)),
     Mutation("ready-with-other-options", (_lacking("its options are not those of the view"),)),

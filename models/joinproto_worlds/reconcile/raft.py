@@ -221,7 +221,7 @@ class Replica:
         return None
 
     def _peers(self) -> Names:
-        """Return whom the last entry names; of an empty log no node."""
+        """Return the nodes that the last entry names; of an empty log no node."""
         return self.log[-1].peers if self.log else frozenset()
 
     def _vote(self, asked: Vote) -> Any:

@@ -226,7 +226,7 @@ def _claims(scenario: str, within: int) -> Iterator[Property]:
     yield sometimes_one(
         "one by hand and one by itself", lambda it: it.members == frozenset(ZONES) and it.changes
     )
-    # Who is down stays listed until it is forgotten: it might come back.
+    # A node that is down stays listed until it is forgotten: it might come back.
     yield sometimes_one("a, b, d and e", lambda it: it.members == frozenset("abde"))
     yield sometimes_one(
         "one by hand is enough", lambda it: not it.by_hand and not it.changes and it.looks

@@ -263,7 +263,7 @@ def _who(seats: Iterable[Seat]) -> str:
 
 @frozen(cache_hash=True)
 class Majority:
-    """A view that is chosen, in which ballot and by whom."""
+    """A view that is chosen, its ballot and its voters."""
 
     accepted: Accepted
     voters: frozenset[Seat]

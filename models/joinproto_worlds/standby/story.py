@@ -29,7 +29,9 @@ class Manager(Enum):
     """Who promotes.  Of those outside only some fence: they promote while no primary runs."""
 
     BUILT_IN = "built in"  # promotes members of the last view, whether the primary runs or not
-    CAREFUL = "careful"  # fences, and promotes nobody who has only just started, but the first one
+    CAREFUL = (
+        "careful"  # fences, and promotes no broker that has only just started, but the first one
+    )
     CARELESS = "careless"  # fences, and promotes a broker that accepts
     UNFENCED = "unfenced"  # promotes a broker that accepts, at any moment
     KNOWING = "knowing"  # fences, and promotes only members of the youngest view of all brokers

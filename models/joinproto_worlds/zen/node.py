@@ -60,7 +60,7 @@ class Publish:
 class Node:
     """Above the line what lies on disk, below what a restart loses.
 
-    `initial`: with whom it may found; `committed`: the configuration committed last;
+    `initial`: the nodes it may found with; `committed`: the configuration committed last;
     `published`: the configuration published last.
     """
 

@@ -13,7 +13,7 @@ FORMER = 2
 
 @frozen(cache_hash=True)
 class Configuration:
-    """Who counts.  `size`: with names that no node bears, and that never vote."""
+    """The nodes that count.  `size`: with names that no node bears, and that never vote."""
 
     names: frozenset[str]
     size: int

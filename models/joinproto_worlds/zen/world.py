@@ -25,7 +25,8 @@ that have the same steps ahead and loses none:
 
 * messages that their addressee can never take again (`of_use` in `node.py`): its term, or the
   version that it has accepted in its term, is past them;
-* the accepted value, which nothing reads, and with whom to found, once a node has a configuration;
+* the accepted value, which nothing reads, and the nodes to found with, once a node has a
+  configuration;
 * the configuration published last, but from a publication to its commit, and votes for it after.
 
 `tests/models/slow_zen.py` is the published model a second time, as one set of messages: without

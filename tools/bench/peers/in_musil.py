@@ -16,7 +16,7 @@ from musil import Action, Model, check
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`known`: whom the transaction manager knows to be prepared; `told`: who said so."""
+    """`known`: the managers known to be prepared; `told`: those that said so."""
 
     managers: tuple[str, ...]
     decision: str = "undecided"

@@ -12,7 +12,7 @@ NO_MARKS: RowMarks = np.empty(0, MARK)
 
 
 class Marks:
-    """Who led to each row of two levels: of the one that is expanded, and of the one behind it.
+    """The members that led to each row of two levels: the one that is expanded, and the next.
 
     `expanded`: of the rows of a level; empty where nothing sleeps.  `found`: of those from row
     `begin` on, which are being found; `room_for` lets it have so many.

@@ -72,7 +72,7 @@ def changes(name: str) -> ModelProblem:
 class CodeComparison:
     """What of the members' code was compared so far.
 
-    `maps`: for each swap of neighbours, who becomes whom; `swap_field`: int64, shape (swaps,
+    `maps`: for each swap of neighbours, its renaming; `swap_field`: int64, shape (swaps,
     fields), where a field's value goes.
     """
 
@@ -323,7 +323,7 @@ class CodeComparison:
     def swapped_views(
         self, view: View, *, every: bool = False
     ) -> Iterator[tuple[dict[str, str], Callable[[], View]]]:
-        """Yield every other renaming of the view, and who is whom in it.
+        """Yield every other renaming of the view, and its renaming.
 
         A claim must say the same of all, and the joint steps be the renamed ones; of the state
         that is kept for a whole orbit, neighbours exchanged once say too little.  `every`: views

@@ -14,7 +14,7 @@ from joinproto.check.view import Seen
 class Renamed:
     """States renamed by one swap of neighbours; each once, for a state has many cells.
 
-    `maps`: for each swap, who becomes whom.
+    `maps`: for each swap, its renaming.
     """
 
     def __init__(self, maps: Sequence[dict[str, str]]) -> None:

@@ -180,7 +180,7 @@ class Queued(NamedTuple):
 class Sets(NamedTuple):
     """What is under way in a set whose contents are numbered; grids as in `Grids.arrays`."""
 
-    member: I32  # (delivery,): to whom
+    member: I32  # (delivery,): the receiver
     message: I32  # (delivery,)
     column: I32  # (delivery,): as which event
     sends: I32  # (outcome,): the number of the set that it sends, or -1

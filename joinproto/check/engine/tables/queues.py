@@ -161,7 +161,7 @@ class Queues:
         return self._takes_queue.array[at].astype(np.int64)
 
     def taken(self, take: int) -> tuple[str, str, Hashable]:
-        """Return the message of a take: who sent it, to whom, and what it says."""
+        """Return the message of a take: its sender, addressee and content."""
         tables = self._tables
         sender, to = divmod(int(self.of_takes(np.array([take]))[0]), tables.members)
         content = tables.messages.values[int(tables.take_message.array[take])]
