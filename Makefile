@@ -40,11 +40,11 @@ $(STAMP): pyproject.toml
 	    echo "  next: install its venv module (on Debian: apt-get install python3-venv)" >&2; \
 	    exit 1; \
 	}
-	@echo "make: installing joinproto with all extras and the test tools into .venv (1.7 GB)"
+	@echo "make: installing joinproto with all extras and the test tools into .venv (1.7 GB, a minute or two)"
 	@# An older pip knows no dependency groups.
 	@$(PY) -m pip install --quiet --upgrade 'pip>=25.1'
 	@$(PY) -m pip install --quiet --editable '.[all]' --group dev --group docs
-	@echo "make: compiling the loops of the search, once for all commands"
+	@echo "make: compiling the loops of the search, once for all commands (up to two minutes)"
 	@# Where Python may write no bytecode, a small world would be compiled at each command.
 	@$(PY) -m compileall -q joinproto models proofs spark_explore tools
 	@# The loops of the search, once for all processes.
