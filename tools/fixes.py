@@ -200,9 +200,8 @@ def incidents() -> str:
         }
         lines += [name, *_indented(worlds[0].about)]
         lines += _indented("; ".join(f"{key}: {value}" for key, value in said.items() if value))
-        system = worlds[0].happened.partition(":")[0]
-        sources.append(f"{name}: [{system}]({worlds[0].link})")
-    return f"{fenced(lines)}\n\nThey were told here. {'; '.join(sources)}."
+        sources.append(f"[{name}]({worlds[0].link})")
+    return f"{fenced(lines)}\n\nThey were told here: {', '.join(sources)}."
 
 
 def _indented(words: str) -> list[str]:

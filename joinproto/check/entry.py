@@ -18,8 +18,8 @@ class Entry:
     shortest run that must break it, with the defaults.  `tier`: "quick" worlds end within
     seconds and are what `make check` runs; "long" ones take minutes; "deep" ones have more
     states than one machine is likely to search to the end: they are meant for Spark.
-    `happened`, `link`: of an incident, a paragraph that a person in the case would recognise, and
-    where it was told.
+    `happened`, `link`, `spoken`: of an incident, a paragraph that a person in the case would
+    recognise, where it was told, and what else people say of it (log lines, settings, products).
     """
 
     name: str
@@ -34,6 +34,7 @@ class Entry:
     given: Mapping[str, Any] = Factory(dict)
     happened: str = ""
     link: str = ""
+    spoken: str = ""
 
 
 @frozen

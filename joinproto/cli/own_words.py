@@ -1,8 +1,8 @@
 """Find worlds by an operator's own words, in any order, of any common form.
 
 A world has the words of its name, its sentence, its mutants and, where it is an incident, of the
-paragraph that tells it.  A word counts the more, the fewer worlds have it; a word that no world
-has counts nothing, because people tell more than what went wrong.
+paragraph that tells it and of what else people say of it.  A word counts the more, the fewer worlds
+have it; a word that no world has counts nothing, because people tell more than what went wrong.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WORDS_MIN = 2
 """One word alone is no case."""
 
 OF_SYSTEM = 2
-"""The name of a system counts so often: a person knows which one he runs."""
+"""The name of its own system counts so often: a person knows which one he runs."""
 
 _COMMON = """a about after again all already also and another any are as at be been before being
 both but by came can cannot come could couldn did didn do does don each even ever every everything
@@ -47,9 +47,9 @@ _SAME = (
     "restart reboot recreate reschedule redeploy start bounce",
     "mariadb galera mysql percona",
     "promote failover elect election takeover",
-    "node pod member server broker box machine vm host instance",
+    "node pod member server broker box machine vm host instance controller",
     "partition cut isolate isolated network switch flap flaky blip glitch netsplit link",
-    "outage crash kill die dead died down crashloop",
+    "outage crash kill die dead died down crashloop crashloopbackoff",
     "lose lost losing loss missing",
     "rabbitmq rabbit",
     "mongodb mongo",
@@ -66,6 +66,8 @@ _SAME = (
     "copy sync synced synchronize resync replicate",
     "bootstrap initiate found form",
     "wrong bad incorrect",
+    "rejoin readd join",
+    "shrink shrunk",
     "old older oldest stale outdated",
     "bigger higher highest largest biggest",
     "chart helm playbook ansible script",
@@ -78,7 +80,7 @@ _CLASS = {word: group.split()[0] for group in _SAME for word in group.split()}
 
 def text_of(item: Entry) -> str:
     """Return all texts of a world in lower case."""
-    return " ".join((item.name, item.about, *item.mutants, item.happened)).lower()
+    return " ".join((item.name, item.about, *item.mutants, item.happened, item.spoken)).lower()
 
 
 def system_of(item: Entry) -> str:
@@ -86,31 +88,46 @@ def system_of(item: Entry) -> str:
     return item.happened.partition(": ")[0]
 
 
+def worlds_that_say(said: str, items: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """Return the worlds that say just this, incidents first; and others that have its words.
+
+    Of one word there are no others.
+    """
+    every = list(items)
+    just = [item for item in every if said.lower() in text_of(item)]
+    just.sort(key=lambda item: not item.link)
+    about = {_about(item) for item in just}
+    if just and (len(said.split()) == 1 or len(about) >= FOUND_MAX):
+        return just, []
+    return just, [item for item in nearest_worlds(said, every) if _about(item) not in about]
+
+
 def nearest_worlds(said: str, items: Iterable[Entry]) -> list[Entry]:
     """Return the worlds that have most of the words, the nearest first; of each incident one."""
     first: dict[str, Entry] = {}
     words_of: dict[str, set[str]] = {}
     for item in items:
-        about = item.happened or item.name
+        about = _about(item)
         first.setdefault(about, item)
         words_of.setdefault(about, set()).update(_words(text_of(item)))
     have = Counter(word for words in words_of.values() for word in words)
-    systems = {word for item in first.values() for word in _words(system_of(item))} - _ANY_SYSTEM
-    asked = {
-        word: log(1 + len(first) / have[word]) * (OF_SYSTEM if word in systems else 1)
-        for word in _words(said)
-        if have[word]
-    }
+    systems = {about: _words(system_of(item)) - _ANY_SYSTEM for about, item in first.items()}
+    asked = {word: log(1 + len(first) / have[word]) for word in sorted(_words(said)) if have[word]}
     least = PART_MIN * sum(asked.values())
     scored = []
     for at, (about, words) in enumerate(words_of.items()):
         common = [word for word in asked if word in words]
-        score = sum(asked[word] for word in common)
+        score = sum(asked[word] * (OF_SYSTEM if word in systems[about] else 1) for word in common)
         if len(common) >= WORDS_MIN and score >= least:
-            scored.append((-score, at, about))
+            # Of two with the same words the shorter text is nearer.
+            scored.append((-score, not first[about].link, len(words), at, about))
     scored.sort()
-    near = [about for score, _, about in scored if score <= BEST_MIN * scored[0][0]]
+    near = [about for score, *_, about in scored if score <= BEST_MIN * scored[0][0]]
     return [first[about] for about in near[:FOUND_MAX]]
+
+
+def _about(item: Entry) -> str:
+    return item.happened or item.name
 
 
 def _words(text: str) -> set[str]:

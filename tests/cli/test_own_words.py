@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import pytest
 
-from joinproto.cli.own_words import nearest_worlds
+from joinproto.cli.own_words import nearest_worlds, worlds_that_say
 from joinproto_worlds.entries import ENTRIES
+from joinproto_worlds.incidents.entries import incident_of
 from tests.cli.running import run_here
 
 TOLD = {
@@ -66,6 +67,43 @@ TOLD = {
         "cnpg-partition artemis-two-live github-2018"
     ),
 }
+SHORT = {
+    "split brain": "rabbitmq-server-0 mongodb-member-0 cnpg-partition etcd-pod-0 github-2018",
+    "two clusters": "scylla-own-seed rabbitmq-first-boot rabbitmq-server-0 etcd-pod-0",
+    "PVC deleted": "rabbitmq-server-0 redis-empty mongodb-member-0 etcd-pod-0",
+    "node re-added with the same name": "raft-blank-rejoin",
+    "restored snapshot": "etcd-force-new openstack-helm-uuid",
+    "tocommit is out of range": "raft-blank-rejoin",
+    "etcd cluster ID mismatch": "etcd-blank-majority etcd-pod-0",
+    "etcd restore snapshot": "etcd-force-new",
+    "k3s etcd split brain": "etcd-pod-0 etcd-force-new",
+    "It may not be safe to bootstrap the cluster from this node": "galera-ordinal-0",
+    "galera SST overwrote data": "galera-last-leaver galera-pod-0",
+    "pacemaker galera three clusters": "galera-each-its-own",
+    "thinks it's clustered but disagrees": "rabbitmq-server-0",
+    "rabbitmq peer discovery race": "rabbitmq-first-boot",
+    "quorum queue has no majority": "rabbitmq-forgotten-replicas",
+    "INCONSISTENT_CLUSTER_ID": "kafka-second-quorum",
+    "unclean leader election": "kafka-last-replica",
+    "mongo two primaries": "mongodb-member-0",
+    "redis full resync empty": "redis-empty",
+    "empty replica elected": "valkey-never-synced",
+    "lost all master nodes indices gone": "elasticsearch-blank-master",
+    "elasticsearch cluster UUID mismatch": "opensearch-bootstrap-pod",
+    "old primary started first": "patroni-start-order",
+    "patroni two leaders": "cnpg-partition",
+    "pg_rewind lost data": "cnpg-partition cnpg-lagging patroni-start-order",
+    "consul no cluster leader restart": "consul-leave-all",
+    "nomad split two clusters": "rabbitmq-first-boot kafka-second-quorum",
+    "vault raft node rejoin wiped": "raft-blank-rejoin",
+    "cassandra seed own ring": "scylla-own-seed",
+    "asymmetric partition": "cloudflare-2020",
+    "hung primary": "stripe-2019",
+    "jetstream streams gone": "nats-orphans nats-first-starter",
+    "ghost brokers": "redpanda-root",
+    "all mariadb pods crashloop": "galera-ordinal-0 galera-pod-0",
+}
+"""Two to four words of a case, a line of a log, or the name of another product."""
 SHOWN = 3
 
 
@@ -74,6 +112,15 @@ def test_a_case_in_own_words_is_among_the_first(said: str) -> None:
     first = [item.name for item in nearest_worlds(said, ENTRIES)][:SHOWN]
 
     assert {f"incident-{name}" for name in TOLD[said].split()} & {*first}, first
+
+
+@pytest.mark.parametrize("said", SHORT)
+def test_a_few_words_find_the_case_among_the_first(said: str) -> None:
+    """As `joinproto models --grep` orders them: those that say just this, and then others."""
+    just, near = worlds_that_say(said, ENTRIES)
+    first = [*dict.fromkeys(incident_of(item.name) for item in just + near)][:SHOWN]
+
+    assert {*SHORT[said].split()} & {*first}, first
 
 
 def test_words_that_no_world_has_count_nothing() -> None:

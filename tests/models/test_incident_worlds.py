@@ -9,6 +9,7 @@ import pytest
 from joinproto.check.catalogue import load_world
 from joinproto.check.entry import Entry
 from joinproto_worlds.incidents.entries import ENTRIES, incident_of
+from joinproto_worlds.incidents.spoken import SPOKEN
 from tests.census import searched, weight
 
 COUNTS = {
@@ -26,6 +27,10 @@ COUNTS = {
     "incident-cnpg-partition": (18, 21, 7),
     "incident-cnpg-partition-fixed": (17, 20, 6),
     "incident-cnpg-partition-left": (7, 7, 3),
+    "incident-consul-leave-all": (51, 146, 7),
+    "incident-consul-leave-all-fixed": (54, 153, 8),
+    "incident-elasticsearch-blank-master": (5, 6, 4),
+    "incident-elasticsearch-blank-master-fixed": (3, 4, 3),
     "incident-etcd-blank-majority": (18, 29, 7),
     "incident-etcd-blank-majority-fixed": (11, 13, 5),
     "incident-etcd-blank-majority-left": (11, 13, 5),
@@ -35,6 +40,10 @@ COUNTS = {
     "incident-etcd-learner-two-stores": (4, 5, 3),
     "incident-etcd-learner-two-stores-fixed": (4, 5, 3),
     "incident-etcd-learner-two-stores-left": (6, 8, 4),
+    "incident-etcd-pod-0": (4, 4, 3),
+    "incident-etcd-pod-0-fixed": (3, 3, 3),
+    "incident-galera-each-its-own": (13, 16, 3),
+    "incident-galera-each-its-own-fixed": (5, 8, 4),
     "incident-galera-last-leaver": (11, 13, 5),
     "incident-galera-last-leaver-fixed": (11, 14, 5),
     "incident-galera-last-leaver-ours": (2_900, 44_659, 22),
@@ -49,6 +58,8 @@ COUNTS = {
     "incident-github-2018-fixed": (9, 12, 5),
     "incident-github-2018-left": (17, 24, 5),
     "incident-github-2018-ours": (43_221, 340_911, 31),
+    "incident-kafka-last-replica": (10, 12, 8),
+    "incident-kafka-last-replica-fixed": (12, 15, 7),
     "incident-kafka-second-quorum": (4, 4, 2),
     "incident-kafka-second-quorum-fixed": (4, 5, 3),
     "incident-mongodb-member-0": (4, 4, 3),
@@ -64,11 +75,17 @@ COUNTS = {
     "incident-opensearch-bootstrap-pod-ours": (1_771, 18_809, 22),
     "incident-openstack-helm-clock": (14, 18, 5),
     "incident-openstack-helm-uuid": (7, 8, 5),
+    "incident-patroni-start-order": (35, 47, 9),
+    "incident-patroni-start-order-fixed": (32, 45, 10),
     "incident-rabbitmq-first-boot": (5_448, 11_227, 7),
     "incident-rabbitmq-first-boot-fixed": (1_138, 3_018, 9),
     "incident-rabbitmq-first-boot-ours": (1_315, 3_085, 14),
+    "incident-rabbitmq-forgotten-replicas": (8, 8, 4),
+    "incident-rabbitmq-forgotten-replicas-fixed": (9, 11, 5),
     "incident-rabbitmq-server-0": (390, 813, 11),
     "incident-rabbitmq-server-0-ours": (542, 1_144, 14),
+    "incident-raft-blank-rejoin": (4, 4, 4),
+    "incident-raft-blank-rejoin-fixed": (5, 5, 5),
     "incident-redis-empty": (12, 13, 5),
     "incident-redis-empty-fixed": (9, 11, 5),
     "incident-redis-empty-ours": (2_649, 42_264, 24),
@@ -117,6 +134,8 @@ def test_an_incident_is_told_in_words_and_with_its_source() -> None:
     for item in ENTRIES:
         assert 40 <= len(item.happened.split()) <= 110, item.name
         assert urlsplit(item.link).scheme == "https"
+        assert item.spoken, item.name
+    assert {incident_of(item.name) for item in ENTRIES} == {*SPOKEN}
     assert 25 <= len({incident_of(item.name) for item in ENTRIES})
 
 

@@ -16,7 +16,7 @@ from joinproto.check.options import listed
 from joinproto.cli import completing
 from joinproto.cli.options import AS_JSON, FILE, option
 from joinproto.cli.output import Terminal
-from joinproto.cli.own_words import nearest_worlds, text_of
+from joinproto.cli.own_words import worlds_that_say
 from joinproto.cli.show.amounts import plural
 from joinproto.cli.show.pieces import Piece, Role, line
 from joinproto.codec.json_form import Count, filled, printed
@@ -50,9 +50,8 @@ def models(
     the protocol promises.
     """
     every = [item for item in _named(name) if expect in (None, item.expected)]
-    found = [item for item in every if grep is None or grep.lower() in text_of(item)]
-    if grep is not None and not found:
-        found = nearest_worlds(grep, every)
+    just, near = (every, []) if grep is None else worlds_that_say(grep, every)
+    found = just + near
     worlds = [item for item in found if item.name not in PROGRAMS]
     programs = [PROGRAMS[item.name] for item in found if item.name in PROGRAMS]
     if html is not None:
@@ -71,9 +70,9 @@ def models(
     elif name is grep is expect is None:
         _print_families(terminal, found)
     else:
-        if grep is not None and any(grep.lower() not in text_of(item) for item in found):
+        if near and not just:
             click.echo("no world says just this; the nearest first, by its words:\n")
-        _print_worlds(terminal, found)
+        _print_worlds(terminal, just, near)
         for item in found:
             if item.name == name:
                 click.echo()
@@ -120,9 +119,12 @@ def _print_families(terminal: Terminal, found: list[Entry]) -> None:
     click.echo("next: joinproto models FAMILY; joinproto models NAME; joinproto check NAME")
 
 
-def _print_worlds(terminal: Terminal, found: list[Entry]) -> None:
+def _print_worlds(terminal: Terminal, just: list[Entry], near: list[Entry]) -> None:
+    found = just + near
     width = max((len(item.name) for item in found), default=0) + 2
     for item in found:
+        if just and near and item is near[0]:
+            click.echo("\nothers, by its words:\n")
         role = Role.GOOD if item.expected == "holds" else Role.WARN
         heading = Piece(item.name.ljust(width), Role.NAME)
         text = line(heading, Piece(item.expected.ljust(10), role), item.about)
@@ -140,6 +142,8 @@ def _print_one(terminal: Terminal, item: Entry) -> None:
     click.echo(terminal.paragraph(line(Piece(f"{item.name}: ", Role.NAME), item.about), indent=2))
     if item.happened:
         click.echo(terminal.paragraph(line(f"\n  {item.happened}"), indent=2))
+        if item.spoken:
+            click.echo(terminal.paragraph(line(f"\n  also: {item.spoken}"), indent=2))
         click.echo(f"\n  source: {item.link}\n" if item.link else "")
     if item.name in PROGRAMS:
         _print_program(terminal, item)
@@ -202,6 +206,7 @@ class Listed:
     mutants: Annotated[tuple[str, ...], "mistakes it can have built in, for `--mutant`"]
     happened: Annotated[str, "of an incident: what happened, as a person in it would say"]
     link: Annotated[str, "of an incident: where it was told"]
+    spoken: Annotated[str, "of an incident: what else people say of it: log lines, products"]
     options: Annotated[Mapping[str, Any], "other options it takes, with their defaults"]
 
 

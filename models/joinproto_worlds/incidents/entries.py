@@ -11,6 +11,7 @@ from joinproto_worlds.incidents import sources  # noqa: F401  it enters the inci
 from joinproto_worlds.incidents.catalogue import INCIDENTS
 from joinproto_worlds.incidents.shipped import ENTRIES as SHIPPED
 from joinproto_worlds.incidents.shipped import RABBITMQ
+from joinproto_worlds.incidents.spoken import SPOKEN
 
 ENDINGS = {"deployed": "", "fixed": "-fixed", "left": "-left"}
 """What the name of a world ends in, by its rule."""
@@ -50,5 +51,8 @@ def incident_of(world: str) -> str:
 
 
 ENTRIES: tuple[Entry, ...] = tuple(
-    sorted(_rows(), key=lambda item: (incident_of(item.name), item.name.endswith("-ours")))
+    sorted(
+        (evolve(item, spoken=SPOKEN.get(incident_of(item.name), "")) for item in _rows()),
+        key=lambda item: (incident_of(item.name), item.name.endswith("-ours")),
+    )
 )
