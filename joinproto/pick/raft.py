@@ -9,8 +9,12 @@ Which voters: those of the latest configuration in the log.  Some systems use a 
 soon as it is in the log (Ra, KRaft), others when it is committed (etcd).  So every configuration
 behind the known commit has to agree: a majority of each one is asked for.
 
+Two logs have the same committed entries, as far as both know.  Where they do not, a member was
+started alone by force while others went on: two branches, and none has all.
+
 What no file shows is assumed: that no store was put back from a copy, or wiped and started anew
-under its old name.  Where files do show it, nothing is proven.
+under its old name, and that no member whose store is not here was started alone by force.  Where
+files do show it, nothing is proven.
 
 Source: Ongaro, "Consensus: Bridging Theory and Practice", 3.6 and 4.1; 4.2.1 for learners.
 """
@@ -19,12 +23,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 from attrs import frozen
 
 ASSUMED = (
     "that no store was put back from a copy, and none was wiped and started again under its old"
-    " name, in a way that no file shows"
+    " name, in a way that no file shows; and that no other member was started alone by force"
 )
 
 
@@ -48,8 +53,9 @@ class RaftLog:
     `name`: where it lies, different for each store.  `member`: by the name that configurations use.
     `term`, `vote`: what it promised last ("": no vote).  `commit`: an index that it knows to be
     committed, a lower bound (0: none).  `configurations`: in the order of the log, the first one
-    of its snapshot or of its founding.  `damaged`: why it does not count; what it says of its
-    commit is still believed.
+    of its snapshot or of its founding.  `terms`: the first entry that is known of each term, with
+    its term, from the snapshot or the founding on; without any, terms are not compared.
+    `damaged`: why it does not count; what it says of its commit is still believed.
     """
 
     name: str
@@ -60,6 +66,7 @@ class RaftLog:
     last_index: int = 0
     commit: int = 0
     configurations: tuple[Configuration, ...] = ()
+    terms: tuple[tuple[int, int], ...] = ()
     damaged: str = ""
 
     @property
@@ -72,6 +79,15 @@ class RaftLog:
         """Return whether nothing was ever in it: of a new member, or of one that was wiped."""
         return not self.last_index and not self.configurations
 
+    def term_at(self, index: int) -> int:
+        """Return the term of an entry of the log; 0 if it is not known."""
+        return max((term for first, term in self.terms if first <= index), default=0)
+
+    def voters_at(self, index: int) -> tuple[frozenset[str], ...]:
+        """Return who votes behind this entry, in each configuration of it; () if not known."""
+        last = max((one.index for one in self.configurations if one.index <= index), default=-1)
+        return tuple(one.voters for one in self.configurations if one.index == last)
+
 
 @frozen(kw_only=True)
 class RaftVerdict:
@@ -82,7 +98,8 @@ class RaftVerdict:
     here, or do not count; `needed`: how many of them make a majority with those that are here.
     `committed`: up to this index entries are known to be committed; those from there to
     `last_index` may or may not have been acknowledged, and the latest stores have them.
-    `went_back`: what shows that a store was put back or wiped, in words.  `twice`: names of stores
+    `went_back`: what shows that a store was put back or wiped, in words.  `parted`: what shows that
+    two are on two branches, in words.  `twice`: names of stores
     of a member that is there more than once.
     """
 
@@ -95,6 +112,7 @@ class RaftVerdict:
     committed: int = 0
     last_index: int = 0
     went_back: tuple[str, ...] = ()
+    parted: tuple[str, ...] = ()
     twice: tuple[str, ...] = ()
 
     @property
@@ -123,9 +141,10 @@ def judge(logs: Sequence[RaftLog], *, at_commit: bool) -> RaftVerdict:
     here = {log.member for log in sound if times[log.member] == 1}
     voters = frozenset[str]().union(*(one.voters for one in asked))
     short = max((majority(one) - len(one.voters & here) for one in asked), default=1)
+    parted = tuple(_parted([log for log in sound if times[log.member] == 1]))
     went_back = tuple(_went_back(logs, sound, best, is_majority=short <= 0, spare=not at_commit))
     return RaftVerdict(
-        is_proven=short <= 0 and not went_back,
+        is_proven=short <= 0 and not went_back and not parted,
         latest=tuple(log.name for log in latest),
         voters=asked[-1].voters if asked else frozenset(),
         learners=asked[-1].learners if asked else frozenset(),
@@ -134,6 +153,7 @@ def judge(logs: Sequence[RaftLog], *, at_commit: bool) -> RaftVerdict:
         committed=committed,
         last_index=best.last_index,
         went_back=went_back,
+        parted=parted,
         twice=twice,
     )
 
@@ -148,6 +168,24 @@ def _asked(best: RaftLog, committed: int) -> tuple[Configuration, ...]:
     used = [one.index for one in best.configurations if one.index <= committed]
     since = max(used, default=0)
     return tuple(one for one in best.configurations if one.voters and one.index >= since)
+
+
+def _parted(logs: Sequence[RaftLog]) -> Iterator[str]:
+    """Yield which two logs differ in what both know to be committed."""
+    for one, other in combinations(logs, 2):
+        index = min(one.commit, other.commit)
+        terms = one.term_at(index), other.term_at(index)
+        voters = one.voters_at(index), other.voters_at(index)
+        if all(terms) and terms[0] != terms[1]:
+            yield (
+                f"{one.name} and {other.name} both know that entry {index} is committed, of term"
+                f" {terms[0]} in the one and of term {terms[1]} in the other"
+            )
+        elif all(voters) and voters[0] != voters[1]:
+            yield (
+                f"{one.name} and {other.name} both know that entry {index} is committed, and do not"
+                " have the same voters behind it"
+            )
 
 
 def _impossible(log: RaftLog) -> str:

@@ -27,6 +27,14 @@ class Voting:
 
 
 @frozen(kw_only=True)
+class Term:
+    """A term that entries of the log are of."""
+
+    index: Annotated[int, "of the first entry that is known of it"]
+    term: Annotated[int, "its number"]
+
+
+@frozen(kw_only=True)
 class RaftFacts:
     """Where the log of a member ends, what it promised, and who votes."""
 
@@ -38,6 +46,7 @@ class RaftFacts:
     last_index: Annotated[int, "its last entry"] = 0
     commit: Annotated[int, "entries up to it are known to be committed"] = 0
     configurations: Annotated[tuple[Voting, ...], "who votes, the newest last"] = ()
+    terms: Annotated[tuple[Term, ...], Absent(()), "of its entries (etcd), the newest last"] = ()
     names: Annotated[Mapping[str, str], "members by their ids"] = field(factory=dict)
     revision: Annotated[int | None, "revision of its last key (etcd)"] = None
     applied: Annotated[int | None, "the last entry in its database (etcd)"] = None
@@ -66,5 +75,6 @@ class RaftFacts:
                 )
                 for one in self.configurations
             ),
+            terms=tuple((one.index, one.term) for one in self.terms),
             damaged=self.damaged,
         )

@@ -20,6 +20,7 @@ from joinproto.recovery.words import typed
 FORMATS = (Format.ETCD, Format.KRAFT)
 TWICE = "a store is there twice"
 BACK = "a store went back"
+PARTED = "two branches"
 MISSING = "a majority of the voters is not here"
 MORE = "it may have entries that were acknowledged, and are in no store here"
 COLLECT = "joinproto recover collect DIR > NAME.info"
@@ -99,6 +100,8 @@ def _verdict(stores: Sequence[Found], found: RaftVerdict) -> tuple[Verdict, str]
         return Verdict.DIFFERENT_CLUSTERS, "stores of several clusters"
     if not found.latest:
         return Verdict.CORRUPT, "no store can be read"
+    if found.parted:
+        return Verdict.DIVERGED, PARTED
     if found.went_back:
         return Verdict.UNPROVEN, BACK
     if found.twice:
@@ -132,6 +135,8 @@ class _Words:
                 return "Each of these stores cannot be read, or has nothing in its log."
             case Verdict.DIFFERENT_CLUSTERS:
                 return "These are stores of several clusters."
+            case Verdict.DIVERGED:
+                return f"Two branches, and none has all: {self.found.parted[0]}."
             case Verdict.PROVEN:
                 return f"{best} has every committed entry, and it is proven."
             case Verdict.TIE:
@@ -147,7 +152,7 @@ class _Words:
         )
 
     def lines(self) -> list[str]:
-        found, lines = self.found, [*self.found.went_back]
+        found, lines = self.found, [*self.found.parted, *self.found.went_back]
         if not self.best or self.verdict in (Verdict.IN_USE, Verdict.DIFFERENT_CLUSTERS):
             return lines
         lines.append(
@@ -188,6 +193,12 @@ class _Words:
             case Verdict.DIFFERENT_CLUSTERS:
                 first = next(one.cluster for one in self.stores if one.cluster)
                 return f"joinproto recover pick --cluster {first} {given}"
+            case Verdict.DIVERGED:
+                return (
+                    "save all these directories; one member was started alone by force, or a store"
+                    " was put back. Choose a side, and pick again with the stores of that side"
+                    " alone: what only the other side acknowledged is lost"
+                )
             case Verdict.PROVEN | Verdict.TIE:
                 return self._start()
         if self.case == TWICE:

@@ -51,6 +51,41 @@ def test_the_latest_of_a_majority_has_every_committed_entry() -> None:
     assert list(found.uncertain) == [7]
 
 
+def test_logs_with_other_committed_entries_are_two_branches() -> None:
+    """a was started alone by force in term 2; b and c, who did not know, went on in term 3.
+
+    Each side knows its entries to be committed, so none has all: whatever the terms say.
+    """
+    alone = Configuration(index=5, term=2, voters=frozenset("a"))
+    forced = evolve(log("a", (2, 9), commit=9), configurations=(ABC, alone))
+    b, c = log("b", (2, 12), commit=11), log("c", (2, 12), commit=8)
+    by_voters = judge([forced, b, c])
+    terms = ((1, 1), (4, 2))
+    old = evolve(log("a", (2, 9), commit=9), terms=terms)
+    by_terms = judge([old, evolve(b, terms=((1, 1), (4, 3))), c])
+    agreed = judge([old, evolve(b, terms=terms), c])
+
+    assert (False, 2) == (by_voters.is_proven, len(by_voters.parted))
+    assert "entry 9 is committed, and do not have the same voters" in by_voters.parted[0]
+    assert (False, 1) == (by_terms.is_proven, len(by_terms.parted))
+    assert "of term 2 in the one and of term 3 in the other" in by_terms.parted[0]
+    assert (True, ()) == (agreed.is_proven, agreed.parted)
+
+
+def test_a_log_that_has_not_heard_of_a_change_is_no_other_branch() -> None:
+    """c was removed while it was away: what it knows to be committed, the others have as well."""
+    removed = Configuration(index=10, term=2, voters=frozenset("ab"))
+    a, b = (
+        evolve(log(one, (2, 20), commit=20), configurations=(ABC, removed), terms=((1, 1), (4, 2)))
+        for one in "ab"
+    )
+    away = evolve(log("c", (2, 9), commit=9), terms=((1, 1), (4, 2)))
+    compacted = evolve(a, configurations=(evolve(removed, index=15),), terms=((15, 2),))
+
+    assert judge([a, b, away]).is_proven
+    assert judge([compacted, b, away]).is_proven
+
+
 def test_below_a_majority_it_is_said_who_is_missing() -> None:
     found = judge([log("a", (2, 9))])
 

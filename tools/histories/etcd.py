@@ -292,6 +292,30 @@ def _old_copy(it: Cluster) -> None:
         it.back(who)
 
 
+def _forced(it: Cluster) -> None:
+    """One is started alone by force and takes writes; the others, who do not know, go on or not."""
+    it.write()
+    who = it.one()
+    if it.chance.random() < 0.5:
+        it.end(who)
+        it.write()
+    if it.running:
+        it.down()
+    it.start(who, "--force-new-cluster")
+    if not it.wait(who):
+        raise EnvironmentProblem(f"{who} does not start by force")
+    it.write()
+    it.end(who)
+    it.told(f"{who} is started alone by force, and ended")
+    if it.chance.random() < 0.7:
+        rest = [name for name in it.names if name != who]
+        for name in rest:
+            it.start(name)
+        it.wait(*rest)
+        it.write()
+        it.told("the others are started")
+
+
 PLOTS: Mapping[str, Callable[[Cluster], None]] = {
     "orderly": _orderly,
     "killed": _killed,
@@ -303,9 +327,12 @@ PLOTS: Mapping[str, Callable[[Cluster], None]] = {
     "wiped-back": _wiped_back,
     "old-copy": _old_copy,
     "cut-again": _cut,
+    "forced": _forced,
 }
 KINDS = tuple(PLOTS)
-UNSEEN = ("wiped-back", "old-copy")
+DRAWN = KINDS[:10]
+"""Those that a seed draws; the others are asked for."""
+UNSEEN = ("wiped-back", "old-copy", "forced")
 """Here a store went back in a way that files need not show; a proof then names what it assumes."""
 
 
@@ -330,7 +357,7 @@ def keys_in(store: Path) -> frozenset[str]:
 
 def draw(seed: int, folder: Path, kind: str | None = None) -> History:
     """Play the history of a seed; its stores lie in `folder`."""
-    kind = kind or KINDS[seed % len(KINDS)]
+    kind = kind or DRAWN[seed % len(DRAWN)]
     chance = random.Random(f"{seed} {kind}")
     names = tuple("abcde"[: chance.choice((3, 3, 3, 5))])
     settings = Settings(snapshot=chance.choice((20, 100, 10_000)), token=f"history-{seed}")

@@ -19,6 +19,8 @@ from joinproto.recovery.cli_look import judgement_of
 from joinproto.recovery.judgement import Judgement
 
 CLAIMS = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
+SHOWN_BY_ALL = ("forced",)
+"""Kinds of which nothing is unseen where all stores are given."""
 NAMED = (*CLAIMS, Verdict.UNPROVEN, Verdict.DIVERGED)
 
 
@@ -109,7 +111,9 @@ def judge(history: History, given: tuple[str, ...]) -> Judged:
     node_of = {str(path.resolve()): node for node, path in history.stores.items()}
     named = tuple(sorted(history.names.get(one.name) or node_of[one.path] for one in found.latest))
     wrong = tuple(_wrong(history, found, named, given))
-    is_assumed = history.is_unseen and any("assumed:" in line for line in found.evidence)
+    is_shown = history.kind in SHOWN_BY_ALL and len(given) == len(history.stores)
+    is_unseen = history.is_unseen and not is_shown
+    is_assumed = is_unseen and any("assumed:" in line for line in found.evidence)
     return Judged(
         given=given,
         verdict=found.verdict,

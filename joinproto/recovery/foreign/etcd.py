@@ -21,7 +21,7 @@ from joinproto.recovery.foreign.bbolt import Database
 from joinproto.recovery.foreign.text import NotAsWritten
 from joinproto.recovery.foreign.tree import Tree, packed, reader
 from joinproto.recovery.found import Fact, Format, Found, Raw, State
-from joinproto.recovery.raft_facts import RaftFacts, Voting
+from joinproto.recovery.raft_facts import RaftFacts, Term, Voting
 
 FORMAT = Format.ETCD
 NAMES = ("etcd facts",)
@@ -33,6 +33,8 @@ MARKS = ("member/wal/*.broken", "member/snap/*.snap.db")
 DATABASE = f"{etcd_wal.SNAP}/db"
 LOCKED = (DATABASE,)
 REVISION_BYTES = 17
+TERMS_MAX = 256
+"""The newest terms that are kept, to compare logs by."""
 
 
 def is_here(tree: Tree) -> bool:
@@ -57,6 +59,7 @@ def facts_of(tree: Tree) -> RaftFacts:
         last_index=log.last_index,
         commit=log.commit,
         configurations=tuple(map(Voting.of, log.configurations)),
+        terms=tuple(Term(index=index, term=term) for index, term in log.terms[-TERMS_MAX:]),
         names=log.names,
         damaged=why,
         blank=not log.member and etcd_wal.has_no_log(tree),

@@ -66,7 +66,7 @@ class Change:
 
 @define
 class Log:
-    """What the log says, as far as it was read."""
+    """What the log says, as far as it was read.  `terms`: first entry and number of each."""
 
     start: Snapshot
     member: str = ""
@@ -78,6 +78,7 @@ class Log:
     last_index: int = 0
     mark: int = 0
     changes: list[Change] = field(factory=list)
+    terms: list[tuple[int, int]] = field(factory=list)
     names: dict[str, str] = field(factory=dict)
     crc: int = 0
 
@@ -128,6 +129,10 @@ class Log:
         self.last_index, self.last_term = index, term
         while self.changes and self.changes[-1].index >= index:
             self.changes.pop()
+        while self.terms and self.terms[-1][0] >= index:
+            self.terms.pop()
+        if not self.terms or self.terms[-1][1] != term:
+            self.terms.append((index, term))
         if kind:
             self.changes.append(Change(index, term, self._changes(kind, said.text(4))))
             if len(self.changes) > CHANGES_MAX:
@@ -194,6 +199,8 @@ def read_log(tree: Tree) -> tuple[Log, str]:
     except NotAsWritten as error:
         why = str(error)
     log = Log(start, last_term=start.term, last_index=start.index)
+    if start.index:
+        log.terms.append((start.index, start.term))
     try:
         names = _segments(tree, start.index)
         for name in names:

@@ -156,7 +156,7 @@ class Table:
             why = "RabbitMQ starts a queue of which no log counts anew, and empty"
             return f"{save}: {why}: {_few(forgotten)}"
         forced = [row for row in self.unproven if row.verdict.latest and not row.conflict]
-        if not forced or any(row.verdict.went_back for row in forced):
+        if not forced or any(row.verdict.went_back or row.verdict.parted for row in forced):
             return f"{save}: a majority that lost entries goes on without them"
         by_node: dict[str, list[Row]] = {}
         for row in forced:
@@ -209,8 +209,8 @@ def _doubt(row: Row) -> str:
     verdict = row.verdict
     if row.conflict:
         return f"not proven: {row.conflict}; these are two queues of one name, or one was put back"
-    if verdict.went_back:
-        return f"not proven: {verdict.went_back[0]}"
+    if shown := (*verdict.parted, *verdict.went_back):
+        return f"not proven: {shown[0]}"
     if verdict.twice:
         return f"not proven: {_and(verdict.twice)} are of one node"
     missing = f"{verdict.needed} more of {_and(verdict.missing)}"
