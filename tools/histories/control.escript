@@ -10,6 +10,8 @@
 %%                                              of this x-queue-type, which is declared first
 %%   {confirm, Id, Port, Queue, Mark, Count}.   done Id Numbers: those of the messages "Mark:Number;"
 %%                                              to a quorum queue that were confirmed, one by one
+%%   {look, Id, Port, Queue}.                   done Id Bodies, or failed Id Reason: all messages
+%%                                              of a queue, which stay in it
 -mode(compile).
 
 main([Plugins]) ->
@@ -42,6 +44,13 @@ handle({publish, Id, Port, Type, Queue, Count}) ->
     end);
 handle({confirm, Id, Port, Queue, Mark, Count}) ->
     spawn(fun() -> io:format("done ~w ~w~n", [Id, confirm(Port, Queue, Mark, Count)]) end);
+handle({look, Id, Port, Queue}) ->
+    spawn(fun() ->
+        case catch look(Port, list_to_binary(Queue)) of
+            {ok, Bodies} -> io:format("done ~w ~s~n", [Id, lists:join(" ", Bodies)]);
+            Reason -> io:format("failed ~w ~0tp~n", [Id, Reason])
+        end
+    end);
 handle({write, Id, Node, Cookie, Prefix, Pause}) ->
     erlang:set_cookie(Node, Cookie),
     Pid = spawn(fun() -> write(Id, Node, Prefix, Pause, 0) end),
@@ -144,5 +153,22 @@ publish_each(Owner, Port, Queue, Mark, Count) ->
     timer:sleep(6000),
     catch amqp_connection:close(Connection, 2000),
     sent.
+
+look(Port, Queue) ->
+    {ok, Uri} = amqp_uri:parse("amqp://guest:guest@127.0.0.1:" ++ integer_to_list(Port)),
+    {ok, Connection} = amqp_connection:start(Uri),
+    {ok, Channel} = amqp_connection:open_channel(Connection),
+    Bodies = bodies(Channel, {'basic.get', 0, Queue, false}, []),
+    %% They are not acknowledged, so they go back.
+    catch amqp_connection:close(Connection, 2000),
+    {ok, Bodies}.
+
+%% A quorum queue answers "empty" only when its leader has no message that is ready.
+bodies(Channel, Get, Bodies) ->
+    case amqp_channel:call(Channel, Get) of
+        {'basic.get_empty', _} -> lists:reverse(Bodies);
+        {GetOk, {amqp_msg, _, Body}} when element(1, GetOk) =:= 'basic.get_ok' ->
+            bodies(Channel, Get, [Body | Bodies])
+    end.
 
 writer(Id) -> list_to_atom("writer" ++ integer_to_list(Id)).

@@ -100,6 +100,14 @@ class Control:
         _, answer = self._answer(number, 40)
         return frozenset(f"{mark}:{word};" for word in re.findall(r"\d+", answer))
 
+    def look(self, port: int, queue: str) -> frozenset[str]:
+        """Return all messages of a queue, which stay in it; raises `EnvironmentProblem`."""
+        self._tell(f'{{look, {(number := next(self._ids))}, {port}, "{queue}"}}.')
+        is_done, answer = self._answer(number, 60)
+        if not is_done:
+            raise EnvironmentProblem(f"{queue}: {answer[:500]}")
+        return frozenset(answer.split())
+
     def stop(self, *clients: int) -> None:
         """End clients; returns when all they were told has been recorded."""
         for client in clients:

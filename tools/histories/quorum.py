@@ -170,7 +170,8 @@ def contents(stores: Mapping[str, Path], aside: Path) -> Mapping[str, frozenset[
 def follow(history: History, line: str, folder: Path) -> Followed | None:
     """Start a cluster again that was killed whole, at the end of its life.
 
-    All nodes are given, so the order is theirs; what each proven queue has then is counted.
+    All nodes are given, so the order is theirs.  The messages of each proven queue are compared
+    with those that were confirmed, one by one.
     """
     if not _LIVES or _LIVES[0][1].histories < IN_A_LIFE or not _LIVES[0][1].running:
         return None
@@ -185,8 +186,8 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
     proven = {row.any_log.queue for row in rows if row.is_proven and row.any_log.queue}
     lost = 0
     for queue in sorted(proven):
-        wanted = len(life.confirmed.get(queue, ()))
-        lost += max(0, wanted - _count(cluster, queue))
+        if wanted := life.confirmed.get(queue):
+            lost += len(wanted - _messages(cluster, queue))
     not_up = [full(node) for node in NODES if not cluster.is_up(node)]
     kept = sum(len(life.confirmed.get(queue, ())) for queue in proven)
     return Followed(
@@ -198,28 +199,27 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
     )
 
 
-def _count(cluster: Nodes, queue: str) -> int:
-    """Return how many messages a queue has, as its leader says; 0 without a leader.
+def _messages(cluster: Nodes, queue: str) -> frozenset[str]:
+    """Return the messages that a queue has, as its leader says; none without a leader.
 
-    A consistent query: it is answered by a leader that a majority follows, when all that is
-    committed is applied.  `rabbit_amqqueue:stat` asks the member that the definitions name, and a
-    follower that has not yet applied the log answers with less, or with none.
+    A consistent query comes first: it is answered by a leader that a majority follows, when all
+    that is committed is applied.  A `basic.get` before that may find the queue empty.
     """
-    found: list[int] = []
+    server = f"{{'%2F_{queue}', '{{}}'}}"
+    query = f"ra:consistent_query({server}, fun rabbit_fifo:query_messages_total/1, 5000)."
+    found: list[frozenset[str]] = []
 
     def answers() -> bool:
         for node in NODES:
-            server = f"{{'%2F_{queue}', '{full(node)}'}}"
-            query = f"ra:consistent_query({server}, fun rabbit_fifo:query_messages_total/1, 5000)"
             with suppress(EnvironmentProblem):
-                if said := ANSWER.match(cluster.ask(node, f"{query}.")):
-                    found.append(int(said[1]))
+                if ANSWER.match(cluster.ask(node, query.replace("{}", full(node)))):
+                    found.append(cluster.control.look(cluster.port(node), queue))
                     return True
         return False
 
     with suppress(EnvironmentProblem):
         wait_until(f"{queue} has a leader", answers, seconds=30)
-    return found[-1] if found else 0
+    return frozenset().union(*found)
 
 
 def judged(history: History) -> Iterator[Judged]:

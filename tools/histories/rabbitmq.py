@@ -130,6 +130,8 @@ def _formed(folder: Path) -> Mapping[str, Path]:
     places = {full(node): folder / full(node) for node in NODES}
     if folder.exists():
         return places
+    # What an attempt that failed left behind.
+    shutil.rmtree(folder.with_name("forming"), ignore_errors=True)
     with nodes(folder.with_name("forming")) as cluster:
         cluster.prepare()
         cluster.start("a")
