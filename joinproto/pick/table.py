@@ -89,7 +89,7 @@ def verdicts() -> Table[Verdict]:
         "recover-pick",
         'recovery, "Verdicts of pick"; Skeen 1985 for what makes a proof',
         (
-            Case("in use", "a store is open", G.some(is_in_use=True), Verdict.IN_USE),
+            Case("in use", "a process has a store open", G.some(is_in_use=True), Verdict.IN_USE),
             Case("8", NOT_READ, G.some(is_unknown=True), Verdict.UNPROVEN),
             Case("8", "no store can be read", R.is_empty, Verdict.CORRUPT),
             Case(
@@ -105,7 +105,7 @@ def verdicts() -> Table[Verdict]:
                 "2", "a store is there twice, or went back", R.some(is_copy=True), Verdict.UNPROVEN
             ),
             Case("3", "two branches", B.some(is_diverged=True), Verdict.DIVERGED),
-            Case("8", "the rest is empty", B.is_empty & ~BAD.is_empty, Verdict.CORRUPT),
+            Case("8", "all that can be read is empty", B.is_empty & ~BAD.is_empty, Verdict.CORRUPT),
             Case("6", "all are empty", B.is_empty, Verdict.CLEAN),
             Case(
                 "8",

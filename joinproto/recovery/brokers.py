@@ -247,7 +247,7 @@ def _verdict(
     stores: Sequence[Found], names: Sequence[str], clusters: Collection[str], found: Best
 ) -> tuple[Verdict, str]:
     if any(one.state is State.IN_USE for one in stores):
-        return Verdict.IN_USE, "a store is open"
+        return Verdict.IN_USE, "a process has a store open"
     if not names:
         return Verdict.CORRUPT, "no store can be read"
     if len(clusters) > 1:

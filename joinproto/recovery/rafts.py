@@ -95,7 +95,7 @@ def _refuse_unknown(lost: Collection[str], stores: Sequence[Found], known: set[s
 
 def _verdict(stores: Sequence[Found], found: RaftVerdict) -> tuple[Verdict, str]:
     if any(one.state is State.IN_USE for one in stores):
-        return Verdict.IN_USE, "a store is open"
+        return Verdict.IN_USE, "a process has a store open"
     if len({one.cluster for one in stores if one.cluster}) > 1:
         return Verdict.DIFFERENT_CLUSTERS, "stores of several clusters"
     if not found.latest:

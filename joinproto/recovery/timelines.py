@@ -105,7 +105,7 @@ def _verdict(
     nodes: int | None,
 ) -> tuple[Verdict, str]:
     if any(one.state is State.IN_USE for one in stores):
-        return Verdict.IN_USE, "a store is open"
+        return Verdict.IN_USE, "a process has a store open"
     if not read:
         return Verdict.CORRUPT, "no store can be read"
     if len({one.cluster for one, _ in read}) > 1:

@@ -23,6 +23,10 @@ def seats(names: str) -> frozenset[Seat]:
     return frozenset(Seat(name, f"{name}'") for name in names)
 
 
+CLUSTER_NAME = "cluster"
+"""Of every chain that is drawn here."""
+
+
 def views(picture: str, digest: Digest = by_hash, options: str = "options") -> dict[str, View]:
     """Return the views of a chain by their letter and digits, the first one first."""
     drawn: dict[str, View] = {}
@@ -80,7 +84,7 @@ def _view(
             electors=members,
             wait_for=2,
             options_digest=options,
-            cluster_name="cluster",
+            cluster_name=CLUSTER_NAME,
             nonce=nonce,
             time=0,
             digest=digest,

@@ -44,13 +44,13 @@ def _candidate(name: str, text: str, chain: str) -> Candidate:
 F = "F F.5 of F"
 
 CASES: list[tuple[str, list[Candidate]]] = [
-    ("a store is open", stores("F", a=F, b="in-use")),
+    ("a process has a store open", stores("F", a=F, b="in-use")),
     ("stores of this program are not read here", stores("F", a=F, b="not-read")),
     ("no store can be read", stores("F", a=BAD, b="unreadable")),
     ("stores of several clusters", stores("F", a=F, b="F2 F2.5 of F2")),
     ("a store is there twice, or went back", stores("F", a=F, a2=F, b=F)),
     ("two branches", stores("F", a="C1 C1.6 of F C1", b="C2 C2.6 of F C2")),
-    ("the rest is empty", stores("F", a="- - of -", b=BAD)),
+    ("all that can be read is empty", stores("F", a="- - of -", b=BAD)),
     ("all are empty", stores("F", a="- - of -", b="- - of -")),
     ("a store that matters cannot be read", stores("F", a=F, b=F, c=BAD)),
     ("no store has all of the newest view", stores("F C:ab", c="F - of F C:ab")),

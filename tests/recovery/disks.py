@@ -14,6 +14,7 @@ from attrs import evolve
 
 from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.store.handle import create_store
+from tests.join import pictures
 from tests.join.pictures import lineage, position, views
 
 
@@ -49,8 +50,9 @@ def lay(folder: Path, chain: str, **members: str) -> dict[str, Path]:
     return made
 
 
-def put(path: Path, member: str, what: StoreRecord, *, cluster_name: str = "cluster") -> Path:
+def put(path: Path, member: str, what: StoreRecord, *, cluster_name: str = "") -> Path:
     """Make one store, as a member would."""
     path.mkdir(parents=True)
-    create_store(path, what, member=member, cluster_name=cluster_name).close()
+    name = cluster_name or pictures.CLUSTER_NAME
+    create_store(path, what, member=member, cluster_name=name).close()
     return path

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 from attrs import evolve
 
@@ -17,11 +18,14 @@ from joinproto.pick.table import verdicts
 from joinproto.recovery import info
 from joinproto.recovery.gather import gather
 from tests.cli.running import Done
+from tests.join import pictures
 from tests.recovery.disks import lay
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "recovery.md"
 BLOCK = re.compile(r"(<!-- recover: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 DATA = "/var/lib/broker"
+NAME = "orders"
+"""Of the cluster."""
 
 Ask = Callable[..., Done]
 
@@ -54,7 +58,8 @@ def picture() -> str:
 
 def example(folder: Path, run: Ask) -> str:
     """Return the worked example: the commands, and what they really print."""
-    disks = lay(folder, "F C1:ab@F.5", a="C1 C1.6", b="C1 C1.7", c="F F.5 of F")
+    with patch.object(pictures, "CLUSTER_NAME", NAME):
+        disks = lay(folder, "F C1:ab@F.5", a="C1 C1.6", b="C1 C1.7", c="F F.5 of F")
     for name, path in disks.items():
         raw = evolve(gather(path, host=f"node-{name}"), path=DATA)
         (folder / f"node-{name}.info").write_text(info.write([raw], tool="0"))
@@ -82,7 +87,7 @@ def example(folder: Path, run: Ask) -> str:
         if not line.startswith("not examined again")
     ]
     cut = next(at for at, line in enumerate(said) if line.startswith("b at "))
-    asked = ["", "To go on, type: cluster", "> cluster"]
+    asked = ["", f"To go on, type: {NAME}", f"> {NAME}"]
     parts.append("On `node-b`:")
     parts.append(_indented("joinproto recover apply plan.json", [*said[:cut], *asked, *said[cut:]]))
     return "\n\n".join(parts)
