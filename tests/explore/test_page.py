@@ -4,127 +4,31 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 pytest.importorskip("starlette", reason="pip install 'joinproto[web]'")
-pytest.importorskip("playwright", reason="pip install --group dev")
-
-from playwright.sync_api import Browser, Page, sync_playwright
 
 from joinproto.check.catalogue import load
 from joinproto.cli.commands.explore import leading_to
 from joinproto.cli.exploring import session_of
 from joinproto.explore.export import export
 from joinproto.explore.session import Session
+from tests.explore.browsing import opened, page_of, said, shot
 from tests.explore.serving import serving
 from tests.needs import need
-from tools.web import AXE, LIBRARIES, VENDOR, bring
+from tools.web import AXE, bring
 
 if TYPE_CHECKING:
-    from playwright.sync_api import ConsoleMessage
+    from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.landing, pytest.mark.needs("chromium")]
 
 ROOT = Path(__file__).resolve().parents[2]
-SHOTS = ROOT / "out/explore"
 FIRST_TRY = "docs/examples/my_first_try.py"
 MODEL = "docs/examples/my_model.py"
-
-HOSTILE = """
-from joinproto.check import World, always, sometimes
-
-EVIL = '<img src=x onerror="document.title=1">'
-
-
-class Member:
-    def __init__(self):
-        self.text = EVIL
-
-    def choices(self):
-        yield '<script>document.title=2</script>'
-
-    def receive(self, event):
-        self.text = '"><svg onload=document.title=3>'
-        return None
-
-    def shows(self):
-        return self.text
-
-
-def world() -> World:
-    return World(
-        name='<b onmouseover=document.title=4>world</b>',
-        members={'<i>m</i>': Member},
-        properties=[always('<script>document.title=5</script>', lambda view: True)],
-        picture=lambda view: '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"'
-        ' onload="document.title=6"><script>document.title=7</script></svg>',
-    )
-"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _libraries() -> None:
-    """What `make web` brings; the page without it is a test of its own."""
-    if not (VENDOR / "uplot.js").is_file():
-        need("npm")
-        bring(LIBRARIES, VENDOR)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as driver:
-        found = driver.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield found
-        found.close()
-
-
-@contextmanager
-def page_of(browser: Browser, target: str, path: str = "", **how: Any) -> Iterator[Page]:
-    """Yield the page of a world; a script's error, or one of the policy's, fails the test."""
-    session = Session()
-    assert "error" not in session.answer("open", {"target": target, **how.pop("given", {})})
-    with serving(session) as address, opened(browser, address + path, **how) as page:
-        yield page
-
-
-@contextmanager
-def opened(browser: Browser, address: str, **how: Any) -> Iterator[Page]:
-    context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, **how})
-    page = context.new_page()
-    page.set_default_timeout(60_000)
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-
-    def heard(message: ConsoleMessage) -> None:
-        # The file that a library was kept from, where a test does so.
-        if message.type == "error" and "ERR_BLOCKED_BY_CLIENT" not in message.text:
-            wrong.append(message.text)
-
-    page.on("console", heard)
-    page.goto(address)
-    page.wait_for_selector("[data-drawn]")
-    yield page
-    context.close()
-    assert [] == wrong
-
-
-def shot(page: Page, name: str) -> None:
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SHOTS / f"{name}.png")
-
-
-def said(page: Page, text: str) -> None:
-    """Wait until the line for screen readers says this."""
-    page.wait_for_function(
-        "text => document.querySelector('.status').textContent.includes(text)", arg=text
-    )
 
 
 def test_a_private_file_leads_the_browser_to_the_page(browser: Browser) -> None:
@@ -365,19 +269,6 @@ def test_an_edited_model_is_loaded_again(browser: Browser, tmp_path: Path) -> No
         page.locator(".notice", has_text="The file changed").wait_for()
 
         assert "the first 0 fit" in page.locator(".notice").inner_text()
-
-
-def test_a_hostile_model_is_shown_and_nothing_of_it_runs(browser: Browser, tmp_path: Path) -> None:
-    file = tmp_path / "hostile.py"
-    file.write_text(HOSTILE, encoding="utf-8")
-    with page_of(browser, str(file)) as page:
-        page.keyboard.press("1")
-        said(page, "Step 1")
-        shot(page, "hostile")
-
-        assert "<b onmouseover=document.title=4>world</b>" == page.locator("h1").inner_text()
-        assert page.title().startswith("<b onmouseover")
-        assert 0 == page.locator("#explore script, #explore i, #explore svg[onload]").count()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

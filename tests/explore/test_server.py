@@ -56,6 +56,21 @@ def test_a_wrong_token_is_refused(address: str, path: str) -> None:
     assert "<" not in text
 
 
+@pytest.mark.parametrize("path", [f"/{TOKEN}/ask", f"/{TOKEN}/"])
+def test_another_page_gets_no_web_socket(address: str, path: str) -> None:
+    upgrade = {
+        "connection": "Upgrade",
+        "upgrade": "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "origin": "https://evil.example",
+    }
+
+    status, _, _ = request(address, path, headers=upgrade)
+
+    assert status in (403, 404, 405)
+
+
 def test_a_question_with_a_wrong_token_is_refused(address: str) -> None:
     status, text, _ = request(address, "/wrong/ask", body=ASK, headers=JSON)
 

@@ -31,8 +31,8 @@ export async function start(root, ask, { world = null, watchFile = true } = {}) 
 class Page {
   constructor(root, ask) {
     this.root = root;
-    this.ask = ask;
-    this.run = new Run(ask);
+    this.ask = (verb, args) => this.patiently(ask(verb, args));
+    this.run = new Run(this.ask);
     this.tab = "walk";
     this.selected = 0;
     this.columns = [];
@@ -81,6 +81,13 @@ class Page {
     if (this.panels.compare) this.compare = compareTab(this, this.panels.compare);
     if (this.panels.logs) logsTab(this, this.panels.logs);
     this.show(this.tab);
+  }
+
+  // A model's code may take long, or never return: then the page says what it waits for.
+  async patiently(answer) {
+    const words = "Still waiting: the code of the model has not returned. If it never does, end joinproto, mend the model, and start again.";
+    const late = setTimeout(() => this.status ? this.say(words) : fill(this.root, h("p", { class: "loading", role: "status" }, words)), 5000);
+    try { return await answer; } finally { clearTimeout(late); }
   }
 
   can(verb) { return this.world.verbs.includes(verb); }

@@ -1,0 +1,33 @@
+"""A browser, and the libraries that the page is drawn with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.needs import need
+
+
+@pytest.fixture(scope="session")
+def libraries() -> None:
+    """What `make web` brings; the page without it is a test of its own."""
+    from tools.web import LIBRARIES, VENDOR, bring
+
+    if not (VENDOR / "uplot.js").is_file():
+        need("npm")
+        bring(LIBRARIES, VENDOR)
+
+
+@pytest.fixture(scope="module")
+def browser(libraries: None) -> Iterator[Any]:
+    """Chromium, for one module: while it is there, no other event loop can run in this process."""
+    need("chromium")
+    api = pytest.importorskip("playwright.sync_api", reason="pip install --group dev")
+    with api.sync_playwright() as driver:
+        found = driver.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield found
+        found.close()
