@@ -184,9 +184,9 @@ def questions(graph: Graph, found: Sequence[int]) -> list[Json]:
             group = f"{who} {name}".strip()
             for text in texts:
                 about = f'"{name}", "{text}"' if name else f'"{text}"'
-                wanted = {"where": f"count({about}) >= {least}"}
+                asked = {"where": f"count({about}) >= {least}"}
                 label = f"{group} = {text}" if name else f"{group} {text}"
-                ready.append(_ready(group[0].upper() + group[1:], text, label, wanted))
+                ready.append(_ready(group[0].upper() + group[1:], text, label, asked))
     return ready
 
 

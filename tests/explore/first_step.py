@@ -1,0 +1,98 @@
+"""How long it takes until the first step is on screen, in Chromium that runs already.
+
+    python -m tests.explore.first_step join
+    python -m tests.explore.first_step two-phase-commit dist/playground
+
+The first measures joinproto explore from its start, the second the playground from its address.
+Each line is one try with new pages: seconds by the clock, and of CPU in joinproto and Chromium.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+TICKS = os.sysconf("SC_CLK_TCK")
+TRIES = 5
+WAIT_MS = 120_000
+
+
+def descendants(process: int) -> Iterator[int]:
+    """Yield the processes that a process began, and those that they began."""
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in map(int, task.read_text().split()):
+            yield child
+            yield from descendants(child)
+
+
+def cpu_seconds() -> dict[int, float]:
+    """Return what each process that this one began has used, in seconds of CPU."""
+    found = {}
+    for process in descendants(os.getpid()):
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        found[process] = (int(fields[11]) + int(fields[12])) / TICKS
+    return found
+
+
+def explored(page: Any, world: str) -> None:
+    """Start the command, and wait for the first step on its page."""
+    words = [sys.executable, "-m", "joinproto", "explore", world, "--no-open"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        page.goto(process.stdout.readline().strip(), wait_until="commit")
+        page.locator(".step").first.wait_for()
+        said(page)
+        process.send_signal(signal.SIGINT)
+
+
+def stepped(page: Any, world: str, address: str) -> None:
+    """Open a world in the playground, and wait for its first step."""
+    page.goto(f"{address}#worlds/{world}", wait_until="commit")
+    page.get_by_role("button", name="Step through it").first.click()
+    page.frame_locator("iframe.explorer").locator(".step").first.wait_for()
+    said(page)
+
+
+def said(page: Any) -> None:
+    """Print what passed since `page` was made."""
+    began, before = page.began
+    used = sum(now - before.get(process, 0.0) for process, now in cpu_seconds().items())
+    print(f"{time.perf_counter() - began:.2f} s by the clock, {used:.2f} s of CPU", flush=True)
+
+
+def main(world: str, folder: str | None = None) -> None:
+    """Measure explore, or the playground in a folder that `make playground` wrote."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.playground.serving import serve
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        for _ in range(TRIES):
+            page: Any = browser.new_context().new_page()
+            page.set_default_timeout(WAIT_MS)
+            page.began = time.perf_counter(), cpu_seconds()
+            if folder is None:
+                explored(page, world)
+            else:
+                with serve(Path(folder), []) as address:
+                    stepped(page, world, address)
+            page.context.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])
