@@ -78,11 +78,13 @@ def ask_each(item: Property, shown: Iterable[tuple[Any, ...]]) -> list[bool]:
     what, answers = f"property {item.name!r}", []
 
     def call() -> None:
+        is_due = True
         for one in shown:
             WATCH.go_on()
             answer = holds(*one)
             answers.append(answer if type(answer) is bool else truth(what, holds, answer))
-            if _is_due(item, holds) and bool(holds(*one)) is not answers[-1]:
+            is_due = is_due and _is_due(item, holds)
+            if is_due and bool(holds(*one)) is not answers[-1]:
                 _refuse_two_answers(item, holds)
 
     guard(what, call, takes=CLAIMS[item.scope])

@@ -66,6 +66,20 @@ def _is_stdlib(kind: type) -> bool:
     return kind.__module__.partition(".")[0] in sys.stdlib_module_names - {"__main__"}
 
 
+def is_in_dict(value: Any, names: tuple[str, ...]) -> bool:
+    """Return whether these are the names in an object's `__dict__`, and nothing else holds them.
+
+    No slot then, and no descriptor of the class that has a say in what is stored.
+    """
+    kind = type(value)
+    if not is_python(kind) or not kind.__dictoffset__ or value.__dict__.keys() != {*names}:
+        return False
+    if any(map(_slots, kind.__mro__)):
+        return False
+    held = [vars(base) for base in kind.__mro__[:-1]]
+    return not any(hasattr(type(one.get(name)), "__set__") for one in held for name in names)
+
+
 def _slots(kind: type) -> list[str]:
     """Return the names of the slots that the class adds, as its objects have them."""
     slots = vars(kind).get("__slots__", ())

@@ -214,8 +214,8 @@ class Direct(Small):
                     continue
                 steps += 1
                 taken[event] = taken.get(event, 0) + 1
-                if after not in numbers:
-                    numbers[after] = len(held)
+                count = len(held)
+                if numbers.setdefault(after, count) == count:
                     held.append(after)
             self.generated += steps
             if not steps:

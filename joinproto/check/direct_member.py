@@ -127,9 +127,10 @@ class DirectMember:
             offered = member.choices()
             if type(offered) is not list and type(offered) is not tuple:
                 raise _NotPlain
-            if not same(map(type, offered)) or len(offered) > MANY or after_of(member) != values:
+            count = len(offered)
+            if not same(map(type, offered)) or count > MANY or after_of(member) != values:
                 raise _NotPlain
-            objects.calls += 1 + len(offered)
+            objects.calls += 1 + count
             found: Answers = []
             for event in offered:
                 member = fresh()
@@ -141,19 +142,21 @@ class DirectMember:
                     found.append((event, None))
                 else:
                     raise _NotPlain
-            before, self._asked = self._asked, self._asked + 1 + len(offered)
-            for due in range(EVERY - before % EVERY - 1, len(offered) + 1, EVERY):
-                # Question 0 is choices(), the others are the events in their order.
+            # The question behind these that is put again next; 0 is choices(), others are events.
+            due = EVERY - self._asked % EVERY - 1
+            self._asked += 1 + count
+            while due <= count:
                 if due == 0:
                     if fresh().choices() != offered:
                         self._refuse_two("choices()", values)
-                    continue
-                event, first = found[due - 1]
-                member = fresh()
-                answer = member.receive(event)
-                again = after_of(member) if answer is None else None
-                if again != first or not (answer is None or answer is NOT_ENABLED):
-                    self._refuse_two(f"receive() of {event!r}", values)
+                else:
+                    event, first = found[due - 1]
+                    member = fresh()
+                    answer = member.receive(event)
+                    again = after_of(member) if answer is None else None
+                    if again != first or not (answer is None or answer is NOT_ENABLED):
+                        self._refuse_two(f"receive() of {event!r}", values)
+                due += EVERY
             return found
 
         return answers
@@ -225,17 +228,20 @@ def _maker(
     kind, names, count, new = objects.kind, objects.names, len(objects.names), object.__new__
     values_of = objects.values_of
     has_slots = any(vars(base).get("__slots__") for base in kind.__mro__)
-    if has_slots or not kind.__dictoffset__ or not is_python(kind):
+    # A class may have a say in what is set, the whole __dict__ included.
+    plain: Any = object
+    is_watched = kind.__setattr__ is not plain.__setattr__
+    if has_slots or is_watched or not kind.__dictoffset__ or not is_python(kind):
         return lambda values: partial(objects.running, values), objects.values
 
     def makes(values: Values) -> Callable[[], Any]:
         if not same(map(type, values)):
             return partial(objects.running, values)
-        held = dict(zip(names, values, strict=True))
+        copied = dict(zip(names, values, strict=True)).copy
 
         def fresh() -> Any:
             member = new(kind)
-            member.__dict__.update(held)
+            member.__dict__ = copied()
             return member
 
         return fresh

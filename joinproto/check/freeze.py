@@ -32,8 +32,12 @@ def freeze(value: Any) -> Hashable:
 def freeze_all(values: Iterable[Any]) -> tuple[Hashable, ...]:
     """Return all of `values` frozen; what several of them name stays one thing."""
     values = tuple(values)
+    if SAME.issuperset(map(type, values)):
+        return values
     walk = Walk()
     found = tuple(frozen_parts(values, walk))
+    if len(walk.met) < 2:
+        return found
     ids = [*map(id, walk.met)]
     if len(set(ids)) < len(ids):
         walk = Walk(frozenset(key for key, count in Counter(ids).items() if count > 1))
@@ -51,7 +55,10 @@ def thaw(value: Any, *, backwards: bool = False) -> Any:
 
 def thaw_all(values: Iterable[Any], *, backwards: bool = False) -> tuple[Any, ...]:
     """Return what `freeze_all` was given."""
-    found: tuple[Any, ...] = thaw(tuple(values), backwards=backwards)
+    values = tuple(values)
+    if SAME.issuperset(map(type, values)):
+        return values
+    found: tuple[Any, ...] = thaw(values, backwards=backwards)
     return found
 
 

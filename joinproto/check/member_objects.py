@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, NoReturn
 
-from joinproto.check.attributes import attributes, parts_getter
+from joinproto.check.attributes import attributes, is_in_dict, parts_getter
 from joinproto.check.determinism import NEXT, between_values
 from joinproto.check.freeze import freeze, freeze_all, thaw_all
 from joinproto.check.hints import hint, is_of_arguments
@@ -66,6 +66,8 @@ class MemberObjects:
                 raise self.problem(f"{name} is a property", next=f"make it a method: {name}()")
         self._methods = {name for name in OPTIONAL if callable(getattr(fresh, name, None))}
         self._plain = not hasattr(fresh, "__dict__")
+        # Where an object's attributes are its __dict__ and nothing else: their names.
+        self._in_dict = frozenset(self.names) if is_in_dict(fresh, self.names) else None
         self.fresh = made = self.values(fresh)
         self.empty = self.disk(fresh)
         self._shared = self._make_again(fresh, made)
@@ -150,8 +152,10 @@ class MemberObjects:
 
     def values(self, member: Any) -> tuple[Hashable, ...]:
         """Return the attributes of an object, frozen, in the order of `names`."""
-        if not self._plain and (extra := set(attributes(member)) ^ set(self.names)):
-            raise self._comes_or_goes(min(extra))
+        if not self._plain and (self._in_dict is None or member.__dict__.keys() != self._in_dict):
+            extra = set(attributes(member)) ^ set(self.names)
+            if extra:
+                raise self._comes_or_goes(min(extra))
         return self._frozen(member, self.names, self.values_of)
 
     def disk(self, member: Any) -> tuple[Hashable, ...]:
@@ -186,8 +190,12 @@ class MemberObjects:
     def running(self, values: tuple[Hashable, ...], *, backwards: bool = False) -> Any:
         """Return an object with these attributes."""
         member = object.__new__(self.kind)
+        held = zip(self.names, thaw_all(values, backwards=backwards), strict=True)
+        if self._in_dict is not None:
+            member.__dict__.update(held)
+            return member
         put = object.__setattr__
-        for name, value in zip(self.names, thaw_all(values, backwards=backwards), strict=True):
+        for name, value in held:
             put(member, name, value)
         return member
 

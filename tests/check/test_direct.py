@@ -132,6 +132,20 @@ def test_a_bound_leaves_states_out_as_the_other_way() -> None:
 
 
 @pytest.mark.usefixtures("_slowly")
+def test_a_class_that_has_a_say_in_what_is_set_is_not_asked_when_an_object_is_made() -> None:
+    class Strict(Grid):
+        def __setattr__(self, name: str, value: Any) -> None:
+            assert name in ("a", "b")
+            super().__setattr__(name, value)
+
+    found_there = same_found(
+        lambda: evolve(grid(always("any", lambda view: True)), members={"m": Strict})
+    )
+
+    assert found_there.distinct == 156
+
+
+@pytest.mark.usefixtures("_slowly")
 def test_the_engine_finds_the_same() -> None:
     """All but the words of coverage, which the engine tells of its tables."""
     world = grid(always_each("low", lambda shown: shown.a * shown.b < 30))

@@ -1,0 +1,134 @@
+"""Objects made of a member's attributes and taken apart again."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from attrs import define, field
+
+from joinproto.check.attributes import is_in_dict
+from joinproto.check.member_objects import MemberObjects
+from joinproto.check.problems import ModelProblem
+
+
+class Plain:
+    def __init__(self) -> None:
+        self.a, self.items = 1, [True]
+
+    def receive(self, event: str) -> None:
+        """Nothing."""
+
+
+class Cached(Plain):
+    @functools.cached_property
+    def twice(self) -> int:
+        return 2 * self.a
+
+
+class Watched(Plain):
+    """Whatever is stored as `b` is stored one higher."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__dict__["b"] = 3
+
+    @property
+    def b(self) -> int:
+        return int(self.__dict__["b"])
+
+    @b.setter
+    def b(self, value: int) -> None:
+        self.__dict__["b"] = value + 1
+
+
+class Slotted(Plain):
+    __slots__ = ("c",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.c = 4
+
+
+class Empty:
+    """Its one slot is not filled when it is made."""
+
+    __slots__ = ("__dict__", "later")
+
+    def receive(self, event: str) -> None:
+        """Nothing."""
+
+
+@define
+class Fields:
+    a: int = 1
+    items: list[bool] = field(factory=lambda: [True])
+
+    def receive(self, event: str) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_quick"),
+    [
+        (Plain, True),
+        (Cached, True),
+        (Watched, False),
+        (Slotted, False),
+        (Empty, False),
+        (Fields, False),
+    ],
+)
+def test_the_quick_way_is_for_objects_that_are_their_dict(
+    kind: Callable[[], Any], is_quick: bool
+) -> None:
+    """A slot lies elsewhere, and a property with a setter has a say in what is stored."""
+    objects = MemberObjects("m", kind)
+
+    assert is_in_dict(kind(), objects.names) is is_quick
+    assert (objects._in_dict is not None) is is_quick
+
+
+@pytest.mark.parametrize("kind", [Plain, Cached, Slotted, Fields])
+def test_what_was_taken_apart_is_made_again(kind: Callable[[], Any]) -> None:
+    objects = MemberObjects("m", kind)
+
+    made, other = objects.running(objects.fresh), objects.running(objects.fresh)
+
+    assert type(made) is kind
+    assert objects.values(made) == objects.fresh
+    assert made.items == [True]
+    assert made.items is not other.items
+
+
+def test_what_a_cached_property_keeps_is_no_attribute() -> None:
+    objects = MemberObjects("m", Cached)
+    made = objects.running(objects.fresh)
+
+    assert made.twice == 2
+
+    assert objects.values(made) == objects.fresh
+
+
+@pytest.mark.parametrize("comes", [True, False])
+def test_an_attribute_that_comes_or_goes_is_refused(comes: bool) -> None:
+    objects = MemberObjects("m", Plain)
+    made = objects.running(objects.fresh)
+    if comes:
+        made.more = 1
+    else:
+        del made.a
+
+    with pytest.raises(ModelProblem, match=f"'{'more' if comes else 'a'}' comes or goes"):
+        objects.values(made)
+
+
+def test_true_in_place_of_one_is_another_value() -> None:
+    """They are equal in Python, and an attribute that turns from one to the other has changed."""
+    objects = MemberObjects("m", Plain)
+    made = objects.running(objects.fresh)
+    made.a = True
+
+    assert objects.values(made) != objects.fresh
