@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Annotated, Any, Literal
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from joinproto.ask.question import Answer, Question, question
 from joinproto.clusterer.ask_config import CONFIG, ONE, config_at, config_or_none
@@ -31,6 +31,7 @@ from joinproto.clusterer.why import said
 from joinproto.clusterer.writing import as_json
 from joinproto.codec.json_form import Absent
 from joinproto.codec.strict import DoesNotFit
+from joinproto.machine.values import evolve
 
 RELEASE = Annotated[Release, "seed: with shutdown_timeout; head: without it"]
 VARIANT = Annotated[Variant, "whose rules: the document's, those that shipped, ours"]

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import evolve
-
 from joinproto.clusterer.booting import ask_services, kept, stopped, without
 from joinproto.clusterer.config import Held
 from joinproto.clusterer.identities import (
@@ -39,6 +37,7 @@ from joinproto.clusterer.messages import (
 from joinproto.clusterer.state import RoundKind, State, Step, Why, moved
 from joinproto.clusterer.status import Status, Turn
 from joinproto.clusterer.tables import Fits
+from joinproto.machine.values import evolve
 
 
 def told(nodes: Iterable[str], held: Held, *, achieved: bool = False) -> tuple[Send, ...]:

@@ -7,8 +7,6 @@ Source: Clusterer, U4 and U5; the real one's nodes that ran at the last stop.
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from joinproto.clusterer.config import Held, Notes
 from joinproto.clusterer.identities import data_of
 from joinproto.clusterer.messages import (
@@ -34,6 +32,7 @@ from joinproto.clusterer.messages import (
 )
 from joinproto.clusterer.state import OpenRound, RoundKind, State, Step
 from joinproto.clusterer.status import Status
+from joinproto.machine.values import evolve
 
 
 def ask_services(step: Step, boots: BootBroker, token: int) -> Step:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from attrs import evolve
-
 from joinproto.clusterer import booting, locking, transitioner
 from joinproto.clusterer.beginning import armed, begin, spread, told
 from joinproto.clusterer.config import Config, Held, compare, default
@@ -53,6 +51,7 @@ from joinproto.clusterer.messages import (
 from joinproto.clusterer.state import State, Step, Why, moved
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import FROM_OPERATOR, FROM_PEER, Does, News
+from joinproto.machine.values import evolve
 
 REPLIES = {
     Does.BEGIN: Reply.BEGINS,

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from functools import cache
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from joinproto.clusterer.config import Config, Held, Notes, compare
 from joinproto.clusterer.tables import BOOT, COMPATIBLE, Choice, Fits, Pair, Takes
 from joinproto.clusterer.variants import Rules
 from joinproto.machine.tables import Case
+from joinproto.machine.values import evolve
 
 
 def tidy(held: Held, me: str, identity: str, *, heads: bool = False) -> Held:

@@ -8,14 +8,13 @@ Source: Clusterer, U5.
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from joinproto.clusterer.beginning import rested, succeed
 from joinproto.clusterer.messages import AskLock, Boot, Locked, Send, Unlock
 from joinproto.clusterer.state import LockHolder, OpenRound, RoundKind, State, Step, Why
 from joinproto.clusterer.status import WAITING
 from joinproto.clusterer.tables import LOCKS, Lock
 from joinproto.clusterer.tables import AskedLock as Row
+from joinproto.machine.values import evolve
 
 
 def begin_locking(state: State) -> Step:

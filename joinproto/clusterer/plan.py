@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Annotated
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from joinproto.clusterer.config import Age, Config, compare
 from joinproto.clusterer.plan_start import Now, Up, formed
@@ -23,6 +23,7 @@ from joinproto.clusterer.story import Action, Op
 from joinproto.clusterer.variants import Variant
 from joinproto.clusterer.writing import as_json
 from joinproto.codec.json_form import Count
+from joinproto.machine.values import evolve
 
 NOBODY_TELLS = "no node that hears of the config is in it: give it to a node that it names"
 

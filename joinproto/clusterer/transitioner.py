@@ -5,7 +5,7 @@ Source: Clusterer, U1, U4, U5, U7; the real transitioner.
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from joinproto.clusterer import locking
 from joinproto.clusterer.beginning import begin, ended, rested, succeed, told
@@ -40,6 +40,7 @@ from joinproto.clusterer.tables import (
 )
 from joinproto.clusterer.waits import may_go
 from joinproto.machine.evaluate import members_of
+from joinproto.machine.values import evolve
 
 
 def ask(state: State, token: int, *, yields: bool = False) -> Step:

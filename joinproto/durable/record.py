@@ -99,6 +99,8 @@ class Kind(Generic[T]):
 
     def is_leftover(self, name: str) -> bool:
         """Return whether this is a file that is being written, or that a crash left behind."""
+        if not name.endswith(".tmp"):
+            return False
         pattern = rf"{re.escape(self.name)}(\.previous)?\.[0-9a-f]{{16}}\.tmp"
         return re.fullmatch(pattern, name) is not None
 

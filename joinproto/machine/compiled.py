@@ -9,6 +9,7 @@ the terms alone.  `evaluate.py` reads the same terms slowly, `machine.py` declar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from keyword import iskeyword
 from typing import TypeVar, cast
 
@@ -64,6 +65,16 @@ def reader(branches: Iterable[Branch[A]]) -> Callable[[Sequence[object], int], A
     # Nothing of it comes from outside: operators, `k0` and so on, and names of fields.
     exec("\n".join(lines), made)  # noqa: S102
     return cast("Callable[[Sequence[object], int], A]", made["read"])
+
+
+@cache
+def places(group: Group) -> Callable[[Sequence[object], int], list[int]]:
+    """Return the function from the members and `me` to the places of the group's members."""
+    text = _Text()
+    found = f"return {text._all('at', group)}"
+    made: dict[str, object] = dict(text.values)
+    exec(f"def read(rows, me): {found}", made)  # noqa: S102  as above
+    return cast("Callable[[Sequence[object], int], list[int]]", made["read"])
 
 
 @define

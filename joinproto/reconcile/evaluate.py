@@ -5,11 +5,12 @@ Source: reconciliation, Q1 to Q4.
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import frozen
 
-from joinproto.machine.evaluate import members_of
+from joinproto.machine.compiled import places
 from joinproto.machine.tables import Case
 from joinproto.machine.terms import Group
+from joinproto.machine.values import evolve
 from joinproto.reconcile.placement import Choice, Placement, placement_of
 from joinproto.reconcile.queue import EVALUATING, Node, Situation, Variant
 from joinproto.reconcile.tables import CANDIDATES, DROPPED, GONE, TABLES, Action, Spot
@@ -42,7 +43,7 @@ class Decision:
 
     def names(self, group: Group) -> tuple[str, ...]:
         """Return the names of the nodes in one of the sets of the tables."""
-        return tuple(self.spots[at].name for at in members_of(group, self.spots, self.me))
+        return tuple(self.spots[at].name for at in places(group)(self.spots, self.me))
 
 
 def evaluate(situation: Situation, place: Placement | None = None) -> Decision:
@@ -68,7 +69,13 @@ def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
     nodes = {node.name: node for node in situation.nodes}
     queue, here = situation.queue, situation.evaluates or ""
     members = frozenset(situation.members)
-    running = sum(situation.runs(name) for name in members)
+    runs = {name: situation.runs(name) for name in members}
+    leads, has_leader = queue.leader in (None, EVALUATING, here), queue.leader is not None
+    knows_nodes, knows_members = bool(nodes), bool(queue.members)
+    fails, removes = queue.target.configuration == 0, situation.removes
+    has_majority = 2 * sum(runs.values()) > len(members)
+    survives_less = situation.spare < (target - 1) // 2
+    is_odd, changing = len(members) % 2 == 1, queue.changing is not None
     spots = []
     for name in sorted({here, *nodes, *members}):
         node = nodes.get(name)
@@ -77,24 +84,22 @@ def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
                 name=name,
                 has_replica=name in members,
                 in_cluster=node is not None,
-                running=situation.runs(name)
-                if name in members
-                else node is not None and node.running,
+                running=runs.get(name, node is not None and node.running),
                 drained=node is not None and node.drained,
                 lost=name in members and _is_lost(situation, name, node),
                 takes=node is not None and name not in members and _takes(situation, node),
                 behind=name in queue.behind,
                 stays=name in queue.stays,
-                knows_nodes=bool(nodes),
-                knows_members=bool(queue.members),
-                leads=queue.leader in (None, EVALUATING, here),
-                has_leader=queue.leader is not None,
-                fails=queue.target.configuration == 0,
-                removes=situation.removes,
-                changing=queue.changing is not None,
-                has_majority=2 * running > len(members),
-                survives_less=situation.spare < (target - 1) // 2,
-                is_odd=len(members) % 2 == 1,
+                knows_nodes=knows_nodes,
+                knows_members=knows_members,
+                leads=leads,
+                has_leader=has_leader,
+                fails=fails,
+                removes=removes,
+                changing=changing,
+                has_majority=has_majority,
+                survives_less=survives_less,
+                is_odd=is_odd,
                 target=target,
             )
         )

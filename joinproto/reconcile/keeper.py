@@ -17,8 +17,9 @@ import math
 from collections.abc import Iterator, Mapping
 from enum import Enum
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
+from joinproto.machine.values import evolve
 from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.explain import why
 from joinproto.reconcile.placement import Placement
@@ -74,11 +75,18 @@ class Ended(Enum):
 
 @frozen
 class Verdict:
-    """`intent`: to be begun now, None: nothing is.  `why`: the reason, in a sentence."""
+    """`intent`: to be begun now, None: nothing is.  `busy`: which nodes copy enough already, or
+    "".
+    """
 
     decision: Decision
-    intent: Intent | None
-    why: str
+    intent: Intent | None = None
+    busy: str = ""
+
+    @property
+    def why(self) -> str:
+        """Return the reason, in a sentence."""
+        return self.busy or why(self.decision)
 
     @property
     def is_change(self) -> bool:
@@ -147,23 +155,29 @@ class Keeper:
         Which copies are begun while nodes take no more is decided by this order (Q5).
         """
         found = [
-            (self._situation(key, now, None).spare, self.queues[key].size, clock.next, key)
+            (at, key)
             for key, clock in self.clocks.items()
-            if clock.next is not None and clock.next <= now
+            if (at := clock.next) is not None and at <= now
         ]
-        return [key for *_, key in sorted(found)]
+        if len(found) < 2:
+            return [key for _, key in found]
+        order = [
+            (self._situation(key, now, None).spare, self.queues[key].size, at, key)
+            for at, key in found
+        ]
+        return [key for *_, key in sorted(order)]
 
     def judge(self, key: Key, now: float, replicas: tuple[Replica, ...] | None = None) -> Verdict:
         """Return what is to be done with a queue.  `replicas`: what its leader said just now."""
         decision = evaluate(self._situation(key, now, replicas), self.rules.place)
         if not decision.nodes:
-            return Verdict(decision, None, why(decision))
+            return Verdict(decision)
         leader = decision.situation.evaluates or ""
         intent = Intent(key, self.queues[key].kind, decision.action, decision.nodes[0], leader, now)
         busy = self._busy(intent)
         if busy is not None:
-            return Verdict(decision, None, busy)
-        return Verdict(decision, intent, why(decision))
+            return Verdict(decision, busy=busy)
+        return Verdict(decision, intent)
 
     def follow(self, intent: Intent, now: float, replicas: tuple[Replica, ...] | None) -> Ended:
         """Return what became of a change; `replicas` None: its leader did not answer."""
@@ -223,6 +237,8 @@ class Keeper:
 
     def looked(self, changed: Mapping[Key, bool], now: float) -> Keeper:
         """Return the keeper after these looks; `changed`: whether they did or lacked something."""
+        if not changed:
+            return self
         told = {key: self.clocks[key].looked(now, changed=one) for key, one in changed.items()}
         return evolve(self, clocks={**self.clocks, **told})
 
@@ -292,7 +308,7 @@ def _members(
 
 def _events(before: tuple[Node, ...], after: tuple[Node, ...]) -> Iterator[Happens]:
     """Yield what happened to nodes between two looks; nothing before the first."""
-    if not before:
+    if not before or before == after:
         return
     was = {node.name: node for node in before}
     now = {node.name: node for node in after}

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias, assert_never
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from joinproto.errors import UsageProblem
 from joinproto.machine.step import Step
+from joinproto.machine.values import evolve
 from joinproto.reconcile.keeper import Ended, Intent, Keeper, Verdict
 from joinproto.reconcile.queue import Kind
 from joinproto.reconcile.reading import Facts, Key, Replica
@@ -156,18 +157,15 @@ def step(state: State, event: Event) -> Step[State, Effect]:
             return Step(state, (TellProblem("api", why),))
         case Read(facts, now):
             keeper = state.keeper.observe(facts, now)
-            draft = _RoundInMaking(
-                evolve(state, keeper=keeper, at=now, looks=None, changed={}, asked=None)
-            )
+            draft = _RoundInMaking(keeper, state.applies, now, tuple(keeper.intents.values()))
             draft.effects.append(TellRead(keeper, now))
             draft.effects += [TellProblem("queue", why, key) for key, why in facts.problems.items()]
-            draft.put(follows=tuple(keeper.intents.values()))
         case LeaderReply(replicas, now, why):
-            draft = _RoundInMaking(evolve(state, asked=None, at=now))
+            draft = _RoundInMaking.of(state, now)
             if state.asked is not None:
                 draft.answered(state.asked, replicas, why)
         case Changed(now, why):
-            draft = _RoundInMaking(evolve(state, asked=None, at=now))
+            draft = _RoundInMaking.of(state, now)
             if isinstance(state.asked, Intent):
                 draft.tool_ended(state.asked, why)
         case never:
@@ -177,36 +175,54 @@ def step(state: State, event: Event) -> Step[State, Effect]:
 
 @define
 class _RoundInMaking:
-    """A round, as far as it comes without an answer."""
+    """A round, as far as it comes without an answer; its fields are those of `State`."""
 
-    state: State
+    keeper: Keeper
+    applies: bool
+    at: float
+    follows: tuple[Intent, ...]
+    looks: tuple[Key, ...] | None = None
+    changed: dict[Key, bool] = field(factory=dict)
+    asked: Intent | Key | None = None
     effects: list[Effect] = field(factory=list)
 
-    def put(self, **changes: object) -> None:
-        self.state = evolve(self.state, **changes)  # type: ignore[arg-type]
+    @classmethod
+    def of(cls, state: State, now: float) -> _RoundInMaking:
+        """Return the round after an answer came."""
+        changed = dict(state.changed)
+        return cls(state.keeper, state.applies, now, state.follows, state.looks, changed)
 
     def gone_on(self) -> Step[State, Effect]:
         """Return the state in which an answer is awaited, or the round is over."""
-        while self.state.asked is None:
-            if self.state.follows:
-                intent, *follows = self.state.follows
-                self.put(follows=tuple(follows))
+        while self.asked is None:
+            if self.follows:
+                intent, *follows = self.follows
+                self.follows = tuple(follows)
                 self._follow(intent)
-            elif self.state.looks is None:
-                self.put(looks=tuple(self.state.keeper.due(self.state.at)))
-            elif self.state.looks:
-                key, *looks = self.state.looks
-                self.put(looks=tuple(looks))
+            elif self.looks is None:
+                self.looks = tuple(self.keeper.due(self.at))
+            elif self.looks:
+                key, *looks = self.looks
+                self.looks = tuple(looks)
                 self._look(key)
             else:
-                looked = self.state.keeper.looked(self.state.changed, self.state.at)
-                self.put(keeper=looked, changed={})
+                self.keeper = self.keeper.looked(self.changed, self.at)
+                self.changed = {}
                 break
-        return Step(self.state, tuple(self.effects))
+        state = State(
+            keeper=self.keeper,
+            applies=self.applies,
+            follows=self.follows,
+            looks=self.looks,
+            changed=self.changed,
+            asked=self.asked,
+            at=self.at,
+        )
+        return Step(state, tuple(self.effects))
 
     def tool_ended(self, intent: Intent, why: str) -> None:
         """Note when; what it did says the leader in a later round."""
-        self.put(keeper=self.state.keeper.begun(evolve(intent, ended=self.state.at)))
+        self.keeper = self.keeper.begun(evolve(intent, ended=self.at))
         if why:
             self.effects.append(TellProblem("command", why, intent.key))
 
@@ -219,30 +235,30 @@ class _RoundInMaking:
             self.effects.append(TellProblem("status", why, key))
         try:
             if isinstance(one, Intent):
-                ended = self.state.keeper.follow(one, self.state.at, replicas)
+                ended = self.keeper.follow(one, self.at, replicas)
                 self._followed(one, ended, replicas)
             elif replicas is None:
                 self._looked(key, soon=True)
             else:
-                self._judged(key, self.state.keeper.judge(key, self.state.at, replicas))
+                self._judged(key, self.keeper.judge(key, self.at, replicas))
         except UsageProblem as error:
             self._not_placed(key, error, looked=not isinstance(one, Intent))
 
     def _follow(self, intent: Intent) -> None:
-        if intent.key in self.state.keeper.queues:
+        if intent.key in self.keeper.queues:
             self._ask(intent, intent.key)
-        elif self.state.keeper.has_settled(intent, self.state.at):
+        elif self.keeper.has_settled(intent, self.at):
             # A list that lacks it may be a broker that starts; after a while it was deleted.
             self._followed(intent, Ended.LOST, None)
 
     def _followed(self, intent: Intent, ended: Ended, replicas: tuple[Replica, ...] | None) -> None:
         if ended is Ended.NOT_YET:
             return
-        left = self.state.keeper.ended(intent, ended)
-        verdict = left.after(intent, ended, self.state.at, replicas)
+        left = self.keeper.ended(intent, ended)
+        verdict = left.after(intent, ended, self.at, replicas)
         if verdict is not None and verdict.is_change and verdict.intent is None:
             return  # its nodes are busy: kept until they are not, as nothing else remembers it
-        self.put(keeper=left)
+        self.keeper = left
         self.effects.append(TellChange(intent, ended.value))
         if verdict is not None and verdict.intent is not None:
             self._begin(verdict.intent)
@@ -251,25 +267,25 @@ class _RoundInMaking:
 
     def _look(self, key: Key) -> None:
         try:
-            verdict = self.state.keeper.judge(key, self.state.at)
+            verdict = self.keeper.judge(key, self.at)
         except UsageProblem as error:
             self._not_placed(key, error, looked=True)
             return
-        is_doubted = key in self.state.keeper.doubted
-        if self.state.applies and (verdict.intent is not None or is_doubted):
+        is_doubted = key in self.keeper.doubted
+        if self.applies and (verdict.intent is not None or is_doubted):
             # The list of queues is a few seconds old, so its leader has the last word.
             self._ask(key, key)
         else:
             self._judged(key, verdict)
 
     def _judged(self, key: Key, verdict: Verdict) -> None:
-        self.effects.append(TellVerdict(key, verdict, self.state.applies))
+        self.effects.append(TellVerdict(key, verdict, self.applies))
         self._looked(key, soon=verdict.is_change or verdict.decision.action is Action.WAIT)
-        if verdict.intent is not None and self.state.applies:
+        if verdict.intent is not None and self.applies:
             self._begin(verdict.intent)
 
     def _looked(self, key: Key, *, soon: bool) -> None:
-        self.put(changed={**self.state.changed, key: soon})
+        self.changed[key] = soon
 
     def _not_placed(self, key: Key, error: UsageProblem, *, looked: bool) -> None:
         """A placement function that fails stops no other queue."""
@@ -278,17 +294,16 @@ class _RoundInMaking:
             self._looked(key, soon=True)
 
     def _begin(self, intent: Intent) -> None:
-        keeper = self.state.keeper.begun(intent)
-        self.put(keeper=keeper, asked=intent)
+        self.keeper, self.asked = self.keeper.begun(intent), intent
         # Kept before it is begun: who starts anew asks the leader what became of it.
-        self.effects += [Keep(keeper.intents), TellChange(intent, "begun"), Begin(intent)]
+        self.effects += [Keep(self.keeper.intents), TellChange(intent, "begun"), Begin(intent)]
 
     def _ask(self, one: Intent | Key, key: Key) -> None:
-        queue = self.state.keeper.queues[key]
-        running = [node.name for node in self.state.keeper.nodes if node.running]
+        queue = self.keeper.queues[key]
+        running = [node.name for node in self.keeper.nodes if node.running]
         node = queue.leader if queue.leader in running else next(iter(running), None)
         if node is None:
             self.answered(one, None)
             return
-        self.put(asked=one)
+        self.asked = one
         self.effects.append(Ask(key, queue.kind, node))

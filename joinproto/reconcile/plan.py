@@ -15,9 +15,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from joinproto.codec.json_form import AtLeast, Count
+from joinproto.machine.values import evolve
 from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.explain import why
 from joinproto.reconcile.placement import Placement

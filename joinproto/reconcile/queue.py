@@ -150,11 +150,14 @@ class Situation:
 
         Real looks at nodes alone; the evaluating node counts as running.
         """
-        node = next((one for one in self.nodes if one.name == name), None)
-        if node is None or not node.running:
-            return False
-        sees_nodes_only = self.variant is Variant.REAL or name in (self.at, self.queue.leader)
-        return sees_nodes_only or not self.queue.away.get(name)
+        for node in self.nodes:
+            if node.name == name:
+                sees_nodes_only = self.variant is Variant.REAL or name in (
+                    self.at,
+                    self.queue.leader,
+                )
+                return node.running and (sees_nodes_only or not self.queue.away.get(name))
+        return False
 
     @property
     def removes(self) -> bool:

@@ -29,7 +29,7 @@ class HalfAnswer(PeerError):
     """The broker answered, and the answer is not what was asked for."""
 
 
-@frozen(order=True)
+@frozen(order=True, cache_hash=True)
 class Key:
     """A queue, among all of a broker."""
 

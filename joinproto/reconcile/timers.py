@@ -16,12 +16,13 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Annotated
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from joinproto.codec.json_form import AtLeast
 from joinproto.machine.machine import Arrow, StateMachine
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Members
+from joinproto.machine.values import evolve
 from joinproto.reconcile.queue import Variant
 
 

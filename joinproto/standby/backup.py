@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from joinproto.machine import step
+from joinproto.machine.values import evolve
 from joinproto.standby.events import Effect, Keep, KeepView, Leave, Make, Remove, Send
 from joinproto.standby.messages import (
     CaughtUp,

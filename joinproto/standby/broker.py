@@ -9,10 +9,11 @@ from enum import Enum
 from operator import attrgetter
 from typing import Annotated
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from joinproto.codec.json_form import AtLeast, Written
 from joinproto.codec.malformed import Refusal
+from joinproto.machine.values import evolve
 
 
 class Variant(Enum):

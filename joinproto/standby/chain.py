@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from attrs import evolve
-
+from joinproto.machine.values import evolve
 from joinproto.standby.best import best
 from joinproto.standby.broker import Mark, Role, Store
 from joinproto.standby.messages import View

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from enum import Enum
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Condition, Members
+from joinproto.machine.values import evolve
 from joinproto.standby.broker import Role, Variant
 from joinproto.standby.variants import practice_of
 

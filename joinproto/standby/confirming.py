@@ -5,8 +5,7 @@ Source: hot standby, H4, H8; LM4, LM5, LC2.
 
 from __future__ import annotations
 
-from attrs import evolve
-
+from joinproto.machine.values import evolve
 from joinproto.standby.events import Confirm, Effect, WriteView
 from joinproto.standby.messages import View, Viewed
 from joinproto.standby.primary_state import Keeper, Pending, PrimaryState, Proposal

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from attrs import define, evolve, frozen
+from attrs import define, frozen
 
 from joinproto.errors import MisuseError
 from joinproto.machine import step as shape
+from joinproto.machine.values import evolve
 from joinproto.standby import backup, primary
 from joinproto.standby.backup import Following
 from joinproto.standby.broker import Mark, Role

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from enum import Enum
 
-from attrs import evolve, frozen
+from attrs import frozen
 
+from joinproto.machine.values import evolve
 from joinproto.standby.chain import follows, heard, is_proven, may_promote, promoted, turn
 from joinproto.standby.events import Answer, Promote
 from joinproto.standby.machine import Broker, step

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from joinproto.codec.json_form import Absent
+from joinproto.machine.values import evolve
 from joinproto.standby.broker import Mark, Role, Store
 from joinproto.standby.chain import seen
 from joinproto.standby.events import Gone, Superseded

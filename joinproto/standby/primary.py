@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from attrs import evolve
-
 from joinproto.machine import step
+from joinproto.machine.values import evolve
 from joinproto.standby.confirming import settled
 from joinproto.standby.events import (
     Commit,

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from attrs import Factory, evolve, frozen
+from attrs import Factory, frozen
 
+from joinproto.machine.values import evolve
 from joinproto.standby.broker import Variant
 from joinproto.standby.catch_up import Message, Order
 from joinproto.standby.messages import View

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from attrs import Factory, evolve, frozen
+from attrs import Factory, frozen
 
+from joinproto.machine.values import evolve
 from joinproto.standby.catch_up import Message, is_after
 from joinproto.standby.messages import Change, Kind, Thing
 from joinproto.standby.queue import MessageQueue

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import evolve
-
+from joinproto.machine.values import evolve
 from joinproto.standby.catch_up import Order, is_after
 from joinproto.standby.events import Effect, Leave, Send
 from joinproto.standby.messages import (

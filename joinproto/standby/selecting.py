@@ -5,8 +5,7 @@ Source: hot standby, H7; LC5.
 
 from __future__ import annotations
 
-from attrs import evolve
-
+from joinproto.machine.values import evolve
 from joinproto.standby.events import New
 from joinproto.standby.messages import Thing
 from joinproto.standby.primary_state import Who

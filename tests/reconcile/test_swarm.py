@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from attrs import evolve
@@ -140,3 +141,13 @@ def test_a_stream_has_no_replica_on_a_node_that_runs_and_says_so() -> None:
     found = keeper.judge(Key("/", "q"), 0.0, replicas_of(Kind.STREAM, rows)).decision
 
     assert ("a", "b", "d") == found.situation.members
+
+
+def test_a_seed_is_one_run_whatever_the_process_id_is() -> None:
+    """A lock file has it, and what a simulated disk draws depends on the length of a write."""
+    steps = set()
+    for process in (1000, 10000):
+        with mock.patch("os.getpid", return_value=process):
+            steps.add(run(draw(343, 60)).steps)
+
+    assert {996} == steps

@@ -30,7 +30,7 @@ from joinproto.clusterer.reading import Release
 from joinproto.clusterer.state import State, Step
 from tools.swarms.clusterer_machines import Machine, Machines
 from tools.swarms.clusterer_oracle import Gospels, Message, Oracle
-from tools.swarms.virtual import VirtualLoop
+from tools.swarms.virtual import VirtualLoop, one_holder
 
 REST_SECONDS = 240.0
 LOOK_SECONDS = 0.5
@@ -325,7 +325,7 @@ def run(seed: int, bursts: int, names: str = "") -> Found:
 
     coordinator.step = counted
     try:
-        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        with one_holder(), asyncio.Runner(loop_factory=VirtualLoop) as runner:
             runner.run(all_())
             seconds = runner.get_loop().time()
     finally:

@@ -293,10 +293,11 @@ class Links:
         return frozenset((one, other)) not in self.cut
 
     def _is_up(self, one: str, other: str) -> bool:
-        both = (self.machines.all.get(one), self.machines.all.get(other))
-        return all(x is not None and x.process is not None for x in both) and self.are_open(
-            one, other
-        )
+        for name in (one, other):
+            machine = self.machines.all.get(name)
+            if machine is None or machine.process is None:
+                return False
+        return self.are_open(one, other)
 
     def send(self, one: str, to: str, content: Content) -> None:
         loop, pair = asyncio.get_running_loop(), frozenset((one, to))

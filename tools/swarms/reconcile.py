@@ -31,6 +31,7 @@ from joinproto.reconcile.reading import Facts, Key, Replica, facts_of, replicas_
 from joinproto.swarm.disk import Disk
 from tools.swarms.reconcile_broker import COPIES, LOST_SECONDS, Broker
 from tools.swarms.shrink import fewer
+from tools.swarms.virtual import one_holder
 
 PLACE = Path("/var/lib/keeper.json")
 POLL = 5.0
@@ -111,7 +112,7 @@ class Beside:
     dies_in: int | None = None
     is_off: bool = False
     # Mostly nothing has changed since, and it says the same.
-    _read: tuple[Any, Any, Facts] | None = None
+    _read: tuple[object, Facts] | None = None
 
     def call(self, _name: str = "") -> None:
         if self.is_off:
@@ -129,10 +130,11 @@ class Beside:
         self.call()
         if self.broker.now < self.silent_until:
             raise NoAnswer("no answer", next="ask again")
-        nodes, queues = self.broker.api_nodes(), self.broker.api_queues()
-        if self._read is None or self._read[:2] != (nodes, queues):
-            self._read = nodes, queues, facts_of(nodes, queues, None, {})
-        return self._read[2]
+        said = self.broker.asked()
+        if self._read is None or self._read[0] != said:
+            facts = facts_of(self.broker.api_nodes(), self.broker.api_queues(), None, {})
+            self._read = said, facts
+        return self._read[1]
 
     def replicas(self, key: Key, kind: Kind, node: str) -> tuple[Replica, ...]:
         self._takes(0.0, 0.1)
@@ -319,7 +321,7 @@ def run(scenario: Scenario) -> Found:
         playing.steps += 1
         return step(*given)
 
-    with mock.patch.object(loop, "step", counted):
+    with mock.patch.object(loop, "step", counted), one_holder():
         problem = playing.play()
     broker = playing.broker
     return Found(scenario, problem, playing.steps, broker.commands, broker.now)

@@ -174,11 +174,21 @@ class Broker:
 
     # -- what is said of it --------------------------------------------------------------------
 
-    def api_nodes(self) -> list[dict[str, Any]]:
+    def asked(self) -> object:
+        """Take a question for both lists; while the answer here is equal, so are they."""
         self.read_at = self.now
         for one in self.nodes.values():
             if one.up:
                 one.ran = self.now
+        return (
+            [(one.name, one.up, one.drained, one.member) for one in self.nodes.values()],
+            [
+                (one.name, one.kind, one.shown, one.target, frozenset(one.listed))
+                for one in self.groups.values()
+            ],
+        )
+
+    def api_nodes(self) -> list[dict[str, Any]]:
         return [
             {"name": one.name, "running": one.up, "being_drained": one.drained}
             for one in self.nodes.values()

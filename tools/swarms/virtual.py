@@ -9,7 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+from contextlib import AbstractContextManager
 from typing import Any
+from unittest import mock
+
+from joinproto.durable import lock
+
+HOLDER = lock.Holder(pid="10000", host="vm", boot_id="0" * 36)
+
+
+def one_holder() -> AbstractContextManager[Any]:
+    """Have each lock file say the same of its holder.
+
+    How long it is decides what a simulated disk draws for its write: with the process id in it a
+    seed gave another run whenever that id had a digit more.
+    """
+    return mock.patch.object(lock, "_myself", return_value=HOLDER)
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -29,7 +44,8 @@ class _Jumps(selectors.DefaultSelector):
         self._loop = loop
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        found = super().select(0)
+        # One is registered always: the loop's own pipe, by which threads would wake it.
+        found = super().select(0) if len(self.get_map()) > 1 else []
         if timeout is None and not found:
             raise RuntimeError("every task waits, and no timer will wake one")
         if timeout:

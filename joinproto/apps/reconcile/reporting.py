@@ -80,11 +80,9 @@ class Reporter:
 
     def read(self, keeper: Keeper, now: float) -> None:
         """Tell that the broker was read whole."""
-        self._said = {
-            at: said
-            for at, said in self._said.items()
-            if at != ("api", None) and (not isinstance(at, Key) or at in keeper.queues)
-        }
+        gone = [at for at in self._said if isinstance(at, Key) and at not in keeper.queues]
+        for at in (("api", None), *gone):
+            self._said.pop(at, None)
         self._queues.set(len(keeper.queues))
         self._open.set(len(keeper.intents))
         self._read.set(now)

@@ -7,6 +7,7 @@ Source: Clusterer, U5; the real one's nodes that ran at the last stop.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from attrs import frozen
@@ -48,6 +49,7 @@ class MembersFile:
         return Kind(name=self.path.name, decode=_decoded, bare=_decoded, next=RESET)
 
 
+@lru_cache(maxsize=64)  # each write reads both files first
 def _decoded(payload: bytes) -> Members:
     found: Members = read(Members, parsed(payload, "members"))
     return found

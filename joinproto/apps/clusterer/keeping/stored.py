@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -80,13 +81,7 @@ class StoredConfig:
         return Kind(name=self.name, decode=self._decoded, format_max=FORMAT, next=RESET)
 
     def _decoded(self, payload: bytes) -> StoredRecord:
-        try:
-            found = read(payload.decode(), Form.ERLANG, self.release)
-        except NotConfig as error:
-            raise ValueError(str(error)) from error
-        if found.own is None:
-            raise ValueError("has no node_id")
-        return StoredRecord(found.held, found.own, 0)
+        return _decoded(payload, self.release)
 
     @contextmanager
     def _locked(self, record: Record[StoredRecord]) -> Iterator[None]:
@@ -95,6 +90,18 @@ class StoredConfig:
             yield
         finally:
             let_go(self.files, lock)
+
+
+@lru_cache(maxsize=64)
+def _decoded(payload: bytes, release: Release) -> StoredRecord:
+    # Each write reads both files first, and mostly one of them was read for the write before.
+    try:
+        found = read(payload.decode(), Form.ERLANG, release)
+    except NotConfig as error:
+        raise ValueError(str(error)) from error
+    if found.own is None:
+        raise ValueError("has no node_id")
+    return StoredRecord(found.held, found.own, 0)
 
 
 def _found(record: Record[StoredRecord]) -> StoredRecord | None:
