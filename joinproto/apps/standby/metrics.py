@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
-
-from attrs import frozen
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
-
-from joinproto import __version__
+from joinproto.host.process.http import Measures
 from joinproto.standby.broker import Role
 
 GAUGES = {
@@ -30,26 +23,4 @@ COUNTERS = {
     "promotions": "How often it became primary.",
     "refused_clients": "Clients that were refused, for this is a backup.",
 }
-
-
-@frozen
-class BrokerCollector(Collector):
-    """Reads the broker on each request, so nothing is counted twice."""
-
-    facts: Callable[[], dict[str, Any]]
-
-    def collect(self) -> Iterable[Metric]:
-        facts = self.facts()
-        build = GaugeMetricFamily("joinproto_build_info", "1.", labels=["version"])
-        build.add_metric([__version__], 1.0)
-        yield build
-        role = GaugeMetricFamily(
-            "joinproto_standby_role", "1 for the present one.", labels=["role"]
-        )
-        for one in Role:
-            role.add_metric([one.value], float(facts["phase"] == one.value))
-        yield role
-        for name, about in GAUGES.items():
-            yield GaugeMetricFamily(f"joinproto_standby_{name}", about, value=float(facts[name]))
-        for name, about in COUNTERS.items():
-            yield CounterMetricFamily(f"joinproto_standby_{name}", about, value=float(facts[name]))
+BROKER = Measures("joinproto_standby", ("role", Role), GAUGES, COUNTERS)

@@ -92,12 +92,11 @@ class Process:
             stack.callback((await self._listen(core)).close)
             if self.settings.http is not None:
                 # Inside: a broker without it does not load a server.
-                from joinproto.apps.standby.metrics import BrokerCollector
+                from joinproto.apps.standby.metrics import BROKER
                 from joinproto.host.process.http import http_server
 
-                collector = BrokerCollector(lambda: numbers_of(core))
                 await stack.enter_async_context(
-                    http_server(self.settings.http, collector.facts, collector)
+                    http_server(self.settings.http, lambda: numbers_of(core), BROKER)
                 )
             tasks.start_soon(self._control, core)
             tasks.start_soon(self._tick, core)

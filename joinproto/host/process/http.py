@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from enum import Enum
 from typing import Any
 
 import anyio
 import uvicorn
+from attrs import frozen
 from prometheus_client import CollectorRegistry, make_asgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -32,25 +34,39 @@ HEADER_BYTES_MAX = 16 * 2**10
 Facts = Callable[[], dict[str, Any]]
 
 
-class _NodeCollector(Collector):
-    """Reads the node on each request, so nothing is counted twice."""
+@frozen
+class Measures:
+    """What a process shows to Prometheus, behind `name`: numbers that stand in its facts.
 
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
+    `phase`: the label of the fact `phase`, and all its values.  `gauges`, `counters`: name to help.
+    """
+
+    name: str
+    phase: tuple[str, type[Enum]]
+    gauges: Mapping[str, str]
+    counters: Mapping[str, str]
+
+
+@frozen(eq=False)
+class _Reader(Collector):
+    """Reads the process on each request, so nothing is counted twice."""
+
+    facts: Facts
+    measures: Measures
 
     def collect(self) -> Iterable[Metric]:
-        facts = self.facts()
+        facts, (label, kind), name = self.facts(), self.measures.phase, self.measures.name
         build = GaugeMetricFamily("joinproto_build_info", "1.", labels=["version"])
         build.add_metric([__version__], 1.0)
         yield build
-        phase = GaugeMetricFamily("joinproto_phase", "1 for the present phase.", labels=["phase"])
-        for one in Phase:
+        phase = GaugeMetricFamily(f"{name}_{label}", f"1 for the present {label}.", labels=[label])
+        for one in kind:
             phase.add_metric([one.value], float(facts["phase"] == one.value))
         yield phase
-        for name, about in _GAUGES.items():
-            yield GaugeMetricFamily(f"joinproto_{name}", about, value=float(facts[name]))
-        for name, about in _COUNTERS.items():
-            yield CounterMetricFamily(f"joinproto_{name}", about, value=float(facts[name]))
+        for key, about in self.measures.gauges.items():
+            yield GaugeMetricFamily(f"{name}_{key}", about, value=float(facts[key]))
+        for key, about in self.measures.counters.items():
+            yield CounterMetricFamily(f"{name}_{key}", about, value=float(facts[key]))
 
 
 _GAUGES = {
@@ -71,21 +87,22 @@ _COUNTERS = {
     "opened": "How often this node began to serve clients.",
     "refused_connections": "Connections that were refused.",
 }
+NODE = Measures("joinproto", ("phase", Phase), _GAUGES, _COUNTERS)
 
 
 @asynccontextmanager
 async def http_server(
-    address: Address, facts: Facts, collector: Collector | None = None
+    address: Address, facts: Facts, measures: Measures = NODE
 ) -> AsyncIterator[int]:
     """Answer as long as the block runs, and no longer; yields the port.
 
-    `facts`: at least `serves` and `phase`.  `collector`: what is measured; None: a node.
+    `facts`: at least `serves` and `phase`, and what is measured.
     """
     bound = _bound(address)
     open_now: dict[asyncio.BaseTransport, None] = {}
     server = _Server(
         uvicorn.Config(
-            _application(facts, collector or _NodeCollector(facts)),
+            _application(_Reader(facts, measures)),
             http=_bounded(open_now),
             ws="none",
             lifespan="off",
@@ -124,16 +141,16 @@ def _bound(address: Address) -> socket.socket:
         ) from error
 
 
-def _application(facts: Facts, collector: Collector) -> Any:
+def _application(reader: _Reader) -> Any:
     registry = CollectorRegistry()
-    registry.register(collector)
+    registry.register(reader)
     metrics = make_asgi_app(registry)
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] != "/health":
             await metrics(scope, receive, send)
             return
-        found = facts()
+        found = reader.facts()
         headers = [(b"content-type", b"text/plain; charset=utf-8")]
         status = 200 if found["serves"] else 503
         await send({"type": "http.response.start", "status": status, "headers": headers})
