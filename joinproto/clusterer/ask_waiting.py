@@ -14,13 +14,11 @@ from attrs import frozen
 from joinproto.ask.question import Answer, Question, question
 from joinproto.clusterer.ask_config import CONFIG, ONE, config_at
 from joinproto.clusterer.ask_nodes import NODE, RELEASE
-from joinproto.clusterer.blocking import blockers
 from joinproto.clusterer.config import Config
-from joinproto.clusterer.polling import choose, seen
+from joinproto.clusterer.polling import blockers, choose, may_go, seen
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import JOINERS, LOCKS, RAN, AskedLock, Lock, Next, WaitingPeer
-from joinproto.clusterer.waits import may_go
 from joinproto.clusterer.why import reason
 from joinproto.codec.json_form import Absent, Last
 from joinproto.codec.strict import DoesNotFit

@@ -1,4 +1,5 @@
-"""The rows of the join and rejoin tables, from the statuses of a round.
+"""The rows of the join and rejoin tables, from the statuses of a round; which peers a waiting node
+waits for, and when it may go.
 
 Source: Clusterer, U4 and U5.
 """
@@ -7,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from attrs import frozen
+
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.state import State
 from joinproto.clusterer.status import Status
-from joinproto.clusterer.tables import JOIN, REJOIN, Next, WaitingPeer
+from joinproto.clusterer.tables import JOIN, REJOIN, WAITS, Component, Next, WaitingPeer
 from joinproto.machine.tables import Case
 
 
@@ -55,3 +58,64 @@ def seen_by(state: State, statuses: Mapping[str, Status]) -> tuple[WaitingPeer, 
 def choose(status: Status, rows: tuple[WaitingPeer, ...], me: int) -> Case[Next]:
     """Return the case of the join or rejoin table that holds for the node at place `me`."""
     return (JOIN if status is Status.JOINING else REJOIN).choose(rows, me)
+
+
+# Which peers a node waits for, by the case of its table.
+#
+# Source: Clusterer, U4: wait, without end, and say for whom.
+
+
+def blockers(
+    config: Config, seen: tuple[WaitingPeer, ...], case: Case[Next], awaited: frozenset[str] | None
+) -> frozenset[str]:
+    """Return which peers a node waits for.  `awaited`: those with maybe newer data (rejoining)."""
+    others = [one for one in seen if one.other]
+    match case.name:
+        case "a node is unreachable" | "a node is not joining":
+            return frozenset(one.name for one in others if one.status is not Status.JOINING)
+        case "another is first":
+            return frozenset({leader(config)})
+        case "a ram node":
+            return frozenset(one.name for one in others if one.name in config.disc)
+        case "a later one is away":
+            away = Status.UNREACHABLE
+            return frozenset(one.name for one in others if one.ran and one.status is away)
+    return awaited or frozenset()
+
+
+# U5: who may go in a wait-for graph: a node that awaits, by any number of steps, only nodes
+# that await it too.
+#
+# Source: Clusterer, U5; the real one takes the strongly connected component without an edge out.
+
+
+@frozen
+class MayGo:
+    """`component`: the node's own circle, itself included.  `out`: whom it awaits beyond that.
+
+    `in_cycle`: there is a way from the node back to itself.
+    """
+
+    case: Case[Next]
+    component: frozenset[str]
+    out: frozenset[str]
+    in_cycle: bool
+
+
+def may_go(graph: Mapping[str, frozenset[str]], me: str, *, complete: bool = True) -> MayGo:
+    """Return whether a node may go.  `graph`: whom each awaits; `complete`: all have said."""
+    beyond = _reached(graph, me)
+    component = frozenset({me, *(one for one in beyond if one == me or me in _reached(graph, one))})
+    out = frozenset(other for one in component for other in graph.get(one, frozenset()) - component)
+    case = WAITS.choose((Component(complete=complete, edge_out=bool(out)),), 0)
+    return MayGo(case, component, out, me in beyond)
+
+
+def _reached(graph: Mapping[str, frozenset[str]], node: str) -> set[str]:
+    """Return which nodes a node awaits, which these await, and so on; itself only on a way back."""
+    found: set[str] = set()
+    new = set(graph.get(node, frozenset()))
+    while new:
+        found |= new
+        new = {other for one in new for other in graph.get(one, frozenset())} - found
+    return found

@@ -9,7 +9,6 @@ from attrs import frozen
 
 from joinproto.clusterer import locking
 from joinproto.clusterer.beginning import begin, ended, rested, succeed, told
-from joinproto.clusterer.blocking import blockers
 from joinproto.clusterer.booting import boot
 from joinproto.clusterer.config import Age, Held, compare
 from joinproto.clusterer.identities import data_of, fits, tidy
@@ -25,7 +24,7 @@ from joinproto.clusterer.messages import (
     ServiceTold,
     Told,
 )
-from joinproto.clusterer.polling import choose, seen_by
+from joinproto.clusterer.polling import blockers, choose, may_go, seen_by
 from joinproto.clusterer.state import OpenRound, RoundKind, State, Step, Why
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import (
@@ -38,7 +37,6 @@ from joinproto.clusterer.tables import (
     Round,
     WaitingPeer,
 )
-from joinproto.clusterer.waits import may_go
 from joinproto.machine.evaluate import members_of
 from joinproto.machine.values import evolve
 

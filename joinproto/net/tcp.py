@@ -22,11 +22,10 @@ from joinproto.host.ports import Channel, Down, Inbox, Up
 from joinproto.net.addresses import Address, dials
 from joinproto.net.direct import connect, current_time, listen
 from joinproto.net.door import Door, Proved
-from joinproto.net.lines import one_line
 from joinproto.net.link import FAREWELL, Delivery, Link
 from joinproto.net.network import Network
 from joinproto.net.pipes import pipe_of
-from joinproto.net.refused import Refusals
+from joinproto.net.refused import Refusals, one_line
 from joinproto.net.tls import Contexts
 
 log = logging.getLogger(__name__)

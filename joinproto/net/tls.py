@@ -11,7 +11,7 @@ from typing import Any
 from attrs import define, frozen
 
 from joinproto.errors import UsageProblem
-from joinproto.net.lines import one_line
+from joinproto.net.refused import one_line
 from joinproto.net.secret import warn_if_public
 
 log = logging.getLogger(__name__)

@@ -6,8 +6,7 @@ import logging
 
 import pytest
 
-from joinproto.net.lines import one_line
-from joinproto.net.refused import AGAIN_SECONDS, KNOWN_MAX, LINES_PER_SECOND, Refusals
+from joinproto.net.refused import AGAIN_SECONDS, KNOWN_MAX, LINES_PER_SECOND, Refusals, one_line
 
 log = logging.getLogger("joinproto.tests")
 

@@ -20,7 +20,7 @@ from attrs import field, frozen
 from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus
 from joinproto.clusterer.messages import Boot
 from joinproto.durable.filesystem import reason
-from joinproto.net.lines import one_line
+from joinproto.net.refused import one_line
 
 SAID_CHARS_MAX = 300
 OUTPUT_BYTES_MAX = 65_536

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from joinproto.apps.clusterer.service import NotFirst
-from joinproto.net.lines import one_line
+from joinproto.net.refused import one_line
 from joinproto.pick.definitions import Definitions
 from joinproto.recovery.foreign.mnesia import definitions_of
 from joinproto.recovery.found import Format

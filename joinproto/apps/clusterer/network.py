@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Annotated, Any
@@ -20,7 +21,6 @@ import anyio
 from attrs import Factory, define, field, frozen
 
 from joinproto.apps.clusterer import wire
-from joinproto.apps.clusterer.caller import Caller
 from joinproto.apps.clusterer.channel import ANY, CLUSTER, EARLIER, VERSIONS
 from joinproto.apps.clusterer.wire import Hello
 from joinproto.clusterer.messages import (
@@ -41,12 +41,65 @@ from joinproto.host.ports import Came, Channel, Down, Item, Up
 from joinproto.net.addresses import EVERYWHERE, Address
 from joinproto.net.direct import current_time
 from joinproto.net.door import Proved
-from joinproto.net.lines import one_line
 from joinproto.net.link import CLOSED, AtOnce
 from joinproto.net.network import Network as Mesh
-from joinproto.net.refused import Refused
+from joinproto.net.pipes import RECEIVE_BYTES
+from joinproto.net.refused import Refused, one_line
 from joinproto.net.tcp import TcpTransport
 from joinproto.net.tls import TlsFiles
+
+# An operator who has called a node: requests come in, and answers go out, in their order.
+#
+# Source: Clusterer, U7.
+
+BODIES_MAX = 16
+"""Requests that wait; with more the connection counts as ended."""
+
+
+@define(eq=False)
+class Caller:
+    """An operator who has called.  `has_gone`: the connection has ended, so no answer arrives."""
+
+    guest: Proved
+    has_gone: bool = False
+    _refused: Refused | None = None
+    _bodies: deque[bytes] = field(factory=deque)
+    _changed: anyio.Event = field(factory=anyio.Event)
+
+    def __attrs_post_init__(self) -> None:
+        self._bodies.extend(self.guest.left)
+
+    async def hear(self) -> None:
+        """Read until the connection ends; `body` raises for a bad frame."""
+        try:
+            while len(self._bodies) < BODIES_MAX:
+                data = await self.guest.stream.receive(RECEIVE_BYTES)
+                self._bodies.extend(self.guest.session.feed(data))
+                self._tell()
+        except CLOSED:
+            pass
+        except Refused as refused:
+            self._refused = refused
+        self.has_gone = True
+        self._tell()
+
+    async def body(self) -> bytes:
+        """Return the next request; raises `anyio.EndOfStream`, `Refused`."""
+        while not self._bodies:
+            if self._refused is not None:
+                raise self._refused
+            if self.has_gone:
+                raise anyio.EndOfStream
+            await self._changed.wait()
+        return self._bodies.popleft()
+
+    async def say(self, body: bytes) -> None:
+        await self.guest.stream.send(self.guest.session.seal(body))
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
 
 log = logging.getLogger("joinproto.clusterer")
 

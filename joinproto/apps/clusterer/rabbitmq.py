@@ -29,7 +29,7 @@ from joinproto.apps.clusterer import definitions
 from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus, empty
 from joinproto.clusterer.messages import Boot
 from joinproto.durable.filesystem import reason
-from joinproto.net.lines import one_line
+from joinproto.net.refused import one_line
 
 log = logging.getLogger("joinproto.clusterer")
 

@@ -34,8 +34,7 @@ from joinproto.codec.codec import Codec
 from joinproto.codec.json_text import ascii_line, parsed
 from joinproto.codec.malformed import Malformed, Verbatim
 from joinproto.codec.marks import Count
-from joinproto.net.lines import one_line
-from joinproto.net.refused import Refused
+from joinproto.net.refused import Refused, one_line
 
 PROTOCOL = "joinproto-clusterer"
 VERSIONS = (1, 1)

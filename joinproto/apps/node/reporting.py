@@ -11,7 +11,7 @@ from joinproto.host.failures import ASKS_OPERATOR, what_helps
 from joinproto.host.process.notify import notify
 from joinproto.join.messages import Event, Learned, PhaseChanged, Refusal, Waiting
 from joinproto.machine.vocabulary import Reason
-from joinproto.net.lines import one_line
+from joinproto.net.refused import one_line
 
 log = logging.getLogger("joinproto.node")
 

@@ -17,13 +17,14 @@ from attrs import frozen
 
 import joinproto
 from joinproto.cli.commands.clusterer_asking import Proving, answers, chances, with_proof
-from joinproto.cli.commands.clusterer_files import config_of, text_of
 from joinproto.cli.commands.clusterer_run import (
     apply,
+    config_of,
     node,
     plan_as_text,
     silent_as_text,
     status,
+    text_of,
 )
 from joinproto.cli.options import AS_JSON, option
 from joinproto.clusterer.ask_config import CompareAnswer, ReadAnswer, answer_read, compared

@@ -19,14 +19,38 @@ from joinproto.cli.commands.clusterer_asking import (
     status_of,
     with_proof,
 )
-from joinproto.cli.commands.clusterer_files import config_of, text_of
 from joinproto.cli.options import AS_JSON, option
 from joinproto.clusterer.plan import Plan
-from joinproto.clusterer.reading import Release
+from joinproto.clusterer.reading import NotConfig, Read, Release, read
 from joinproto.codec.json_form import printed
 from joinproto.codec.malformed import Malformed
+from joinproto.durable.filesystem import reason
 from joinproto.errors import PeerError, UsageProblem
 from joinproto.net.addresses import Address
+
+# Config files of the Clusterer's commands, with errors that name file and line.
+
+
+def config_of(file: str, release: Release, text: str | None = None) -> Read:
+    """Return the config of a file; raises `UsageProblem` with the line at fault."""
+    try:
+        return read(text_of(file) if text is None else text, release=release)
+    except NotConfig as error:
+        raise UsageProblem(
+            f"{file}:{error.line}: {error.found}", next=f"write {error.write}"
+        ) from None
+
+
+def text_of(file: str) -> str:
+    """Return what stands in a file, `-` for standard input; raises `UsageProblem`."""
+    try:
+        found = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return found.decode("utf-8-sig")
+    except OSError as error:
+        raise UsageProblem(f"{file}: {reason(error)}", next="name a file that is there") from None
+    except UnicodeDecodeError:
+        raise UsageProblem(f"{file}: not UTF-8", next="save it as UTF-8") from None
+
 
 LOOK_SECONDS = 0.5
 TO = option("--to", "Where the node answers.", required=True, metavar="HOST:PORT")
