@@ -10,11 +10,13 @@ Source: hot standby, H2, H4 to H6, H9.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from attrs import frozen
 
-from joinproto.codec.json_form import AtLeast
+from joinproto.codec.json_form import AtLeast, encoded, read
+from joinproto.codec.malformed import Malformed
+from joinproto.errors import PeerError
 from joinproto.standby.catch_up import Message
 from joinproto.standby.replicates import Default, Level
 
@@ -185,3 +187,48 @@ class Viewed:
 FromBackup: TypeAlias = Join | Subscribe | Has
 FromPrimary: TypeAlias = Wired | Declared | Deleted | Surplus | Copy | CaughtUp | Changed | Viewed
 Content: TypeAlias = FromBackup | FromPrimary | Refuse
+
+
+# The messages of a link as JSON values, by their types: `[tag, fields]`.
+#
+# A message of a queue travels without its content: that goes next to it, and is the host's.
+#
+# Source: hot standby, H4 to H6.
+
+KINDS: dict[str, type] = {
+    "join": Join,
+    "subscribe": Subscribe,
+    "has": Has,
+    "refuse": Refuse,
+    "wired": Wired,
+    "declared": Declared,
+    "deleted": Deleted,
+    "surplus": Surplus,
+    "copy": Copy,
+    "caught-up": CaughtUp,
+    "changed": Changed,
+    "viewed": Viewed,
+}
+TAGS = {kind: tag for tag, kind in KINDS.items()}
+
+
+def to_tree(content: Content) -> list[Any]:
+    """Return a message as JSON values."""
+    return [TAGS[type(content)], encoded(content)]
+
+
+def from_tree(tree: Any) -> Content:
+    """Return the message; raises `PeerError` for what is none."""
+    match tree:
+        case [str(tag), dict(fields)] if tag in KINDS:
+            try:
+                found: Content = read(KINDS[tag], fields)
+                return found
+            except Malformed as error:
+                raise PeerError(
+                    f"the fields of the message {tag!r} are not as expected: {error}",
+                    next="see that both brokers run one version",
+                ) from error
+    raise PeerError(
+        "what came is not a message of a link", next="see that a broker of this kind is there"
+    )

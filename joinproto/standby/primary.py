@@ -20,6 +20,7 @@ from joinproto.standby.events import (
     Gone,
     Make,
     More,
+    New,
     OfPrimary,
     Received,
     Remove,
@@ -44,8 +45,9 @@ from joinproto.standby.messages import (
     Thing,
     View,
 )
-from joinproto.standby.primary_state import Pending, PrimaryState, with_follower
+from joinproto.standby.primary_state import Pending, PrimaryState, Who, with_follower
 from joinproto.standby.replica_state import changed, declared, deleted, numbered
+from joinproto.standby.replicates import Level, replicates
 from joinproto.standby.replication import (
     fed,
     forgotten,
@@ -54,7 +56,33 @@ from joinproto.standby.replication import (
     subscribed,
     wiring_spread,
 )
-from joinproto.standby.selecting import is_copied, leveled
+
+# What replicates, at a primary: by what a queue, a message and the default say.
+#
+# Source: hot standby, H7; LC5.
+
+
+def leveled(who: Who, thing: Thing) -> Thing:
+    """Return the thing with what of it replicates; all of everything by the prototype (LC5)."""
+    if not who.practice.chooses:
+        return evolve(thing, level=Level.ALL)
+    found = replicates(who.variant, who.default, queue=thing.says, durable_queue=thing.durable)
+    return evolve(thing, level=found.level)
+
+
+def is_copied(who: Who, queue: Thing, message: New) -> bool:
+    """Return whether a new message on this queue replicates."""
+    if not who.practice.chooses:
+        return True
+    return replicates(
+        who.variant,
+        who.default,
+        queue=queue.says,
+        message=message.replicate,
+        durable_queue=queue.durable,
+        durable_message=message.durable,
+    ).message
+
 
 Step: TypeAlias = step.Step[PrimaryState, Effect]
 

@@ -39,8 +39,8 @@ from joinproto.log import messages as log
 from joinproto.machine.vocabulary import Reason
 from joinproto.standby import messages as standby
 from joinproto.standby.catch_up import Message
+from joinproto.standby.messages import from_tree, to_tree
 from joinproto.standby.replicates import Default, Level
-from joinproto.standby.wire import from_tree, to_tree
 from joinproto.store import codec as store
 from joinproto.store.contents import Contents
 from tests.join import pictures

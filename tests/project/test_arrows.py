@@ -34,9 +34,7 @@ DURABLE = "joinproto.durable"
 NET = "joinproto.net"
 HOST = "joinproto.host"
 
-SPEAK_AMQP = tuple(
-    f"joinproto.apps.standby.{name}" for name in ("amqp", "amqp_bytes", "engine", "transacting")
-)
+SPEAK_AMQP = tuple(f"joinproto.apps.standby.{name}" for name in ("amqp", "engine", "transacting"))
 """The only files of the product that need Proton; the command gives them to the broker."""
 
 ENGINE: Mapping[str, set[str]] = {

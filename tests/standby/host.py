@@ -12,8 +12,7 @@ from joinproto.apps.standby.peers import Envelope
 from joinproto.codec.json_form import encoded
 from joinproto.net.addresses import Address
 from joinproto.standby.broker import Role
-from joinproto.standby.messages import Kind, Thing, View, Wired
-from joinproto.standby.wire import to_tree
+from joinproto.standby.messages import Kind, Thing, View, Wired, to_tree
 
 PUBLIC = Address("127.0.0.1", 5672)
 

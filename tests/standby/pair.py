@@ -28,10 +28,9 @@ from joinproto.standby.events import (
     Written,
 )
 from joinproto.standby.machine import Broker, step
-from joinproto.standby.messages import Change, Content, Kind, Thing, View
+from joinproto.standby.messages import Change, Content, Kind, Thing, View, from_tree, to_tree
 from joinproto.standby.perform import perform
 from joinproto.standby.primary_state import Keeper, PrimaryState, Who
-from joinproto.standby.wire import from_tree, to_tree
 
 Sent = TypeVar("Sent")
 

@@ -20,10 +20,9 @@ from joinproto.net.refused import Refused
 from joinproto.net.tcp import TcpTransport
 from joinproto.standby.broker import Role
 from joinproto.standby.events import Promote
-from joinproto.standby.messages import Join, Subscribe, View
+from joinproto.standby.messages import Join, Subscribe, View, to_tree
 from joinproto.standby.primary_state import PrimaryState
 from joinproto.standby.replicates import Default
-from joinproto.standby.wire import to_tree
 from tests.standby.host import follows, says
 
 

@@ -14,8 +14,7 @@ pytest.importorskip("proton", reason="the extra `standby` is not installed")
 from proton import Connection, Message, Terminus, Transport
 
 from joinproto.apps.standby import engine as engine_of_port
-from joinproto.apps.standby.amqp import ClientPort
-from joinproto.apps.standby.amqp_bytes import redelivered
+from joinproto.apps.standby.amqp import ClientPort, redelivered
 from joinproto.apps.standby.core import Core
 from joinproto.apps.standby.queues import LiveQueue
 from joinproto.apps.standby.service import Refusal

@@ -29,10 +29,9 @@ from joinproto.errors import EnvironmentProblem, StoreWriteFailed
 from joinproto.net.addresses import Address
 from joinproto.standby.broker import Mark, Role
 from joinproto.standby.events import Promote
-from joinproto.standby.messages import Join, View
+from joinproto.standby.messages import Join, View, to_tree
 from joinproto.standby.primary_state import PrimaryState
 from joinproto.standby.replicates import Default
-from joinproto.standby.wire import to_tree
 from tests.standby.host import follows, says
 from tools.failover.manager import Manager
 

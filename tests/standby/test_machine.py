@@ -26,7 +26,7 @@ from joinproto.standby.events import (
     Turn,
     ViewWritten,
 )
-from joinproto.standby.messages import Changed, Copy, Has, Refuse, View, Wired
+from joinproto.standby.messages import Changed, Copy, Has, Refuse, View, Wired, from_tree, to_tree
 from joinproto.standby.primary_state import Keeper, PrimaryState
 from joinproto.standby.promote import Peer
 from joinproto.standby.queue import BLOCK, MessageQueue
@@ -34,7 +34,6 @@ from joinproto.standby.replica_state import with_queue
 from joinproto.standby.replicates import Default, Level
 from joinproto.standby.roles import machine
 from joinproto.standby.tables import Verdict
-from joinproto.standby.wire import from_tree, to_tree
 from tests.standby.pair import Cluster, pair
 
 SEED, REAL, OURS = Variant.SEED, Variant.REAL, Variant.OURS

@@ -21,7 +21,17 @@ from joinproto.codec.json_form import encoded, read
 from joinproto.errors import JoinprotoError, PeerError
 from joinproto.net.addresses import Address
 from joinproto.standby.events import Gone, Linked, Received
-from joinproto.standby.messages import Changed, Content, Copy, Join, Refuse, Subscribe, View
+from joinproto.standby.messages import (
+    Changed,
+    Content,
+    Copy,
+    Join,
+    Refuse,
+    Subscribe,
+    View,
+    from_tree,
+    to_tree,
+)
 from joinproto.standby.peers import (
     PeerReport,
     PeerReports,
@@ -32,7 +42,6 @@ from joinproto.standby.peers import (
     said_by,
     to_follow,
 )
-from joinproto.standby.wire import from_tree, to_tree
 
 if TYPE_CHECKING:
     from joinproto.apps.standby.core import Core
