@@ -19,6 +19,15 @@ from joinproto.recovery.found import Raw
 MAGIC = "joinproto-info"
 VERSION = 1
 FILE_BYTES_MAX = 512 << 20
+ARCHIVES = (
+    ("tar", 257, b"ustar"),
+    ("gzip", 0, b"\x1f\x8b"),
+    ("zip", 0, b"PK\x03\x04"),
+    ("xz", 0, b"\xfd7zXZ\0"),
+    ("bzip2", 0, b"BZh"),
+    ("zstd", 0, b"\x28\xb5\x2f\xfd"),
+)
+"""What people pack directories with: a name, and the bytes that tell it, at their place."""
 
 
 def write(stores: Sequence[Raw], *, tool: str) -> str:
@@ -33,6 +42,11 @@ def read(data: bytes, *, name: str) -> tuple[Raw, ...]:
     again = "collect it again: joinproto recover collect DIR > FILE.info"
     if not data.strip():
         raise StoreCorrupt(f"{name}: is empty: the command that should fill it failed", next=again)
+    if kind := _packed(data):
+        raise StoreCorrupt(
+            f"{name}: is an archive ({kind}), and is not unpacked here",
+            next="unpack it, and name the directories or the .info files that are in it",
+        )
     try:
         tree = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -53,3 +67,8 @@ def read(data: bytes, *, name: str) -> tuple[Raw, ...]:
         raise StoreCorrupt(
             f"{name}: lacks a field, or has a wrong one: {error}", next=again
         ) from None
+
+
+def _packed(data: bytes) -> str:
+    """Return which archive this is; "" if it is none."""
+    return next((kind for kind, at, sign in ARCHIVES if data[at : at + len(sign)] == sign), "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import tarfile
 import zlib
 from pathlib import Path
 
@@ -40,6 +41,22 @@ def test_what_was_carried_is_what_was_read() -> None:
 
     assert tuple(carried) == info.read(text.encode(), name="x")
     assert len(text) < 50 * 256
+
+
+@pytest.mark.parametrize("mode", ["w:", "w:gz", "w:bz2", "w:xz"])
+def test_an_archive_is_called_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str
+) -> None:
+    """To collect again does not help: the directories are in it."""
+    path = tmp_path / "stores.tar"
+    with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
+        archive.add(__file__)
+
+    done = ask(capsys, "pick", path)
+
+    assert done.code == 1
+    assert "is an archive (" in done.err
+    assert "next: unpack it, and name the directories" in done.err
 
 
 def test_the_text_of_an_info_file_never_changes() -> None:
