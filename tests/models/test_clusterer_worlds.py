@@ -51,6 +51,7 @@ COUNTS = {
     "clusterer-hole-1-killed": (1_081, 1_418, 47),
     "clusterer-hole-4-killed": (8_690, 12_391, 58),
     "clusterer-hole-7-again-killed": (26_835, 37_129, 78),
+    "clusterer-order-power": (1_892, 2_658, 46),
 }
 """Distinct states, steps and depth."""
 
@@ -93,6 +94,7 @@ MUTANTS = {
     "clusterer-paused": ("no broker runs while its node waits", 4),
     "clusterer-hole-11": ("one config, one set of data", 6),
     "clusterer-hole-12": ("one config, one set of data", 12),
+    "clusterer-order-power": ("a version never goes down", 5),
 }
 """Each rule left out once: the claim that fails, and the steps of the shortest run."""
 

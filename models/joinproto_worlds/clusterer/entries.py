@@ -168,6 +168,14 @@ ENTRIES: tuple[Entry, ...] = (
         )
         for scene in KILLED
     ),
+    _entry(
+        "order-power",
+        "order",
+        "`clusterer-order`, and the power is cut anywhere, also in the middle of a write",
+        "unsynced",
+        kills=1,
+        tears=True,
+    ),
     *(
         _entry(f"real-hole-{n}", f"hole-{n}", f"shipped: {about}", real=real)
         for n, about, real in HOLES
@@ -210,15 +218,20 @@ def build(
     variant: str = "ours",
     kills: int = 0,
     delivers: bool = False,
+    tears: bool = False,
 ) -> World:
     """`members`: the simulation is one; the scene says how many nodes there are.
 
     `kills`: how often a node may be killed before an effect of a step; `delivers`: what it has
-    sent may arrive all the same.
+    sent may arrive all the same; `tears`: also by a power cut, in the middle of a write.
     """
     return World(
-        name=f"clusterer-{scene}" + ("-killed" if kills else ""),
-        members={"story": partial(Played.of, scene, variant, mutant, kills, delivers=delivers)},
+        name=f"clusterer-{scene}" + ("-power" if tears else "-killed" if kills else ""),
+        members={
+            "story": partial(
+                Played.of, scene, variant, mutant, kills, delivers=delivers, tears=tears
+            )
+        },
         properties=list(claims(scene, variant)),
         about="a story in every order of what may happen",
     )

@@ -6,7 +6,7 @@ Source: Clusterer; the scenes are in `scenes.py`, the claims in `claims.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import Factory, define, frozen
 
@@ -20,6 +20,10 @@ from joinproto.clusterer.messages import (
     AskService,
     AskStatus,
     Awaited,
+    Effect,
+    Keep,
+    KeepMembers,
+    Members,
     ServiceTold,
     Told,
 )
@@ -93,14 +97,18 @@ class Played(Simulator):
 
     `at`: the next step of the story; -1: it has not begun.  `queues`: what is left of the last one.
     `kills`: how often a node may still be killed before an effect.  It is started again before
-    the story goes on.  `delivers`: what it has sent may arrive all the same.
+    the story goes on.  `delivers`: what it has sent may arrive all the same.  `tears_too`: its
+    power may be cut as well, which takes its broker and what is not synced.
     """
+
+    write_effects: ClassVar[tuple[type, ...]] = (Keep, KeepMembers)
 
     title: str
     variant: str
     mutant: str | None
     kills: int
     delivers: bool
+    tears_too: bool = False
     at: int = -1
     queues: Queues = Factory(dict)
     broken: frozenset[str] = frozenset()
@@ -114,6 +122,7 @@ class Played(Simulator):
         kills: int = 0,
         *,
         delivers: bool = False,
+        tears: bool = False,
     ) -> Played:
         return cls(
             scene(title, variant).story,
@@ -122,6 +131,7 @@ class Played(Simulator):
             mutant=mutant,
             kills=kills,
             delivers=delivers,
+            tears_too=tears,
         )
 
     @property
@@ -154,7 +164,7 @@ class Played(Simulator):
         if not names and self.at < len(self.story.steps):
             yield f"step {self.at}"
         for name in names if self.kills else ():
-            yield from self.deaths(name, {False, self.delivers})
+            yield from self.deaths(name, {False, self.delivers}, tears=self.tears_too)
 
     @mutated
     def receive(self, event: str | Death[str]) -> Any:
@@ -187,6 +197,23 @@ class Played(Simulator):
     def dies(self, name: str) -> None:
         self.kills -= 1
         self.off(self.machines[name], KILLED, loses=not self.arrives)
+
+    def perform(self, name: str, effect: Effect) -> None:
+        if not self.tears_too or not isinstance(effect, self.write_effects):
+            super().perform(name, effect)
+            return
+        disk = self.machines[name].disk
+        self.disk[name] = _files(disk)
+        super().perform(name, effect)
+        self.write(name, _files(disk))
+        del self.disk[name]
+
+    def lose_power(self, name: str, *, is_writing: bool = False) -> None:
+        disk = self.machines[name].disk
+        self.disk[name] = _files(disk)
+        super().lose_power(name, is_writing=is_writing)
+        disk.stored, disk.identity, disk.record = self.disk.pop(name)
+        disk.runs = False
 
     def _acts(self) -> list[Act]:
         """Return what may happen now, in any order: who was killed is started again."""
@@ -229,6 +256,11 @@ class Played(Simulator):
 def _any(_: int) -> int:
     """Say that all orders are wanted."""
     return 0
+
+
+def _files(disk: Disk) -> tuple[Held | None, str | None, Members]:
+    """Return what a node has written: its config with its identity, and its members."""
+    return disk.stored, disk.identity, disk.record
 
 
 def _shown(machine: Machine) -> NodeShown:
