@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from joinproto.apps.discovery.conformance import conformance
-from joinproto.apps.discovery.failover import Address, addressed
 from joinproto.apps.discovery.http import Http
+from joinproto.apps.discovery.opened import Address, addressed
 from joinproto.apps.discovery.perform import perform
 from joinproto.apps.discovery.port import Served
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected

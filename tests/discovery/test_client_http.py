@@ -10,9 +10,8 @@ import anyio
 import pytest
 import trustme
 
-from joinproto.apps.discovery.failover import Address, addressed
 from joinproto.apps.discovery.http import Http
-from joinproto.apps.discovery.opened import opened
+from joinproto.apps.discovery.opened import Address, addressed, opened
 from joinproto.apps.discovery.port import Served
 from joinproto.discovery.answers import Failed, Listed
 from joinproto.discovery.aws import Aws, AwsBackend, Endpoint, Names

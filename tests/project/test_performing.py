@@ -107,7 +107,7 @@ DISCOVERY = System(
     may_compare={
         **{f"conformance.py {name}": CHECKS for name in CONFORM},
         **{f"conform_file.py {name}": CHECKS for name in CONFORM_FILE},
-        "failover.py __call__": "which of several addresses of one service answers",
+        "opened.py __call__": "which of several addresses of one service answers",
         "http.py exchange": "what is logged",
         "listing.py list_file": "the answer as JSON",
         "opened.py _backend": "which backend a file names, and what the release lists under a lock",

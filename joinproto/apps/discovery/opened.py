@@ -9,14 +9,13 @@ import socket
 import ssl
 import string
 import struct
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from attrs import evolve
+from attrs import define, evolve, frozen
 
 from joinproto.apps.discovery.aws_profile import profile
-from joinproto.apps.discovery.failover import Address, addressed
 from joinproto.apps.discovery.http import Http
 from joinproto.apps.discovery.perform import Exchange
 from joinproto.apps.discovery.port import Configured, Dns, Port, Remade, Served
@@ -36,6 +35,43 @@ from joinproto.discovery.names import port_of
 from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register
 from joinproto.discovery.releases import Release
 from joinproto.errors import UsageProblem
+
+# Several addresses of one service: if one does not answer, the next one is tried.
+#
+# An answer counts, even an error; only 503, which says that this one cannot
+# serve, is as good as no answer.
+
+
+@frozen
+class Address:
+    """Where one of them is."""
+
+    host: str
+    port: int
+
+
+@define(eq=False)
+class Failover:
+    """A client over several addresses.  The one that answered last comes first."""
+
+    exchange: Exchange
+    addresses: list[Address]
+
+    async def __call__(self, request: Request) -> Response | Broken:
+        got: Response | Broken = Broken(why="no address is set")
+        for address in tuple(self.addresses):
+            got = await self.exchange(evolve(request, host=address.host, port=address.port))
+            if isinstance(got, Response) and got.status != 503:
+                self.addresses.remove(address)
+                self.addresses.insert(0, address)
+                return got
+        return got
+
+
+def addressed(exchange: Exchange, addresses: Sequence[Address]) -> Exchange:
+    """Return what asks these addresses in turn; the request's own where there is only one."""
+    return Failover(exchange, list(addresses)) if len(addresses) > 1 else exchange
+
 
 V313 = Release(3, 13)
 SIOCGIFADDR = 0x8915

@@ -7,24 +7,22 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 from attrs import define, evolve, field
 
 from joinproto import __version__
 from joinproto.apps.node.clients import ClientPort
-from joinproto.apps.node.front import Front
 from joinproto.apps.node.reporting import Reporter
 from joinproto.apps.node.settings import Settings, Stopping
 from joinproto.apps.node.status import status_of
 from joinproto.apps.node.stopped import permit_restart
 from joinproto.errors import JoinprotoError
-from joinproto.host.clock import OffsetClock, SystemClock
 from joinproto.host.cluster import Cluster
 from joinproto.host.eventlog import EventLog, open_log
 from joinproto.host.failures import NotActive, only_one
-from joinproto.host.ports import Host
+from joinproto.host.ports import Host, OffsetClock, SystemClock
 from joinproto.host.process.control import serve_control
 from joinproto.host.process.ending import END_SECONDS, end_within, stop_signals
 from joinproto.host.process.exits import AT_ONCE, BUG, raising_with_code, with_code
@@ -34,11 +32,34 @@ from joinproto.join.config import Config
 from joinproto.join.messages import Stop
 from joinproto.log.disk import open_disk
 from joinproto.log.keeper import Keeping
-from joinproto.log.replicated import ReplicatedLog
+from joinproto.log.replicated import Application, ReplicatedLog
 from joinproto.net.tcp import TcpTransport
 
 if TYPE_CHECKING:
     from joinproto.apps.node.discovering import Discovering
+
+
+# The front of a node: what its clients speak to, and what is made of the log.
+
+
+class Front(Application, Protocol):
+    """An application of the log with a port of its own; `joinproto.apps.node.clients` has one."""
+
+    @property
+    def count(self) -> int:
+        """How many clients are connected."""
+
+    @property
+    def acknowledged(self) -> int:
+        """How many of their frames were acknowledged."""
+
+    @property
+    def opened_views(self) -> int:
+        """How often it began to serve."""
+
+    async def serve(self, cluster: Cluster, log: ReplicatedLog) -> None:
+        """Serve clients while the log is open, until cancelled."""
+
 
 log = logging.getLogger("joinproto.node")
 

@@ -10,10 +10,9 @@ from typing import Annotated, Any, BinaryIO, Self
 import click
 from attrs import evolve, frozen
 
-from joinproto.cli.commands.reconcile_run import run
+from joinproto.cli.commands.reconcile_run import function_of, run
 from joinproto.cli.commands.reconcile_simulate import results, simulate
 from joinproto.cli.options import AS_JSON, option
-from joinproto.cli.placing import function_of
 from joinproto.codec.json_form import AtLeast, Count, Merged, printed
 from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.reconcile.evaluate import Decision, evaluate

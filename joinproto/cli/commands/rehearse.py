@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import click
 from attrs import evolve
 
-from joinproto.cli.commands.rehearse_standby import rehearse_brokers
-from joinproto.cli.commands.rehearsed import (
+from joinproto.cli.commands.rehearse_standby import (
     UNPROVEN,
     choices_text,
     not_searched_text,
+    rehearse_brokers,
     require_judged,
 )
 from joinproto.cli.rehearse.disks import DiskScenario, scene_of

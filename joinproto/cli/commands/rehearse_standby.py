@@ -5,18 +5,12 @@ Source: hot standby, H3, H4, H10.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 from attrs import evolve
 
 from joinproto.apps.standby.keeping.form import BrokerRecord
-from joinproto.cli.commands.rehearsed import (
-    UNPROVEN,
-    choices_text,
-    not_searched_text,
-    require_judged,
-)
 from joinproto.cli.rehearse.standby import (
     Confirmed,
     Outcome,
@@ -27,11 +21,43 @@ from joinproto.cli.rehearse.standby import (
     scene_of,
 )
 from joinproto.codec.json_form import filled, printed
-from joinproto.errors import UsageProblem
+from joinproto.errors import JoinprotoError, UsageProblem
+from joinproto.pick.table import Verdict
 from joinproto.recovery import schema, show
 from joinproto.recovery.brokers import chain_of, kept_of
 from joinproto.recovery.judgement import Judgement, told
 from joinproto.standby.broker import Mark
+
+# What `joinproto recover rehearse` says of members and of brokers alike.
+
+UNPROVEN = 5
+REFUSED = (Verdict.DIFFERENT_CLUSTERS, Verdict.IN_USE, Verdict.DIVERGED)
+HEAD = "before the start"
+
+
+def require_judged(judgement: Judgement, *, is_twice: bool) -> None:
+    """Raise where a restart of these stores means nothing.  `is_twice`: one of them is a copy."""
+    if judgement.verdict in REFUSED or is_twice:
+        raise JoinprotoError(judgement.sentence, next=judgement.next, code=judgement.code or 5)
+
+
+def choices_text(said: Sequence[tuple[str, bool, Sequence[str]]]) -> str:
+    """Return a table of choices: its name, whether something can be lost, what can follow."""
+    width = max(len(HEAD), *(len(name) for name, _, _ in said))
+    rows = [f"  {HEAD.ljust(width)}  what can follow"]
+    for name, loses, lines in said:
+        names = [name, *[""] * len(lines)]
+        rows += [
+            f"{'!' if loses else ' '} {left.ljust(width)}  {line}"
+            for left, line in zip(names, lines, strict=False)
+        ]
+    return "\n".join(rows)
+
+
+def not_searched_text(notes: Iterable[str]) -> str:
+    """Return what the search left out."""
+    return "\n".join(["not searched", *(show.wrapped(note, "  - ", "    ") for note in notes)])
+
 
 BROKERS_MAX = 5
 

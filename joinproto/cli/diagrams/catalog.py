@@ -4,13 +4,13 @@ Another set of rules adds its machine and its tables to `drawings`, and nothing 
 """
 
 from collections.abc import Callable
+from enum import Enum
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import frozen
 
 from joinproto.cli.diagrams.graph import Graph, graph_of_machine, graph_of_stores
-from joinproto.cli.diagrams.mermaid import graph_as_mermaid, table_as_mermaid
 from joinproto.cli.diagrams.svg import graph_as_svg, table_as_svg
 from joinproto.clusterer import tables as clusterer
 from joinproto.clusterer.status import MACHINES as CLUSTERER_MACHINES
@@ -20,8 +20,9 @@ from joinproto.join.awaiting import awaiting
 from joinproto.join.phases import standing
 from joinproto.join.succession import founding, going_on, reopening
 from joinproto.machine.machine import StateMachine
-from joinproto.machine.markdown import table_as_markdown
+from joinproto.machine.markdown import row_of, table_as_markdown
 from joinproto.machine.tables import Table
+from joinproto.machine.terms import ALWAYS
 from joinproto.reconcile import timers
 from joinproto.reconcile.tables import OURS, REAL, SEED
 from joinproto.reference.note.machine import note_machine
@@ -31,6 +32,49 @@ from joinproto.reference.qpid.machine import qpid_machine
 from joinproto.reference.qpid.store_status import STORE_STATUS
 from joinproto.standby import tables as standby
 from joinproto.standby.roles import MARKED as STANDBY_MARKED
+
+# Mermaid text of a state machine and of a decision table.
+
+O = TypeVar("O", bound=Enum)
+
+
+def graph_as_mermaid(graph: Graph) -> str:
+    """Return a state diagram; a node that no edge touches stands alone."""
+    lines = ["stateDiagram-v2", f"    [*] --> {_id(graph.nodes[0])}"]
+    lines += [f'    state "{node}" as {_id(node)}' for node in graph.nodes if _id(node) != node]
+    touched = {name for edge in graph.edges for name in (edge.source, edge.target)}
+    lines += [f"    {_id(node)}" for node in graph.nodes if node not in touched]
+    lines += [
+        # A semicolon ends a statement in Mermaid.
+        f"    {_id(edge.source)} --> {_id(edge.target)} : {edge.label.replace(';', ' /')}"
+        for edge in graph.edges
+    ]
+    return "\n".join(lines)
+
+
+def table_as_mermaid(table: Table[O]) -> str:
+    """Return a flow chart that asks one case after the other, from the top."""
+    lines = ["flowchart TD"]
+    came_by = "    start((start)) -->"
+    for at, case in enumerate(table.cases):
+        label, name, when, outcome, _ = row_of(case)
+        box = f'o{at}["{_text(outcome)}<br/>{label}: {_text(name)}"]'
+        if case.condition == ALWAYS:
+            lines.append(f"{came_by} {box}")
+        else:
+            lines.append(f'{came_by} c{at}{{"{label}: {_text(when)}?"}}')
+            lines.append(f"    c{at} -->|yes| {box}")
+            came_by = f"    c{at} -->|no|"
+    return "\n".join(lines)
+
+
+def _id(name: str) -> str:
+    return name.replace(" ", "_").replace("-", "_")
+
+
+def _text(text: str) -> str:
+    return text.replace('"', "#quot;")
+
 
 FORMATS = ("mermaid", "svg", "markdown")
 

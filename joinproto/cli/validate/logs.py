@@ -21,7 +21,7 @@ from typing import Any
 from attrs import frozen
 
 from joinproto.errors import UsageProblem
-from joinproto.host.eventfiles import run_of
+from joinproto.host.eventlog import run_of
 from joinproto.host.lines import FORMAT
 
 AGAIN = "give the whole log, as the member wrote it"

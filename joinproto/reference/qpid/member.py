@@ -7,8 +7,8 @@ from joinproto.machine.machine import StateMachine
 from joinproto.machine.vocabulary import Phase, Signature, Status, Store
 from joinproto.reference.effects import Action, DiskRecord
 from joinproto.reference.events import Agreed, Event, Start
-from joinproto.reference.qpid.cluster_id import agreed_cluster_id
 from joinproto.reference.qpid.machine import qpid_machine
+from joinproto.reference.qpid.rules import agreed_cluster_id
 from joinproto.reference.qpid.store_status import STORE_STATUS
 from joinproto.reference.tabled import TabledMember
 
