@@ -1,6 +1,6 @@
 """`python -m tools.fixes`: the tables and pictures of docs/incidents.md, made by the checker.
 
-Each cell is a search of a small world (`joinproto_worlds.incidents.fixes`), or, in the last row,
+Each cell is a search of a small world (`tools.fix_worlds`), or, in the last row,
 of shipped members.  `safety`: which fault defeats which fix, and how.  `liveness`: after which
 faults one cluster can still come to serve what was acknowledged.  `python -m tools.docs` writes
 the tables; this command writes the pictures alongside them.
@@ -21,7 +21,9 @@ from attrs import evolve, frozen
 from joinproto.check import World, check
 from joinproto.cli.show.amounts import plural
 from joinproto_worlds.incidents.entries import ENTRIES, incident_of
-from joinproto_worlds.incidents.fixes import (
+from joinproto_worlds.incidents.shipped import VOTES, members
+from tools.docs_tables import WIDTH, fenced
+from tools.fix_worlds import (
     DESTROYED,
     FAULTS,
     FIXES,
@@ -30,8 +32,6 @@ from joinproto_worlds.incidents.fixes import (
     STANDS_STILL,
     world,
 )
-from joinproto_worlds.incidents.shipped import VOTES, members
-from tools.docs_tables import WIDTH, fenced
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "incidents.md"

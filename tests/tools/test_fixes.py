@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from joinproto_worlds.incidents.fixes import FAULTS, FIXES, STANDS_STILL
+from tools.fix_worlds import FAULTS, FIXES, STANDS_STILL
 from tools.fixes import GOOD, MATRICES, OURS, WAITS, Cell, Matrix, cell, path_of, picture, shown
 
 SAFE, LIVE = shown("safety"), shown("liveness")
