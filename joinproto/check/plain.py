@@ -12,9 +12,9 @@ compiled first, for 20 seconds: then it is searched here as long as that takes l
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 from attrs import Factory, define, evolve, frozen
 
@@ -27,12 +27,11 @@ from joinproto.check.pictures import with_pictures
 from joinproto.check.plain_coverage import coverage_of
 from joinproto.check.plain_runs import Edge, Runs, label_of, place_of
 from joinproto.check.plain_steps import Steps
-from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import ON_FAIR_RUNS, ON_RUNS, Property
-from joinproto.check.reference import State
-from joinproto.check.report import Coverage, PropertyResult, Report, Result, States, Step, Trace
+from joinproto.check.reference import Failing, Led, State, raise_failing, way_to
+from joinproto.check.report import Coverage, PropertyResult, Report, Result, Trace
 from joinproto.check.step_claims import StepClaim
-from joinproto.check.steps import Move, order_of, to_step, unanswered
+from joinproto.check.steps import Move, to_step
 from joinproto.check.view import View
 from joinproto.check.world import World
 
@@ -179,7 +178,7 @@ class Small:
     def _next(self, level: list[State], began: float) -> list[State]:
         """Return the level after `level`; nothing where a limit ends the search."""
         found, bounds = [], self.bounds
-        failing: dict[State, list[tuple[ModelProblem, Hashable]]] = {}
+        failing: Failing = {}
         within, bytes_max = self.steps.world.within, self.bytes_before + BYTES_MAX
         for state in level:
             self.out_of[state] = []
@@ -207,15 +206,8 @@ class Small:
                 return []
         self.steps.failing = None
         if failing:
-            self._raise_failing(failing)
+            raise_failing(failing, self._way_to(len(self.levels) - 1, [*failing]))
         return found
-
-    def _raise_failing(self, failing: dict[State, list[tuple[ModelProblem, Hashable]]]) -> NoReturn:
-        """Raise the least of the problems met in the last level, with the run that leads to it."""
-        initial, steps, state = self._way_to(len(self.levels) - 1, [*failing])
-        problem, event = min(failing[state], key=lambda one: one[0].order())
-        problem.led_to = unanswered(problem.member, event, initial, steps)
-        raise problem
 
     def _out_of(self, state: State) -> list[tuple[Move, State]]:
         found: list[tuple[Move, State]] = guard(
@@ -390,21 +382,9 @@ class Small:
         met = None if item.premise is None else item.name in self.premises
         return PropertyResult(item.name, item.kind, result, level, met, trace, item.meaning)
 
-    def _way_to(self, depth: int, targets: list[State]) -> tuple[States, tuple[Step, ...], State]:
+    def _way_to(self, depth: int, targets: list[State]) -> Led:
         """Return the least of the shortest runs to one of `targets`, and to which."""
-        towards = [set(targets)]
-        for level in reversed(self.levels[:depth]):
-            onward = towards[0]
-            before = {s for s in level if any(after in onward for _, after in self.out_of[s])}
-            towards.insert(0, before)
-        steps, state = self.steps, next(one for one in self.levels[0] if one in towards[0])
-        initial = steps.states_text(state)
-        taken: list[Step] = []
-        for onward in towards[1:]:
-            options = [(move, to) for move, to in self.out_of[state] if to in onward]
-            move, state = min(options, key=lambda option: order_of(option[0], steps.codes))
-            taken.append(to_step(move, steps.states_text(state)))
-        return initial, tuple(taken), state
+        return way_to(self.steps, self.levels, depth, targets, self.out_of.__getitem__)
 
     def _states(self) -> Iterable[State]:
         return (state for level in self.levels for state in level)

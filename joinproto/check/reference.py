@@ -6,8 +6,8 @@ property is asked in every state.  Nothing is numbered, packed or looked up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from typing import Any, NoReturn, TypeAlias
 
 from attrs import Factory, define, evolve, frozen
 
@@ -21,7 +21,7 @@ from joinproto.check.member import Codes, MemberCode
 from joinproto.check.network import FifoLinks, MessageSet, too_full
 from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import Property
-from joinproto.check.report import States, Step, Trace
+from joinproto.check.report import States, Step
 from joinproto.check.same import left_on_disk
 from joinproto.check.steps import Move, Sent, order_of, states_of, to_step, unanswered
 from joinproto.check.view import View
@@ -40,6 +40,12 @@ class State:
     around: Surroundings
     messages: frozenset[Sent] = frozenset()
     links: tuple[tuple[Link, tuple[Hashable, ...]], ...] = ()
+
+
+Led: TypeAlias = tuple[States, tuple[Step, ...], State]
+"""A run: members as they begin, its steps, and the state that they lead to."""
+Failing: TypeAlias = dict[State, list[tuple[ModelProblem, Hashable]]]
+"""States with steps that members' code did not answer: what went wrong, at which events."""
 
 
 class Reference:
@@ -353,6 +359,42 @@ class Explored:
             counts[level] += 1
         return tuple(counts)
 
+    def way_to(self, hits: Collection[State]) -> Led:
+        """Return the least of the shortest runs to one of `hits`, all equally deep, and which."""
+        reference, levels = self.reference, [list[State]() for _ in self.levels]
+        for state, level in self.level_of.items():
+            levels[level].append(state)
+
+        def out(state: State) -> Iterable[tuple[Move, State]]:
+            return () if reference.is_beyond(state) else reference.successors(state)
+
+        return way_to(reference, levels, self.level_of[next(iter(hits))], hits, out)
+
+
+def way_to(
+    reference: Reference,
+    levels: Sequence[Iterable[State]],
+    depth: int,
+    hits: Iterable[State],
+    out: Callable[[State], Iterable[tuple[Move, State]]],
+) -> Led:
+    """Return the least of the shortest runs to one of `hits`, and to which.
+
+    `levels`: states by depth.  `depth`: of the hits.  `out`: the steps out of a state.
+    """
+    towards = [set(hits)]
+    for level in reversed(levels[:depth]):
+        onward = towards[0]
+        before = {state for state in level if any(after in onward for _, after in out(state))}
+        towards.insert(0, before)
+    state = next(one for one in levels[0] if one in towards[0])
+    initial, taken = reference.states_text(state), list[Step]()
+    for onward in towards[1:]:
+        options = [(move, after) for move, after in out(state) if after in onward]
+        move, state = min(options, key=lambda option: order_of(option[0], reference.codes))
+        taken.append(to_step(move, reference.states_text(state)))
+    return initial, tuple(taken), state
+
 
 def explore(world: World, *, states_max: int | None = None, keep_edges: bool = False) -> Explored:
     """Visit every reachable state breadth first, at most about `states_max`."""
@@ -363,7 +405,7 @@ def explore(world: World, *, states_max: int | None = None, keep_edges: bool = F
     found.generated = len(queue)
     found.level_of.update(dict.fromkeys(queue, 0))
     number = {state: at for at, state in enumerate(queue)}
-    failing: dict[State, list[tuple[ModelProblem, Hashable]]] = {}
+    failing: Failing = {}
     for state in queue:
         level = found.level_of[state]
         if (states_max is not None and len(queue) >= states_max) or (
@@ -387,48 +429,13 @@ def explore(world: World, *, states_max: int | None = None, keep_edges: bool = F
             failing[state] = reference.failing
     reference.failing = None
     if failing:
-        _raise_failing(found, failing)
+        raise_failing(failing, found.way_to(failing))
     return found
 
 
-def _raise_failing(
-    found: Explored, failing: dict[State, list[tuple[ModelProblem, Hashable]]]
-) -> NoReturn:
-    """Raise the least of the problems met in the last level, with the run that leads to it."""
-    initial, steps, state = _way_to(found, set(failing))
+def raise_failing(failing: Failing, led: Led) -> NoReturn:
+    """Raise the least of the problems met in the last level; `led`: the run that leads to it."""
+    initial, steps, state = led
     problem, event = min(failing[state], key=lambda one: one[0].order())
     problem.led_to = unanswered(problem.member, event, initial, steps)
     raise problem
-
-
-def shortest(found: Explored, item: Property, *, wanted: bool) -> Trace | None:
-    """Return the least of the shortest runs to a state where `item` holds (or does not)."""
-    hits = [s for s in found.level_of if found.reference.holds(item, s) is wanted]
-    if not hits:
-        return None
-    depth = min(found.level_of[s] for s in hits)
-    initial, steps, _ = _way_to(found, {s for s in hits if found.level_of[s] == depth})
-    return Trace(item.name, item.kind, initial, steps)
-
-
-def _way_to(found: Explored, hits: set[State]) -> tuple[States, tuple[Step, ...], State]:
-    """Return the least of the shortest runs to one of `hits`, all equally deep, and which."""
-    reference = found.reference
-    towards, depth = [hits], found.level_of[next(iter(hits))]
-    for level in range(depth - 1, -1, -1):
-        before = {
-            s
-            for s, at in found.level_of.items()
-            if at == level
-            and not reference.is_beyond(s)
-            and any(t in towards[0] for _, t in reference.successors(s))
-        }
-        towards.insert(0, before)
-    state = next(first for first in reference.initials() if first in towards[0])
-    initial = reference.states_text(state)
-    steps: list[Step] = []
-    for level in range(1, depth + 1):
-        options = [(m, t) for m, t in reference.successors(state) if t in towards[level]]
-        move, state = min(options, key=lambda option: order_of(option[0], reference.codes))
-        steps.append(to_step(move, reference.states_text(state)))
-    return initial, tuple(steps), state

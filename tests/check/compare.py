@@ -18,8 +18,8 @@ from joinproto.check.events import plain
 from joinproto.check.exercised import with_open_claims
 from joinproto.check.local import Offline
 from joinproto.check.properties import ON_RUNS, Property
-from joinproto.check.reference import Explored, State, explore, shortest
-from joinproto.check.report import Report
+from joinproto.check.reference import Explored, State, explore
+from joinproto.check.report import Report, Trace
 from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import words
 from joinproto.check.world import World
@@ -48,6 +48,16 @@ def same_search(world: World, found: Explored | None = None) -> Explored:
     assert dict(actions) == {k: n for k, n in coverage.actions.items() if n}
     assert dict(rules) == {k: n for k, n in coverage.rules.items() if n}
     return found
+
+
+def shortest(found: Explored, item: Property, *, wanted: bool) -> Trace | None:
+    """Return the least of the shortest runs to a state where `item` holds (or does not)."""
+    hits = [s for s in found.level_of if found.reference.holds(item, s) is wanted]
+    if not hits:
+        return None
+    depth = min(found.level_of[s] for s in hits)
+    initial, steps, _ = found.way_to({s for s in hits if found.level_of[s] == depth})
+    return Trace(item.name, item.kind, initial, steps)
 
 
 def state_of(search: Search, number: int) -> State:

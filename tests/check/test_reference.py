@@ -8,11 +8,11 @@ from joinproto.check.catalogue import load_world
 from joinproto.check.check import check
 from joinproto.check.fairness import EACH_STEP
 from joinproto.check.properties import ON_FAIR_RUNS
-from joinproto.check.reference import explore, shortest
+from joinproto.check.reference import explore
 from joinproto.check.report import Report
 from joinproto.check.world import World
 from tests.check.chosen import CHOSEN, REST, parameters
-from tests.check.compare import GRAPH, same_report, same_search
+from tests.check.compare import GRAPH, same_report, same_search, shortest
 from tests.check.orbits import normal_in, orbits
 from tests.check.slow_liveness import Runs, TooLarge, is_fair_lasso
 from tests.check.slow_ltl import breaks, is_broken
