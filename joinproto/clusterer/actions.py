@@ -80,13 +80,18 @@ def _start(sim: Simulator, machine: Machine, action: Action) -> None:
 
 
 def _pause(sim: Simulator, machine: Machine, *, pauses: bool) -> None:
-    """What else stops a node's broker starts it again, whatever the node does meanwhile."""
+    """What else stops a node's broker starts it again, whatever the node does meanwhile.
+
+    A node whose time runs hears late of what a look at its broker has seen.
+    """
     state = machine.state
-    if state is None or state.paused is pauses or (pauses and state.status is not Status.READY):
+    if state is None or state.paused is pauses:
         return
-    if pauses:
+    if pauses and state.status not in (Status.READY, Status.PENDING):
+        return
+    if pauses and state.status is Status.READY:
         sim.stop_broker(machine)
-    else:
+    elif not pauses:
         does = BootBroker(Boot.FIRST, state.config_now.config.nodes)
         broker.boot(machine.name, does, sim.disks, sim.reaches, lambda: sim.label(machine.name))
     sim.stir()

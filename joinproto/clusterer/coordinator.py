@@ -258,9 +258,13 @@ def _booted(state: State) -> Step:
 
 
 def _paused(state: State, *, paused: bool) -> Step:
-    """A node that was paused took no config; it tells what it has, so it hears what it missed."""
-    after = Step(evolve(state, paused=paused))
-    if paused is state.paused or paused or state.status is not Status.READY:
+    """A node that was paused took no config; it tells what it has, so it hears what it missed.
+
+    A look at the broker may end when the node is ready no more: what it saw is over then.
+    """
+    is_ready = state.status is Status.READY
+    after = Step(evolve(state, paused=paused and is_ready))
+    if paused is state.paused or paused or not is_ready:
         return after
     return after.then(*told(state.contacts, state.config_now, achieved=True))
 

@@ -119,6 +119,7 @@ _CLUSTERER = {
     "word-believed": "A node boots on an earlier answer without asking again.",
     "gospel-told-unasked": "A node that missed the gospel's arrival tells it of a config.",
     "paused-told": "A node takes a config while its broker is paused.",
+    "paused-unready": "What a look at the broker saw counts after the node is ready no more.",
     "late-lock-kept": "A lock granted after its round was given up is kept.",
     "word-refused": "A node ready with the same data is refused where its identity is unknown.",
     "later-ignored": "A later word of a node about its data does not replace the first.",

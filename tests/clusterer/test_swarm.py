@@ -84,6 +84,19 @@ def test_who_is_paused_notes_who_others_are_and_takes_no_config() -> None:
     assert AB == after.config_now.config
 
 
+def test_a_node_that_was_left_out_while_its_broker_was_looked_at_takes_the_next_config() -> None:
+    """U7; seed 5000026: the look ended when its time ran, and it took no config any more."""
+    of_b = Config(2, frozenset("b"), gospel="b", shutdown_timeout=30)
+    left = step(ready(Held(AB)), Receive("b", NewConfig(Held(of_b, IDS), True))).state
+    looked = step(left, Paused(True)).state
+    again = Config(3, frozenset("ab"), gospel="a", shutdown_timeout=30)
+
+    after = step(looked, Receive("b", NewConfig(Held(again, IDS), True))).state
+
+    assert Status.PENDING is left.status
+    assert again == after.config_now.config
+
+
 def test_a_ready_gospel_may_stop_where_a_config_means_the_node_before_its_reset() -> None:
     """U3: a knew b before b was reset; so whose data version 2 means b cannot know.
 

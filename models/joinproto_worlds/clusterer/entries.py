@@ -130,6 +130,12 @@ RULES = (
         "U7: a node whose broker was paused takes no config until it runs again",
         "paused-told",
     ),
+    _entry(
+        "paused-late",
+        "paused-late",
+        "U7: a node that was left out hears that its broker was paused: it takes configs",
+        "paused-unready",
+    ),
     _entry("splits", "splits", "U7: one of two goes on alone: the other hears of it, and leaves"),
 )
 LARGE = ("5", "6-circle", "8", "9", "11")

@@ -208,6 +208,13 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
         (*TWO, (Action(op=Op.PAUSE, node="b"),)),
         ((apply("a", config(2, "ab", None)), Action(op=Op.RESUME, node="b")),),
     ),
+    "paused-late": (
+        TWO,
+        (
+            (apply("a", config(2, "a", "a")), Action(op=Op.PAUSE, node="b")),
+            (apply("a", config(3, "ab", "a")), Action(op=Op.RESUME, node="b")),
+        ),
+    ),
     "two-sides": (
         (*TWO, *_one(APART, reset("b"), start("b"))),
         ((apply("a", config(2, "ab", "b")), apply("b", config(2, "ab", "b"))),),

@@ -134,6 +134,10 @@ def _data_unnamed(_original: object) -> Callable[..., str | None]:
     return lambda _identity: None
 
 
+def _paused_unready(state: State, *, paused: bool) -> Step:
+    return Step(evolve(state, paused=paused))
+
+
 CLUSTERER = (
     Mutation.of("older-wins", "joinproto.clusterer.config", "compare", _older_wins),
     Mutation.of("gospel-unchecked", "joinproto.clusterer.reading", "_gospel", _gospel_unchecked),
@@ -166,6 +170,9 @@ CLUSTERER = (
     ),
     Mutation.of("gospel-told-unasked", "joinproto.clusterer.beginning", "spread", _told_unasked),
     Mutation.of("paused-told", TABLES, "FROM_PEER", dropping("the broker is paused")),
+    Mutation.of(
+        "paused-unready", "joinproto.clusterer.coordinator", "_paused", lambda _: _paused_unready
+    ),
     Mutation(
         "late-lock-kept",
         (
