@@ -1,0 +1,39 @@
+"""The worlds of the Clusterer: a scene, the rules of a variant, and maybe a rule left out.
+
+It stands apart from `entries.py`, which every list of worlds loads: this loads the Clusterer.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from joinproto.check.world import World
+from joinproto_worlds.clusterer.claims import claims
+from joinproto_worlds.clusterer.played import Played
+
+
+def build(
+    members: int = 1,
+    mutant: str | None = None,
+    *,
+    scene: str = "form",
+    variant: str = "ours",
+    kills: int = 0,
+    delivers: bool = False,
+    tears: bool = False,
+) -> World:
+    """`members`: the simulation is one; the scene says how many nodes there are.
+
+    `kills`: how often a node may be killed before an effect of a step; `delivers`: what it has
+    sent may arrive all the same; `tears`: also by a power cut, in the middle of a write.
+    """
+    return World(
+        name=f"clusterer-{scene}" + ("-power" if tears else "-killed" if kills else ""),
+        members={
+            "story": partial(
+                Played.of, scene, variant, mutant, kills, delivers=delivers, tears=tears
+            )
+        },
+        properties=list(claims(scene, variant)),
+        about="a story in every order of what may happen",
+    )
