@@ -46,6 +46,7 @@ PROGRAMS = {
     "ocf-tester": "resource-agents",
     "rabbitmq-server": "rabbitmq-server",
     "spin": "spin",
+    "stdbuf": "coreutils",
     "strace": "strace",
     "systemd-analyze": "systemd",
     "unshare": "util-linux",

@@ -2,7 +2,8 @@
 
 A program reads a question from its standard input, a line, writes its answer, a line, and reads
 the next.  One that answers a single question and ends, or that answers only when its input ends,
-is started anew for each question.  What it writes to standard error is shown where it fails.
+is started anew for each question.  `stdbuf`, where it is installed, has C programs such as `jq`
+write each line at once.  What a program writes to standard error is shown where it fails.
 
 A policy that hangs, one that dies and one that gives two answers to one question are told apart.
 """
@@ -13,6 +14,7 @@ import inspect
 import os
 import selectors
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,12 +68,24 @@ def command_of(policy: str) -> tuple[str, ...]:
     return words
 
 
+def unbuffered(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command whose standard output keeps no line back, where `stdbuf` can see to it."""
+    stdbuf = shutil.which("stdbuf")
+    if stdbuf is None or shutil.which(command[0]) is None:
+        return command
+    return (stdbuf, "-oL", *command)
+
+
 class Program:
-    """A policy that runs.  `seconds`: how long one answer may take."""
+    """A policy that runs.
+
+    `seconds`: how long one answer may take.  `starts`: processes that were started.
+    """
 
     def __init__(self, command: Sequence[str], *, seconds: float = SECONDS) -> None:
         self.command = tuple(command)
         self.seconds = seconds
+        self.starts = 0
         self.answers: dict[str, str | None] = {}
         self._questions: dict[str, Question] = {}
         self._is_single = False
@@ -245,7 +259,7 @@ class Program:
         self._errors.truncate()
         try:
             self._process = subprocess.Popen(
-                self.command,
+                unbuffered(self.command),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
@@ -258,6 +272,7 @@ class Program:
                 f"{self.command[0]} cannot be run: {error.strerror}",
                 next="name a program, a Python file, or a command in quotes",
             ) from None
+        self.starts += 1
         assert self._process.stdin is not None
         os.set_blocking(self._process.stdin.fileno(), False)
 

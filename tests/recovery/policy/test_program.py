@@ -75,6 +75,17 @@ def test_a_program_that_answers_at_the_end_of_its_input_is_started_for_each(scri
     assert answers(slow, *TWO, seconds=0.5) == ["refuse", "refuse"]
 
 
+@pytest.mark.needs("jq")
+@pytest.mark.needs("stdbuf")
+def test_a_filter_that_does_not_flush_is_one_process() -> None:
+    """`jq` keeps its output back where it is no terminal; a second process is asked again."""
+    with Program(command_of("jq -c .stores[0].host"), seconds=20) as program:
+        found = [program.answer(one) for one in TWO]
+        program.ask_again()
+
+    assert (found, program.starts) == (["a", "a"], 2)
+
+
 def test_each_distinct_question_is_asked_once(script: Make, tmp_path: Path) -> None:
     counted = script(f"while read line; do echo >> {tmp_path}/asked; echo wait; done")
     with Program(command_of(counted)) as program:
