@@ -7,8 +7,7 @@ bootstraps.  What it chooses is held against the frames that were committed so f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import combinations
 
 from attrs import evolve
@@ -24,6 +23,8 @@ from joinproto_worlds.join.pick import Disk, Stores, shown_disk, stores_of
 from joinproto_worlds.policy.asking import TIMED_OUT
 
 PATH = "/var/lib/broker"
+CHOSEN_MAX = 65_536
+"""So many sets of disks are kept with what was chosen of them."""
 
 
 def world(asker: Questioner) -> World:
@@ -57,13 +58,18 @@ def _nothing_lost(asker: Questioner, view: View) -> bool:
 
 
 def _is_chosen(asker: Questioner, view: View) -> bool:
-    return any(True for _ in _chosen(asker, stores_of(view), frozenset(view.monitor.committed)))
+    return bool(_chosen(asker, stores_of(view), frozenset(view.monitor.committed)))
 
 
+@lru_cache(maxsize=CHOSEN_MAX)
 def _chosen(
     asker: Questioner, stores: Stores, committed: frozenset[object]
-) -> Iterator[frozenset[object]]:
-    """Yield the frames of each store that the policy chooses, for each set of answering ones."""
+) -> tuple[frozenset[object], ...]:
+    """Return the frames of each store that the policy chooses, for each set of answering ones.
+
+    Kept, because many states differ in nothing that lies on a disk.
+    """
+    chosen = []
     names = tuple(name for name, _ in stores)
     disks = dict(stores)
     for count in range(1, len(stores) + 1):
@@ -71,7 +77,8 @@ def _chosen(
             safe = frozenset(name for name, disk in some if committed <= frozenset(disk.frames))
             answer = asker.answer(evolve(_about(names, some, stores), safe=safe))
             if answer in disks:
-                yield frozenset(disks[answer].frames)
+                chosen.append(frozenset(disks[answer].frames))
+    return tuple(chosen)
 
 
 @cache
