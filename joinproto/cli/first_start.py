@@ -16,12 +16,13 @@ from joinproto.codec.json_form import AtLeast, Count, filled
 from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.discovery import values
 from joinproto.discovery.boot import Rules, rules_of
-from joinproto.discovery.chosen import chosen
+from joinproto.discovery.chosen import chosen, require_start
+from joinproto.discovery.configuration import Configuration
 from joinproto.discovery.first_start import STANDS_FOR, FirstStart, first_start
 from joinproto.discovery.lint import LintInput
 from joinproto.discovery.questions import Told
 from joinproto.discovery.releases import release
-from joinproto.discovery.rules import BY_NAME
+from joinproto.discovery.rules import ADDS_ITSELF, BY_NAME
 from joinproto.errors import UsageProblem
 
 NODES_MAX = 6
@@ -102,7 +103,9 @@ def start_of(text: bytes, at: str | None, nodes: int) -> Start:
 def _of_configuration(text: bytes, at: str, count: int) -> Start:
     if at == "ours":
         raise UsageProblem("our own rules read no rabbitmq.conf here", next="give facts as JSON")
-    about = chosen(text, LintInput(release=release(at))).about
+    given = LintInput(release=release(at))
+    require_start(text, given)
+    about = chosen(text, given).about
     names = tuple(dict.fromkeys(about.below("classic_config.nodes").values()))
     if about.backend != values.CLASSIC or not names:
         names = tuple(f"n{number}" for number in range(1, count + 1))
@@ -118,10 +121,22 @@ def _of_configuration(text: bytes, at: str, count: int) -> Start:
             "nodes": list(names),
             "release": at,
             "backend": about.backend.removeprefix("rabbit_peer_discovery_"),
+            "answers": _unasked(about, names),
             "tries": limit if isinstance(limit, int) else None,
             "gives_up": False if limit == "unlimited" else None,
         },
     )
+
+
+def _unasked(about: Configuration, names: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Return what each node is always told where the file is the list and names none; else {}.
+
+    A backend that is chosen alone is taken for one that is set up elsewhere.
+    """
+    if about.backend == values.CLASSIC and not about.below("classic_config.nodes"):
+        adds = ADDS_ITSELF.holds(about.release)
+        return {name: {"list": [name] if adds else []} for name in names}
+    return {}
 
 
 def searched(start: Start, seconds: float | None = None) -> Split:
@@ -229,7 +244,15 @@ def facts_of(start: Start) -> tuple[Any, tuple[str, ...]]:
         is_global=start.locks is None and told is not None and told.locks and told.is_global,
         expected=start.expected or 0,
     )
-    return facts, () if told is None else told.words
+    words = () if told is None else told.words
+    if len(names) == 1:
+        words += (f"no other node than {names[0]} starts, and one alone makes no second cluster",)
+    if len(start.answers) == len(names) > 1 and all(
+        one.error or (set(one.list or ()) <= {name} and not one.one)
+        for name, one in start.answers.items()
+    ):
+        words += ("no other node is ever listed",)
+    return facts, words
 
 
 def derived(start: Start) -> FirstStart | None:

@@ -238,9 +238,7 @@ def chosen(
     """Return what a file chooses; raises `UsageProblem` for one that the schemas refuse."""
     linted = lint(text, given)
     if not linted.accepted:
-        first = next(one for one in linted.problems if one.severity is Severity.ERROR)
-        where = f"line {first.line}: " if first.line else ""
-        raise UsageProblem(f"{where}{first.key or 'the file'}: {first.why}", next=first.next)
+        raise _refused(linted)
     node = node or given.node or "rabbit@localhost"
     about = Configuration.of(linted.settings, given.release, node)
     secrets = _secrets(text, given, linted)
@@ -252,6 +250,19 @@ def chosen(
         about=evolve(about, values=about.values | secrets),
         given=given,
     )
+
+
+def require_start(text: str | bytes, given: LintInput) -> None:
+    """Raise `UsageProblem` for a file with which no boot comes to its end."""
+    linted = lint(text, given)
+    if not linted.starts:
+        raise _refused(linted)
+
+
+def _refused(linted: Linted) -> UsageProblem:
+    first = next(one for one in linted.problems if one.severity is Severity.ERROR)
+    where = f"line {first.line}: " if first.line else ""
+    return UsageProblem(f"{where}{first.key or 'the file'}: {first.why}", next=first.next)
 
 
 def _secrets(text: str | bytes, given: LintInput, linted: Linted) -> dict[str, str]:

@@ -26,6 +26,7 @@ from joinproto.codec.erlang_terms import (
 )
 from joinproto.discovery.conf import Line, NotRead
 from joinproto.discovery.keys import PREFIX, SETTINGS, Setting, setting_of
+from joinproto.errors import nearest
 
 APPLICATION = "rabbit"
 ALONE = {"lock_acquisition_failure_mode"}
@@ -89,6 +90,9 @@ def _of_rabbit(settings: Term) -> Iterator[Line]:
             nodes = value.items[0] if isinstance(value, Tuple) and value.items else value
             for at, one in enumerate(nodes.items if isinstance(nodes, List) else (), 1):
                 yield _line(one.line, f"{PREFIX}.classic_config.nodes.{at}", _text(one))
+            if isinstance(value, Tuple) and len(value.items) == 2:
+                kind = value.items[1]
+                yield _line(kind.line, f"{PREFIX}.node_type", _text(kind))
         elif name == PREFIX or name in NAMES:
             yield from _below(name, value, line)
 
@@ -137,3 +141,24 @@ def _text(term: Term) -> str:
         case Number(value):
             return str(value)
     return str(term)
+
+
+def nearest_term(key: str) -> str | None:
+    """Return the name that the code reads in place of one that it does not; None: none is near.
+
+    Lists of backends are `peer_discovery_NAME`, and most of their members `NAME_MEMBER`.
+    """
+    path = key.removeprefix(f"{PREFIX}.")
+    room, _, last = path.removeprefix("peer_discovery_").partition(".")
+    names = {name.removeprefix(f"{PREFIX}."): one for name, one in NAMES.items()}
+    inside = f"peer_discovery_{room}."
+    members = {name.removeprefix(inside): one for name, one in names.items() if inside in name}
+    if not members:
+        return nearest(path, tuple(names), cutoff=0.8)
+    if not last:
+        one = next((name for name in members if "host" in name), next(iter(members)))
+        return f"{inside[:-1]}, with {one} and so on in it"
+    last = last.removeprefix(f"{room}_")
+    by_key = {one.short.removeprefix(f"{room}."): name for name, one in members.items()}
+    found = by_key.get(last) or nearest(f"{room}_{last}", tuple(members), cutoff=0.8)
+    return f"{found} in {inside[:-1]}" if found else None

@@ -52,10 +52,15 @@ class Linted:
         errors = sum(one.severity is Severity.ERROR for one in self.problems)
         others = len(self.problems) - errors
         if errors:
-            return f"{errors} lines keep the node from starting; {others} other problems"
+            keep = "1 line keeps" if errors == 1 else f"{errors} lines keep"
+            return f"{keep} the node from starting; {_problems_in(others, 'other ')}"
         are = "are" if len(self.needs) > 1 else "is"
         enabled = f", if {' and '.join(self.needs)} {are} enabled" if self.needs else ""
-        return f"it starts{enabled}; {others} problems"
+        return f"it starts{enabled}; {_problems_in(others)}"
+
+
+def _problems_in(number: int, which: str = "") -> str:
+    return f"{number} {which}problem{'' if number == 1 else 's'}"
 
 
 @frozen(kw_only=True)
@@ -113,7 +118,7 @@ def lint(text: str | bytes, given: LintInput) -> Linted:
         setting = setting_of(line.parts)
         one = _judged(line, setting, given)
         found.append(one)
-        problems += _problems(one, setting, given)
+        problems += _problems(one, setting, given, line)
     overriding = tuple(_from_environment(found, given))
     problems += _overridden(found, overriding)
     found += overriding
@@ -231,7 +236,9 @@ def _judged(line: conf.Line, setting: Setting | None, given: LintInput) -> Found
     return say(status, why, value)
 
 
-def _problems(one: Found, setting: Setting | None, given: LintInput) -> Iterator[Problem]:
+def _problems(
+    one: Found, setting: Setting | None, given: LintInput, line: conf.Line
+) -> Iterator[Problem]:
     if one.status is SettingEffect.ACCEPTED:
         return
     is_ignored = one.status is SettingEffect.IGNORED
@@ -241,16 +248,16 @@ def _problems(one: Found, setting: Setting | None, given: LintInput) -> Iterator
         key=one.key,
         found=str(one.value),
         why=one.why if is_ignored else f"{one.why}: {given.release} does not start",
-        next=_next(one, setting, given),
+        next=_next(one, setting, given, line.is_term),
         rule="D6",
     )
 
 
-def _next(one: Found, setting: Setting | None, given: LintInput) -> str:
+def _next(one: Found, setting: Setting | None, given: LintInput, is_term: bool) -> str:
     if one.key.startswith("cluster_nodes"):
         return f"write {PREFIX}.classic_config.nodes.1 = rabbit@host1, and so on"
     if setting is None:
-        near = _nearest(one.key)
+        near = classic.nearest_term(one.key) if is_term else _nearest(one.key)
         return f"did you mean {near}?" if near else "take the line out, or mend the key"
     if one.status is SettingEffect.INVALID:
         return f"write {setting.kind(given.release).about}"
@@ -260,12 +267,14 @@ def _next(one: Found, setting: Setting | None, given: LintInput) -> str:
 
 
 def _nearest(key: str) -> str | None:
+    # In Erlang terms these words stand before a backend's name.
+    short = key.removeprefix(f"{PREFIX}.").removeprefix("peer_discovery_")
     # Another backend's key of that name would have no effect.
-    room = key.partition(f"{PREFIX}.")[2].partition(".")[0]
+    room, _, label = short.partition(".")[0], *short.rpartition(".")[1:]
     keys = [setting.key.removeprefix(f"{PREFIX}.") for setting in SETTINGS]
     known = [one for one in keys if one.startswith(f"{room}.")] or keys
-    near = nearest(key.removeprefix(f"{PREFIX}."), known, cutoff=0.8)
-    return f"{PREFIX}.{near}" if near else None
+    near = nearest(short, known, cutoff=0.8)
+    return f"{PREFIX}.{near.replace('$', label)}" if near else None
 
 
 def _from_environment(found: list[Found], given: LintInput) -> Iterator[Found]:

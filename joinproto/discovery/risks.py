@@ -30,7 +30,7 @@ from joinproto.discovery.configuration import BACKEND, ROOMS, Configuration, var
 from joinproto.discovery.first_start import first_start
 from joinproto.discovery.found import SettingEffect
 from joinproto.discovery.keys import PREFIX
-from joinproto.discovery.names import host_of, is_name_in_dns
+from joinproto.discovery.names import host_of, is_name_in_dns, port_of
 from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.releases import Ages, rows
 
@@ -99,6 +99,30 @@ def listed(about: Configuration) -> tuple[str, str]:
             if address and not about.get("consul.svc_addr_auto") and ADDRESS.fullmatch(address):
                 return "consul.svc_addr", "address"
     return ANY
+
+
+def not_host(about: Configuration) -> str:
+    """Return the key of the server's host that is no host: a scheme or a port is written with it.
+
+    The port is put behind whatever is written; an IPv6 address has more than one colon.
+    """
+    key = f"{about.room}.host"
+    host = str(about.get(key) or "")
+    is_read = about.statuses.get(key) is SettingEffect.ACCEPTED
+    return key if is_read and ("/" in host or host.count(":") == 1) else ""
+
+
+def not_endpoint(about: Configuration) -> str:
+    """Return the first key with which etcd's v3 client reads another thing than HOST:PORT.
+
+    It splits all of them at their colons before it connects to one, and knows neither schemes
+    nor IPv6 addresses (eetcd 0.3.6 and 0.5.0, open/3).
+    """
+    for key, endpoint in about.below("etcd.endpoints").items():
+        host, _, port = str(endpoint).rpartition(":")
+        if not host or ":" in host or port_of(port) is None:
+            return key
+    return "etcd.host" if ":" in str(about.values.get("etcd.host", "")) else ""
 
 
 _WORD = re.compile(r"(\w[\w.]*?)(\.\*?|\?|[=<>].*|)")
@@ -188,6 +212,8 @@ FACTS: dict[str, Callable[[Configuration], Any]] = {
         about.statuses.get(f"{about.room}.scheme") is SettingEffect.ACCEPTED
         and about.values[f"{about.room}.scheme"] not in ("http", "https")
     ),
+    "not_host": not_host,
+    "not_endpoint": not_endpoint,
     "node": own_name,
     "own": lambda about: form_of(own_name(about)),
     "uses": form_used,
@@ -211,7 +237,9 @@ def _holds(word: str, about: Configuration) -> bool:
         return rules.RULES[name].holds(about.release)
     match sign[:1], sign[1:]:
         case ".", "*":
-            return any(one.startswith(f"{name}.") for one in about.written)
+            # In Erlang terms the list has another name, and its members may be misspelt.
+            below = (f"{name}.", f"peer_discovery_{name}.")
+            return any(one.startswith(below) for one in about.written)
         case ".", _:
             return bool(about.below(name))
         case "?", _:
@@ -273,6 +301,11 @@ def _other_backend(about: Configuration) -> Iterator[Problem]:
     for backend, room in ROOMS.items():
         written = [name for name in about.below(room) if about.lines[name]]
         if written and backend != values.ALIASES.get(about.backend, about.backend):
+            severity = Severity.WARNING
             why = f"the backend is {about.backend}: settings of {room} have no effect"
+            if not about.is_chosen:
+                severity = Severity.UNSAFE
+                why = f"no backend is chosen: settings of {room} have no effect"
+                why += ", and each node stands alone"
             write = f"write {PREFIX}.peer_discovery_backend = {room}, or take them out"
-            yield about.problem(Severity.WARNING, written[0], why, write, "D6")
+            yield about.problem(severity, written[0], why, write, "D6")

@@ -187,7 +187,9 @@ def test_the_last_of_two_lines_holds() -> None:
             "peer_discovery_backend = consul\nconsul.svc_ttl = 15",
             ("unsafe", 2, "consul.svc_ttl"),
         ),
-        ("dns.hostname = seed", ("warning", 1, "dns.hostname")),
+        ("dns.hostname = seed", ("unsafe", 1, "dns.hostname")),
+        ("classic_config.nodes.1 = rabbit@a\ndns.hostname = seed", ("warning", 2, "dns.hostname")),
+        ("peer_discovery_backend = classic_config", ("warning", 1, "peer_discovery_backend")),
         ("peer_discovery_backend = dns\ndns.hostname = x y..z", ("unsafe", 2, "dns.hostname")),
         (
             "peer_discovery_backend = consul\nconsul.deregister_after = 30",
