@@ -270,7 +270,7 @@ def _nearest(key: str) -> str | None:
     # In Erlang terms these words stand before a backend's name.
     short = key.removeprefix(f"{PREFIX}.").removeprefix("peer_discovery_")
     # Another backend's key of that name would have no effect.
-    room, _, label = short.partition(".")[0], *short.rpartition(".")[1:]
+    room, label = short.partition(".")[0], short.rpartition(".")[2]
     keys = [setting.key.removeprefix(f"{PREFIX}.") for setting in SETTINGS]
     known = [one for one in keys if one.startswith(f"{room}.")] or keys
     near = nearest(short, known, cutoff=0.8)

@@ -11,24 +11,9 @@ from typing import Any, assert_never
 from attrs import evolve
 
 from joinproto.codec.codec import Codec
+from joinproto.join import inputs
 from joinproto.join.choice_messages import Chosen
 from joinproto.join.config import Config
-from joinproto.join.inputs import (
-    Appended,
-    Input,
-    Leave,
-    PeerDown,
-    PeerUp,
-    Read,
-    Receive,
-    RegisterFree,
-    RegisterSays,
-    ShutdownCluster,
-    Tick,
-    UpdateDone,
-    UpdateOverwrites,
-    UpdateProgress,
-)
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Action, Batch, Event, Learned, Message
 from joinproto.join.store import StoreRecord
@@ -57,38 +42,38 @@ def start_line(
     }
 
 
-def input_as_json(what: Input, version: int) -> tuple[str, dict[str, Any]]:
+def input_as_json(what: inputs.Input, version: int) -> tuple[str, dict[str, Any]]:
     """Return the kind of an input's line, and its fields but the time.
 
     `version`: of the wire, on a connection that is there now.  Frames have a line each, which
     holds what stands for their bytes, so `Appended` has none.
     """
     match what:
-        case Receive(peer, message):
+        case inputs.Receive(peer, message):
             return "receive", {"peer": peer, "message": _message_as_json(message)}
-        case PeerUp(peer):
+        case inputs.PeerUp(peer):
             return "peer_up", {"peer": peer, "version": version}
-        case PeerDown(peer):
+        case inputs.PeerDown(peer):
             return "peer_down", {"peer": peer}
-        case UpdateProgress(position):
+        case inputs.UpdateProgress(position):
             return "update_progress", {"position": position_as_json(position)}
-        case UpdateDone(position):
+        case inputs.UpdateDone(position):
             return "update_done", {"position": position_as_json(position)}
-        case RegisterSays(view):
+        case inputs.RegisterSays(view):
             return "register_says", {"message": _message_as_json(Chosen(view.parent, (view,)))}
-        case RegisterFree(parent, asked, question):
+        case inputs.RegisterFree(parent, asked, question):
             return "register_free", {"parent": parent, "asked": asked, "question": question}
-        case Tick():
+        case inputs.Tick():
             return "tick", {}
-        case UpdateOverwrites():
+        case inputs.UpdateOverwrites():
             return "update_overwrites", {}
-        case Read():
+        case inputs.Read():
             return "read", {}
-        case Leave():
+        case inputs.Leave():
             return "leave", {}
-        case ShutdownCluster():
+        case inputs.ShutdownCluster():
             return "shutdown_cluster", {}
-        case Appended():
+        case inputs.Appended():
             raise TypeError("frames have a line each")
         case _:
             assert_never(what)

@@ -6,14 +6,13 @@ All methods are called on one event loop, never two at once, and return soon: wh
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from attrs import define, field, frozen
 
+from joinproto.host.clock import SystemClock
 from joinproto.host.eventlog import EventLog, NoLog
 from joinproto.join.frames import FrameVerdict
 from joinproto.join.ids import ViewId
@@ -25,44 +24,6 @@ from joinproto.net.session import VERSIONS
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
-
-# The clock of a driver: seconds that never go back, and the wall time they began at.
-
-
-@frozen
-class SystemClock:
-    """The machine's own clocks."""
-
-    def now(self) -> float:
-        return time.monotonic()
-
-    def epoch_ms(self) -> int:
-        return max(0, int((time.time() - time.monotonic()) * 1000))
-
-
-@define
-class OffsetClock:
-    """The machine's clocks, moved by the seconds that stand in a file; for fault tests.
-
-    A jump ahead moves both clocks, as a machine that was suspended; a jump back moves wall time
-    only, because `now` never goes back, nor does it wait.
-    """
-
-    path: Path
-    _ahead: float = 0.0
-
-    def now(self) -> float:
-        self._ahead = max(self._ahead, self._offset())
-        return time.monotonic() + self._ahead
-
-    def epoch_ms(self) -> int:
-        return max(0, int((time.time() + self._offset() - self.now()) * 1000))
-
-    def _offset(self) -> float:
-        try:
-            return float(self.path.read_text("ascii"))
-        except (OSError, ValueError):
-            return 0.0
 
 
 Work: TypeAlias = Callable[[], None]

@@ -22,27 +22,11 @@ from collections.abc import Callable
 
 from attrs import define, field
 
-from joinproto.join import steps
+from joinproto.join import inputs, steps
 from joinproto.join.answers import Answer
 from joinproto.join.config import Config
 from joinproto.join.frames import FrameVerdict, may_append
 from joinproto.join.ids import Digest, ViewId, by_hash
-from joinproto.join.inputs import (
-    Appended,
-    Input,
-    Leave,
-    PeerDown,
-    PeerUp,
-    Read,
-    Receive,
-    RegisterFree,
-    RegisterSays,
-    ShutdownCluster,
-    Tick,
-    UpdateDone,
-    UpdateOverwrites,
-    UpdateProgress,
-)
 from joinproto.join.messages import Batch, JoinMessage
 from joinproto.join.outbox import Outbox
 from joinproto.join.phases import Phase
@@ -61,7 +45,7 @@ class Member:
     """
 
     state: MemberState
-    hook: Callable[[float, Input], None] = lambda now, what: None
+    hook: Callable[[float, inputs.Input], None] = lambda now, what: None
     _out: Outbox = field(factory=Outbox, repr=False)
 
     @classmethod
@@ -153,35 +137,35 @@ class Member:
 
     # -- what happens ----------------------------------------------------------------------
 
-    def tell(self, now: float, what: Input) -> None:
+    def tell(self, now: float, what: inputs.Input) -> None:
         """Have the member take an input; each method below makes one and tells it.
 
-        `hook` is told first, of all but the start.
+        `hook` is told first, of all but the start; of frames with 0, since they take no time.
         """
         self.hook(now, what)
         self._take(*step(self.state, steps.happen, now, what))
-        if isinstance(what, Appended):
+        if isinstance(what, inputs.Appended):
             # A record that is still to be written must not take the frame back.
             self._out.renew(self.record)
 
     def peer_up(self, now: float, peer: str, *, confirms: bool = True) -> None:
         """A connection to `peer` is there; `confirms`: it speaks version 4 or later."""
-        self.tell(now, PeerUp(peer, confirms))
+        self.tell(now, inputs.PeerUp(peer, confirms))
 
     def peer_down(self, now: float, peer: str) -> None:
         """`peer` is not heard of any more; it may be dead, or just far away."""
-        self.tell(now, PeerDown(peer))
+        self.tell(now, inputs.PeerDown(peer))
 
     def receive(self, now: float, peer: str, message: JoinMessage) -> None:
         """A message from `peer` arrives.
 
         One that no correct member sends changes nothing; a `Refusal` in the batch reports it.
         """
-        self.tell(now, Receive(peer, message))
+        self.tell(now, inputs.Receive(peer, message))
 
     def tick(self, now: float) -> None:
         """The `deadline` has come."""
-        self.tell(now, Tick())
+        self.tell(now, inputs.Tick())
 
     def update_overwrites(self, now: float) -> None:
         """The data is about to be, for a moment, what no position says.
@@ -189,7 +173,7 @@ class Member:
         The next batch marks the store as unfinished: until `update_progress` or `update_done`
         it covers nothing.  Nothing is to be touched before that batch is performed.
         """
-        self.tell(now, UpdateOverwrites())
+        self.tell(now, inputs.UpdateOverwrites())
 
     def update_progress(self, now: float, position: Position | None) -> None:
         """The store's data now ends at `position`, which is on the way to the tip.
@@ -197,11 +181,11 @@ class Member:
         For a host that cuts what its source has not, and appends frame by frame: its data is
         at each moment what its position says, and whatever was acknowledged stays in it.
         """
-        self.tell(now, UpdateProgress(position))
+        self.tell(now, inputs.UpdateProgress(position))
 
     def update_done(self, now: float, position: Position | None) -> None:
         """The update is complete, and the store's data ends at `position`."""
-        self.tell(now, UpdateDone(position))
+        self.tell(now, inputs.UpdateDone(position))
 
     def leave(self, now: float) -> None:
         """This member is to leave the cluster, in order; the others go on.
@@ -209,7 +193,7 @@ class Member:
         Where it reaches no majority of the electors, no member can let it go: it just stops, and
         stays who it is.
         """
-        self.tell(now, Leave())
+        self.tell(now, inputs.Leave())
 
     def shutdown_cluster(self, now: float) -> None:
         """The whole cluster is to stop, in order (S2).
@@ -217,15 +201,15 @@ class Member:
         Where none runs, and where this member is in no view, it just ends: ask one that is
         active.
         """
-        self.tell(now, ShutdownCluster())
+        self.tell(now, inputs.ShutdownCluster())
 
     def register_says(self, now: float, view: View) -> None:
         """The outside register holds `view` as the successor of its parent."""
-        self.tell(now, RegisterSays(view))
+        self.tell(now, inputs.RegisterSays(view))
 
     def register_free(self, now: float, parent: ViewId, asked: float, question: int = 0) -> None:
         """The outside register answers `ReadRegister` with these fields: no successor yet."""
-        self.tell(now, RegisterFree(parent, asked, question))
+        self.tell(now, inputs.RegisterFree(parent, asked, question))
 
     def read(self, now: float) -> int:
         """Reads have come together: return the number under which `ReadsConfirmed` names them.
@@ -234,7 +218,7 @@ class Member:
         those that were given numbers none is confirmed any more once the member has closed.
         """
         called = self.state.reads.called
-        self.tell(now, Read())
+        self.tell(now, inputs.Read())
         return self.state.reads.called if self.state.reads.called > called else 0
 
     @property
@@ -253,7 +237,7 @@ class Member:
 
         Raises `MisuseError` where `may_append` does not say `TAKE`.
         """
-        self.tell(0.0, Appended(view, seq, first))
+        self.tell(0.0, inputs.Appended(view, seq, first))
 
     # -- the loop --------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """The steps: each input of a host (`inputs.py`), and what it does to a draft of the next state.
 
-`step(state, happen, now, Tick())` takes one.  What each one means to a host says `Member`.
+`step(state, happen, now, inputs.Tick())` takes one.  What each one means to a host says `Member`.
 
 Source: join protocol, section 3.
 """
@@ -13,6 +13,7 @@ from attrs import evolve
 
 from joinproto.codec.malformed import Malformed
 from joinproto.errors import MisuseError
+from joinproto.join import inputs
 from joinproto.join.backoff import patience, pause, shutdown_patience, turn
 from joinproto.join.backups import look_back
 from joinproto.join.balloting import (
@@ -33,22 +34,6 @@ from joinproto.join.frames import appended
 from joinproto.join.greeting import hear_hello, hear_refused, hello, hello_to_members, meet
 from joinproto.join.heartbeats import hear_heartbeat, heartbeat
 from joinproto.join.ids import ViewId
-from joinproto.join.inputs import (
-    Appended,
-    Input,
-    Leave,
-    PeerDown,
-    PeerUp,
-    Read,
-    Receive,
-    RegisterFree,
-    RegisterSays,
-    ShutdownCluster,
-    Tick,
-    UpdateDone,
-    UpdateOverwrites,
-    UpdateProgress,
-)
 from joinproto.join.learning import hear_ready
 from joinproto.join.messages import (
     Batch,
@@ -138,34 +123,34 @@ def _begin(m: StepContext, now: float) -> None:
     settle(m, now)
 
 
-def happen(m: StepContext, now: float, what: Input) -> None:
+def happen(m: StepContext, now: float, what: inputs.Input) -> None:
     """Do what an input asks of the member."""
     match what:
-        case Receive(peer, message):
+        case inputs.Receive(peer, message):
             receive(m, now, peer, message)
-        case PeerUp(peer, confirms):
+        case inputs.PeerUp(peer, confirms):
             peer_up(m, now, peer, confirms)
-        case PeerDown(peer):
+        case inputs.PeerDown(peer):
             peer_down(m, now, peer)
-        case Tick():
+        case inputs.Tick():
             tick(m, now)
-        case UpdateOverwrites():
+        case inputs.UpdateOverwrites():
             update_overwrites(m, now)
-        case UpdateProgress(position):
+        case inputs.UpdateProgress(position):
             update_progress(m, now, position)
-        case UpdateDone(position):
+        case inputs.UpdateDone(position):
             update_done(m, now, position)
-        case Appended(view, seq, first):
+        case inputs.Appended(view, seq, first):
             appended(m, view, seq, first)
-        case Read():
+        case inputs.Read():
             read(m, now)
-        case Leave():
+        case inputs.Leave():
             leave(m, now)
-        case ShutdownCluster():
+        case inputs.ShutdownCluster():
             shutdown_cluster(m, now)
-        case RegisterSays(view):
+        case inputs.RegisterSays(view):
             register_says(m, now, view)
-        case RegisterFree(parent, asked, question):
+        case inputs.RegisterFree(parent, asked, question):
             register_free(m, now, parent, asked, question)
         case _:
             assert_never(what)

@@ -19,9 +19,10 @@ import anyio
 import pytest
 from attrs import define, field
 
+from joinproto.host.clock import SystemClock
 from joinproto.host.cluster import Cluster
 from joinproto.host.nodata import NoData
-from joinproto.host.ports import Host, SystemClock
+from joinproto.host.ports import Host
 from joinproto.join.config import Config
 from joinproto.join.messages import Closing
 from joinproto.join.store import StoreRecord

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from joinproto.host.ports import OffsetClock, SystemClock
+from joinproto.host.clock import OffsetClock, SystemClock
 
 HOUR = 3_600.0
 

@@ -115,7 +115,7 @@ def test_an_answer_shows_how_long_messages_take() -> None:
     hear_choice(m, 1.5, "b", promised())
 
     assert (0.5, 0.25) == (m.timers.trip, m.timers.spread)
-    assert "" == m.timers.holder  # who answers asks for no time of its own
+    assert "" == m.timers.holder  # a member that answers asks for no time of its own
 
 
 @pytest.mark.parametrize("by", [Seat("b", "b2"), C])

@@ -19,10 +19,11 @@ from joinproto.apps.node.settings import Settings, Stopping
 from joinproto.apps.node.status import status_of
 from joinproto.apps.node.stopped import permit_restart
 from joinproto.errors import JoinprotoError
+from joinproto.host.clock import OffsetClock, SystemClock
 from joinproto.host.cluster import Cluster
 from joinproto.host.eventlog import EventLog, open_log
 from joinproto.host.failures import NotActive, only_one
-from joinproto.host.ports import Host, OffsetClock, SystemClock
+from joinproto.host.ports import Host
 from joinproto.host.process.control import serve_control
 from joinproto.host.process.ending import END_SECONDS, end_within, stop_signals
 from joinproto.host.process.exits import AT_ONCE, BUG, raising_with_code, with_code

@@ -23,23 +23,9 @@ from joinproto.codec.json_form import Count, Key
 from joinproto.codec.malformed import Malformed
 from joinproto.errors import JoinprotoError, UsageProblem
 from joinproto.host.lines import batch_as_json
+from joinproto.join import inputs
 from joinproto.join.choice_messages import Chosen
 from joinproto.join.config import Config, TotalFailure
-from joinproto.join.inputs import (
-    Input,
-    Leave,
-    PeerDown,
-    PeerUp,
-    Read,
-    Receive,
-    RegisterFree,
-    RegisterSays,
-    ShutdownCluster,
-    Tick,
-    UpdateDone,
-    UpdateOverwrites,
-    UpdateProgress,
-)
 from joinproto.join.member import Member
 from joinproto.join.messages import Message
 from joinproto.join.view import Position
@@ -155,36 +141,36 @@ def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -
     return None
 
 
-def _input(line: dict[str, Any]) -> Input | None:
+def _input(line: dict[str, Any]) -> inputs.Input | None:
     """Return the input that a line is of, None: it is of none."""
     match line["kind"]:
         case "receive":
-            return Receive(line["peer"], _message(line))
+            return inputs.Receive(line["peer"], _message(line))
         case "register_says":
             told = _message(line)
-            return RegisterSays(told.views[0]) if isinstance(told, Chosen) else None
+            return inputs.RegisterSays(told.views[0]) if isinstance(told, Chosen) else None
         case "register_free":
-            return RegisterFree(line["parent"], line["asked"], line.get("question", 0))
+            return inputs.RegisterFree(line["parent"], line["asked"], line.get("question", 0))
         case "peer_up":
             # A log of an earlier version does not say it: then its peers cannot confirm.
-            return PeerUp(line["peer"], confirms=line.get("version", 0) >= CONFIRMS)
+            return inputs.PeerUp(line["peer"], confirms=line.get("version", 0) >= CONFIRMS)
         case "peer_down":
-            return PeerDown(line["peer"])
+            return inputs.PeerDown(line["peer"])
         case "update_progress":
-            return UpdateProgress(_position(line["position"]))
+            return inputs.UpdateProgress(_position(line["position"]))
         case "update_done":
-            return UpdateDone(_position(line["position"]))
+            return inputs.UpdateDone(_position(line["position"]))
         case kind:
             kind_of = _WITHOUT_FIELDS.get(kind)
             return None if kind_of is None else kind_of()
 
 
-_WITHOUT_FIELDS: dict[str, Callable[[], Input]] = {
-    "tick": Tick,
-    "read": Read,
-    "leave": Leave,
-    "shutdown_cluster": ShutdownCluster,
-    "update_overwrites": UpdateOverwrites,
+_WITHOUT_FIELDS: dict[str, Callable[[], inputs.Input]] = {
+    "tick": inputs.Tick,
+    "read": inputs.Read,
+    "leave": inputs.Leave,
+    "shutdown_cluster": inputs.ShutdownCluster,
+    "update_overwrites": inputs.UpdateOverwrites,
 }
 
 

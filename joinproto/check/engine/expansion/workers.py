@@ -57,7 +57,7 @@ def _apart(counters: Ints) -> Ints:
 
 
 class ParallelLevels:
-    """Levels of one search, expanded and put into `states` by a workers.
+    """Levels of one search, expanded and put into `states` by several workers.
 
     `renaming`: what is found is put in as the one state that stands for all its renamings.
     `ahead`: what else can be done while others expand, once there are new answers.

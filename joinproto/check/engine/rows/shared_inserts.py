@@ -46,9 +46,9 @@ class SharedInserts:
 
         It has room for what they find at a time, if `each` is less than that.
         """
-        workers, states = self._workers.count, self._states
-        self._at_once = workers * (self.out.shape[1] + STRETCH)
-        more = max(self._at_once, workers * each)
+        count, states = self._workers.count, self._states
+        self._at_once = count * (self.out.shape[1] + STRETCH)
+        more = max(self._at_once, count * each)
         states.room_for(more)
         self._limit = states.count + more
 

@@ -1,0 +1,44 @@
+"""The clock of a driver: seconds that never go back, and the wall time they began at."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from attrs import define, frozen
+
+
+@frozen
+class SystemClock:
+    """The machine's own clocks."""
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def epoch_ms(self) -> int:
+        return max(0, int((time.time() - time.monotonic()) * 1000))
+
+
+@define
+class OffsetClock:
+    """The machine's clocks, moved by the seconds that stand in a file; for fault tests.
+
+    A jump ahead moves both clocks, as a machine that was suspended; a jump back moves wall time
+    only, because `now` never goes back, nor does it wait.
+    """
+
+    path: Path
+    _ahead: float = 0.0
+
+    def now(self) -> float:
+        self._ahead = max(self._ahead, self._offset())
+        return time.monotonic() + self._ahead
+
+    def epoch_ms(self) -> int:
+        return max(0, int((time.time() + self._offset() - self.now()) * 1000))
+
+    def _offset(self) -> float:
+        try:
+            return float(self.path.read_text("ascii"))
+        except (OSError, ValueError):
+            return 0.0
