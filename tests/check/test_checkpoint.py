@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from attrs import evolve
 
@@ -20,7 +22,8 @@ from joinproto.check.check import check
 from joinproto.check.engine.checkpoint import FILE, Checkpoint
 from joinproto.check.engine.rows import row_file
 from joinproto.check.engine.rows.row_file import RowFiles
-from joinproto.check.memory import resident_bytes
+from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.memory import Budget, resident_bytes
 from joinproto.check.report import Report
 from joinproto.errors import UsageProblem
 from tests.census import without_costs
@@ -271,3 +274,38 @@ def test_rows_in_a_file_take_no_memory_once_they_are_let_go(tmp_path: Path) -> N
 
     assert before - resident_bytes() > count * 16 * 3 // 4
     assert touched == rows[:count, 1].sum() == count * (count - 1) // 2
+
+
+def test_rows_that_are_all_read_take_no_more_memory_than_a_piece(tmp_path: Path) -> None:
+    """At a new layout, at a resumption and at a checkpoint every row in the file is looked at."""
+    files, count = RowFiles(tmp_path), 1 << 23
+    budget = Budget(1 << 62)
+    budget.let_go = files.let_go
+    states = RowSet(2, budget, files=files)
+    states.expect(count)
+    rows = files.grown(count)
+    for begin in range(0, count, 1 << 20):
+        rows[begin : begin + (1 << 20), 0] = 1 << 63
+        rows[begin : begin + (1 << 20), 1] = range(begin, begin + (1 << 20))
+        files.let_go()
+    states.table[:] = 0
+    before, size = file_bytes(), 16 * count
+    budget.limit_bytes = resident_bytes()
+
+    states.put_back(rows, count)
+    assert file_bytes() - before < size * 3 // 4
+    files.digest(count)
+    assert file_bytes() - before < size * 3 // 4
+    moved = states.another(2)
+    assert moved is not None
+    for begin, end in states.pieces(count):
+        moved[begin:end] = states.rows[begin:end]
+    assert file_bytes() - before < size * 3 // 4
+    states.replace(moved, count)
+    assert (states.rows[:count, 1] == np.arange(count)).all()
+
+
+def file_bytes() -> int:
+    """Return what pages of files this process holds in memory."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(re.search(r"RssFile:\s+(\d+)", status)[1])  # type: ignore[index]

@@ -190,12 +190,18 @@ class Space:
             raise TooWide
         messages = min(old.capacity, tables.slots)
         count = self.states.count
-        fresh = self.states.another(layout.words)
-        rows = layout.repack(self.states.rows, count, old, messages, fresh)
-        if self.renaming is not None:
-            # Which renaming is the least depends on where the fields lie.
-            self.renaming.canonical(rows)
-        self.states.replace(rows, count)
+        rows = self.states.another(layout.words)
+        if rows is None and layout.words == old.words:
+            rows = self.states.rows
+        if rows is None:
+            rows = np.empty((count, layout.words), np.uint64)
+        for begin, end in self.states.pieces(count):
+            piece = rows[begin:end]
+            layout.repack(self.states.rows[begin:end], end - begin, old, messages, piece)
+            if self.renaming is not None:
+                # Which renaming is the least depends on where the fields lie.
+                self.renaming.canonical(piece)
+        self.states.replace(rows[:count], count)
         if self.alike is not None:
             self.alike.repack(self.states.rows[:count])
 

@@ -12,9 +12,9 @@ from joinproto.check.engine.shapes import Keys, Rows
 
 
 @njit(cache=True)
-def refill_single(rows: Rows, filled: Any, table: Keys, shift: Any) -> None:
+def refill_single(rows: Rows, begin: Any, end: Any, table: Keys, shift: Any) -> None:
     last = np.int64(table.size - 1)
-    for i in range(filled):
+    for i in range(begin, end):
         key = rows[i, 0]
         place = np.int64(mix(key) >> shift)
         while table[place] != 0:
@@ -23,10 +23,10 @@ def refill_single(rows: Rows, filled: Any, table: Keys, shift: Any) -> None:
 
 
 @njit(cache=True)
-def refill_wide(rows: Rows, filled: Any, table: Keys, shift: Any) -> None:
+def refill_wide(rows: Rows, begin: Any, end: Any, table: Keys, shift: Any) -> None:
     last = np.int64(table.size - 1)
     high = np.uint64(32)
-    for i in range(filled):
+    for i in range(begin, end):
         h = hash_of(rows, i)
         place = np.int64(h >> shift)
         while table[place] != 0:

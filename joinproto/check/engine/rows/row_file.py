@@ -33,6 +33,9 @@ _BYTES_MORE_MAX = 1 << 28
 _PIECE = 1 << 24
 """So many bytes are hashed at once."""
 
+_PIECES = 2
+"""After so many pieces their memory is given back."""
+
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _NOT_KNOWN = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
 """A file system that cannot take blocks ahead says one of these."""
@@ -58,6 +61,8 @@ class RowFiles:
     name: str = ""
     words: int = 1
     _map: mmap.mmap | None = field(init=False, default=None)
+    # Of the file before, while its rows are packed anew into the one in use.
+    _older: mmap.mmap | None = field(init=False, default=None)
     _bytes: int = field(init=False, default=0)
     _digest: _Digest = field(init=False, factory=_Digest)
 
@@ -67,7 +72,7 @@ class RowFiles:
         Raises `EnvironmentProblem` where there can be none: no search goes on without it.
         """
         self.name, self.words = f"rows-{secrets.token_hex(4)}.bin", words
-        self._bytes = 0
+        self._bytes, self._older = 0, self._map
         try:
             (self.folder / self.name).touch(exist_ok=False)
             return self.grown(least)
@@ -80,7 +85,7 @@ class RowFiles:
     def opened(self, name: str, words: int) -> Rows:
         """Use the file of that name; return all rows that it has room for."""
         self.name, self.words = name, words
-        self._bytes = (self.folder / name).stat().st_size
+        self._bytes, self._older = (self.folder / name).stat().st_size, None
         return self._mapped()
 
     def grown(self, least: int) -> Rows:
@@ -119,6 +124,8 @@ class RowFiles:
             with memoryview(self._map) as held:
                 for begin in range(self._digest.bytes, end, _PIECE):
                     self._digest.hash.update(held[begin : min(end, begin + _PIECE)])
+                    if begin // _PIECE % _PIECES == _PIECES - 1:
+                        self.let_go()
         self._digest.bytes = end
         return self._digest.hash.hexdigest()
 
@@ -136,7 +143,9 @@ class RowFiles:
         """
         if self._map is None or not hasattr(mmap, "MADV_DONTNEED"):
             return False
-        self._map.madvise(mmap.MADV_DONTNEED)
+        for mapped in (self._map, self._older):
+            if mapped is not None:
+                mapped.madvise(mmap.MADV_DONTNEED)
         return True
 
     def remove_others(self) -> None:
@@ -147,7 +156,8 @@ class RowFiles:
 
     def close(self) -> None:
         """Remove all files; arrays that are still held stay good."""
-        self._map, self.name = None, ""
+        self._map = self._older = None
+        self.name = ""
         self.remove_others()
 
 

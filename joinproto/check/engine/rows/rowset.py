@@ -10,7 +10,7 @@ A row is never all zero: its top bit (of word 0) is set when it is packed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -29,6 +29,9 @@ _RECENT = 1 << 13
 
 _ALL = 1 << 62
 """No end of the rows that one thread may write: there is room for them before."""
+
+_PIECE = 1 << 20
+"""So many rows are looked at before it is asked whether memory allows more."""
 
 _ALONE = 1 << 18
 """Slots that are not worth being shared among threads."""
@@ -204,7 +207,17 @@ class RowSet:
 
     def _refill(self) -> None:
         refill = refill_single if self.is_direct else refill_wide
-        refill(self.rows, self.count, self.table, self.shift)
+        for begin, end in self.pieces(self.count):
+            refill(self.rows, begin, end, self.table, self.shift)
+
+    def pieces(self, count: int) -> Iterator[tuple[int, int]]:
+        """Yield the begin and end of pieces of `count` rows, all of which are to be looked at.
+
+        Between two pieces, what lies in files gives its memory back where the limit asks for it.
+        """
+        for begin in range(0, count, _PIECE):
+            yield begin, min(count, begin + _PIECE)
+            self._budget.allows(0)
 
     def insert(self, candidates: Rows, count: int, via: RowMarks | None = None) -> Ints:
         """Insert `candidates[:count]`, duplicates among them or not, and mark them by `via`.
