@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 from math import log
 
 from joinproto.check.entry import Entry
@@ -29,12 +30,15 @@ WORDS_MIN = 2
 OF_SYSTEM = 2
 """The name of its own system counts so often: a person knows which one he runs."""
 
+IN_A_ROW = 1.0
+"""What two words in a row add that a world has in a row, too."""
+
 _COMMON = """a about after again all already also and another any are as at be been before being
 both but by came can cannot come could couldn did didn do does don each even ever every everything
 for from get give given go got had happen has have haven how however i if in into is isn it its
 itself just keep know let like ll made make many may me might more most much my no none not nothing
 now of off on once one only onto or other our out over own put ran re really run said same saw say
-see seem should show since so some somehow someone something still such take than that the their
+seem should show since so some somehow someone something still such take than that the their
 them then there these they thing think this though through to too took try turn until up us use ve
 very was wasn we well went were what when where which while who whole whose why will with without
 won would wouldn yet you your"""
@@ -63,6 +67,7 @@ _SAME = (
     "remove kick evict forget",
     "charge bill billing",
     "clock ntp time",
+    "see hear reach contact unreachable",
     "copy sync synced synchronize resync replicate",
     "bootstrap initiate found form",
     "wrong bad incorrect",
@@ -106,19 +111,23 @@ def nearest_worlds(said: str, items: Iterable[Entry]) -> list[Entry]:
     """Return the worlds that have most of the words, the nearest first; of each incident one."""
     first: dict[str, Entry] = {}
     words_of: dict[str, set[str]] = {}
+    pairs_of: dict[str, set[tuple[str, str]]] = {}
     for item in items:
         about = _about(item)
         first.setdefault(about, item)
         words_of.setdefault(about, set()).update(_words(text_of(item)))
+        pairs_of.setdefault(about, set()).update(_pairs(text_of(item)))
     have = Counter(word for words in words_of.values() for word in words)
     systems = {about: _words(system_of(item)) - _ANY_SYSTEM for about, item in first.items()}
     asked = {word: log(1 + len(first) / have[word]) for word in sorted(_words(said)) if have[word]}
     least = PART_MIN * sum(asked.values())
+    pairs = _pairs(said)
     scored = []
     for at, (about, words) in enumerate(words_of.items()):
         common = [word for word in asked if word in words]
         score = sum(asked[word] * (OF_SYSTEM if word in systems[about] else 1) for word in common)
         if len(common) >= WORDS_MIN and score >= least:
+            score += IN_A_ROW * len(pairs & pairs_of[about])
             # Of two with the same words the shorter text is nearer.
             scored.append((-score, not first[about].link, len(words), at, about))
     scored.sort()
@@ -131,8 +140,16 @@ def _about(item: Entry) -> str:
 
 
 def _words(text: str) -> set[str]:
-    words = {_stem(word) for word in re.findall(r"[a-z][a-z0-9]+|\d+", text.lower())}
-    return {_CLASS.get(word, word) for word in words} - _WITHOUT
+    return set(_in_order(text))
+
+
+def _pairs(text: str) -> set[tuple[str, str]]:
+    return set(pairwise(_in_order(text)))
+
+
+def _in_order(text: str) -> list[str]:
+    words = (_stem(word) for word in re.findall(r"[a-z][a-z0-9]+|\d+", text.lower()))
+    return [one for word in words if (one := _CLASS.get(word, word)) not in _WITHOUT]
 
 
 def _stem(word: str) -> str:

@@ -98,6 +98,8 @@ SHORT = {
     "vault raft node rejoin wiped": "raft-blank-rejoin",
     "cassandra seed own ring": "scylla-own-seed",
     "asymmetric partition": "cloudflare-2020",
+    "cannot see the leader": "cloudflare-2020",
+    "consul bootstrap_expect split": "rabbitmq-first-boot kafka-second-quorum",
     "hung primary": "stripe-2019",
     "jetstream streams gone": "nats-orphans nats-first-starter",
     "ghost brokers": "redpanda-root",

@@ -9,9 +9,9 @@ SPOKEN = {
     " journal, slave not in sync took over",
     "artemis-two-live": "split brain, two masters, both brokers live, shared store, NFS lock,"
     " network isolation, vote on replication failure, fencing, duplicate messages",
-    "cloudflare-2020": "asymmetric partition, one-way link, leader election loop, flapping leader,"
-    " no leader, lost leader, rising term, disruptive server, PreVote, CheckQuorum, etcdserver:"
-    " request timed out",
+    "cloudflare-2020": "asymmetric partition, partial partition, one-way link, one node cannot see"
+    " or reach the leader, leader election loop, flapping leader, no leader, lost leader, rising"
+    " term, disruptive server, PreVote, CheckQuorum, etcdserver: request timed out",
     "cnpg-lagging": "asynchronous replica promoted, replication lag, lost transactions, failover"
     " lost commits, RPO, maximum_lag_on_failover, synchronous_commit, CNPG, Patroni, pg_rewind",
     "cnpg-partition": "split brain, two primaries, two leaders, fencing, STONITH, timeline"
@@ -77,7 +77,7 @@ SPOKEN = {
     " start order, pg_rewind, DCS lost; repmgr, Stolon, MySQL, MongoDB rollback",
     "rabbitmq-first-boot": "split brain, two clusters, peer discovery race, parallel start,"
     " randomized startup delay, partial cluster, cluster_formation, nodes did not join, standalone"
-    " nodes; Consul, Nomad: split into two clusters at the first start",
+    " nodes; Consul, Nomad: bootstrap_expect, split into two clusters at the first start",
     "rabbitmq-forgotten-replicas": "ghost replica, quorum queue without majority, quorum queue"
     " down, member of a removed node, timeout in forget_cluster_node, shrink, minority",
     "rabbitmq-server-0": "inconsistent_cluster, Node thinks it's clustered with node but disagrees,"
