@@ -26,7 +26,7 @@ from joinproto.codec.json_form import Merged, printed
 from joinproto.errors import UsageProblem
 from joinproto.recovery import show
 from joinproto.recovery.policy.asked import Answers, Policy, Questioner, summed
-from joinproto.recovery.policy.program import SECONDS, Program, command_of
+from joinproto.recovery.policy.program import SECONDS, Program, asks_of, command_of
 from joinproto.recovery.policy.question import ASKS
 from joinproto.recovery.words import typed
 
@@ -85,7 +85,10 @@ def left_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @left_options
 @option(("--answered", "acts"), "Answers acted on: 1.", click.IntRange(1, 3), default=1)
 @option(
-    "--answer-seconds", "An answer later than this is none.", click.FloatRange(0.01), usual=SECONDS
+    "--answer-seconds",
+    "An answer later than this is none; a program that computes gets six times as long.",
+    click.FloatRange(0.01),
+    usual=SECONDS,
 )
 @option("--trace", "Write the run that defeats it.", FILE, metavar="FILE")
 @option(
@@ -125,7 +128,7 @@ def check_command(
         format_of(trace)
     _refuse_unused(world)
     with _started(target, answer_seconds) as (policy, again):
-        asker = Questioner(policy, asks or (ASKS if target.endswith(".py") else ASKS[:1]))
+        asker = Questioner(policy, asks or asks_of(target, answer_seconds))
         limits = {
             "states_max": max_states,
             "seconds_max": max_seconds,

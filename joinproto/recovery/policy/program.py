@@ -11,6 +11,7 @@ A policy that hangs, one that dies and one that gives two answers to one questio
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import selectors
 import shlex
@@ -28,9 +29,11 @@ from zlib import crc32
 
 from joinproto.errors import UsageProblem
 from joinproto.recovery.policy import serve
-from joinproto.recovery.policy.question import Question
+from joinproto.recovery.policy.question import ASKS, Question
 
 SECONDS = 5.0
+PATIENCE = 6
+"""So many times the seconds are given to a program that computes, or waits for a processor."""
 AGAIN_SINGLE = 200
 ANSWER_BYTES_MAX = 65_536
 TAIL_BYTES = 600
@@ -68,6 +71,55 @@ def command_of(policy: str) -> tuple[str, ...]:
     return words
 
 
+def asks_of(policy: str, seconds: float = SECONDS) -> tuple[str, ...]:
+    """Return which questions a policy knows: of a Python file, those it has functions for.
+
+    Of any other program that is `choose-founder` alone.  Raises `PolicyFailed` for a Python file
+    that cannot be run, or that has no function for any question.
+    """
+    if not policy.endswith(".py") or not Path(policy).is_file():
+        return ASKS[:1]
+    command = (*command_of(policy), "--asks")
+    try:
+        run = subprocess.run(command, check=False, capture_output=True, timeout=PATIENCE * seconds)
+    except subprocess.TimeoutExpired:
+        raise PolicyFailed(
+            "hangs",
+            f"{policy} is not loaded within {PATIENCE * seconds:g} s",
+            next="let it do nothing but define functions; or give it more time with"
+            " --answer-seconds",
+        ) from None
+    if run.returncode:
+        raise PolicyFailed(
+            "dies",
+            f"{policy} cannot be loaded; it wrote: {_end_of(run.stderr)}",
+            next="run it by hand: python " + policy,
+        )
+    if asks := tuple(json.loads(run.stdout)):
+        return asks
+    names = ", ".join(f"{ask.replace('-', '_')}(facts)" for ask in ASKS)
+    raise PolicyFailed(
+        "malformed",
+        f"{policy} has no function that is asked",
+        next=f"define one or more of {names}",
+    )
+
+
+def work_of(group: int) -> tuple[bool, int]:
+    """Return whether a process of the group runs or waits for a processor or a disk; and its CPU.
+
+    In ticks of the system; (False, 0) on a system without /proc.
+    """
+    is_busy, ticks = False, 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, its_group, *more = stat.read_text().rpartition(")")[2].split()
+            if int(its_group) == group:
+                is_busy |= state in "RD"
+                ticks += int(more[8]) + int(more[9])
+    return is_busy, ticks
+
+
 def unbuffered(command: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command whose standard output keeps no line back, where `stdbuf` can see to it."""
     stdbuf = shutil.which("stdbuf")
@@ -92,6 +144,8 @@ class Program:
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._read = b""
+        # CPU that its processes had used at the last look, in ticks.
+        self._used = -1
 
     def __enter__(self) -> Program:
         return self
@@ -166,13 +220,13 @@ class Program:
         assert process is not None
         assert process.stdin is not None
         assert process.stdout is not None
-        deadline = time.monotonic() + self.seconds
+        began = time.monotonic()
         left = line.encode() + b"\n"
         with selectors.DefaultSelector() as ready:
             ready.register(process.stdout, selectors.EVENT_READ)
             ready.register(process.stdin, selectors.EVENT_WRITE)
             while b"\n" not in self._read:
-                room = deadline - time.monotonic()
+                room = self._seconds_left(began, process)
                 if room <= 0:
                     self._stop()
                     return None
@@ -193,6 +247,16 @@ class Program:
         if self._is_single:
             self._stop()
         return answer
+
+    def _seconds_left(self, began: float, process: subprocess.Popen[bytes]) -> float:
+        """Return how long to wait on; a program that is at work when its time is up gets more."""
+        passed = time.monotonic() - began
+        if passed < self.seconds:
+            self._used = -1
+            return self.seconds - passed
+        is_busy, used = work_of(process.pid)
+        is_at_work, self._used = is_busy or used != self._used, used
+        return self.seconds / 10 if is_at_work and passed < PATIENCE * self.seconds else 0.0
 
     def _refuse_surplus(self) -> None:
         """Refuse what a program wrote without being asked: it would answer the next question."""
@@ -292,5 +356,9 @@ class Program:
         self._errors.seek(0, os.SEEK_END)
         size = self._errors.tell()
         self._errors.seek(max(0, size - TAIL_BYTES))
-        text = self._errors.read().decode("utf-8", "replace").strip()
+        text = _end_of(self._errors.read())
         return f"; it wrote: {text}" if text else ""
+
+
+def _end_of(written: bytes) -> str:
+    return written[-TAIL_BYTES:].decode("utf-8", "replace").strip()

@@ -1,5 +1,7 @@
 """A Python file with functions, as a policy: `python serve.py FILE` answers line by line.
 
+`python serve.py FILE --asks` prints which questions it has functions for, a JSON list.
+
 `choose_founder(facts)`, `may_i_start(facts)` and `may_i_remove(facts)` get a question as JSON
 reads it, and return the answer, a string.  A function that is not there: the policy does not know
 that question.  Standard output is for the answers; what the functions print goes to standard error.
@@ -18,10 +20,15 @@ def main() -> None:
     answers, sys.stdout = sys.stdout, sys.stderr
     path = Path(sys.argv[1])
     sys.path.insert(0, str(path.resolve().parent))
-    functions = runpy.run_path(str(path))
+    held = runpy.run_path(str(path))
+    asks = ("choose-founder", "may-i-start", "may-i-remove")
+    functions = {ask: held[name] for ask in asks if (name := ask.replace("-", "_")) in held}
+    if sys.argv[2:] == ["--asks"]:
+        print(json.dumps(list(functions)), file=answers)
+        return
     for line in sys.stdin:
         facts = json.loads(line)
-        function = functions.get(facts["ask"].replace("-", "_"))
+        function = functions.get(facts["ask"])
         answer = None if function is None else function(facts)
         print(json.dumps(answer), file=answers, flush=True)
 

@@ -269,11 +269,11 @@ def _answers(system: System, asker: Questioner, nodes: Nodes, clients: Clients) 
         if node.runs or node.disk == "removed":
             continue
         about = partial(about_one, system, tuple(nodes.values()), node=node)
-        if asker.answer(about(ask="may-i-start")) == "found":
+        if "may-i-start" in asker.asks and asker.answer(about(ask="may-i-start")) == "found":
             harmed = _harmed(nodes, after, node)
             words = f"the policy, asked by {node.name}: found"
             yield Move(words, (_alone(node, "policy"),), harmed)
-        if asker.answer(about(ask="may-i-remove")) == "yes":
+        if "may-i-remove" in asker.asks and asker.answer(about(ask="may-i-remove")) == "yes":
             gone = evolve(node, data=(), disk="removed", view=(), is_clean=False)
             kept = {write for one in nodes.values() if one is not node for write in one.data}
             is_kept = set(clients.acknowledged) <= kept

@@ -8,7 +8,8 @@ import pytest
 
 from joinproto.errors import UsageProblem
 from joinproto.recovery.found import Format, State
-from joinproto.recovery.policy.program import PolicyFailed, Program, command_of
+from joinproto.recovery.policy import program
+from joinproto.recovery.policy.program import PolicyFailed, Program, asks_of, command_of
 from joinproto.recovery.policy.question import Question
 from joinproto.recovery.schema import Store
 
@@ -47,9 +48,9 @@ def script(tmp_path: Path) -> Make:
 
 
 def answers(policy: str, *asked: Question, seconds: float = 20) -> list[str | None]:
-    with Program(command_of(policy), seconds=seconds) as program:
-        found = [program.answer(one) for one in asked]
-        program.ask_again()
+    with Program(command_of(policy), seconds=seconds) as asked_one:
+        found = [asked_one.answer(one) for one in asked]
+        asked_one.ask_again()
     return found
 
 
@@ -79,17 +80,17 @@ def test_a_program_that_answers_at_the_end_of_its_input_is_started_for_each(scri
 @pytest.mark.needs("stdbuf")
 def test_a_filter_that_does_not_flush_is_one_process() -> None:
     """`jq` keeps its output back where it is no terminal; a second process is asked again."""
-    with Program(command_of("jq -c .stores[0].host"), seconds=20) as program:
-        found = [program.answer(one) for one in TWO]
-        program.ask_again()
+    with Program(command_of("jq -c .stores[0].host"), seconds=20) as asked:
+        found = [asked.answer(one) for one in TWO]
+        asked.ask_again()
 
-    assert (found, program.starts) == (["a", "a"], 2)
+    assert (found, asked.starts) == (["a", "a"], 2)
 
 
 def test_each_distinct_question_is_asked_once(script: Make, tmp_path: Path) -> None:
     counted = script(f"while read line; do echo >> {tmp_path}/asked; echo wait; done")
-    with Program(command_of(counted)) as program:
-        assert [program.answer(question("a")) for _ in range(3)] == ["wait"] * 3
+    with Program(command_of(counted)) as asked:
+        assert [asked.answer(question("a")) for _ in range(3)] == ["wait"] * 3
     assert (tmp_path / "asked").read_text() == "\n"
 
 
@@ -104,12 +105,52 @@ def test_a_python_file_answers_what_it_has_functions_for(tmp_path: Path) -> None
     assert answers(str(file), question("a", "b"), removal) == ["b", None]
 
 
+def test_a_python_file_is_asked_what_it_has_functions_for(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("def may_i_start(facts): ...\nmay_i_remove = may_i_start\nprint('loaded')\n")
+
+    assert asks_of(str(file)) == ("may-i-start", "may-i-remove")
+    assert asks_of("jq .stores") == ("choose-founder",)
+
+
+@pytest.mark.parametrize(
+    ("text", "how", "said"),
+    [
+        ("def choose(facts): ...", "malformed", "has no function that is asked"),
+        ("import nonesuch", "dies", "No module named 'nonesuch'"),
+        ("while True: pass", "hangs", "is not loaded within"),
+    ],
+)
+def test_a_python_file_that_answers_nothing_is_told(
+    tmp_path: Path, text: str, how: str, said: str
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    with pytest.raises(PolicyFailed, match=said) as refused:
+        asks_of(str(file), seconds=2.0 if how != "hangs" else 0.1)
+    assert refused.value.how == how
+
+
 def test_a_store_may_be_named_by_its_own_name(script: Make) -> None:
     assert answers(script("while read line; do echo b:/data; done"), TWO[1]) == ["b"]
 
 
 def test_a_program_that_hangs_is_told(script: Make) -> None:
     assert failure(script("sleep 60"), TWO[0], seconds=0.3).how == "hangs"
+
+
+def test_a_program_that_computes_longer_than_its_time_is_waited_for(
+    script: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine a program that would be quick waits for a processor."""
+    monkeypatch.setattr(program, "PATIENCE", 1_000)
+    busy = script("read line; i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; echo wait")
+
+    assert answers(busy, TWO[0], seconds=0.2) == ["wait"]
+
+
+def test_a_program_that_computes_for_ever_hangs(script: Make) -> None:
+    assert failure(script("while :; do :; done"), TWO[0], seconds=0.05).how == "hangs"
 
 
 def test_a_program_that_dies_is_told_with_its_last_words(script: Make) -> None:
