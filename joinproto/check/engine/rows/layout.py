@@ -2,8 +2,9 @@
 
 Fields hold numbers: the local state of a member, the content of a queue, the faults spent.
 All bits that are left over are message slots, one bit for each message of a message set.
-It is unknown beforehand how many local states a member has, so a field grows when it must
-and all rows are packed anew; what is packed is always the exact state.
+It is unknown beforehand how many local states a member has.  So when a number no longer fits,
+`tables/arrays.py` gives its field more bits, and `space.py` packs all rows anew.  What is packed is
+always the exact state.
 """
 
 from __future__ import annotations

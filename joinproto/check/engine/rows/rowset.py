@@ -138,7 +138,10 @@ class RowSet:
         return rows + self.table.nbytes
 
     def room_for(self, more: int) -> None:
-        """Make room for `more` rows; raises `TooMany` where memory does not allow it."""
+        """Make room for `more` rows; not while workers insert (`shared_inserts.py`).
+
+        Raises `TooMany` where memory does not allow it.
+        """
         wanted = self.count + more
         self.marks.room_for(wanted)
         if wanted > len(self.rows) and self._files is not None:

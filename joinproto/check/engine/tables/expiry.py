@@ -1,8 +1,9 @@
 """Which messages of a set are still of use, by how far each member has come.
 
-A row loses a message as soon as no member can make use of it: see `World.expiry`.  As bits: for
-each member and each horizon the messages that it needs there, together with everything in a
-row that is no such message.  What all members together need is kept.
+A row loses a message as soon as no member can make use of it: see `World.expiry`.  The masks here
+have, for each member and each horizon, a bit for each message that it needs there, and all bits of
+a row that are no such message.  What all members together need is kept: `expire` in `kernel.py`
+drops the rest from a row; where contents are numbered, `contents.py` does.
 """
 
 from __future__ import annotations
